@@ -1,0 +1,13 @@
+//! What every Alluvium crate shares: key hashes, checksums, varints, units and the common part of errors.
+//!
+//! Nothing here allocates per call, does I/O or knows what a table is.
+#![forbid(unsafe_code)]
+
+pub mod checksum;
+pub mod corruption;
+pub mod key_hash;
+pub mod units;
+pub mod varint;
+
+pub use corruption::Corruption;
+pub use key_hash::{KeyHash, KeyHasher};

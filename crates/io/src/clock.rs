@@ -1,0 +1,42 @@
+//! Time as a constructor argument.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where a component gets the time from. The simulation passes its own.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// Time that never goes back, since an arbitrary moment.
+    fn monotonic(&self) -> Duration;
+
+    /// Wall-clock time since 1970, which may go back.
+    fn unix(&self) -> Duration;
+
+    /// Waits for `duration`.
+    fn sleep(&self, duration: Duration);
+}
+
+/// The operating system's clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    start: std::time::Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self { start: std::time::Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn unix(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}

@@ -1,0 +1,106 @@
+//! The two traits behind which all file access happens, so that the simulation runs the production code.
+
+use std::fmt;
+use std::io::Result;
+use std::sync::Arc;
+
+/// How [`Storage::open`] opens a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading only.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+    /// A new file, for reading and writing; fails when the name is taken.
+    Create,
+}
+
+/// One directory of files, flat, named by plain names without separators.
+///
+/// What survives a power cut: the content of a file after [`File::sync`]; a name (created, renamed, removed) after
+/// [`Storage::sync_directory`]. Nothing else is promised, and [`crate::SimulatedStorage`] takes away everything else.
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Opens the file `name`.
+    fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>>;
+
+    /// Removes the file `name`. Handles that are open keep working until they are dropped.
+    fn remove(&self, name: &str) -> Result<()>;
+
+    /// Gives the file `from` the name `to`, replacing a file of that name in one step.
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
+
+    /// The names of all files, in no order.
+    fn list(&self) -> Result<Vec<String>>;
+
+    /// Makes all creations, renames and removals so far survive a power cut.
+    fn sync_directory(&self) -> Result<()>;
+
+    /// Locks the directory against other processes (and other openings in this one) through the file `name`, until
+    /// the returned guard is dropped. An error of kind `WouldBlock` says who holds it, as far as that is known.
+    fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>>;
+
+    /// Performs all reads with as many in flight as there are requests (up to a limit of the implementation), and
+    /// stores the outcome of each in its `result`. Order of completion is not defined.
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
+        for request in requests {
+            request.result = request.file.read_at(request.buffer, request.offset);
+        }
+    }
+
+    /// How this storage reaches the device, for `stats`: for example `direct io_uring`, `direct pread`, `buffered`.
+    fn describe(&self) -> String;
+}
+
+/// An open file. All methods take `&self` and may be called from many threads.
+pub trait File: Send + Sync + fmt::Debug {
+    /// Fills `buffer` from `offset`; returns how many bytes there were before the end of the file.
+    ///
+    /// Any offset, length and memory is correct. Fast, without a bounce copy under direct I/O, when all three are
+    /// multiples of [`crate::ALIGNMENT`]; use [`crate::AlignedBuffer`].
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Writes all of `bytes` at `offset`, extending the file as needed. The same alignment rule as for reading; an
+    /// unaligned write under direct I/O costs a read of the blocks at its edges.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()>;
+
+    /// Makes the content and length written so far survive a power cut. After an error the state of the file is
+    /// unknown: the caller must not retry and must not trust unsynced data again.
+    fn sync(&self) -> Result<()>;
+
+    /// Length in bytes.
+    fn len(&self) -> Result<u64>;
+
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts or extends (with zeros) to `len` bytes.
+    fn set_len(&self, len: u64) -> Result<()>;
+
+    /// Gives the space of `offset..offset + len` back to the file system; the range reads as zeros afterwards. The
+    /// length stays. Silently does nothing where holes are not supported.
+    fn punch_hole(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Bytes of the device that the file occupies (holes excluded).
+    fn allocated_bytes(&self) -> Result<u64>;
+
+    /// The name it was opened under.
+    fn name(&self) -> &str;
+}
+
+/// Holds the lock of a directory; dropping it releases the lock.
+pub trait DirectoryLock: Send + Sync + fmt::Debug {}
+
+/// One read of a batch: see [`Storage::read_batch`].
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// The file to read; it was opened by the storage that performs the batch.
+    pub file: &'a dyn File,
+    /// Where to read.
+    pub offset: u64,
+    /// Where the bytes go; aligned for speed, as in [`File::read_at`].
+    pub buffer: &'a mut [u8],
+    /// The outcome, as [`File::read_at`] would return it.
+    pub result: Result<usize>,
+}
