@@ -1,1 +1,9 @@
-//! placeholder
+//! Index structures that spend bits, not bytes, on a key.
+//!
+//! Architecture invariant: this crate does no I/O and knows no files.
+
+pub mod cuckoo;
+pub mod elias_fano;
+pub mod fences;
+pub mod hash_filter;
+pub mod trie;

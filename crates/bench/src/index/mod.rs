@@ -1,0 +1,15 @@
+//! `bench index`: the index structures alone, in memory, one thread, on random key hashes.
+
+pub mod cuckoo;
+pub mod fences;
+pub mod hash_filter;
+pub mod trie;
+
+/// Parameters of an index benchmark.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexConfig {
+    /// Keys in all.
+    pub keys: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+}

@@ -1,0 +1,36 @@
+//! One line of a benchmark's result, for people or as JSON.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What one case of one benchmark measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// The benchmark, for example `index`.
+    pub bench: String,
+    /// The case within it, for example `cuckoo`.
+    pub case: String,
+    /// The parameters it ran with.
+    pub config: Map<String, Value>,
+    /// Figures by name; names are snake_case and carry their unit (`lookup_ns`, `bits_per_key`).
+    pub metrics: Map<String, Value>,
+}
+
+impl Measurement {
+    /// A measurement without parameters and figures yet.
+    pub fn new(bench: &str, case: &str) -> Self {
+        Self { bench: bench.to_owned(), case: case.to_owned(), config: Map::new(), metrics: Map::new() }
+    }
+
+    /// Adds a parameter.
+    pub fn config(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.config.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a figure.
+    pub fn metric(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.metrics.insert(name.to_owned(), value.into());
+        self
+    }
+}
