@@ -4,7 +4,7 @@
 //! directory: direct I/O and io_uring where they are to be had.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`), behind safe surfaces.
+//! only (`memory`, `file_storage::ring*`), behind safe surfaces.
 
 mod aligned_buffer;
 pub mod clock;
