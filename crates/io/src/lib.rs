@@ -4,9 +4,10 @@
 //! directory: direct I/O and io_uring where they are to be had.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`, `file_storage::ring*`), behind safe surfaces.
+//! only (`memory`, `append_buffer`, `file_storage::ring*`), behind safe surfaces.
 
 mod aligned_buffer;
+mod append_buffer;
 pub mod clock;
 mod error;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod pipeline;
 pub mod storage;
 
 pub use aligned_buffer::AlignedBuffer;
+pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SystemClock};
 pub use error::FileError;
 #[cfg(unix)]
