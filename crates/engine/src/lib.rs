@@ -2,3 +2,5 @@
 #![forbid(unsafe_code)]
 
 mod item;
+#[allow(dead_code, unused_imports)]
+mod table;
