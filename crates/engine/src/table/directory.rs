@@ -27,8 +27,6 @@ pub(crate) enum IndexKind {
     SlotFences = 1,
     /// Leading hash bits of every page's first item.
     PageFences = 2,
-    /// Entropy-coded trie that ends at pages.
-    Trie = 3,
 }
 
 impl IndexKind {
@@ -37,7 +35,6 @@ impl IndexKind {
             0 => Some(Self::None),
             1 => Some(Self::SlotFences),
             2 => Some(Self::PageFences),
-            3 => Some(Self::Trie),
             _ => None,
         }
     }
@@ -105,12 +102,7 @@ impl SectionEntry {
             KeyHasher::Xxh3 { seed } => (HASHER_XXH3, seed, 0),
         };
         out.extend_from_slice(&self.keyspace.to_le_bytes());
-        out.extend_from_slice(&[
-            self.layout as u8,
-            hasher_kind,
-            self.index_kind as u8,
-            self.filter_tag_bits,
-        ]);
+        out.extend_from_slice(&[self.layout as u8, hasher_kind, self.index_kind as u8, self.filter_tag_bits]);
         for number in [seed0, seed1, self.range_low, self.range_high, self.first_page] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -186,7 +178,7 @@ impl SectionEntry {
         let index_fits = match index_kind {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
-            IndexKind::PageFences | IndexKind::Trie => layout == Layout::Sorted && entry.index.len > 0,
+            IndexKind::PageFences => layout == Layout::Sorted && entry.index.len > 0,
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());

@@ -118,7 +118,9 @@ impl Trailer {
         let offset = file_len.saturating_sub(TRAILER_BYTES as u64);
         if bytes[56..] != TRAILER_MAGIC {
             let found = format!("bytes {:02x?}: the file is cut off or no table", &bytes[56..]);
-            return Err(Corruption::new(name, offset + 56, "the magic MUIVULLA of a complete table", found).into());
+            return Err(
+                Corruption::new(name, offset + 56, "the magic MUIVULLA of a complete table", found).into()
+            );
         }
         check_version(u16_at(bytes, 40), name)?;
         let seed = u64::from_le_bytes(TRAILER_MAGIC);

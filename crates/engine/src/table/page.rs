@@ -120,7 +120,14 @@ impl PageBuilder {
     ///
     /// # Panics
     /// When `out` is not a page long, or these items do not fit in one.
-    pub fn seal(&mut self, items: usize, body_len: usize, layout: Layout, seed: u64, out: &mut [u8]) -> usize {
+    pub fn seal(
+        &mut self,
+        items: usize,
+        body_len: usize,
+        layout: Layout,
+        seed: u64,
+        out: &mut [u8],
+    ) -> usize {
         let body_start = HEADER_BYTES + items;
         let used = body_start + body_len;
         assert!(out.len() == PAGE_BYTES && used <= PAGE_BYTES, "a page of {used} bytes");

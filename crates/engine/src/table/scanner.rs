@@ -138,7 +138,7 @@ impl SectionScanner {
     ///
     /// Offsets of corruptions are relative to the buffer.
     #[inline]
-    fn step(&mut self, previous: Option<Current>, left_page: bool) -> Result<(), Corruption> {
+    fn step(&mut self, previous: Option<Current>, left_page: bool) -> std::result::Result<(), Corruption> {
         let start = self.position;
         let Some((item, len)) = self.buffer.get(start..self.items_end).and_then(Item::decode) else {
             return Err(fault(start, "an item", "bytes that are none"));
@@ -166,7 +166,12 @@ impl SectionScanner {
 
     /// Equal hashes are in order when their keys ascend.
     #[cold]
-    fn check_tie(&mut self, hash: KeyHash, previous: Current, left_page: bool) -> Result<(), Corruption> {
+    fn check_tie(
+        &mut self,
+        hash: KeyHash,
+        previous: Current,
+        left_page: bool,
+    ) -> std::result::Result<(), Corruption> {
         if !left_page {
             self.keep_key(Some(previous));
         }

@@ -49,7 +49,9 @@ impl SortedItems {
         if entries.len() as u64 != section.item_count() {
             let found = format!("{} items", entries.len());
             let expected = format!("a section of {} items", section.item_count());
-            return Err(Corruption::new(section.file().name(), section.page_offset(0), expected, found).into());
+            return Err(
+                Corruption::new(section.file().name(), section.page_offset(0), expected, found).into()
+            );
         }
         let mut items = Self { pages, entries };
         items.sort();

@@ -92,7 +92,7 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_hash_section(&mut self, spec: SectionSpec, filter: HashFilter) {
-        self.begin(spec, Layout::Hash, IndexBuilder::slots(filter.slots()), Some(filter));
+        self.begin(spec, Layout::Hash, IndexBuilder::slots(), Some(filter));
     }
 
     /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
@@ -123,8 +123,7 @@ impl TableWriter {
             index: BlockHandle::default(),
         };
         let page = PageBuilder::default();
-        self.section =
-            Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0 });
+        self.section = Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0 });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -160,7 +159,10 @@ impl TableWriter {
     fn push_in_group(&mut self, group: u64, layout: Layout, hash: KeyHash, item: &Item<'_>) -> Result<()> {
         let encoded_len = item.encoded_len();
         if encoded_len > ITEM_BYTES_MAX {
-            return Err(Error::ItemTooLarge { encoded_bytes: encoded_len, encoded_bytes_max: ITEM_BYTES_MAX });
+            return Err(Error::ItemTooLarge {
+                encoded_bytes: encoded_len,
+                encoded_bytes_max: ITEM_BYTES_MAX,
+            });
         }
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, layout, "the layout of the open section");
@@ -177,8 +179,8 @@ impl TableWriter {
             section.group = group;
         }
         section.page.push(page_tag(hash), item, encoded_len);
-        section.index.push(group, hash);
-        section.entry.totals.add(item, encoded_len);
+        section.index.push(if layout == Layout::Hash { group } else { hash.high() });
+        section.entry.totals.add(item);
         Ok(())
     }
 
@@ -291,9 +293,9 @@ impl OpenSection {
 }
 
 impl Totals {
+    /// Counts `item`.
     #[inline]
-    fn add(&mut self, item: &Item<'_>, encoded_len: usize) {
-        debug_assert!(encoded_len <= ITEM_BYTES_MAX);
+    pub(super) fn add(&mut self, item: &Item<'_>) {
         self.item_count += 1;
         self.key_bytes += item.key.len() as u64;
         self.value_bytes += item.value.len() as u64;
