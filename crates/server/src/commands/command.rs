@@ -70,7 +70,7 @@ fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     for name in names.iter() {
         match find(name) {
             Some(command) => describe(command, None, context),
-            None => context.reply.null_array(),
+            None => context.reply.null(),
         }
     }
     Ok(())

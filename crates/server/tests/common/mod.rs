@@ -13,9 +13,12 @@ use alluvium_server::{Change, Server, ServerError, ServerOptions, ShutdownHandle
 
 /// A sorted map under one lock. A scan goes by a hash of the key, so a cursor is where the last one ended.
 #[derive(Default)]
-pub struct MapStore(RwLock<BTreeMap<(u64, Vec<u8>), Vec<u8>>>);
+pub struct MapStore(RwLock<BTreeMap<Slot, Vec<u8>>>);
 
-fn slot(key: &[u8]) -> (u64, Vec<u8>) {
+/// The hash and the key.
+type Slot = (u64, Vec<u8>);
+
+fn slot(key: &[u8]) -> Slot {
     // Any spread will do; 0 is the cursor of start and end.
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -63,14 +66,12 @@ impl Store for MapStore {
 
     fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
         let map = self.0.read().unwrap();
-        let mut visited = 0;
         let mut last = 0;
-        for (hash, key) in map.range((cursor, Vec::new())..).map(|(slot, _)| slot) {
+        for (visited, ((hash, key), _)) in map.range((cursor, Vec::new())..).enumerate() {
             if visited >= count && *hash != last {
                 return Ok(*hash);
             }
             each(key);
-            visited += 1;
             last = *hash;
         }
         Ok(0)
