@@ -179,7 +179,7 @@ impl TableWriter {
             section.group = group;
         }
         section.page.push(page_tag(hash), item, encoded_len);
-        section.index.push(if layout == Layout::Hash { group } else { hash.high() });
+        section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(item);
         Ok(())
     }
