@@ -43,7 +43,7 @@ enum PageIndex {
     /// Leading hash bits of page boundaries.
     Fences(PageFences),
     /// Entropy-coded trie over pages.
-    Trie(PagedTrie),
+    Trie(Box<PagedTrie>),
 }
 
 impl SectionIndex {
@@ -54,7 +54,7 @@ impl SectionIndex {
             IndexKind::None => PageIndex::Empty,
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
-            IndexKind::Trie => PageIndex::Trie(PagedTrie::from_bytes(pages)?),
+            IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
         };
         let page_count = match &pages {
             PageIndex::Empty => 0,
@@ -66,7 +66,7 @@ impl SectionIndex {
             let expected = format!("an index of {} pages", entry.page_count);
             return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
         }
-        if let Some(filter) = &filter
+        if let (PageIndex::Slots(_), Some(filter)) = (&pages, &filter)
             && filter.len() as u64 != entry.totals.item_count
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
