@@ -7,6 +7,13 @@ mod alignment;
 mod lock;
 mod open_file;
 mod options;
+mod read_threads;
+#[cfg(target_os = "linux")]
+mod ring;
+#[cfg(target_os = "linux")]
+mod ring_batch;
+#[cfg(target_os = "linux")]
+mod ring_pipeline;
 mod system;
 
 use std::fs;
@@ -19,10 +26,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::error::{FileError, check_name};
-use crate::{DirectoryLock, File, OpenMode, Storage};
+use crate::{DirectoryLock, File, OpenMode, ReadPipeline, ReadRequest, Storage};
 use lock::FlockLock;
 use open_file::{FileHandle, OpenFile};
 pub use options::{IoOptions, Usage};
+use read_threads::{ReadThreads, ThreadPipeline};
+
+/// The largest depth of a pipeline; a larger wish gets this.
+const PIPELINE_DEPTH_MAX: usize = 1024;
 
 /// The files of one real directory.
 ///
@@ -35,6 +46,7 @@ pub struct FileStorage {
     options: IoOptions,
     /// Whether direct I/O has been seen to work here.
     direct: AtomicBool,
+    threads: Arc<ReadThreads>,
 }
 
 impl FileStorage {
@@ -50,7 +62,13 @@ impl FileStorage {
                     FileError::wrap("open directory", &path.display().to_string(), None, error.into())
                 })?;
         let direct = options.direct == Usage::Auto && system::probe_direct(&directory);
-        Ok(Self { path: path.to_owned(), directory, options, direct: AtomicBool::new(direct) })
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+            options,
+            direct: AtomicBool::new(direct),
+            threads: Arc::default(),
+        })
     }
 
     /// Opens a directory, creating it and its parents first where they are missing, so that they survive a power cut.
@@ -160,13 +178,50 @@ impl Storage for FileStorage {
         Ok(Box::new(FlockLock::acquire(&self.path.join(name))?))
     }
 
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
+        if let [request] = requests {
+            // Nothing overlaps with a single read, and the plain call is the cheapest way.
+            request.result = request.file.read_at(request.buffer, request.offset);
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests) {
+            return;
+        }
+        self.threads.read_batch(requests);
+    }
+
+    fn read_pipeline(&self, depth: usize) -> Box<dyn ReadPipeline> {
+        let depth = depth.clamp(1, PIPELINE_DEPTH_MAX);
+        #[cfg(target_os = "linux")]
+        if self.options.uring == Usage::Auto
+            && let Ok(pipeline) = ring_pipeline::RingPipeline::new(depth)
+        {
+            return Box::new(pipeline);
+        }
+        Box::new(ThreadPipeline::new(Arc::clone(&self.threads), depth))
+    }
+
     fn describe(&self) -> String {
         let access = if self.direct.load(Ordering::Relaxed) { "direct" } else { "buffered" };
-        format!("{access} pread")
+        let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
+        format!("{access} {mechanism}")
     }
 }
 
 impl FileStorage {
+    /// Whether batches go through io_uring here.
+    fn uses_uring(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            self.options.uring == Usage::Auto && ring::is_available()
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            false
+        }
+    }
+
     /// For file systems whose directory entries carry no type.
     fn is_regular(&self, name: &std::ffi::CStr) -> bool {
         rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)

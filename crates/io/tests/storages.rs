@@ -1,16 +1,22 @@
-//! A real directory behaves like a map of byte vectors, however it reaches the device.
+//! Every storage behaves like a map of byte vectors, however it reaches the device.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use alluvium_io::{AlignedBuffer, File, FileStorage, IoOptions, OpenMode, ReadRequest, Storage, Usage};
+use alluvium_io::{
+    AlignedBuffer, File, FileStorage, IoOptions, OpenMode, ReadRequest, SimulatedStorage, Storage, Usage,
+};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-/// Every combination of mechanisms.
-fn all_options() -> [IoOptions; 4] {
+/// A real directory with every combination of mechanisms, and a simulated one.
+fn all_storages() -> Vec<(Option<TempDir>, Box<dyn Storage>)> {
     let usages = [Usage::Auto, Usage::Never];
-    std::array::from_fn(|case| IoOptions { direct: usages[case & 1], uring: usages[case >> 1] })
+    let real = (0..4).map(|case| {
+        let (directory, storage) = storage(IoOptions { direct: usages[case & 1], uring: usages[case >> 1] });
+        (Some(directory), Box::new(storage) as Box<dyn Storage>)
+    });
+    real.chain([(None, Box::new(SimulatedStorage::new(1)) as Box<dyn Storage>)]).collect()
 }
 
 fn storage(options: IoOptions) -> (TempDir, FileStorage) {
@@ -91,8 +97,7 @@ proptest! {
 
     #[test]
     fn a_file_is_a_byte_vector(steps in steps()) {
-        for options in all_options() {
-            let (_directory, storage) = storage(options);
+        for (_directory, storage) in all_storages() {
             let file = storage.open("file", OpenMode::Create).unwrap();
             let model = run(&*file, &steps)?;
             let again = storage.open("file", OpenMode::Read).unwrap();
@@ -108,8 +113,7 @@ proptest! {
         len in 0usize..50_000,
     ) {
         let content: Vec<u8> = (0..len).map(|i| (i / 256 + i) as u8).collect();
-        for options in all_options() {
-            let (_directory, storage) = storage(options);
+        for (_directory, storage) in all_storages() {
             let file = storage.open("file", OpenMode::Create).unwrap();
             file.write_at(&content, 0).unwrap();
             let reads: Vec<_> = reads.iter().map(|&(offset, len, shift)| (offset, len % 9000, shift)).collect();
@@ -156,7 +160,12 @@ proptest! {
 
 #[test]
 fn names_are_created_renamed_removed_and_listed() {
-    let (_directory, storage) = storage(IoOptions::default());
+    for (_directory, storage) in all_storages() {
+        check_names(&*storage);
+    }
+}
+
+fn check_names(storage: &dyn Storage) {
     let kind = |result: std::io::Result<Arc<dyn File>>| result.unwrap_err().kind();
     assert_eq!(kind(storage.open("a", OpenMode::Read)), ErrorKind::NotFound);
     assert_eq!(kind(storage.open("a", OpenMode::Write)), ErrorKind::NotFound);
