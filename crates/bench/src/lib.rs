@@ -1,7 +1,30 @@
 //! Benchmarks of Alluvium as a library; the command `alluvium bench` is their face.
+//!
+//! Each benchmark is a function from its options to [`Measurement`]s, handed to a [`Report`] one by one as they are
+//! made. Every answer is verified: a wrong one ends the benchmark with [`BenchError::WrongAnswer`].
+//!
+//! Architecture invariant: what was written to and read from the device comes from the block device's counters, never
+//! from the engine's own. Where the system offers none, those figures are absent, not estimated.
 #![forbid(unsafe_code)]
 
+pub mod dedup;
+pub mod device;
+pub mod durability;
+pub mod error;
 pub mod index;
+pub mod latencies;
 pub mod measurement;
+pub mod process;
+pub mod random;
+pub mod report;
+pub mod store;
+pub mod structures;
 
+pub use error::BenchError;
 pub use measurement::Measurement;
+pub use report::Report;
+
+/// The Rust examples of the README, which so are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,2 +1,65 @@
-//! placeholder
-fn main() {}
+//! Developer commands, run as `cargo xtask NAME`. `cargo xtask ci` is all that CI runs.
+//!
+//! Exit codes: 0 all well, 1 a check failed, 2 wrong usage.
+#![forbid(unsafe_code)]
+
+mod checks;
+mod ci;
+mod fuzz;
+mod shell;
+mod simulate;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of Alluvium", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that CI runs, cheapest check first, the test suite last
+    Ci,
+    /// The test suite: `cargo test --workspace`
+    Test,
+    /// Checks of the repository itself: file lengths, leftovers, unsafe code, changelog, decisions
+    Tidy(tidy::Options),
+    /// Random operations with crashes on a simulated disk, compared with a reference map
+    Simulate(simulate::Options),
+    /// Random and mutated bytes for every parser
+    Fuzz(fuzz::Options),
+    /// Lock-free code under loom
+    Loom,
+    /// The crates with unsafe code under Miri, where a nightly toolchain with Miri is installed
+    Miri,
+    /// Tests of the crates with unsafe code under valgrind, where it is installed
+    Valgrind,
+    /// Every benchmark, small: shows that they still run and that their answers are right
+    BenchSmoke,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Ci => ci::run(),
+        Command::Test => ci::test(),
+        Command::Tidy(options) => tidy::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
+        Command::Loom => checks::loom(),
+        Command::Miri => checks::miri(),
+        Command::Valgrind => checks::valgrind(),
+        Command::BenchSmoke => checks::bench_smoke(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

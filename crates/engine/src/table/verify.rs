@@ -67,6 +67,18 @@ impl Table {
     }
 }
 
+impl Section {
+    /// Checks this section alone, as [`Table::verify`] does.
+    ///
+    /// # Errors
+    /// Only [`Error::Io`]; damage is in the report.
+    pub fn verify(self: &Arc<Self>) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        SectionCheck::new(self).run(&mut report)?;
+        Ok(report)
+    }
+}
+
 impl VerifyReport {
     /// Takes damage in and passes failures of the storage on.
     fn note(&mut self, result: Result<()>) -> Result<()> {

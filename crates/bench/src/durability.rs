@@ -1,0 +1,186 @@
+//! `bench durability`: synced puts a second with one thread and with many, beside what the device gives to
+//! fdatasync into space that was written before.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use alluvium::{Db, Durability};
+
+use crate::error::BenchError;
+use crate::latencies::Latencies;
+use crate::measurement::Measurement;
+use crate::random::Random;
+use crate::report::Report;
+use crate::store::Workload;
+
+/// Options of `bench durability`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DurabilityOptions {
+    /// Thread counts to measure, one after the other
+    #[arg(long, value_delimiter = ',', default_value = "1,16")]
+    pub threads: Vec<usize>,
+    /// Synced puts of each thread; the raw device gets as many syncs
+    #[arg(long, default_value_t = 20_000)]
+    pub puts: u64,
+    /// Bytes of a value; keys have 16
+    #[arg(long, default_value_t = 100)]
+    pub value_size: usize,
+    /// Seed of keys and values
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the database is made, in a subdirectory `alluvium-bench-durability`
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+}
+
+const SUBDIRECTORY: &str = "alluvium-bench-durability";
+const BLOCK_BYTES: usize = 4096;
+/// Blocks of the file that the raw measurement writes over and over, as a recycled log segment would be.
+const RECYCLED_BLOCKS: u64 = 4096;
+
+/// Measures each thread count; after it, reopens the database and looks for each put.
+///
+/// # Errors
+/// An acknowledged put that is not there after reopening is a wrong answer.
+pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), BenchError> {
+    if options.puts == 0 || options.threads.contains(&0) {
+        return Err(BenchError::Usage("--puts and --threads are at least 1".to_owned()));
+    }
+    let directory = options.dir.join(SUBDIRECTORY);
+    for &threads in &options.threads {
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory)?;
+        }
+        std::fs::create_dir_all(&directory)?;
+        let raw_before = raw_syncs_per_s(&directory, options.puts)?;
+        let (elapsed, latencies) = synced_puts(options, threads, &directory)?;
+        let raw_after = raw_syncs_per_s(&directory, options.puts)?;
+        let raw = (raw_before + raw_after) / 2.0;
+        let puts_per_s = (options.puts * threads as u64) as f64 / elapsed.as_secs_f64().max(1e-9);
+        let measurement = Measurement::new("durability", &format!("threads_{threads}"))
+            .config("puts_per_thread", options.puts)
+            .config("value_bytes", options.value_size)
+            .metric("ops_per_s", puts_per_s)
+            .metric("raw_syncs_per_s", raw)
+            .metric("raw_syncs_per_s_before", raw_before)
+            .metric("raw_syncs_per_s_after", raw_after)
+            .metric("puts_per_raw_sync", puts_per_s / raw);
+        report.add(latencies.report(measurement))?;
+    }
+    std::fs::remove_dir_all(directory)?;
+    Ok(())
+}
+
+fn synced_puts(
+    options: &DurabilityOptions,
+    threads: usize,
+    directory: &Path,
+) -> Result<(Duration, Latencies), BenchError> {
+    let items = options.puts * threads as u64;
+    let workload = Workload::new(options.seed, items, 16, options.value_size, false);
+    let path = directory.join("store");
+    let db = Db::builder(&path).durability(Durability::Sync).open()?;
+    let keyspace = db.keyspace("bench")?;
+    let is_stopped = AtomicBool::new(false);
+    let start = Instant::now();
+    let outcomes: Vec<Result<Latencies, BenchError>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads as u64)
+            .map(|thread| {
+                let (workload, keyspace, is_stopped) = (&workload, &keyspace, &is_stopped);
+                scope.spawn(move || {
+                    let mut latencies = Latencies::default();
+                    let (mut key, mut value) = (Vec::new(), Vec::new());
+                    for put in 0..options.puts {
+                        if is_stopped.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let item = put * threads as u64 + thread;
+                        workload.key(item, &mut key);
+                        workload.value(item, 0, &mut value);
+                        let begin = Instant::now();
+                        let outcome = keyspace.insert(&key, &value);
+                        latencies.record(begin.elapsed());
+                        if let Err(error) = outcome {
+                            is_stopped.store(true, Ordering::Relaxed);
+                            return Err(error.into());
+                        }
+                    }
+                    Ok(latencies)
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let elapsed = start.elapsed();
+    let mut latencies = Latencies::default();
+    for outcome in outcomes {
+        latencies.add(&outcome?);
+    }
+    drop(keyspace);
+    db.close()?;
+    check_all(&workload, &path)?;
+    Ok((elapsed, latencies))
+}
+
+fn check_all(workload: &Workload, path: &Path) -> Result<(), BenchError> {
+    let db = Db::open(path)?;
+    let keyspace = db.keyspace("bench")?;
+    let mut key = Vec::new();
+    for item in 0..workload.items() {
+        workload.key(item, &mut key);
+        workload.check(item, 0, keyspace.get(&key)?.as_deref())?;
+    }
+    drop(keyspace);
+    db.close()?;
+    Ok(())
+}
+
+/// One block written and fdatasync-ed at a time into a file whose blocks were all written before, so that neither its
+/// length nor its extents change: the best that any log can get with one sync a put.
+fn raw_syncs_per_s(directory: &Path, syncs: u64) -> Result<f64, BenchError> {
+    let path = directory.join("raw");
+    let file: File = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
+    let mut block = vec![0; BLOCK_BYTES];
+    let mut random = Random::new(syncs, 0);
+    for number in 0..RECYCLED_BLOCKS {
+        random.fill(&mut block);
+        file.write_all_at(&block, number * BLOCK_BYTES as u64)?;
+    }
+    file.sync_all()?;
+    let start = Instant::now();
+    for sync in 0..syncs {
+        block[..8].copy_from_slice(&sync.to_le_bytes());
+        file.write_all_at(&block, (sync % RECYCLED_BLOCKS) * BLOCK_BYTES as u64)?;
+        file.sync_data()?;
+    }
+    let rate = syncs as f64 / start.elapsed().as_secs_f64().max(1e-9);
+    std::fs::remove_file(path)?;
+    Ok(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_synced_put_is_found_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = DurabilityOptions {
+            threads: vec![1, 3],
+            puts: 20,
+            value_size: 30,
+            seed: 1,
+            dir: directory.path().to_owned(),
+        };
+        let mut report = Report::new(false);
+        run(&options, &mut report).unwrap();
+        assert_eq!(report.measurements().len(), 2);
+        assert!(!directory.path().join(SUBDIRECTORY).exists());
+    }
+}

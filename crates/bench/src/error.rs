@@ -1,0 +1,49 @@
+//! Why a benchmark ended early.
+
+use std::fmt;
+
+/// What went wrong in a benchmark.
+#[derive(Debug)]
+pub enum BenchError {
+    /// The store gave an answer that is not right. Says which operation, on which item, and what came.
+    WrongAnswer(String),
+    /// The options make no sense together.
+    Usage(String),
+    /// The store reported an error.
+    Store(alluvium::Error),
+    /// The operating system reported an error.
+    Io(std::io::Error),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongAnswer(what) => write!(out, "wrong answer: {what}"),
+            Self::Usage(what) => write!(out, "{what}"),
+            Self::Store(error) => write!(out, "the store failed: {error}"),
+            Self::Io(error) => write!(out, "the system failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Io(error) => Some(error),
+            Self::WrongAnswer(_) | Self::Usage(_) => None,
+        }
+    }
+}
+
+impl From<alluvium::Error> for BenchError {
+    fn from(error: alluvium::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<std::io::Error> for BenchError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,134 @@
+//! The options of `bench store`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use alluvium::Durability;
+use alluvium_base::units;
+use serde_json::{Map, Value};
+
+use super::phase::Phase;
+use super::workload::KEY_BYTES_MIN;
+use crate::error::BenchError;
+
+/// Options of `bench store`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StoreOptions {
+    /// Storage layout: a named plan
+    #[arg(long, default_value = "silt")]
+    pub plan: String,
+    /// Items to load
+    #[arg(long, default_value_t = 1_000_000)]
+    pub items: u64,
+    /// Bytes of a key, at least 8
+    #[arg(long, default_value_t = 16)]
+    pub key_size: usize,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100)]
+    pub value_size: usize,
+    /// What to do, in order: load, settle, flush, compact, get, all, miss, update, mixed, scan, sustain
+    #[arg(long, value_delimiter = ',', default_value = "load,get,miss,update,mixed,scan")]
+    pub phases: Vec<Phase>,
+    /// Threads of get, miss and mixed
+    #[arg(long, default_value_t = 8)]
+    pub threads: usize,
+    /// Threads of load, update and sustain
+    #[arg(long, default_value_t = 1)]
+    pub writers: usize,
+    /// Keys in one call of get and miss; above 1 they go through multi_get
+    #[arg(long, default_value_t = 1)]
+    pub batch: usize,
+    /// Operations of get, miss and mixed; the smaller of the items and 1,000,000 by default
+    #[arg(long)]
+    pub operations: Option<u64>,
+    /// Share of gets in mixed
+    #[arg(long, default_value_t = 0.95)]
+    pub get_ratio: f64,
+    /// Seconds of sustain
+    #[arg(long, default_value_t = 60.0)]
+    pub sustain_seconds: f64,
+    /// Memory limit of the store, for example 512MiB; the store's default if absent
+    #[arg(long, value_parser = units::parse_bytes)]
+    pub memory: Option<u64>,
+    /// When a put is safe: buffered, sync, or an interval such as 1ms
+    #[arg(long, default_value = "buffered")]
+    pub durability: String,
+    /// Background threads of the store; its default if absent
+    #[arg(long)]
+    pub background_threads: Option<usize>,
+    /// Seed of keys, values and choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the database is made, in a subdirectory `alluvium-bench-store`
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+    /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
+    #[arg(long)]
+    pub keep: bool,
+    /// Seconds of measuring the raw device before and after get; 0 to leave it out
+    #[arg(long, default_value_t = 2.0)]
+    pub raw_seconds: f64,
+}
+
+impl StoreOptions {
+    /// Refuses what makes no sense, with the reason.
+    pub fn validate(&self) -> Result<(), BenchError> {
+        let refuse = |reason: &str| Err(BenchError::Usage(reason.to_owned()));
+        if self.items == 0 || self.items >= 1 << 40 {
+            return refuse("--items lies between 1 and 2^40");
+        }
+        if self.key_size < KEY_BYTES_MIN {
+            return refuse("--key-size is at least 8: a key holds the item's permuted number");
+        }
+        if self.threads == 0 || self.writers == 0 || self.batch == 0 {
+            return refuse("--threads, --writers and --batch are at least 1");
+        }
+        if self.writers as u64 > self.items || self.threads as u64 > self.items {
+            return refuse("more threads than items");
+        }
+        if !(0.0..=1.0).contains(&self.get_ratio) {
+            return refuse("--get-ratio lies between 0 and 1");
+        }
+        if !(self.sustain_seconds > 0.0 && self.sustain_seconds < 1e6) {
+            return refuse("--sustain-seconds lies between 0 and a million");
+        }
+        if !(0.0..1e6).contains(&self.raw_seconds) {
+            return refuse("--raw-seconds lies between 0 and a million");
+        }
+        self.durability().map(drop)
+    }
+
+    /// The durability by name.
+    pub fn durability(&self) -> Result<Durability, BenchError> {
+        match self.durability.as_str() {
+            "buffered" => Ok(Durability::Buffered),
+            "sync" => Ok(Durability::Sync),
+            text => match units::parse_duration(text) {
+                Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
+                _ => Err(BenchError::Usage(format!("--durability {text:?}: say buffered, sync or 1ms"))),
+            },
+        }
+    }
+
+    /// Operations of the reading phases.
+    pub fn operations(&self) -> u64 {
+        self.operations.unwrap_or(self.items.min(1_000_000))
+    }
+
+    /// What goes into each measurement's `config`.
+    pub fn describe(&self) -> Map<String, Value> {
+        let mut config = Map::new();
+        let mut add = |name: &str, value: Value| config.insert(name.to_owned(), value);
+        add("plan", self.plan.clone().into());
+        add("items", self.items.into());
+        add("key_bytes", self.key_size.into());
+        add("value_bytes", self.value_size.into());
+        add("threads", self.threads.into());
+        add("writers", self.writers.into());
+        add("batch", self.batch.into());
+        add("memory_limit_bytes", self.memory.into());
+        add("durability", self.durability.clone().into());
+        add("seed", self.seed.into());
+        config
+    }
+}

@@ -1,0 +1,255 @@
+//! Runs the threads of a phase and measures around them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use alluvium::Stats;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::StoreBench;
+use super::sampler::{Progress, Samples};
+use crate::device::DeviceCounters;
+use crate::error::BenchError;
+use crate::latencies::Latencies;
+use crate::process;
+use crate::random::Random;
+
+/// What a phase's threads do in all.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive {
+    /// Name of the phase.
+    pub name: &'static str,
+    /// Threads.
+    pub threads: usize,
+    /// Operations of all threads together, at most.
+    pub operations: u64,
+    /// When to stop, if not by number of operations.
+    pub deadline: Option<Duration>,
+    /// Whether background work is waited for at the end and counted in.
+    pub settles: bool,
+    /// Whether each operation adds an item.
+    pub inserts: bool,
+}
+
+/// What one step of a thread did.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// So many gets, in one call.
+    Gets(u64),
+    /// One put.
+    Put,
+}
+
+/// One thread of a phase.
+#[derive(Debug)]
+pub struct Worker {
+    /// Its number.
+    pub thread: u64,
+    /// Number of all threads.
+    pub threads: u64,
+    /// Operations it has done.
+    pub done: u64,
+    /// Operations it has to do.
+    pub quota: u64,
+    /// Its own randomness.
+    pub random: Random,
+    /// Room for a key.
+    pub key: Vec<u8>,
+    /// Room for a value.
+    pub value: Vec<u8>,
+    /// When the phase started.
+    pub start: Instant,
+    /// When the operation in progress started: the end of the one before, unless the step says otherwise.
+    pub since: Instant,
+    gets: Latencies,
+    puts: Latencies,
+}
+
+impl Worker {
+    /// A uniformly chosen item among those that only this thread overwrites. Requires no fewer items than threads.
+    pub fn own_item(&mut self, items: u64) -> u64 {
+        self.random.below(items / self.threads) * self.threads + self.thread
+    }
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Operations done.
+    pub operations: u64,
+    /// From the first operation to the last.
+    pub elapsed: Duration,
+    /// From the last operation until background work had settled.
+    pub settling: Duration,
+    /// CPU time of the whole process over both.
+    pub cpu: Duration,
+    /// Latencies of calls that get.
+    pub gets: Latencies,
+    /// Latencies of puts.
+    pub puts: Latencies,
+    /// Memory and space meanwhile.
+    pub samples: Samples,
+    /// What the device did, settling included.
+    pub device: Option<DeviceCounters>,
+    /// The engine's statistics before and after.
+    pub stats: (Stats, Stats),
+}
+
+/// Operations between two looks at the shared counters.
+const BURST: u64 = 64;
+
+impl StoreBench {
+    /// Runs `step` in the threads that `drive` asks for until each has done its share, and measures. The first error
+    /// stops all threads.
+    pub(super) fn drive<F>(&self, drive: &Drive, step: F) -> Result<Outcome, BenchError>
+    where
+        F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
+    {
+        let progress = Progress::default();
+        progress.items.store(if drive.inserts { 0 } else { self.workload.items() }, Ordering::Relaxed);
+        let bar = progress_bar(drive);
+        let is_done = AtomicBool::new(false);
+        let stats_before = self.db.stats();
+        let device_before = self.device.settled_counters();
+        let cpu_before = process::cpu_time();
+        std::thread::scope(|scope| {
+            let sampler =
+                scope.spawn(|| Samples::collect(&self.db, &self.directory, &progress, &is_done, &bar));
+            let start = Instant::now();
+            let outcome = self.drive_threads(drive, &progress, start, &step);
+            let elapsed = start.elapsed();
+            let settled = if drive.settles && outcome.is_ok() { self.settle() } else { Ok(()) };
+            let settling = start.elapsed() - elapsed;
+            let cpu = process::cpu_time() - cpu_before;
+            is_done.store(true, Ordering::Release);
+            sampler.thread().unpark();
+            let samples = sampler.join().unwrap_or_default();
+            bar.finish_and_clear();
+            let (operations, gets, puts) = outcome?;
+            settled?;
+            let device =
+                device_before.zip(self.device.settled_counters()).map(|(before, after)| after.since(before));
+            let stats = (stats_before, self.db.stats());
+            Ok(Outcome { operations, elapsed, settling, cpu, gets, puts, samples, device, stats })
+        })
+    }
+
+    /// Waits until the store has no background work.
+    pub(super) fn settle(&self) -> Result<(), BenchError> {
+        self.db.wait_idle()?;
+        Ok(())
+    }
+
+    fn drive_threads<F>(
+        &self,
+        drive: &Drive,
+        progress: &Progress,
+        start: Instant,
+        step: &F,
+    ) -> Result<(u64, Latencies, Latencies), BenchError>
+    where
+        F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
+    {
+        let is_stopped = AtomicBool::new(false);
+        let threads = drive.threads as u64;
+        std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let quota = drive.operations / threads + u64::from(thread < drive.operations % threads);
+                    let mut worker = Worker {
+                        thread,
+                        threads,
+                        done: 0,
+                        quota,
+                        random: Random::new(self.options.seed, thread ^ self.next_stream()),
+                        key: Vec::new(),
+                        value: Vec::new(),
+                        start,
+                        since: start,
+                        gets: Latencies::default(),
+                        puts: Latencies::default(),
+                    };
+                    let is_stopped = &is_stopped;
+                    scope.spawn(move || {
+                        let outcome = work(&mut worker, drive, progress, is_stopped, step);
+                        if outcome.is_err() {
+                            is_stopped.store(true, Ordering::Relaxed);
+                        }
+                        outcome.map(|()| worker)
+                    })
+                })
+                .collect();
+            let (mut operations, mut gets, mut puts) = (0, Latencies::default(), Latencies::default());
+            let mut first_error = None;
+            for handle in handles {
+                match handle.join() {
+                    Ok(Ok(worker)) => {
+                        operations += worker.done;
+                        gets.add(&worker.gets);
+                        puts.add(&worker.puts);
+                    }
+                    Ok(Err(error)) => first_error = first_error.or(Some(error)),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            first_error.map_or(Ok((operations, gets, puts)), Err)
+        })
+    }
+}
+
+fn work<F>(
+    worker: &mut Worker,
+    drive: &Drive,
+    progress: &Progress,
+    is_stopped: &AtomicBool,
+    step: &F,
+) -> Result<(), BenchError>
+where
+    F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
+{
+    let mut reported = 0;
+    // One look at the clock an operation: the end of one is the start of the next, so making the key and checking
+    // the answer count as part of the operation.
+    worker.since = Instant::now();
+    while worker.done < worker.quota {
+        let done = step(worker)?;
+        let now = Instant::now();
+        let latency = now - worker.since;
+        worker.since = now;
+        match done {
+            Step::Gets(count) => {
+                worker.gets.record(latency);
+                worker.done += count;
+            }
+            Step::Put => {
+                worker.puts.record(latency);
+                worker.done += 1;
+            }
+        }
+        if worker.done - reported >= BURST || worker.done == worker.quota {
+            progress.operations.fetch_add(worker.done - reported, Ordering::Relaxed);
+            if drive.inserts {
+                progress.items.fetch_add(worker.done - reported, Ordering::Relaxed);
+            }
+            reported = worker.done;
+            let is_late = drive.deadline.is_some_and(|deadline| now - worker.start >= deadline);
+            if is_late || is_stopped.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn progress_bar(drive: &Drive) -> ProgressBar {
+    let bar = ProgressBar::new(drive.operations);
+    if drive.deadline.is_some() {
+        bar.set_length(0);
+    }
+    let template = "{msg:>8} [{elapsed_precise}] {wide_bar} {human_pos}/{human_len} {per_sec}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_message(drive.name);
+    bar
+}

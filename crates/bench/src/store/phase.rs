@@ -1,0 +1,81 @@
+//! The phases of `bench store` by name.
+
+use std::str::FromStr;
+
+/// One phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Puts every item once, in random key order, then waits until background work has settled.
+    Load,
+    /// Waits until background work has settled.
+    Settle,
+    /// Moves everything out of the log, then settles.
+    Flush,
+    /// Merges everything into the last level, then settles.
+    Compact,
+    /// Gets of uniformly chosen present items.
+    Get,
+    /// Gets every item once.
+    All,
+    /// Gets of absent keys.
+    Miss,
+    /// Overwrites of uniformly chosen items, as many as there are items, then settles.
+    Update,
+    /// Gets and overwrites side by side.
+    Mixed,
+    /// Iterates over everything; each item must come exactly once.
+    Scan,
+    /// Overwrites at 90 % of the highest rate.
+    Sustain,
+}
+
+const NAMES: [(&str, Phase); 11] = [
+    ("load", Phase::Load),
+    ("settle", Phase::Settle),
+    ("flush", Phase::Flush),
+    ("compact", Phase::Compact),
+    ("get", Phase::Get),
+    ("all", Phase::All),
+    ("miss", Phase::Miss),
+    ("update", Phase::Update),
+    ("mixed", Phase::Mixed),
+    ("scan", Phase::Scan),
+    ("sustain", Phase::Sustain),
+];
+
+impl Phase {
+    /// Its name on the command line and in measurements.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it overwrites items, so that versions must be kept.
+    pub fn overwrites(self) -> bool {
+        matches!(self, Self::Update | Self::Mixed | Self::Sustain)
+    }
+}
+
+impl FromStr for Phase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        NAMES.iter().find(|(name, _)| *name == text).map(|(_, phase)| *phase).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            format!("no phase is named {text:?}; known: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_phases_and_back() {
+        for (name, phase) in NAMES {
+            assert_eq!(name.parse::<Phase>(), Ok(phase));
+            assert_eq!(phase.name(), name);
+        }
+        assert!("lode".parse::<Phase>().unwrap_err().contains("load"));
+    }
+}

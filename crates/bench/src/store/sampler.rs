@@ -1,0 +1,153 @@
+//! Samples of memory and space while a phase runs: what a phase needs at its worst moment is not what it needs at
+//! its end.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use alluvium::Db;
+use indicatif::ProgressBar;
+
+use super::probe;
+use crate::device;
+use crate::measurement::Measurement;
+use crate::process;
+
+/// Memory is sampled this often, space every second time. A sample costs some ten microseconds.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How far a phase has come; its threads count, the sampler and the progress bar look.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Operations done.
+    pub operations: AtomicU64,
+    /// Items in the store.
+    pub items: AtomicU64,
+}
+
+/// One look at the store.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    operations: u64,
+    items: u64,
+    index_bytes: u64,
+    resident_bytes: u64,
+    /// Allocated bytes of the directory; absent in every second sample.
+    allocated_bytes: Option<u64>,
+}
+
+/// What was sampled during a phase.
+#[derive(Debug, Default)]
+pub struct Samples {
+    samples: Vec<Sample>,
+}
+
+impl Samples {
+    /// Samples until `is_done`, and moves `bar` along. The last sample is taken after it is set, so there is one.
+    pub fn collect(
+        db: &Db,
+        directory: &Path,
+        progress: &Progress,
+        is_done: &AtomicBool,
+        bar: &ProgressBar,
+    ) -> Self {
+        let mut samples = Vec::new();
+        loop {
+            let is_last = is_done.load(Ordering::Acquire);
+            samples.push(Sample {
+                operations: progress.operations.load(Ordering::Relaxed),
+                items: progress.items.load(Ordering::Relaxed),
+                index_bytes: probe::index_bytes(&db.stats()),
+                resident_bytes: process::resident_bytes(),
+                allocated_bytes: (is_last || samples.len() % 2 == 0)
+                    .then(|| device::allocated_bytes(directory)),
+            });
+            bar.set_position(progress.operations.load(Ordering::Relaxed));
+            if is_last {
+                return Self { samples };
+            }
+            std::thread::park_timeout(INTERVAL);
+        }
+    }
+
+    /// Adds the figures of memory and space.
+    ///
+    /// - `index_bytes_per_item` with `_average`, `_second_half`, `_peak`: memory of indexes, filters and log index by
+    ///   items present at that moment. Average and peak leave out the time before a tenth of `items` was there, when
+    ///   fixed costs stand against nearly no items; the second half is that of the operations (and settling).
+    /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
+    ///   bytes, at the worst moment and at the end.
+    pub fn report(&self, measurement: Measurement, items: u64, item_bytes: u64) -> Measurement {
+        let Some(last) = self.samples.last() else { return measurement };
+        let grown: Vec<&Sample> = self.samples.iter().filter(|sample| sample.items * 10 >= items).collect();
+        let per_item: Vec<f64> = grown.iter().map(|sample| sample.index_bytes_per_item()).collect();
+        let second_half: Vec<f64> = grown
+            .iter()
+            .filter(|sample| sample.operations * 2 >= last.operations)
+            .map(|sample| sample.index_bytes_per_item())
+            .collect();
+        let space: Vec<f64> =
+            grown.iter().filter_map(|sample| sample.space_amplification(item_bytes)).collect();
+        let resident_peak = self.samples.iter().map(|sample| sample.resident_bytes).max();
+        measurement
+            .metric("index_bytes_per_item", last.index_bytes_per_item())
+            .metric("index_bytes_per_item_average", average(&per_item))
+            .metric("index_bytes_per_item_second_half", average(&second_half))
+            .metric("index_bytes_per_item_peak", peak(&per_item))
+            .metric("space_amplification", last.space_amplification(item_bytes))
+            .metric("space_amplification_peak", peak(&space))
+            .metric("resident_bytes_peak", resident_peak)
+    }
+}
+
+impl Sample {
+    fn index_bytes_per_item(&self) -> f64 {
+        self.index_bytes as f64 / self.items.max(1) as f64
+    }
+
+    fn space_amplification(&self, item_bytes: u64) -> Option<f64> {
+        Some(self.allocated_bytes? as f64 / (self.items.max(1) * item_bytes.max(1)) as f64)
+    }
+}
+
+fn average(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn peak(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(operations: u64, index_bytes: u64, allocated_bytes: u64) -> Sample {
+        Sample {
+            operations,
+            items: operations,
+            index_bytes,
+            resident_bytes: 5,
+            allocated_bytes: Some(allocated_bytes),
+        }
+    }
+
+    #[test]
+    fn averages_and_peaks_leave_the_beginning_out() {
+        let samples = Samples {
+            samples: vec![
+                sample(1, 1_000, 10_000),
+                sample(20, 40, 400),
+                sample(60, 30, 900),
+                sample(100, 100, 1_000),
+            ],
+        };
+        let metrics = samples.report(Measurement::new("store", "load"), 100, 10).metrics;
+        assert_eq!(metrics["index_bytes_per_item"], 1.0);
+        assert_eq!(metrics["index_bytes_per_item_peak"], 2.0);
+        assert_eq!(metrics["index_bytes_per_item_second_half"], 0.75);
+        assert_eq!(metrics["space_amplification"], 1.0);
+        assert_eq!(metrics["space_amplification_peak"], 2.0);
+        assert_eq!(metrics["resident_bytes_peak"], 5);
+    }
+}

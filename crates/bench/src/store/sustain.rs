@@ -1,0 +1,65 @@
+//! The phase `sustain`: how long puts take at 90 % of the highest rate that can be kept up.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::StoreBench;
+use super::drive::Drive;
+use crate::error::BenchError;
+use crate::measurement::Measurement;
+
+/// The share of the highest rate that is asked for.
+const SHARE: f64 = 0.9;
+
+/// How early a put may be before its thread sleeps rather than spins.
+const EARLY: Duration = Duration::from_micros(200);
+
+impl StoreBench {
+    /// Overwrites as fast as the store takes it for a third of the time, which gives the highest rate (the time until
+    /// background work has settled counts, since work put off is not done); then at 90 % of that for the whole time.
+    pub(super) fn sustain(&self) -> Result<Measurement, BenchError> {
+        let duration = Duration::from_secs_f64(self.options.sustain_seconds);
+        let fastest = Drive {
+            name: "fastest",
+            threads: self.options.writers,
+            operations: u64::MAX,
+            deadline: Some(duration / 3),
+            settles: true,
+            inserts: false,
+        };
+        let outcome = self.drive(&fastest, |worker| self.overwrite(worker))?;
+        let highest =
+            outcome.operations as f64 / (outcome.elapsed + outcome.settling).as_secs_f64().max(1e-9);
+
+        let interval = Duration::from_secs_f64(self.options.writers as f64 / (highest * SHARE).max(1e-3));
+        let behind_max_ns = AtomicU64::new(0);
+        let paced = Drive { name: "sustain", deadline: Some(duration), ..fastest };
+        let outcome = self.drive(&paced, |worker| {
+            let due = worker.start + interval.mul_f64(worker.done as f64);
+            let behind = wait_until(due);
+            behind_max_ns.fetch_max(behind.as_nanos() as u64, Ordering::Relaxed);
+            worker.since = Instant::now();
+            self.overwrite(worker)
+        })?;
+        Ok(self
+            .write_measurement("sustain", &outcome)
+            .metric("highest_ops_per_s", highest)
+            .metric("behind_schedule_max_ms", behind_max_ns.into_inner() as f64 / 1e6))
+    }
+}
+
+/// Waits until `due`; returns how late it already was.
+fn wait_until(due: Instant) -> Duration {
+    loop {
+        let now = Instant::now();
+        if now >= due {
+            return now - due;
+        }
+        let early = due - now;
+        if early > EARLY {
+            std::thread::sleep(early - EARLY / 2);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The whole benchmark, small. Says nothing about times.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    options: StoreOptions,
+}
+
+fn options(directory: &std::path::Path, arguments: &[&str]) -> StoreOptions {
+    let directory = directory.to_str().expect("temporary directories have plain names");
+    let mut line = vec!["store", "--items", "3000", "--dir", directory, "--raw-seconds", "0"];
+    line.extend(arguments);
+    Command::parse_from(line).options
+}
+
+#[test]
+fn every_phase_runs_and_verifies() {
+    let directory = tempfile::tempdir().unwrap();
+    let phases = "load,settle,get,all,miss,update,flush,mixed,sustain,compact,all,scan";
+    let options = options(
+        directory.path(),
+        &["--phases", phases, "--batch", "7", "--threads", "3", "--writers", "2", "--sustain-seconds", "0.1"],
+    );
+    let mut report = Report::new(false);
+    run(&options, &mut report).unwrap();
+    let cases: Vec<&str> =
+        report.measurements().iter().map(|measurement| measurement.case.as_str()).collect();
+    assert_eq!(cases.join(","), phases);
+    assert!(!directory.path().join(SUBDIRECTORY).exists());
+}
+
+#[test]
+fn a_kept_database_serves_later_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut report = Report::new(false);
+    run(&options(directory.path(), &["--phases", "load", "--keep"]), &mut report).unwrap();
+    run(&options(directory.path(), &["--phases", "all,scan"]), &mut report).unwrap();
+    assert_eq!(report.measurements().len(), 3);
+}
+
+#[test]
+fn a_wrong_answer_ends_the_benchmark() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut report = Report::new(false);
+    run(&options(directory.path(), &["--phases", "load", "--keep"]), &mut report).unwrap();
+    let other_values = options(directory.path(), &["--phases", "get", "--value-size", "50"]);
+    assert!(matches!(run(&other_values, &mut report), Err(BenchError::WrongAnswer(_))));
+}
+
+#[test]
+fn senseless_options_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["--key-size", "7"][..],
+        &["--threads", "0"],
+        &["--get-ratio", "1.5"],
+        &["--durability", "maybe"],
+        &["--plan", "castle"],
+        &["--phases", "get"],
+    ] {
+        let outcome = run(&options(directory.path(), arguments), &mut Report::new(false));
+        assert!(matches!(outcome, Err(BenchError::Usage(_))), "{arguments:?}");
+    }
+}

@@ -1,0 +1,48 @@
+//! `bench index`: chooses among the benchmarks of single index structures.
+
+use crate::error::BenchError;
+use crate::index::{self, IndexConfig};
+use crate::measurement::Measurement;
+use crate::report::Report;
+
+/// Runs one structure's cases.
+type Run = fn(&IndexConfig) -> Vec<Measurement>;
+
+/// The structures by name.
+const STRUCTURES: [(&str, Run); 4] = [
+    ("cuckoo", index::cuckoo::run),
+    ("hash-filter", index::hash_filter::run),
+    ("ect", index::trie::run),
+    ("fences", index::fences::run),
+];
+
+/// Runs the structure `name`, or each of them for `all`. `ect-sparse` is among the cases of `ect` whose name says so.
+///
+/// # Errors
+/// [`BenchError::Usage`] for an unknown name.
+pub fn run(name: &str, config: &IndexConfig, report: &mut Report) -> Result<(), BenchError> {
+    let (wanted, case) = match name {
+        "ect-sparse" => ("ect", Some("sparse")),
+        _ => (name, None),
+    };
+    let mut chosen = 0;
+    for (structure, run) in STRUCTURES {
+        if wanted != "all" && wanted != structure {
+            continue;
+        }
+        chosen += 1;
+        for measurement in run(config) {
+            if case.is_none_or(|part| measurement.case.contains(part)) {
+                report.add(measurement)?;
+            }
+        }
+    }
+    if chosen == 0 {
+        let names: Vec<&str> = STRUCTURES.iter().map(|(name, _)| *name).collect();
+        return Err(BenchError::Usage(format!(
+            "no structure is named {name:?}; known: {}, ect-sparse, all",
+            names.join(", ")
+        )));
+    }
+    Ok(())
+}

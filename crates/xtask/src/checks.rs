@@ -1,0 +1,77 @@
+//! Checks that need another compiler flag, toolchain or program. What is not installed is skipped with a message.
+
+use std::path::Path;
+
+use crate::shell;
+
+/// Crates that contain unsafe code: what Miri and valgrind look at.
+const UNSAFE_CRATES: [&str; 2] = ["alluvium-index", "alluvium-io"];
+
+/// Tests whose name contains `loom`, compiled with `--cfg loom`.
+pub fn loom() -> Result<(), String> {
+    for package in UNSAFE_CRATES {
+        // Release, because loom explores millions of interleavings; a target folder of its own, because the flag
+        // would otherwise throw away every other build.
+        let line = format!("cargo test --release --package {package} --lib --target-dir target/loom loom");
+        let mut command = shell::command(&line);
+        command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "2");
+        shell::run_command(&line, command)?;
+    }
+    Ok(())
+}
+
+/// Unit tests of the index structures under Miri. `io` talks to the kernel in ways that Miri does not know.
+pub fn miri() -> Result<(), String> {
+    if !shell::succeeds("cargo +nightly miri --version") {
+        println!("miri: skipped, no nightly toolchain with Miri here");
+        return Ok(());
+    }
+    let line =
+        "cargo +nightly miri test --package alluvium-index --lib --target-dir target/miri -- --skip loom";
+    let mut command = shell::command(line);
+    // Few cases: Miri runs some hundred times slower than the machine.
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "2");
+    shell::run_command(line, command)
+}
+
+/// Unit tests of the crates with unsafe code under valgrind's memcheck.
+pub fn valgrind() -> Result<(), String> {
+    if !shell::succeeds("valgrind --version") {
+        println!("valgrind: skipped, not installed");
+        return Ok(());
+    }
+    for package in UNSAFE_CRATES {
+        let line = format!("cargo test --package {package} --lib");
+        let mut command = shell::command(&line);
+        command
+            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind --quiet --error-exitcode=9")
+            .env("PROPTEST_CASES", "4");
+        shell::run_command(&line, command)?;
+    }
+    Ok(())
+}
+
+/// Every benchmark at a size that takes seconds.
+pub fn bench_smoke() -> Result<(), String> {
+    shell::run("cargo build --release --package alluvium-cli")?;
+    let directory = shell::root().join("target/bench-smoke");
+    let directory = directory.display();
+    let alluvium = "target/release/alluvium";
+    shell::run(&format!(
+        "{alluvium} bench store --plan silt --items 20000 --value-size 100 --threads 2 --batch 8 \
+         --phases load,get,miss,update,mixed,scan,sustain --sustain-seconds 1 --dir {directory}"
+    ))?;
+    shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
+    shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
+    shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
+}
+
+/// The server against a stock Redis client, where the tools are installed.
+pub fn redis() -> Result<(), String> {
+    let script = "tests/redis/run.sh";
+    if !Path::new(&shell::root().join(script)).exists() || !shell::succeeds("redis-cli --version") {
+        println!("redis: skipped, no redis-cli or no {script} here");
+        return Ok(());
+    }
+    shell::run(&format!("bash {script}"))
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask fuzz`: random bytes and mutated valid samples for every parser of stored or received bytes.
+//!
+//! Stable Rust has no coverage-guided fuzzer, so the driver starts from valid samples and breaks them a little: that
+//! gets past checksums no more than chance does, so parsers under test are entered behind theirs where they have one.
+
+mod mutate;
+mod registry;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use registry::Target;
+
+/// What to fuzz and for how long.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only the target of this name; all by default
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Seconds a target
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Seed of the inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// List the targets and stop
+    #[arg(long)]
+    pub list: bool,
+}
+
+impl Options {
+    /// What CI runs.
+    pub fn smoke() -> Self {
+        Self { target: None, seconds: 1.0, seed: 1, list: false }
+    }
+}
+
+/// Inputs every target gets at least, however slow the machine.
+const INPUTS_MIN: u64 = 1_000;
+
+/// Fuzzes the chosen targets; fails with the first input that makes one panic.
+pub fn run(options: &Options) -> Result<(), String> {
+    let targets = registry::targets();
+    if options.list {
+        targets.iter().for_each(|target| println!("{}", target.name));
+        return Ok(());
+    }
+    // Expected panics are reported by the driver; the default hook would print each of them with a backtrace.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = run_targets(options, &targets);
+    drop(std::panic::take_hook());
+    outcome
+}
+
+fn run_targets(options: &Options, targets: &[Target]) -> Result<(), String> {
+    let duration = Duration::from_secs_f64(options.seconds.clamp(0.0, 1e6));
+    if fuzz(&registry::canary(), Duration::ZERO, options.seed).is_ok() {
+        return Err("the canary, which must fail, did not: the driver finds nothing".to_owned());
+    }
+    let mut chosen = 0;
+    for target in targets {
+        if options.target.as_ref().is_some_and(|name| name != target.name) {
+            continue;
+        }
+        chosen += 1;
+        let inputs = fuzz(target, duration, options.seed).map_err(|input| {
+            format!(
+                "target {:?} panicked (seed {}) on input {}",
+                target.name,
+                options.seed,
+                input.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            )
+        })?;
+        println!("fuzz: {:<24} {inputs:>10} inputs", target.name);
+    }
+    if chosen == 0 {
+        return Err("no target has that name; `cargo xtask fuzz --list` shows all".to_owned());
+    }
+    Ok(())
+}
+
+/// Feeds `target` for `duration` and at least [`INPUTS_MIN`] inputs. Returns their number, or the input that made it
+/// panic, shortened.
+fn fuzz(target: &Target, duration: Duration, seed: u64) -> Result<u64, Vec<u8>> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let samples = (target.samples)();
+    let start = Instant::now();
+    let mut inputs = 0;
+    while inputs < INPUTS_MIN || start.elapsed() < duration {
+        let input = match samples.len() {
+            0 => mutate::random_bytes(&mut random),
+            count => {
+                let sample = &samples[random.random_range(0..count)];
+                if random.random_ratio(1, 8) {
+                    mutate::random_bytes(&mut random)
+                } else {
+                    mutate::mutated(sample, &samples, &mut random)
+                }
+            }
+        };
+        if panics(target, &input) {
+            return Err(mutate::shortened(input, |candidate| panics(target, candidate)));
+        }
+        inputs += 1;
+    }
+    Ok(inputs)
+}
+
+fn panics(target: &Target, input: &[u8]) -> bool {
+    catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_canary_is_found_and_shortened() {
+        let input = fuzz(&registry::canary(), Duration::ZERO, 3).unwrap_err();
+        assert!(input.len() <= 8, "{input:?}");
+    }
+
+    #[test]
+    fn every_target_survives_its_own_samples() {
+        for target in registry::targets() {
+            for sample in (target.samples)() {
+                assert!(!panics(&target, &sample), "{}", target.name);
+            }
+        }
+    }
+}

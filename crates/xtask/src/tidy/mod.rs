@@ -1,0 +1,125 @@
+//! `cargo xtask tidy`: the repository tests itself.
+//!
+//! Each rule is a function from files to findings; this file collects the files and prints what was found. The rules
+//! look only at files that git tracks or would track.
+
+mod documents;
+mod manifests;
+mod ratchet;
+mod source;
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::shell;
+
+/// How to run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// Record today's lengths of long files in the ratchet instead of failing on them
+    #[arg(long)]
+    pub bless: bool,
+}
+
+/// A file of the repository.
+pub struct TidyFile {
+    /// Path from the root, with `/`.
+    pub path: String,
+    /// Content; empty text for binary files.
+    pub text: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Whether it is not UTF-8 text.
+    pub is_binary: bool,
+}
+
+impl TidyFile {
+    fn extension(&self) -> &str {
+        self.path.rsplit_once('.').map_or("", |(_, extension)| extension)
+    }
+}
+
+/// Something that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// File, from the root.
+    pub path: String,
+    /// Line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+/// Checks everything; fails with the number of findings after printing them.
+pub fn run(options: &Options) -> Result<(), String> {
+    let files = tracked_files()?;
+    if options.bless {
+        return ratchet::bless(&files);
+    }
+    let mut findings = Vec::new();
+    findings.extend(ratchet::check(&files));
+    for file in &files {
+        findings.extend(blob(file));
+        findings.extend(source::check(file));
+    }
+    findings.extend(source::dead_files(&files));
+    findings.extend(manifests::check(&files));
+    findings.extend(documents::check(&files));
+    for Finding { path, line, message } in &findings {
+        println!("{path}:{line}: {message}");
+    }
+    match findings.len() {
+        0 => {
+            println!("tidy: {} files in order", files.len());
+            Ok(())
+        }
+        count => Err(format!("{count} findings")),
+    }
+}
+
+/// Largest file the repository takes, so that its history stays small.
+const BLOB_BYTES_MAX: u64 = 512 << 10;
+
+fn blob(file: &TidyFile) -> Vec<Finding> {
+    if file.size_bytes > BLOB_BYTES_MAX {
+        let message = format!("{} bytes: more than {BLOB_BYTES_MAX}; generate it instead", file.size_bytes);
+        return vec![Finding::new(&file.path, 0, message)];
+    }
+    if file.is_binary && !file.path.contains("/fixtures/") {
+        return vec![Finding::new(&file.path, 0, "a binary file outside a fixtures folder")];
+    }
+    Vec::new()
+}
+
+fn tracked_files() -> Result<Vec<TidyFile>, String> {
+    let listing = shell::output("git ls-files --cached --others --exclude-standard")
+        .ok_or("cannot list files: `git ls-files` failed")?;
+    let mut files = Vec::new();
+    for path in listing.lines() {
+        let absolute: PathBuf = shell::root().join(path);
+        if !absolute.is_file() {
+            continue; // deleted but not yet committed, or a submodule
+        }
+        let bytes = fs::read(&absolute).map_err(|error| format!("cannot read {path}: {error}"))?;
+        let size_bytes = bytes.len() as u64;
+        let text = String::from_utf8(bytes);
+        files.push(TidyFile {
+            path: path.to_owned(),
+            size_bytes,
+            is_binary: text.is_err(),
+            text: text.unwrap_or_default(),
+        });
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+fn file(path: &str, text: &str) -> TidyFile {
+    TidyFile { path: path.to_owned(), text: text.to_owned(), size_bytes: text.len() as u64, is_binary: false }
+}
