@@ -109,8 +109,7 @@ impl<'a> Item<'a> {
         } else {
             None
         };
-        let kind =
-            if layout.header & KIND_MASK == 0 { ItemKind::Value } else { ItemKind::Tombstone };
+        let kind = if layout.header & KIND_MASK == 0 { ItemKind::Value } else { ItemKind::Tombstone };
         Some((Self { kind, flags, expires_at_ms, key, value }, end))
     }
 

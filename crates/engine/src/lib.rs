@@ -1,4 +1,27 @@
 //! Alluvium: a key-value store for very many small items on very little memory.
+//!
+//! [`Db`] is an open database in a directory, [`Keyspace`] a named set of items in it. Writes go to a log; the log
+//! freezes into hash runs with small filters in memory; hash runs merge into one sorted run with an index of a third
+//! of a bit per item. A get reads one page. Which layouts are used, and with which sizes, is a [`Plan`]: data, not
+//! code.
 #![forbid(unsafe_code)]
 
+mod compact;
+mod db;
+mod error;
 mod item;
+mod level;
+mod log;
+mod manifest;
+mod options;
+mod recovery;
+mod table;
+
+pub use alluvium_model::Plan;
+pub use db::{
+    Batch, Db, Iter, KEY_BYTES_MAX, Keyspace, LevelStats, MemoryStats, Stats, TrafficStats, Update, VerifyReport,
+};
+pub use error::{Error, Result};
+pub use options::{Builder, Durability, Environment};
+#[doc(hidden)]
+pub use options::PlantedBugs;

@@ -1,11 +1,33 @@
 //! Files for Alluvium.
 //!
-//! Architecture invariant: this crate knows nothing of keys, tables or plans.
+//! [`Storage`] and [`File`] are the two traits behind which all file access happens. [`FileStorage`] is a real
+//! directory: direct I/O and io_uring where they are to be had. [`SimulatedStorage`] is one in memory that crashes,
+//! tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
+//!
+//! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
+//! only (`memory`, `append_buffer`, `file_storage::ring*`), behind safe surfaces.
 
+mod aligned_buffer;
+mod append_buffer;
 pub mod clock;
+mod error;
+#[cfg(unix)]
+mod file_storage;
+mod memory;
+mod memory_pool;
+mod pipeline;
+mod simulated;
 pub mod storage;
 
+pub use aligned_buffer::AlignedBuffer;
+pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SystemClock};
+pub use error::FileError;
+#[cfg(unix)]
+pub use file_storage::{FileStorage, IoOptions, Usage};
+pub use memory_pool::{POOL_BYTES_MAX, pooled_bytes};
+pub use pipeline::{CompletedRead, ReadPipeline};
+pub use simulated::{FaultPlan, PlantedBug, SimulatedFault, SimulatedStorage};
 pub use storage::{DirectoryLock, File, OpenMode, ReadRequest, Storage};
 
 /// Offsets, lengths and memory that are multiples of this need no bounce copy under direct I/O: one page.

@@ -1,8 +1,11 @@
 //! The two traits behind which all file access happens, so that the simulation runs the production code.
 
+use std::any::Any;
 use std::fmt;
 use std::io::Result;
 use std::sync::Arc;
+
+use crate::pipeline::{ImmediateReads, ReadPipeline};
 
 /// How [`Storage::open`] opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
         }
     }
 
+    /// A stream of reads with up to `depth` in flight, for callers that have the next read before all earlier ones are
+    /// done: see [`ReadPipeline`]. The default performs each read when it is submitted.
+    fn read_pipeline(&self, depth: usize) -> Box<dyn ReadPipeline> {
+        let _ = depth;
+        Box::new(ImmediateReads::default())
+    }
+
     /// How this storage reaches the device, for `stats`: for example `direct io_uring`, `direct pread`, `buffered`.
     fn describe(&self) -> String;
 }
@@ -87,6 +97,11 @@ pub trait File: Send + Sync + fmt::Debug {
 
     /// The name it was opened under.
     fn name(&self) -> &str;
+
+    /// The handle's own type, by which a storage recognises its files in a batch; `None` where nobody needs it.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Holds the lock of a directory; dropping it releases the lock.

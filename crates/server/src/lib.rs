@@ -1,1 +1,31 @@
-//! placeholder
+//! A server that Redis clients can talk to, over an Alluvium store.
+//!
+//! Worker threads each run a readiness loop over non-blocking sockets; there is no async runtime. Pipelined and
+//! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write a client
+//! and round. One file a command, one table of them all: `commands/`.
+//!
+//! Non-goals: passwords and encryption (the address is loopback unless told otherwise), transactions, scripting,
+//! types other than strings, several databases.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod connection;
+mod connections;
+mod error;
+mod get_batch;
+mod glob;
+mod options;
+mod readiness;
+mod server;
+mod session;
+mod shared;
+mod shutdown;
+mod store;
+mod worker;
+
+pub use alluvium_protocol::Limits;
+pub use error::ServerError;
+pub use options::ServerOptions;
+pub use server::Server;
+pub use shutdown::ShutdownHandle;
+pub use store::{Change, Store, StoreError};

@@ -1,0 +1,114 @@
+//! Conversion of a frozen log segment: each keyspace's log store becomes a hash run (SILT §3.2).
+//!
+//! The order of a section is that of the filter's slots, which are the slots of the log's index: nothing is sorted.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_index::hash_filter::HashFilter;
+use alluvium_model::{Filter, LevelSpec, Plan};
+
+use crate::db::{KeyspaceShared, Shared};
+use crate::error::{IoContext, Result};
+use crate::level::{Run, RunSection, TableFile, Version, shard_range};
+use crate::log::{LogStore, Segment};
+use crate::manifest::Edit;
+use crate::table::{SectionSpec, TableWriter};
+
+/// Converts the oldest frozen segment; `false` when there is none.
+///
+/// Order of persistence: table sync, directory sync, manifest sync, switch, recycle.
+pub(crate) fn convert(shared: &Shared) -> Result<bool> {
+    let _only_one = shared.convert_lock.lock().expect("no panic while held");
+    let Some(segment) = shared.oldest_frozen() else { return Ok(false) };
+    let stores: Vec<(Arc<KeyspaceShared>, Arc<LogStore>)> = shared
+        .all_keyspaces()
+        .into_iter()
+        .filter_map(|keyspace| {
+            let store = keyspace.frozen_store(&segment)?;
+            Some((keyspace, store))
+        })
+        .collect();
+    let mut edits = vec![Edit::LogStart { segment: segment.id + 1 }];
+    let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
+    let mut file = None;
+    if !filled.is_empty() {
+        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let name = crate::level::table_file_name(number);
+        let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
+        for (keyspace, store) in &filled {
+            let empty = write_sections(&mut writer, keyspace, store)?;
+            edits.push(Edit::AddRun { keyspace: keyspace.id, file: number, shard_bits: store.shard_bits() });
+            if !empty.is_empty() {
+                edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
+            }
+        }
+        let info = writer.finish()?;
+        shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+        file = Some(TableFile::open(&shared.storage, number)?);
+    }
+    shared.append_edits(&edits)?;
+    for (keyspace, store) in &stores {
+        let run = match &file {
+            Some(file) if store.len() > 0 => Some(open_run(file, keyspace.id, store.shard_bits())?),
+            _ => None,
+        };
+        keyspace.update_version(|version| replace_store(version, &segment, run.clone()));
+    }
+    shared.finish_segment(&segment);
+    Ok(true)
+}
+
+/// Writes a section for every shard that has items; returns the numbers of the others.
+fn write_sections(writer: &mut TableWriter, keyspace: &KeyspaceShared, store: &LogStore) -> Result<Vec<u32>> {
+    let tag_bits = tag_bits(&keyspace.plan);
+    let mut empty = Vec::new();
+    for (number, shard) in store.shards().iter().enumerate() {
+        let index = shard.index();
+        if index.len() == 0 {
+            empty.push(number as u32);
+            continue;
+        }
+        let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
+        let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
+        writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits));
+        for (slot, _tag, offset) in index.entries() {
+            let item = store.segment.item_at(offset)?;
+            writer.push_slot(slot, keyspace.hasher.hash(item.key), &item)?;
+        }
+        writer.finish_section()?;
+    }
+    Ok(empty)
+}
+
+fn tag_bits(plan: &Plan) -> u32 {
+    match plan {
+        Plan::Levels { levels, .. } => match levels.first() {
+            Some(LevelSpec { filter: Filter::Cuckoo { tag_bits }, .. }) => *tag_bits,
+            _ => unreachable!("the engine refuses plans whose first level has no cuckoo filter"),
+        },
+        Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
+    }
+}
+
+/// The keyspace's run in `file`.
+pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) -> Result<Arc<Run>> {
+    let mut sections = vec![None; 1 << shard_bits];
+    for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
+        let (low, _) = section.range();
+        let shard = if shard_bits == 0 { 0 } else { low >> (64 - shard_bits) };
+        sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
+    }
+    Ok(Arc::new(Run { file: file.clone(), shard_bits, sections }))
+}
+
+/// The version without the segment's log store, and with the run that it became.
+fn replace_store(version: &Version, segment: &Segment, run: Option<Arc<Run>>) -> Version {
+    let mut next = version.clone();
+    next.log_stores.retain(|store| store.segment.id != segment.id);
+    if let Some(run) = run {
+        next.runs.insert(0, run);
+    }
+    next
+}

@@ -1,0 +1,250 @@
+//! Merging hash runs into the sorted run, one unit of the hash space at a time (SILT §3.3).
+//!
+//! A unit is rewritten in parts of a table each. A part's new table takes the old ones' place as soon as it is
+//! durable, so the space of two sorted runs is never needed, only that of two tables. The unit's hash sections stay
+//! until the last part is done: until then they repeat what the new tables already hold, which is harmless.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_model::{Growth, Index, Plan};
+
+use super::merged::for_each_merged;
+use super::young::YoungItems;
+use crate::db::{KeyspaceShared, Shared};
+use crate::error::{IoContext, Result};
+use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
+use crate::manifest::Edit;
+use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, pages_expected};
+
+/// Size to which tables of the sorted run are cut.
+const TABLE_BYTES: u64 = 32 << 20;
+/// Pieces in which the old sorted run is read.
+const READ_BYTES: usize = 1 << 20;
+
+/// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub keyspace: Arc<KeyspaceShared>,
+    pub unit: MergeUnit,
+    pub pressure: f64,
+}
+
+/// Picks the fullest unit of the keyspace that is furthest over its bound. With `all` any unit is due.
+///
+/// Merging the fullest unit whenever the sum is over the bound staggers the units by itself: in the steady state they
+/// are evenly spread between empty and twice the mean, so memory stays near the bound instead of swinging below it.
+pub(crate) fn pick(shared: &Shared, all: bool) -> Option<Due> {
+    let mut best: Option<Due> = None;
+    for keyspace in shared.all_keyspaces() {
+        let version = keyspace.version.load();
+        let units = MergeUnit::all(&version.runs);
+        let Some(fullest) = units.iter().max_by_key(|unit| unit.items).copied() else { continue };
+        let (runs_max, budget) = bounds(shared, &keyspace, &version);
+        let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
+        let items: u64 = units.iter().map(|unit| unit.items).sum();
+        let by_items = items as f64 / budget.max(1.0);
+        let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
+        let (unit, pressure) = if by_runs > by_items && by_runs > 1.0 {
+            (tallest, by_runs)
+        } else {
+            (fullest, by_items)
+        };
+        let due = all || pressure > 1.0;
+        if due && best.as_ref().is_none_or(|best| best.pressure < pressure) {
+            best = Some(Due { keyspace, unit, pressure });
+        }
+    }
+    best
+}
+
+/// How far the keyspaces are over their bounds: the largest pressure of any.
+pub(crate) fn pressure(shared: &Shared) -> f64 {
+    let pressures = shared.all_keyspaces().into_iter().map(|keyspace| {
+        let version = keyspace.version.load();
+        let (_, budget) = bounds(shared, &keyspace, &version);
+        version.run_items() as f64 / budget.max(1.0)
+    });
+    pressures.fold(0.0, f64::max)
+}
+
+/// Most runs over one place, and most items in runs.
+fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32, f64) {
+    let Plan::Levels { sharding, levels, .. } = &keyspace.plan else {
+        unreachable!("the engine refuses chained plans")
+    };
+    let Growth::Tiering { runs_max, share } = levels[0].growth else {
+        unreachable!("the engine refuses plans whose first level is leveled")
+    };
+    let present = version.sorted_items() + version.run_items();
+    let share_items = share * present.max(shared.settings.expected_items) as f64;
+    // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
+    let freeze_items = u64::from(sharding.log_entries_per_shard) << version.active().shard_bits();
+    let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
+    (runs_max, share_items.min(runs_items).max(freeze_items as f64))
+}
+
+/// Merges one unit.
+pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
+    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    let keyspace = &due.keyspace;
+    let version = keyspace.version.load_full();
+    // The unit may have been merged, or the keyspace cleared, since it was picked.
+    let Some(unit) = MergeUnit::all(&version.runs).into_iter().find(|unit| {
+        unit.bits == due.unit.bits && unit.index == due.unit.index
+    }) else {
+        return Ok(());
+    };
+    let merged: Vec<(Arc<Run>, u32, Arc<RunSection>)> = unit
+        .sections(&version.runs)
+        .into_iter()
+        .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
+        .collect();
+    let young = load(shared, &merged)?;
+    let (low, high) = unit.range();
+    let sorted = version.sorted_within(low, high);
+    let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
+    let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
+    let parts = (young_bytes + sorted_bytes).div_ceil(TABLE_BYTES).next_power_of_two().max(1);
+    for part in 0..parts {
+        let width = (high - low) / parts;
+        let part_low = low + part * width + part;
+        let part_high = if part + 1 == parts { high } else { part_low + width };
+        write_part(shared, keyspace, &version, &young, part_low, part_high)?;
+    }
+    drop_sections(shared, keyspace, &merged)?;
+    shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
+    Ok(())
+}
+
+fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<YoungItems> {
+    let sections = || merged.iter().map(|(_, _, section)| &section.section);
+    let items: u64 = sections().map(|section| section.item_count()).sum();
+    let bytes: u64 =
+        sections().map(|section| section.used_bytes()).sum();
+    let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
+    shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
+    for (age, section) in sections().enumerate() {
+        let mut scanner = SectionScanner::new(section.clone());
+        while let Some((hash, item)) = scanner.next()? {
+            young.push(hash, age as u32, &item);
+        }
+    }
+    young.finish();
+    Ok(young)
+}
+
+/// Writes the new table of one part and puts it in place of the old ones. Tombstones end here: nothing is older.
+fn write_part(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+    young: &YoungItems,
+    low: u64,
+    high: u64,
+) -> Result<()> {
+    let sorted = version.sorted_within(low, high);
+    let young_items = young.range(low, high).len() as u64;
+    let overlap = |table: &SortedTable| {
+        let span = (table.high.min(high) - table.low.max(low)) as f64;
+        let share = span / ((table.high - table.low) as f64).max(1.0);
+        ((table.items_estimate() as f64 * share) as u64, (table.bytes_estimate() as f64 * share) as u64)
+    };
+    let sorted_items: u64 = sorted.iter().map(|table| overlap(table).0).sum();
+    if young_items + sorted_items == 0 && sorted.is_empty() {
+        return Ok(());
+    }
+    let item_bytes = mean_item_bytes(young, sorted) * (young_items + sorted_items);
+    let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+    let name = table_file_name(number);
+    let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
+    let spec =
+        SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
+    let pages = pages_expected(young_items + sorted_items, item_bytes);
+    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
+    for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
+        if !item.is_tombstone() {
+            writer.push(hash, item)?;
+        }
+        Ok(())
+    })?;
+    writer.finish_section()?;
+    let info = writer.finish()?;
+    shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+    shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+    let file = TableFile::open(&shared.storage, number)?;
+    shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
+    let section = file.table.sections()[0].clone();
+    let table = SortedTable { low, high, section, file };
+    keyspace.update_version(|version| {
+        let sorted = version.with_sorted(table.clone());
+        mark_obsolete(&version.sorted, &sorted);
+        Version { sorted, ..version.clone() }
+    });
+    Ok(())
+}
+
+/// Mean encoded size of the items, tags excluded.
+fn mean_item_bytes(young: &YoungItems, sorted: &[SortedTable]) -> u64 {
+    let items: u64 = sorted.iter().map(|table| table.section.item_count()).sum::<u64>() + young.len() as u64;
+    let bytes: u64 = sorted
+        .iter()
+        .map(|table| table.section.used_bytes().saturating_sub(table.section.item_count()))
+        .sum::<u64>()
+        + young.encoded_bytes();
+    bytes / items.max(1)
+}
+
+/// Tables of which no part counts any more are removed once their last reader is gone.
+fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
+    for table in before {
+        if !after.iter().any(|kept| kept.file.number == table.file.number) {
+            table.file.set_obsolete();
+        }
+    }
+}
+
+fn sorted_index(plan: &Plan) -> SortedIndex {
+    match plan {
+        Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
+            SortedIndex::Trie
+        }
+        _ => SortedIndex::FENCES,
+    }
+}
+
+/// Lets go of the merged hash sections: all their items are in the sorted run. Sections that joined the unit during
+/// the merge are younger and stay.
+fn drop_sections(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    merged: &[(Arc<Run>, u32, Arc<RunSection>)],
+) -> Result<()> {
+    let mut by_file: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for (run, shard, _) in merged {
+        by_file.entry(run.file.number).or_default().push(*shard);
+    }
+    let edits: Vec<_> = by_file
+        .iter()
+        .map(|(&file, shards)| Edit::DropShards { keyspace: keyspace.id, file, shards: shards.clone() })
+        .collect();
+    shared.append_edits(&edits)?;
+    keyspace.update_version(|version| {
+        let mut next = version.clone();
+        for run in &mut next.runs {
+            if let Some(shards) = by_file.get(&run.file.number) {
+                *run = Arc::new(run.without(shards));
+            }
+        }
+        next.runs.retain(|run| !run.is_empty());
+        next
+    });
+    for (run, _, section) in merged {
+        section.set_merged();
+        if !shared.is_file_named(run.file.number) {
+            run.file.set_obsolete();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Background work: frozen log segments become hash runs, hash runs merge into the sorted run.
+
+mod convert;
+mod merge;
+mod merged;
+mod scheduler;
+mod throttle;
+mod young;
+
+pub(crate) use convert::{convert, open_run};
+pub(crate) use merge::{merge, pick, pressure};
+pub(crate) use merged::for_each_merged;
+pub(crate) use scheduler::Scheduler;
+pub(crate) use throttle::Throttle;
+pub(crate) use young::YoungItems;

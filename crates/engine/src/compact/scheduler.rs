@@ -1,0 +1,122 @@
+//! Background threads: one writes the log behind and syncs it at intervals, one converts, one merges.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{convert, merge, pick};
+use crate::db::Shared;
+use crate::error::Result;
+use crate::options::Durability;
+
+/// How often threads look around when nobody wakes them.
+const IDLE: Duration = Duration::from_millis(20);
+
+/// Owns the background threads; wakes, observes and stops them.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduler {
+    /// Raised whenever there may be new work, so that no wake-up is lost.
+    events: Mutex<u64>,
+    changed: Condvar,
+    stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+
+impl Scheduler {
+    /// Starts the threads: one for the log, one that converts, one that merges.
+    pub fn start(shared: &Arc<Shared>) {
+        let mut threads = shared.scheduler.threads.lock().expect("no panic while held");
+        let mut spawn = |name: &str, body: fn(&Shared) -> Result<bool>, pause: Duration| {
+            let weak = Arc::downgrade(shared);
+            let thread = std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || work(&weak, body, pause))
+                .expect("the system has a thread to spare");
+            threads.push(thread);
+        };
+        let log_pause = match shared.settings.durability {
+            Durability::Interval(interval) => interval,
+            Durability::Buffered | Durability::Sync => Duration::from_millis(2),
+        };
+        spawn("alluvium-log", keep_log, log_pause);
+        spawn("alluvium-convert", convert, IDLE);
+        spawn("alluvium-merge", merge_one, IDLE);
+    }
+
+    /// Tells the threads that there may be work.
+    pub fn wake(&self) {
+        *self.events.lock().expect("no panic while held") += 1;
+        self.changed.notify_all();
+    }
+
+    /// Stops the threads after their current piece of work, and waits for them.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake();
+        let threads = std::mem::take(&mut *self.threads.lock().expect("no panic while held"));
+        let me = std::thread::current().id();
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
+            // A panic of the thread was printed when it happened; the database is failed by then.
+            let _ = thread.join();
+        }
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Waits a moment for background work to get on.
+    pub fn wait_for_progress(&self) {
+        let events = self.events.lock().expect("no panic while held");
+        let _ = self.changed.wait_timeout(events, Duration::from_millis(5));
+    }
+}
+
+fn work(shared: &Weak<Shared>, body: fn(&Shared) -> Result<bool>, pause: Duration) {
+    let mut seen = 0;
+    while let Some(shared) = shared.upgrade() {
+        let scheduler = &shared.scheduler;
+        if scheduler.is_stopping() {
+            return;
+        }
+        let outcome = if shared.log.failure().is_some() { Ok(false) } else { body(&shared) };
+        let mut events = scheduler.events.lock().expect("no panic while held");
+        match outcome {
+            Ok(true) => {
+                *events += 1;
+                scheduler.changed.notify_all();
+            }
+            Ok(false) => {
+                if *events == seen {
+                    events = scheduler.changed.wait_timeout(events, pause).expect("no panic while held").0;
+                }
+                seen = *events;
+            }
+            Err(error) => {
+                drop(events);
+                shared.log.fail(&error);
+                scheduler.changed.notify_all();
+            }
+        }
+    }
+}
+
+/// Writes gathered log content behind, and syncs it when the durability asks for that.
+fn keep_log(shared: &Shared) -> Result<bool> {
+    if shared.log.take_flush_wanted() {
+        shared.log.write_behind()?;
+    }
+    if matches!(shared.settings.durability, Durability::Interval(_)) && shared.log.is_dirty() {
+        shared.log.commit_all()?;
+    }
+    shared.update_throttle();
+    Ok(false)
+}
+
+fn merge_one(shared: &Shared) -> Result<bool> {
+    let Some(due) = pick(shared, false) else { return Ok(false) };
+    merge(shared, &due)?;
+    Ok(true)
+}

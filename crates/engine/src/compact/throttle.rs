@@ -1,0 +1,88 @@
+//! Slowing writers smoothly before limits are reached, so that none is ever stopped dead.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use alluvium_io::Clock;
+
+/// Delays are owed until they are worth a sleep of this length.
+const SLEEP_NS_MIN: u64 = 200_000;
+/// The longest single sleep.
+const SLEEP_NS_MAX: u64 = 4_000_000;
+
+/// How long each put is delayed, decided by the backlog of background work.
+///
+/// Two backlogs count: frozen log segments that wait for conversion, and items in hash runs beyond the plan's share.
+/// Each delay grows without a step from zero, so the writer's rate settles where background work keeps up.
+#[derive(Debug, Default)]
+pub(crate) struct Throttle {
+    delay_ns: AtomicU64,
+    owed_ns: AtomicU64,
+}
+
+impl Throttle {
+    /// Recomputes the delay. `frozen` counts segments waiting for conversion, `fill` is how full the active one is
+    /// (0 to 1), `pressure` how far hash runs are over their share (above 1).
+    pub fn update(&self, frozen: usize, fill: f64, pressure: f64) {
+        let conversion_ns = match frozen {
+            0 => 0.0,
+            1 => 3_000.0 * (fill - 0.5).max(0.0),
+            waiting => 6_000.0 * (waiting - 1) as f64 * (0.5 + fill),
+        };
+        let over = (pressure - 1.15).max(0.0);
+        let merge_ns = 8_000.0 * over + 200_000.0 * (over - 0.5).max(0.0);
+        self.delay_ns.store((conversion_ns + merge_ns) as u64, Ordering::Relaxed);
+    }
+
+    /// The delay of one put, in nanoseconds.
+    pub fn delay_ns(&self) -> u64 {
+        self.delay_ns.load(Ordering::Relaxed)
+    }
+
+    /// Delays the calling writer by what `puts` puts owe.
+    #[inline]
+    pub fn pay(&self, puts: u64, clock: &dyn Clock) {
+        let delay = self.delay_ns.load(Ordering::Relaxed);
+        if delay > 0 {
+            self.pay_slowly(delay * puts, clock);
+        }
+    }
+
+    #[cold]
+    fn pay_slowly(&self, debt_ns: u64, clock: &dyn Clock) {
+        let owed = self.owed_ns.fetch_add(debt_ns, Ordering::Relaxed) + debt_ns;
+        if owed >= SLEEP_NS_MIN {
+            let taken = owed.min(SLEEP_NS_MAX);
+            // Another writer may have taken the debt meanwhile; then it sleeps for it.
+            let claimed = self
+                .owed_ns
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| now.checked_sub(taken))
+                .is_ok();
+            if claimed {
+                clock.sleep(Duration::from_nanos(taken));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_start_at_zero_and_grow_without_steps() {
+        let throttle = Throttle::default();
+        throttle.update(0, 1.0, 1.0);
+        assert_eq!(throttle.delay_ns(), 0);
+        let mut last = 0;
+        for step in 0..400 {
+            throttle.update(0, 0.0, 1.0 + f64::from(step) / 200.0);
+            let delay = throttle.delay_ns();
+            assert!(delay >= last && delay - last < 2_000, "{last} to {delay}");
+            last = delay;
+        }
+        assert!(last > 50_000);
+        throttle.update(3, 1.0, 0.0);
+        assert!(throttle.delay_ns() > 10_000);
+    }
+}

@@ -1,0 +1,163 @@
+//! Items from slot-ordered sections and logs, gathered in memory and put in hash order (SILT §3.3, step 1 of a merge).
+
+use std::cmp::Ordering;
+
+use alluvium_base::KeyHash;
+
+use crate::item::Item;
+
+/// Items of different ages in one part of the hash space.
+///
+/// Costs the encoded items and 24 bytes for each.
+#[derive(Debug, Default)]
+pub(crate) struct YoungItems {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    high: u64,
+    low: u64,
+    /// Start of the item in `bytes`, in its upper 40 bits; age in its lower 24, small is young.
+    place: u64,
+}
+
+const AGE_BITS: u32 = 24;
+
+impl Entry {
+    fn hash(&self) -> KeyHash {
+        KeyHash::from_halves(self.high, self.low)
+    }
+
+    fn age(&self) -> u64 {
+        self.place & ((1 << AGE_BITS) - 1)
+    }
+
+    fn start(&self) -> usize {
+        (self.place >> AGE_BITS) as usize
+    }
+}
+
+impl YoungItems {
+    /// Room for so many items of so many bytes in all, encoded.
+    pub fn with_capacity(items: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(items) }
+    }
+
+    /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
+    pub fn push(&mut self, hash: KeyHash, age: u32, item: &Item<'_>) {
+        debug_assert!(age < 1 << AGE_BITS);
+        let place = (self.bytes.len() as u64) << AGE_BITS | u64::from(age);
+        item.encode(&mut self.bytes);
+        self.entries.push(Entry { high: hash.high(), low: hash.low(), place });
+    }
+
+    /// Sorts by hash, then key, and keeps the newest item of each key.
+    pub fn finish(&mut self) {
+        self.entries.sort_unstable_by_key(|entry| (entry.high, entry.low, entry.age()));
+        let bytes = &self.bytes;
+        let key = |entry: &Entry| decode(bytes, entry).key;
+        // Equal hashes are nearly always equal keys; the sort by key costs nothing but for those.
+        for group in self.entries.chunk_by_mut(|a, b| a.high == b.high && a.low == b.low) {
+            if group.len() > 1 {
+                group.sort_by(|a, b| key(a).cmp(key(b)).then(a.age().cmp(&b.age())));
+            }
+        }
+        self.entries.dedup_by(|later, kept| {
+            (later.high, later.low) == (kept.high, kept.low) && key(later) == key(kept)
+        });
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes of all items pushed, encoded.
+    pub fn encoded_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Memory held.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()) as u64
+    }
+
+    /// Items whose leading hash bits lie in `low..=high`, in order. Only after [`YoungItems::finish`].
+    pub fn range(&self, low: u64, high: u64) -> YoungRange<'_> {
+        let start = self.entries.partition_point(|entry| entry.high < low);
+        let end = self.entries.partition_point(|entry| entry.high <= high);
+        YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)] }
+    }
+}
+
+fn decode<'a>(bytes: &'a [u8], entry: &Entry) -> Item<'a> {
+    Item::decode(&bytes[entry.start()..]).expect("push encoded an item here").0
+}
+
+/// A cursor over sorted young items.
+#[derive(Debug)]
+pub(crate) struct YoungRange<'a> {
+    bytes: &'a [u8],
+    entries: &'a [Entry],
+}
+
+impl<'a> YoungRange<'a> {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn peek(&self) -> Option<(KeyHash, Item<'a>)> {
+        self.entries.first().map(|entry| (entry.hash(), decode(self.bytes, entry)))
+    }
+
+    pub fn advance(&mut self) {
+        self.entries = &self.entries[1..];
+    }
+
+    /// How the front item compares with one of the given hash and key; `Greater` when there is none.
+    #[inline]
+    pub fn compare_front(&self, hash: KeyHash, key: &[u8]) -> Ordering {
+        let Some(entry) = self.entries.first() else { return Ordering::Greater };
+        entry.hash().cmp(&hash).then_with(|| decode(self.bytes, entry).key.cmp(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Few hashes and keys, so that both coincide often.
+        #[test]
+        fn the_youngest_item_of_each_key_remains_in_order(
+            items in prop::collection::vec((0u64..4, 0u8..6), 0..60),
+            low in 0u64..4,
+            high in 0u64..4,
+        ) {
+            let mut young = YoungItems::default();
+            let mut model = BTreeMap::new();
+            for (age, &(hash, key)) in items.iter().enumerate() {
+                let hash = KeyHash::from_halves(hash, 1);
+                young.push(hash, age as u32, &Item::value(&[key], &[age as u8]));
+                model.entry((hash, key)).or_insert(age as u8);
+            }
+            young.finish();
+            prop_assert_eq!(young.len(), model.len());
+            let mut range = young.range(low, high);
+            for ((hash, key), value) in model {
+                if hash.high() < low || hash.high() > high {
+                    continue;
+                }
+                let (found, item) = range.peek().unwrap();
+                prop_assert_eq!((found, item.key, item.value), (hash, &[key][..], &[value][..]));
+                prop_assert_eq!(range.compare_front(hash, &[key]), Ordering::Equal);
+                range.advance();
+            }
+            prop_assert_eq!(range.len(), 0);
+        }
+    }
+}

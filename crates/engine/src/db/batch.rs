@@ -1,0 +1,165 @@
+//! [`Batch`]: writes that happen together or not at all.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_base::KeyHash;
+
+use super::database::Handle;
+use super::keyspace::{Keyspace, KeyspaceShared};
+use super::write::check_item;
+use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
+use crate::level::Version;
+use crate::log::{Position, record, store::Indexed};
+
+/// Writes to any keyspaces of one database, gathered in memory until [`Batch::commit`].
+///
+/// After a crash either all of them are there or none. They must fit in one log segment together.
+#[derive(Debug)]
+pub struct Batch {
+    handle: Arc<Handle>,
+    writes: Vec<Write>,
+}
+
+#[derive(Debug)]
+struct Write {
+    keyspace: Arc<KeyspaceShared>,
+    kind: ItemKind,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Write {
+    fn item(&self) -> Item<'_> {
+        match self.kind {
+            ItemKind::Value => Item::value(&self.key, &self.value),
+            ItemKind::Tombstone => Item::tombstone(&self.key),
+        }
+    }
+}
+
+impl Batch {
+    pub(super) fn new(handle: Arc<Handle>) -> Self {
+        Self { handle, writes: Vec::new() }
+    }
+
+    /// Stores `value` under `key`. A later write of the same key in the batch replaces this one.
+    pub fn insert(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+        self.push(keyspace, ItemKind::Value, key.into(), value.into());
+    }
+
+    /// Removes `key`.
+    pub fn remove(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>) {
+        self.push(keyspace, ItemKind::Tombstone, key.into(), Vec::new());
+    }
+
+    fn push(&mut self, keyspace: &Keyspace, kind: ItemKind, key: Vec<u8>, value: Vec<u8>) {
+        assert!(Arc::ptr_eq(&self.handle, &keyspace.handle), "the keyspace belongs to another database");
+        self.writes.push(Write { keyspace: keyspace.shared.clone(), kind, key, value });
+    }
+
+    /// Number of writes gathered.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether nothing was gathered.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Performs the writes. Returns when they are as durable as the database's [`crate::Durability`] says.
+    pub fn commit(self) -> Result<()> {
+        if self.writes.is_empty() {
+            return Ok(());
+        }
+        let shared = &self.handle.shared;
+        for write in &self.writes {
+            check_item(&write.item())?;
+        }
+        shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
+        let hashes: Vec<KeyHash> =
+            self.writes.iter().map(|write| write.keyspace.hasher.hash(&write.key)).collect();
+        loop {
+            match self.try_commit(&hashes)? {
+                Attempt::Done(position) => return shared.acknowledge(position),
+                Attempt::Closed => {}
+                Attempt::Full { segment } => {
+                    shared.check_failure()?;
+                    shared.freeze(segment)?;
+                }
+            }
+        }
+    }
+
+    fn try_commit(&self, hashes: &[KeyHash]) -> Result<Attempt> {
+        let shared = &self.handle.shared;
+        // Keyspaces in ascending order, as the lock order demands.
+        let mut keyspaces: Vec<&Arc<KeyspaceShared>> = self.writes.iter().map(|w| &w.keyspace).collect();
+        keyspaces.sort_by_key(|keyspace| keyspace.id);
+        keyspaces.dedup_by_key(|keyspace| keyspace.id);
+        let versions: Vec<Arc<Version>> = keyspaces.iter().map(|k| k.version.load_full()).collect();
+        let store_of = |write: &Write| {
+            let at = keyspaces.binary_search_by_key(&write.keyspace.id, |k| k.id).expect("collected above");
+            versions[at].active()
+        };
+        let mut shards: Vec<(u32, u64)> = self
+            .writes
+            .iter()
+            .zip(hashes)
+            .map(|(write, hash)| (write.keyspace.id, hash.prefix(store_of(write).shard_bits())))
+            .collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let _writers: Vec<_> = shards
+            .iter()
+            .map(|&(keyspace, shard)| {
+                let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
+                versions[at].active().shards()[shard as usize].lock()
+            })
+            .collect();
+        if versions.iter().any(|version| version.active().is_closed()) {
+            return Ok(Attempt::Closed);
+        }
+        let segment = &versions[0].active().segment;
+        if versions.iter().any(|version| version.active().segment.id != segment.id) {
+            // A freeze is under way between the two loads.
+            return Ok(Attempt::Closed);
+        }
+        let mut bytes = Vec::new();
+        let items = self.writes.iter().map(|write| (write.keyspace.id, write.item()));
+        let starts = record::encode_batch(segment.seed, items, &mut bytes);
+        let max = shared.log.record_bytes_max() as usize;
+        if bytes.len() > max {
+            return Err(Error::BatchTooLarge { len: bytes.len(), max });
+        }
+        let Some(start) = shared.log.append(segment, &bytes) else {
+            return Ok(Attempt::Full { segment: segment.id });
+        };
+        for ((write, &hash), item_start) in self.writes.iter().zip(hashes).zip(starts) {
+            let store = store_of(write);
+            let shard = store.shard(hash);
+            let existing = store.find(shard, hash, &write.key)?.map(|(slot, _, _)| slot);
+            let offset = start as u32 + item_start as u32;
+            if store.index_item(shard, hash, existing, offset, &write.keyspace.hasher)? == Indexed::Full {
+                // The whole batch is written again into the next segment; replaying both has the same outcome.
+                return Ok(Attempt::Full { segment: segment.id });
+            }
+        }
+        let item_bytes: usize = self.writes.iter().map(|write| write.key.len() + write.value.len()).sum();
+        shared.counters.puts.fetch_add(self.writes.len() as u64, Ordering::Relaxed);
+        shared.counters.bytes_put.fetch_add(item_bytes as u64, Ordering::Relaxed);
+        Ok(Attempt::Done(Position { segment: segment.id, offset: start + bytes.len() as u64 }))
+    }
+}
+
+enum Attempt {
+    Done(Position),
+    /// The log moved on to another segment meanwhile.
+    Closed,
+    /// The segment or an index is full: freeze this segment first.
+    Full {
+        segment: u64,
+    },
+}

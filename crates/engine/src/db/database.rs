@@ -1,0 +1,273 @@
+//! [`Db`]: an open database.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_base::KeyHasher;
+use alluvium_io::{FileStorage, IoOptions};
+use alluvium_model::{Growth, LevelSpec, Plan, PlanError, TableLayout};
+
+use super::batch::Batch;
+use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
+use super::shared::{Shared, first_version};
+use crate::compact::{Scheduler, convert, merge, pick};
+use crate::error::{Error, IoContext, Result};
+use crate::level::Version;
+use crate::manifest::Edit;
+use crate::options::{Builder, Environment};
+use crate::recovery;
+
+/// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
+/// keyspaces.
+///
+/// All methods may be called from many threads.
+#[derive(Debug, Clone)]
+pub struct Db {
+    handle: Arc<Handle>,
+}
+
+/// Keeps the database open. Background threads don't hold it, so the last user's drop closes.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub shared: Arc<Shared>,
+    closed: AtomicBool,
+}
+
+impl Db {
+    /// Opens the database in the directory `path`, creating it when there is none, with default options.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path();
+    /// let db = alluvium::Db::open(path)?;
+    /// let chunks = db.keyspace("chunks")?;
+    /// chunks.insert("key", "value")?;
+    /// assert_eq!(chunks.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(path).open()
+    }
+
+    /// Options for a database in the directory `path`.
+    pub fn builder(path: impl AsRef<Path>) -> Builder {
+        Builder::new(path.as_ref().to_owned())
+    }
+
+    pub(crate) fn open_with(builder: Builder) -> Result<Self> {
+        let Builder { path, settings, environment } = builder;
+        check_plan(&settings.plan)?;
+        let environment = match environment {
+            Some(environment) => environment,
+            None => {
+                if settings.create {
+                    std::fs::create_dir_all(&path).context(|| format!("creating {}", path.display()))?;
+                }
+                let storage = FileStorage::open(&path, IoOptions::default())
+                    .context(|| format!("opening directory {}", path.display()))?;
+                Environment::over(Arc::new(storage))
+            }
+        };
+        let background = settings.background;
+        let shared = Arc::new(recovery::open(environment, settings)?);
+        if background {
+            Scheduler::start(&shared);
+        }
+        Ok(Self { handle: Arc::new(Handle { shared, closed: AtomicBool::new(false) }) })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.handle.shared
+    }
+
+    /// The keyspace of this name, created with the database's default plan and a fresh secret hash key when there is
+    /// none.
+    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        let shared = &self.handle.shared;
+        if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+            return Err(Error::KeyspaceName { name: name.to_owned() });
+        }
+        let found = |keyspaces: &[Arc<KeyspaceShared>]| {
+            keyspaces.iter().find(|keyspace| keyspace.name == name).cloned()
+        };
+        let existing = found(&shared.keyspaces.read().expect("no panic while held"));
+        let keyspace = match existing {
+            Some(keyspace) => keyspace,
+            None => {
+                // No freeze may come between choosing the active segment and listing the keyspace.
+                let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");
+                let existing = found(&shared.keyspaces.read().expect("no panic while held"));
+                match existing {
+                    Some(keyspace) => keyspace,
+                    None => self.create_keyspace(name)?,
+                }
+            }
+        };
+        Ok(Keyspace { handle: self.handle.clone(), shared: keyspace })
+    }
+
+    fn create_keyspace(&self, name: &str) -> Result<Arc<KeyspaceShared>> {
+        let shared = &self.handle.shared;
+        shared.check_failure()?;
+        let hasher = KeyHasher::SipHash13 { key0: shared.next_random(), key1: shared.next_random() };
+        let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
+        let plan = shared.settings.plan.clone();
+        shared.append_edits(&[Edit::CreateKeyspace {
+            keyspace: id,
+            name: name.to_owned(),
+            hasher,
+            plan: plan.clone(),
+        }])?;
+        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
+        let keyspace =
+            Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
+        shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
+        Ok(keyspace)
+    }
+
+    /// Names of all keyspaces, in the order of their creation.
+    pub fn keyspace_names(&self) -> Vec<String> {
+        self.shared().all_keyspaces().iter().map(|keyspace| keyspace.name.clone()).collect()
+    }
+
+    /// A batch of writes to be made together.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.handle.clone())
+    }
+
+    /// Makes all writes so far survive a power cut, whatever the durability.
+    pub fn persist(&self) -> Result<()> {
+        self.shared().log.commit_all()
+    }
+
+    /// Freezes the log and converts it, so that all items so far are in tables.
+    pub fn flush(&self) -> Result<()> {
+        let shared = self.shared();
+        shared.check_failure()?;
+        if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
+            shared.freeze(shared.log.active_segment().id)?;
+        }
+        while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+        Ok(())
+    }
+
+    /// Waits until no frozen segment waits for conversion and no merge is due.
+    pub fn wait_idle(&self) -> Result<()> {
+        let shared = self.shared();
+        loop {
+            shared.check_failure()?;
+            if !shared.settings.background {
+                while self.run_background_job()? {}
+                return Ok(());
+            }
+            let working = shared.convert_lock.try_lock().is_err() || shared.merge_lock.try_lock().is_err();
+            if !working && shared.frozen_count() == 0 && pick(shared, false).is_none() {
+                return Ok(());
+            }
+            shared.scheduler.wait_for_progress();
+        }
+    }
+
+    /// Merges all hash runs into the sorted runs, log included, whether that is due or not.
+    pub fn compact(&self) -> Result<()> {
+        self.flush()?;
+        let shared = self.shared();
+        while let Some(due) = pick(shared, true) {
+            merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
+        }
+        Ok(())
+    }
+
+    /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
+    /// `background(false)`.
+    pub fn run_background_job(&self) -> Result<bool> {
+        let shared = self.shared();
+        shared.check_failure()?;
+        let work = || -> Result<bool> {
+            if convert(shared)? {
+                return Ok(true);
+            }
+            match pick(shared, false) {
+                Some(due) => merge(shared, &due).map(|()| true),
+                None => Ok(false),
+            }
+        };
+        work().inspect_err(|error| shared.log.fail(error))
+    }
+
+    /// Closes the database: stops background work and makes everything durable. Other handles see
+    /// [`Error::Closed`] or [`Error::Failed`] from then on when they write.
+    pub fn close(self) -> Result<()> {
+        self.handle.close()
+    }
+}
+
+impl Handle {
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.shared.scheduler.stop();
+        for keyspace in self.shared.all_keyspaces() {
+            keyspace.scan_cache.clear();
+        }
+        let outcome = self.shared.log.commit_all();
+        self.shared.log.fail(&Error::Closed);
+        outcome
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // `close` reports errors; a drop can't, and what was acknowledged as durable is durable already.
+        let _ = self.close();
+    }
+}
+
+impl Keyspace {
+    /// Removes all items at once. Costs one freeze of the log and a record in the manifest, whatever the size.
+    pub fn clear(&self) -> Result<()> {
+        let shared = self.database();
+        shared.check_failure()?;
+        let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+        let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+        let keyspace = &self.shared;
+        // Items of this keyspace in segments before the fresh one don't count.
+        shared.freeze_now(shared.log.active_segment().id)?;
+        let log_start = keyspace.version.load().active().segment.id;
+        shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
+        let before = keyspace.version.load_full();
+        keyspace.scan_cache.clear();
+        keyspace.update_version(|version| Version {
+            log_stores: vec![version.active().clone()],
+            runs: Vec::new(),
+            sorted: Arc::new([]),
+        });
+        let runs = before.runs.iter().map(|run| &run.file);
+        for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
+            if !shared.is_file_named(file.number) {
+                file.set_obsolete();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses plans that are illegal or that the engine does not execute.
+pub(crate) fn check_plan(plan: &Plan) -> Result<()> {
+    plan.validate()?;
+    let refuse = |reason: &str| Err(Error::Plan(PlanError(reason.to_owned())));
+    let Plan::Levels { levels, .. } = plan else {
+        return refuse("the engine executes plans of levels; a chained plan is not among them");
+    };
+    match levels.as_slice() {
+        [
+            LevelSpec { growth: Growth::Tiering { .. }, table: TableLayout::Hash, .. },
+            LevelSpec { growth: Growth::Leveling { .. }, table: TableLayout::Sorted, .. },
+        ] => Ok(()),
+        _ => refuse("the engine executes a tiering level of Hash tables over a leveling level of Sorted tables"),
+    }
+}

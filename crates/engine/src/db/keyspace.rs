@@ -1,0 +1,122 @@
+//! [`Keyspace`]: a named set of items.
+
+use std::sync::{Arc, Mutex};
+
+use alluvium_base::KeyHasher;
+use alluvium_model::Plan;
+use arc_swap::ArcSwap;
+
+use super::database::Handle;
+use super::scan::ScanCache;
+use super::shared::Shared;
+use crate::level::Version;
+use crate::log::{LogStore, Segment};
+
+/// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
+///
+/// Keys are 0 bytes to 64 KiB. Key and value together fit in half a page (about 2,000 bytes).
+#[derive(Debug, Clone)]
+pub struct Keyspace {
+    pub(super) handle: Arc<Handle>,
+    pub(super) shared: Arc<KeyspaceShared>,
+}
+
+/// What all handles of a keyspace share.
+#[derive(Debug)]
+pub(crate) struct KeyspaceShared {
+    pub id: u32,
+    pub name: String,
+    pub hasher: KeyHasher,
+    pub plan: Plan,
+    pub version: ArcSwap<Version>,
+    /// Held while a new version is made from the last.
+    publish: Mutex<()>,
+    /// Held by read-modify-writes, one stripe per key hash, so that they don't disturb each other.
+    pub update_stripes: Box<[Mutex<()>]>,
+    pub scan_cache: ScanCache,
+}
+
+const UPDATE_STRIPES: usize = 64;
+
+impl KeyspaceShared {
+    pub fn new(
+        id: u32,
+        name: String,
+        hasher: KeyHasher,
+        plan: Plan,
+        version: Version,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            hasher,
+            plan,
+            version: ArcSwap::from_pointee(version),
+            publish: Mutex::new(()),
+            update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
+            scan_cache: ScanCache::default(),
+        }
+    }
+
+    /// Replaces the version by what `change` makes of it.
+    pub fn update_version(&self, change: impl Fn(&Version) -> Version) {
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let next = change(&self.version.load());
+        self.version.store(Arc::new(next));
+    }
+
+    /// The log store over a frozen segment.
+    pub fn frozen_store(&self, segment: &Segment) -> Option<Arc<LogStore>> {
+        let version = self.version.load();
+        version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
+    }
+
+    /// An empty log store over `segment`, with as many shards as the items present ask for.
+    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>) -> LogStore {
+        let hint = version.log_stores.first().map_or(0, |store| {
+            let per_shard = store.shard_len_max();
+            per_shard + per_shard / 16
+        });
+        let items = version.sorted_items() + version.young_items();
+        new_log_store(&self.plan, segment, items, hint)
+    }
+
+    /// How full the fullest shard of the active log store is, 0 to 1.
+    pub fn fill(&self) -> f64 {
+        let Plan::Levels { sharding, .. } = &self.plan else { return 0.0 };
+        let version = self.version.load();
+        version.active().shard_len_max() as f64 / f64::from(sharding.log_entries_per_shard)
+    }
+}
+
+/// An empty log store for a keyspace of this plan and so many items.
+pub(crate) fn new_log_store(plan: &Plan, segment: Arc<Segment>, items: u64, entries_hint: usize) -> LogStore {
+    let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
+    let shards = (items / sharding.items_per_shard + 1).next_power_of_two();
+    let shard_bits = shards.min(u64::from(sharding.shards_max)).ilog2();
+    LogStore::new(segment, shard_bits, sharding.log_entries_per_shard, entries_hint)
+}
+
+/// A number of items for which [`new_log_store`] makes 2^`bits` shards.
+pub(crate) fn items_for_shard_bits(plan: &Plan, bits: u32) -> u64 {
+    let Plan::Levels { sharding, .. } = plan else { return 0 };
+    ((1u64 << bits) - 1) * sharding.items_per_shard
+}
+
+impl Keyspace {
+    /// The name it was created under.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently
+    /// counts once per level that still holds it.
+    pub fn approximate_len(&self) -> u64 {
+        let version = self.shared.version.load();
+        version.sorted_items() + version.young_items()
+    }
+
+    pub(super) fn database(&self) -> &Shared {
+        &self.handle.shared
+    }
+}

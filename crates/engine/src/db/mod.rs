@@ -1,0 +1,27 @@
+//! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
+
+mod batch;
+mod database;
+mod keyspace;
+mod read;
+mod scan;
+mod shared;
+mod stats;
+mod update;
+mod verify;
+mod write;
+
+pub use batch::Batch;
+pub use database::Db;
+pub use keyspace::Keyspace;
+pub use scan::Iter;
+pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
+pub use update::Update;
+pub use verify::VerifyReport;
+
+pub(crate) use database::check_plan;
+pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
+pub(crate) use shared::{Counters, Shared};
+
+/// Most bytes of a key.
+pub const KEY_BYTES_MAX: usize = 64 << 10;

@@ -1,0 +1,173 @@
+//! get and multi_get: log stores, then runs, then the sorted run.
+
+use std::sync::atomic::Ordering;
+
+use alluvium_base::KeyHash;
+use alluvium_io::{AlignedBuffer, ReadRequest};
+
+use super::keyspace::{Keyspace, KeyspaceShared};
+use super::shared::Shared;
+use crate::error::{IoContext, Result};
+use crate::item::Item;
+use crate::level::{Lookup, Version};
+use crate::table::{PAGE_BYTES, Section};
+
+/// Most page reads of one multi_get that are in flight together.
+const IN_FLIGHT_MAX: usize = 128;
+
+impl Keyspace {
+    /// The value of `key`; `None` when it is absent.
+    ///
+    /// Costs no read for an item that is still in the log, else one read of a page (1.005 at most on average), absent
+    /// or present.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        let shared = self.database();
+        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        let hash = self.shared.hasher.hash(key);
+        let version = self.shared.version.load();
+        find(shared, &version, hash, key, live_value)
+    }
+
+    /// Whether `key` is present. Costs as much as [`Keyspace::get`].
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        let shared = self.database();
+        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        let version = self.shared.version.load();
+        let hash = self.shared.hasher.hash(key);
+        find(shared, &version, hash, key, |item| item.is_some_and(|item| !item.is_tombstone()))
+    }
+
+    /// The values of many keys, in their order, with all page reads in flight together.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let shared = self.database();
+        shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
+        let version = self.shared.version.load_full();
+        let mut values = vec![None; keys.len()];
+        let mut waiting = Vec::new();
+        for (index, key) in keys.iter().enumerate() {
+            let key = key.as_ref();
+            let hash = self.shared.hasher.hash(key);
+            match find_in_log(&version, hash, key)? {
+                Some(item) => values[index] = live_value(Some(&item)),
+                None => waiting.push((index, Lookup::new(&version, hash))),
+            }
+        }
+        let mut buffers: Vec<AlignedBuffer> = Vec::new();
+        let mut reading: Vec<(usize, Lookup<'_>, &Section, u32)> = Vec::new();
+        loop {
+            while reading.len() < IN_FLIGHT_MAX
+                && let Some((index, mut lookup)) = waiting.pop()
+            {
+                if let Some((section, page)) = lookup.next_page()? {
+                    reading.push((index, lookup, section, page));
+                }
+            }
+            if reading.is_empty() {
+                return Ok(values);
+            }
+            while buffers.len() < reading.len() {
+                buffers.push(AlignedBuffer::zeroed(PAGE_BYTES));
+            }
+            read_pages(shared, &reading, &mut buffers)?;
+            for ((index, lookup, section, page), buffer) in reading.drain(..).zip(&buffers) {
+                let key = keys[index].as_ref();
+                match section.search_page(page, buffer, lookup.hash, key)? {
+                    Some(item) => values[index] = live_value(Some(&item)),
+                    None => waiting.push((index, lookup)),
+                }
+            }
+        }
+    }
+}
+
+fn read_pages(
+    shared: &Shared,
+    reading: &[(usize, Lookup<'_>, &Section, u32)],
+    buffers: &mut [AlignedBuffer],
+) -> Result<()> {
+    shared.counters.page_reads.fetch_add(reading.len() as u64, Ordering::Relaxed);
+    let mut requests: Vec<ReadRequest<'_>> = reading
+        .iter()
+        .zip(buffers)
+        .map(|((_, _, section, page), buffer)| ReadRequest {
+            file: &**section.file(),
+            offset: section.page_offset(*page),
+            buffer,
+            result: Ok(0),
+        })
+        .collect();
+    shared.storage.read_batch(&mut requests);
+    for request in requests {
+        request.result.context(|| format!("reading table {}", request.file.name()))?;
+    }
+    Ok(())
+}
+
+/// The newest item of a key in the log.
+#[inline]
+fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'v>>> {
+    for store in &version.log_stores {
+        if let Some(item) = store.get(hash, key)? {
+            return Ok(Some(item));
+        }
+    }
+    Ok(None)
+}
+
+/// Calls `found` with the newest item of `key`, tombstones included, or with `None`.
+pub(super) fn find<R>(
+    shared: &Shared,
+    version: &Version,
+    hash: KeyHash,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    if let Some(item) = find_in_log(version, hash, key)? {
+        return Ok(found(Some(&item)));
+    }
+    find_in_tables(shared, version, hash, key, found)
+}
+
+/// Like [`find`], below the log.
+pub(super) fn find_in_tables<R>(
+    shared: &Shared,
+    version: &Version,
+    hash: KeyHash,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    let mut lookup = Lookup::new(version, hash);
+    let mut buffer = None;
+    while let Some((section, page)) = lookup.next_page()? {
+        let buffer = buffer.get_or_insert_with(|| AlignedBuffer::with_len(PAGE_BYTES));
+        shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
+        section
+            .file()
+            .read_at(buffer, section.page_offset(page))
+            .context(|| format!("reading table {}", section.file().name()))?;
+        if let Some(item) = section.search_page(page, buffer, hash, key)? {
+            return Ok(found(Some(&item)));
+        }
+    }
+    Ok(found(None))
+}
+
+/// The value of an item, unless it is a tombstone.
+pub(super) fn live_value(item: Option<&Item<'_>>) -> Option<Vec<u8>> {
+    item.filter(|item| !item.is_tombstone()).map(|item| item.value.to_vec())
+}
+
+impl KeyspaceShared {
+    /// The newest value of a key in this version.
+    pub(super) fn value(
+        &self,
+        shared: &Shared,
+        version: &Version,
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        find(shared, version, hash, key, live_value)
+    }
+}

@@ -1,0 +1,187 @@
+//! Iterating over all items, in hash order.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use super::keyspace::{Keyspace, KeyspaceShared};
+use crate::compact::{YoungItems, for_each_merged};
+use crate::error::Result;
+use crate::level::{MergeUnit, SortedTable, Version, shard_range};
+use crate::table::SectionScanner;
+
+/// Items gathered in memory at a time.
+const CHUNK_ITEMS: u64 = 4096;
+/// Pieces in which the sorted run is read.
+const READ_BYTES: usize = 256 << 10;
+/// Iterators kept between the calls of [`Keyspace::scan`].
+const CACHED_ITERATORS_MAX: usize = 4;
+
+/// All items of a keyspace in the order of their key hashes.
+///
+/// Items present during the whole iteration are returned exactly once, with a value they had during it. Young items
+/// of a part of the hash space are in memory together: about the plan's share of filtered items divided by the shards.
+#[derive(Debug)]
+pub struct Iter {
+    keyspace: Arc<KeyspaceShared>,
+    version: Arc<Version>,
+    /// The hash (leading bits) at which the next chunk starts; `None` at the end.
+    next: Option<u64>,
+    /// The part of the hash space whose young items are gathered, and those.
+    unit: Option<(u64, u64, YoungItems)>,
+    chunk: VecDeque<ChunkItem>,
+}
+
+#[derive(Debug)]
+struct ChunkItem {
+    hash_high: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Keyspace {
+    /// Iterates over all items, in the order of their key hashes.
+    pub fn iter(&self) -> Iter {
+        Iter::starting_at(self.shared.clone(), 0)
+    }
+
+    /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
+    /// means the end. Items present from the first call to the last are returned; others may be.
+    pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<(Vec<u8>, Vec<u8>)>, u64)> {
+        let cache = &self.shared.scan_cache;
+        let mut iter =
+            cache.take(cursor).unwrap_or_else(|| Iter::starting_at(self.shared.clone(), cursor));
+        let mut items = Vec::new();
+        let mut last = None;
+        while let Some(item) = iter.next_item()? {
+            // A cursor stands between two hashes, so equal ones must not be torn apart.
+            if items.len() >= count.max(1) && last != Some(item.hash_high) {
+                let next = item.hash_high;
+                iter.chunk.push_front(item);
+                cache.keep(next, iter);
+                return Ok((items, next));
+            }
+            last = Some(item.hash_high);
+            items.push((item.key, item.value));
+        }
+        Ok((items, 0))
+    }
+}
+
+impl Iter {
+    fn starting_at(keyspace: Arc<KeyspaceShared>, hash_high: u64) -> Self {
+        let version = keyspace.version.load_full();
+        Self { keyspace, version, next: Some(hash_high), unit: None, chunk: VecDeque::new() }
+    }
+
+    fn next_item(&mut self) -> Result<Option<ChunkItem>> {
+        loop {
+            if let Some(item) = self.chunk.pop_front() {
+                return Ok(Some(item));
+            }
+            let Some(low) = self.next else { return Ok(None) };
+            self.fill(low)?;
+        }
+    }
+
+    /// Gathers the items of the next piece of the hash space, which starts at `low`.
+    fn fill(&mut self, low: u64) -> Result<()> {
+        if !self.unit.as_ref().is_some_and(|(_, unit_high, _)| low <= *unit_high) {
+            self.unit = Some(self.gather(low)?);
+        }
+        let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
+        let sorted = self.version.sorted_within(*unit_low, *unit_high);
+        let items = young.len() as u64 + sorted.iter().map(SortedTable::items_estimate).sum::<u64>();
+        let pieces = (items / CHUNK_ITEMS + 1).next_power_of_two();
+        let width = (unit_high - unit_low) / pieces;
+        let high = low.saturating_add(width).min(*unit_high);
+        let chunk = &mut self.chunk;
+        let sorted = self.version.sorted_within(low, high);
+        for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
+            if !item.is_tombstone() {
+                chunk.push_back(ChunkItem {
+                    hash_high: hash.high(),
+                    key: item.key.to_vec(),
+                    value: item.value.to_vec(),
+                });
+            }
+            Ok(())
+        })?;
+        self.next = high.checked_add(1);
+        Ok(())
+    }
+
+    /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items.
+    fn gather(&self, low: u64) -> Result<(u64, u64, YoungItems)> {
+        let version = &self.version;
+        let finest = version.log_stores.iter().map(|store| store.shard_bits()).min().unwrap_or(0);
+        let runs_bits = version.runs.iter().map(|run| run.shard_bits).min().unwrap_or(finest);
+        let bits = finest.min(runs_bits);
+        let index = if bits == 0 { 0 } else { low >> (64 - bits) };
+        let (unit_low, unit_high) = shard_range(bits, index);
+        let unit = MergeUnit { bits, index, items: 0, runs: 0 };
+        let mut young = YoungItems::default();
+        let mut age = 0;
+        for store in &version.log_stores {
+            let shift = store.shard_bits() - bits;
+            for shard in &store.shards()[(index << shift) as usize..((index + 1) << shift) as usize] {
+                let _writer = shard.lock();
+                for (_, _, offset) in shard.index().entries() {
+                    let item = store.segment.item_at(offset)?;
+                    young.push(self.keyspace.hasher.hash(item.key), age, &item);
+                }
+            }
+            age += 1;
+        }
+        for (_, _, section) in unit.sections(&version.runs) {
+            let mut scanner = SectionScanner::new(section.section.clone());
+            while let Some((hash, item)) = scanner.next()? {
+                young.push(hash, age, &item);
+            }
+            age += 1;
+        }
+        young.finish();
+        Ok((unit_low, unit_high, young))
+    }
+}
+
+impl Iterator for Iter {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_item() {
+            Ok(item) => item.map(|item| Ok((item.key, item.value))),
+            Err(error) => {
+                self.next = None;
+                self.chunk.clear();
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// Iterators between two calls of [`Keyspace::scan`], by the cursor that continues them.
+#[derive(Debug, Default)]
+pub(crate) struct ScanCache {
+    iterators: Mutex<VecDeque<(u64, Iter)>>,
+}
+
+impl ScanCache {
+    fn take(&self, cursor: u64) -> Option<Iter> {
+        let mut iterators = self.iterators.lock().expect("no panic while held");
+        let at = iterators.iter().position(|(kept, _)| *kept == cursor && cursor != 0)?;
+        iterators.remove(at).map(|(_, iter)| iter)
+    }
+
+    fn keep(&self, cursor: u64, iter: Iter) {
+        let mut iterators = self.iterators.lock().expect("no panic while held");
+        if iterators.len() >= CACHED_ITERATORS_MAX {
+            iterators.pop_front();
+        }
+        iterators.push_back((cursor, iter));
+    }
+
+    /// Lets go of all iterators, and so of the versions they hold.
+    pub fn clear(&self) {
+        self.iterators.lock().expect("no panic while held").clear();
+    }
+}

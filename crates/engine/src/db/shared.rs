@@ -1,0 +1,201 @@
+//! What all handles and background threads of an open database share.
+//!
+//! Lock order: `convert_lock` or `merge_lock`, then `freeze_lock`, then shard writers in ascending order of keyspace
+//! and shard, then the log's locks, then `manifest`, then a keyspace's `publish` lock.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use alluvium_io::{Clock, DirectoryLock, Storage};
+use alluvium_model::Plan;
+
+use super::keyspace::KeyspaceShared;
+use crate::compact::{Scheduler, Throttle, pressure};
+use crate::error::{Error, Result};
+use crate::level::Version;
+use crate::log::{Log, LogStore, Position, Segment};
+use crate::manifest::{Edit, Manifest};
+use crate::options::{Durability, PlantedBugs, Settings};
+
+/// Segments that may wait for conversion before writers wait for it.
+const FROZEN_MAX: usize = 3;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub storage: Arc<dyn Storage>,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Settings,
+    pub planted_bugs: PlantedBugs,
+    pub log: Log,
+    pub manifest: Mutex<Manifest>,
+    pub keyspaces: RwLock<Vec<Arc<KeyspaceShared>>>,
+    pub next_file: AtomicU64,
+    pub convert_lock: Mutex<()>,
+    pub merge_lock: Mutex<()>,
+    pub freeze_lock: Mutex<()>,
+    /// Frozen segments that wait for conversion, old to young.
+    pub frozen: Mutex<VecDeque<Arc<Segment>>>,
+    pub recycler: Arc<crate::log::segment::Recycler>,
+    pub scheduler: Scheduler,
+    pub throttle: Throttle,
+    pub counters: Counters,
+    pub merge_buffer_bytes: AtomicU64,
+    /// Source of new keyspaces' hash keys.
+    pub random: Mutex<u64>,
+    pub _directory_lock: Box<dyn DirectoryLock>,
+}
+
+/// What was done since the database was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub puts: AtomicU64,
+    pub bytes_put: AtomicU64,
+    pub gets: AtomicU64,
+    pub page_reads: AtomicU64,
+    pub hash_bytes_written: AtomicU64,
+    pub sorted_bytes_written: AtomicU64,
+    pub freezes: AtomicU64,
+    pub merges: AtomicU64,
+}
+
+impl Shared {
+    pub fn all_keyspaces(&self) -> Vec<Arc<KeyspaceShared>> {
+        self.keyspaces.read().expect("no panic while held").clone()
+    }
+
+    /// The first failure of a write to a file, as an error.
+    pub fn check_failure(&self) -> Result<()> {
+        match self.log.failure() {
+            Some(reason) => Err(Error::Failed { reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends edits to the manifest, durably. A failure fails the database.
+    pub fn append_edits(&self, edits: &[Edit]) -> Result<()> {
+        self.manifest
+            .lock()
+            .expect("no panic while held")
+            .append(edits)
+            .inspect_err(|error| self.log.fail(error))
+    }
+
+    /// Whether the manifest names this table file.
+    pub fn is_file_named(&self, number: u64) -> bool {
+        self.manifest.lock().expect("no panic while held").state().names_file(number)
+    }
+
+    pub fn oldest_frozen(&self) -> Option<Arc<Segment>> {
+        self.frozen.lock().expect("no panic while held").front().cloned()
+    }
+
+    pub fn frozen_count(&self) -> usize {
+        self.frozen.lock().expect("no panic while held").len()
+    }
+
+    /// A segment's items are in tables, durably: its file may be used again.
+    pub fn finish_segment(&self, segment: &Arc<Segment>) {
+        self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
+        self.log.release(segment);
+        segment.set_converted();
+        self.update_throttle();
+    }
+
+    /// Freezes the segment of this id if it is still the active one: a fresh one takes its place, with a fresh log
+    /// store for every keyspace.
+    pub fn freeze(&self, segment_id: u64) -> Result<()> {
+        self.wait_for_room()?;
+        self.freeze_now(segment_id)
+    }
+
+    /// Like [`Shared::freeze`], however many segments wait for conversion.
+    pub fn freeze_now(&self, segment_id: u64) -> Result<()> {
+        let _only_one = self.freeze_lock.lock().expect("no panic while held");
+        let keyspaces = self.all_keyspaces();
+        if self.log.active_segment().id != segment_id {
+            return Ok(());
+        }
+        let versions: Vec<Arc<Version>> =
+            keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect();
+        let guards: Vec<_> = versions
+            .iter()
+            .flat_map(|version| version.active().shards().iter().map(|shard| shard.lock()))
+            .collect();
+        let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
+        for (keyspace, version) in keyspaces.iter().zip(&versions) {
+            version.active().close();
+            let store = Arc::new(keyspace.next_log_store(version, next.clone()));
+            keyspace.update_version(|version| {
+                let mut next = version.clone();
+                if version.active().len() == 0 {
+                    // Nothing to convert: the closed store has no readers to serve.
+                    next.log_stores.remove(0);
+                }
+                next.log_stores.insert(0, store.clone());
+                next
+            });
+        }
+        self.frozen.lock().expect("no panic while held").push_back(sealed);
+        drop(guards);
+        self.counters.freezes.fetch_add(1, Ordering::Relaxed);
+        self.update_throttle();
+        self.scheduler.wake();
+        Ok(())
+    }
+
+    /// Holds a writer while too many frozen segments wait; the throttle makes that rare.
+    fn wait_for_room(&self) -> Result<()> {
+        while self.frozen_count() >= FROZEN_MAX {
+            self.check_failure()?;
+            if self.settings.background {
+                self.scheduler.wait_for_progress();
+            } else {
+                crate::compact::convert(self).inspect_err(|error| self.log.fail(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Acknowledges a write that ends at `position`, as durably as the settings ask.
+    #[inline]
+    pub fn acknowledge(&self, position: Position) -> Result<()> {
+        match self.settings.durability {
+            Durability::Sync if !self.planted_bugs.acknowledge_before_sync => self.log.commit_to(position),
+            _ if !self.settings.background && self.log.take_flush_wanted() => self.log.write_behind(),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn update_throttle(&self) {
+        if !self.settings.background {
+            return;
+        }
+        let active = self.log.active_segment();
+        let by_bytes = active.published() as f64 / self.settings.segment_bytes() as f64;
+        let by_entries = self.all_keyspaces().iter().map(|keyspace| keyspace.fill()).fold(0.0, f64::max);
+        self.throttle.update(self.frozen_count(), by_bytes.max(by_entries), pressure(self));
+    }
+
+    /// A number for a hash key or a seed.
+    pub fn next_random(&self) -> u64 {
+        let mut state = self.random.lock().expect("no panic while held");
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        alluvium_base::checksum::checksum64(&state.to_le_bytes(), 0x616c_6c75_7669_756d)
+    }
+}
+
+impl Settings {
+    /// Most bytes of a log segment.
+    pub fn segment_bytes(&self) -> u64 {
+        match &self.plan {
+            Plan::Levels { log, .. } => log.segment_bytes_max,
+            Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
+        }
+    }
+}
+
+/// A keyspace's first version over the log's active segment.
+pub(crate) fn first_version(store: LogStore) -> Version {
+    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), sorted: Arc::new([]) }
+}

@@ -1,0 +1,171 @@
+//! Figures about an open database.
+
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::database::Db;
+use super::shared::Shared;
+
+/// Figures about an open database, at one moment.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Stats {
+    /// Memory by what it is for.
+    pub memory: MemoryStats,
+    /// What went to and came from files since the database was opened, by our own count. The operating system's
+    /// counters are the truth about the device.
+    pub traffic: TrafficStats,
+    /// Levels of all keyspaces together, young to old.
+    pub levels: Vec<LevelStats>,
+    /// Items, estimated as [`crate::Keyspace::approximate_len`] does.
+    pub items: u64,
+    /// Keyspaces.
+    pub keyspaces: usize,
+    /// Log segments that wait for conversion.
+    pub frozen_segments: usize,
+    /// How far hash runs are over the plan's share: above 1, merges are due.
+    pub merge_pressure: f64,
+    /// Delay of each put at present, in nanoseconds.
+    pub put_delay_ns: u64,
+    /// How files are reached.
+    pub storage: String,
+}
+
+/// Bytes of memory, by what they are for.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct MemoryStats {
+    /// Cuckoo indexes of the log.
+    pub log_index: u64,
+    /// Filters of hash runs.
+    pub filters: u64,
+    /// Indexes of sorted tables, and slot fences of hash runs.
+    pub indexes: u64,
+    /// Log segments in memory.
+    pub write_buffer: u64,
+    /// Items gathered for the merge under way.
+    pub merge_buffer: u64,
+}
+
+impl MemoryStats {
+    /// Index, filter and log index: what finds items.
+    pub fn finding(&self) -> u64 {
+        self.log_index + self.filters + self.indexes
+    }
+
+    /// Everything.
+    pub fn total(&self) -> u64 {
+        self.finding() + self.write_buffer + self.merge_buffer
+    }
+}
+
+/// Operations and bytes since the database was opened.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct TrafficStats {
+    /// Items written by users.
+    pub puts: u64,
+    /// Their key and value bytes.
+    pub bytes_put: u64,
+    /// Gets by users.
+    pub gets: u64,
+    /// Pages read for them.
+    pub page_reads: u64,
+    /// Bytes written to log files.
+    pub log_bytes_written: u64,
+    /// Bytes written to hash runs.
+    pub hash_bytes_written: u64,
+    /// Bytes written to sorted tables.
+    pub sorted_bytes_written: u64,
+    /// Bytes written to the manifest.
+    pub manifest_bytes_written: u64,
+    /// Syncs of the log.
+    pub log_syncs: u64,
+    /// Freezes of the log.
+    pub freezes: u64,
+    /// Merges of a unit into the sorted run.
+    pub merges: u64,
+}
+
+/// One level.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LevelStats {
+    /// `log`, `hash` or `sorted`.
+    pub name: &'static str,
+    /// Runs, at most over one place.
+    pub runs: usize,
+    /// Tables (log stores, sections).
+    pub tables: usize,
+    /// Items, tombstones and hidden old values included.
+    pub items: u64,
+    /// Bytes of pages or records.
+    pub bytes: u64,
+}
+
+impl Db {
+    /// Figures about this database at this moment. Takes microseconds.
+    pub fn stats(&self) -> Stats {
+        let shared = self.shared();
+        let mut stats = Stats {
+            traffic: traffic(shared),
+            frozen_segments: shared.frozen_count(),
+            merge_pressure: crate::compact::pressure(shared),
+            put_delay_ns: shared.throttle.delay_ns(),
+            storage: shared.storage.describe(),
+            ..Stats::default()
+        };
+        let [mut log, mut hash, mut sorted] =
+            ["log", "hash", "sorted"].map(|name| LevelStats { name, ..LevelStats::default() });
+        let memory = &mut stats.memory;
+        memory.merge_buffer = shared.merge_buffer_bytes.load(Ordering::Relaxed);
+        let keyspaces = shared.all_keyspaces();
+        stats.keyspaces = keyspaces.len();
+        memory.write_buffer = shared.log.active_segment().memory_bytes()
+            + shared.frozen.lock().expect("no panic while held").iter().map(|s| s.memory_bytes()).sum::<u64>();
+        log.bytes = memory.write_buffer;
+        for keyspace in &keyspaces {
+            let version = keyspace.version.load();
+            log.runs = log.runs.max(version.log_stores.len());
+            for store in &version.log_stores {
+                log.tables += 1;
+                log.items += store.len() as u64;
+                memory.log_index += store.memory_bytes();
+            }
+            hash.runs = hash.runs.max(version.runs.len());
+            for section in version.runs.iter().flat_map(|run| run.sections.iter().flatten()) {
+                hash.tables += 1;
+                hash.items += section.section.item_count();
+                hash.bytes += section.section.pages_bytes();
+                let used = section.section.memory_bytes();
+                memory.filters += used.filter;
+                memory.indexes += used.index;
+            }
+            sorted.runs = sorted.runs.max(usize::from(!version.sorted.is_empty()));
+            for table in version.sorted.iter() {
+                sorted.tables += 1;
+                sorted.items += table.items_estimate();
+                sorted.bytes += table.bytes_estimate();
+                memory.indexes += table.section.memory_bytes().index;
+            }
+        }
+        stats.items = log.items + hash.items + sorted.items;
+        stats.levels = vec![log, hash, sorted];
+        stats
+    }
+}
+
+fn traffic(shared: &Shared) -> TrafficStats {
+    let counters = &shared.counters;
+    let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    TrafficStats {
+        puts: get(&counters.puts),
+        bytes_put: get(&counters.bytes_put),
+        gets: get(&counters.gets),
+        page_reads: get(&counters.page_reads),
+        log_bytes_written: shared.log.bytes_written(),
+        hash_bytes_written: get(&counters.hash_bytes_written),
+        sorted_bytes_written: get(&counters.sorted_bytes_written),
+        manifest_bytes_written: shared.manifest.lock().expect("no panic while held").bytes_written(),
+        log_syncs: shared.log.syncs(),
+        freezes: get(&counters.freezes),
+        merges: get(&counters.merges),
+    }
+}

@@ -1,0 +1,96 @@
+//! Read-modify-write: compare-and-swap and update.
+//!
+//! Optimistic: the value is read without holding up anybody, and the write goes through only if the log has seen no
+//! write of the key since. Updates of one key additionally take turns, so that they don't retry against each other.
+
+use std::sync::atomic::Ordering;
+
+use super::keyspace::Keyspace;
+use super::write::{Witness, check_item, write_item};
+use crate::error::Result;
+use crate::item::Item;
+use crate::log::Position;
+
+/// What [`Keyspace::update`] shall do with the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Update {
+    /// Leave it as it is.
+    Keep,
+    /// Store this value.
+    Insert(Vec<u8>),
+    /// Remove it.
+    Remove,
+}
+
+impl Keyspace {
+    /// Atomically replaces the value of `key` by what `change` makes of it; returns the value before.
+    ///
+    /// `change` may be called several times when others write the key at the same time; only the last call counts.
+    /// Costs a get and a put.
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Update,
+    ) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        let shared = self.database();
+        let keyspace = &*self.shared;
+        let hash = keyspace.hasher.hash(key);
+        shared.throttle.pay(1, &*shared.clock);
+        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        let stripes = &keyspace.update_stripes;
+        let stripe = &stripes[hash.low() as usize % stripes.len()];
+        let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (before, position) = loop {
+            let version = keyspace.version.load_full();
+            let store = version.active();
+            let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
+            let witness = Witness { segment: store.segment.id, offset };
+            let before = keyspace.value(shared, &version, hash, key)?;
+            let after = change(before.as_deref());
+            let item = match &after {
+                Update::Keep => break (before, None),
+                Update::Insert(value) => Item::value(key, value),
+                Update::Remove if before.is_none() => break (before, None),
+                Update::Remove => Item::tombstone(key),
+            };
+            check_item(&item)?;
+            if let Some(position) = write_item(shared, keyspace, hash, &item, Some(witness))? {
+                break (before, Some(position));
+            }
+        };
+        drop(turn);
+        match position {
+            Some(position) => shared.acknowledge(position)?,
+            // What was seen must be as durable as if this call had written it.
+            None => self.acknowledge_seen()?,
+        }
+        Ok(before)
+    }
+
+    /// Stores `new` (or removes the key, for `None`) if the value is now `expected` (or the key absent, for `None`).
+    /// Returns whether it was.
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let mut swapped = false;
+        self.update(key, |current| {
+            swapped = current == expected;
+            match new {
+                _ if !swapped => Update::Keep,
+                Some(value) => Update::Insert(value.to_vec()),
+                None => Update::Remove,
+            }
+        })?;
+        Ok(swapped)
+    }
+
+    fn acknowledge_seen(&self) -> Result<()> {
+        let shared = self.database();
+        let segment = shared.log.active_segment();
+        shared.acknowledge(Position { segment: segment.id, offset: segment.published() })
+    }
+}

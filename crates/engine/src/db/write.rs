@@ -1,0 +1,113 @@
+//! insert and remove: log, then index.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+
+use alluvium_base::KeyHash;
+
+use super::KEY_BYTES_MAX;
+use super::keyspace::{Keyspace, KeyspaceShared};
+use super::shared::Shared;
+use crate::error::{Error, Result};
+use crate::item::Item;
+use crate::log::{Position, record, store::Indexed};
+use crate::table::ITEM_BYTES_MAX;
+
+thread_local! {
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Keyspace {
+    /// Stores `value` under `key`, replacing what was there. Returns when the write is as durable as the database's
+    /// [`crate::Durability`] says.
+    ///
+    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(&Item::value(key.as_ref(), value.as_ref()))
+    }
+
+    /// Removes `key`, present or not. Its space comes back when the tombstone reaches the sorted run.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write(&Item::tombstone(key.as_ref()))
+    }
+
+    fn write(&self, item: &Item<'_>) -> Result<()> {
+        let shared = self.database();
+        check_item(item)?;
+        let hash = self.shared.hasher.hash(item.key);
+        shared.throttle.pay(1, &*shared.clock);
+        let position = write_item(shared, &self.shared, hash, item, None)?.expect("an unconditional write");
+        shared.acknowledge(position)
+    }
+}
+
+/// Refuses keys and items beyond the limits.
+pub(super) fn check_item(item: &Item<'_>) -> Result<()> {
+    if item.key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLarge { len: item.key.len(), max: KEY_BYTES_MAX });
+    }
+    let len = item.encoded_len();
+    if len > ITEM_BYTES_MAX {
+        return Err(Error::ItemTooLarge { len, max: ITEM_BYTES_MAX });
+    }
+    Ok(())
+}
+
+/// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
+/// holds one. While this is unchanged nobody wrote the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Witness {
+    pub segment: u64,
+    pub offset: Option<u32>,
+}
+
+/// Appends and indexes one item. With a witness, only if the key was not written since: otherwise returns `None`.
+pub(super) fn write_item(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    hash: KeyHash,
+    item: &Item<'_>,
+    witness: Option<Witness>,
+) -> Result<Option<Position>> {
+    RECORD.with_borrow_mut(|bytes| {
+        loop {
+            let segment_id;
+            {
+                let version = keyspace.version.load();
+                let store = version.active();
+                segment_id = store.segment.id;
+                let item_start = record::encode_item(store.segment.seed, keyspace.id, item, bytes);
+                let shard = store.shard(hash);
+                let _writer = shard.lock();
+                if store.is_closed() {
+                    continue;
+                }
+                let existing = store.find(shard, hash, item.key)?.map(|(slot, offset, _)| (slot, offset));
+                if let Some(witness) = witness {
+                    let now = Witness { segment: segment_id, offset: existing.map(|(_, offset)| offset) };
+                    if now != witness {
+                        return Ok(None);
+                    }
+                }
+                if let Some(start) = shared.log.append(&store.segment, bytes) {
+                    let offset = start as u32 + item_start as u32;
+                    let slot = existing.map(|(slot, _)| slot);
+                    if store.index_item(shard, hash, slot, offset, &keyspace.hasher)? == Indexed::Done {
+                        shared.counters.puts.fetch_add(1, Ordering::Relaxed);
+                        let item_bytes = (item.key.len() + item.value.len()) as u64;
+                        shared.counters.bytes_put.fetch_add(item_bytes, Ordering::Relaxed);
+                        let offset = start + bytes.len() as u64;
+                        return Ok(Some(Position { segment: segment_id, offset }));
+                    }
+                }
+            }
+            // The segment or the shard's index is full. A record that was appended without being indexed is written
+            // again into the next segment; replaying both has the same outcome.
+            shared.check_failure()?;
+            shared.freeze(segment_id)?;
+            if witness.is_some() {
+                return Ok(None);
+            }
+        }
+    })
+}

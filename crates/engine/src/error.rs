@@ -1,0 +1,180 @@
+//! What can go wrong, each kind telling the caller what to do.
+
+use std::fmt;
+use std::io;
+
+use alluvium_base::Corruption;
+use alluvium_model::PlanError;
+
+/// The result of every operation of the store.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused an operation on a file. Fix the cause (space, permissions, limits) and retry, or
+    /// reopen when it was a write.
+    Io {
+        /// What was being done.
+        context: String,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+    /// Stored bytes fail their check. Run `alluvium verify`; restore the file from a backup.
+    Corruption(Corruption),
+    /// The key is longer than the limit. Hash long keys before storing them.
+    KeyTooLarge {
+        /// Bytes of the key.
+        len: usize,
+        /// Most bytes a key may have.
+        max: usize,
+    },
+    /// Key and value together exceed what fits in half a page. Split the value.
+    ItemTooLarge {
+        /// Bytes of the encoded item.
+        len: usize,
+        /// Most bytes an encoded item may have.
+        max: usize,
+    },
+    /// A batch is larger than a log segment. Split it, or raise `segment_bytes_max` of the plan's log.
+    BatchTooLarge {
+        /// Bytes of the encoded batch.
+        len: usize,
+        /// Most bytes a batch may have.
+        max: usize,
+    },
+    /// The parts of the plan don't fit together, or the engine can't execute it. Correct the plan.
+    Plan(PlanError),
+    /// Another process, or another handle in this one, has the database open. Close that one first.
+    Locked {
+        /// The database directory or lock file.
+        path: String,
+        /// Who holds it, as far as that is known.
+        holder: String,
+    },
+    /// A file was written by a newer major version. Use that version.
+    NewerFormat {
+        /// The file.
+        file: String,
+        /// Its major version.
+        found: u16,
+        /// The newest major version this program reads.
+        supported: u16,
+    },
+    /// The directory holds files, but no database. Open another directory.
+    NotADatabase {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file that the manifest names is gone. Restore it from a backup.
+    MissingFile {
+        /// The file.
+        file: String,
+    },
+    /// A keyspace name is empty, longer than 255 bytes, or contains control characters.
+    KeyspaceName {
+        /// The name.
+        name: String,
+    },
+    /// An earlier write to a file failed, so what is on the device is unknown: the database takes no more writes.
+    /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered.
+    Failed {
+        /// The first failure.
+        reason: String,
+    },
+    /// The database was closed.
+    Closed,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { context, source } => write!(out, "{context}: {source}"),
+            Self::Corruption(corruption) => corruption.fmt(out),
+            Self::KeyTooLarge { len, max } => {
+                write!(out, "key of {len} bytes: at most {max} are allowed; hash long keys first")
+            }
+            Self::ItemTooLarge { len, max } => {
+                write!(out, "item of {len} bytes: key and value together may have at most {max} bytes")
+            }
+            Self::BatchTooLarge { len, max } => write!(
+                out,
+                "batch of {len} bytes: at most {max} fit in a log segment; split it or raise segment_bytes_max"
+            ),
+            Self::Plan(error) => error.fmt(out),
+            Self::Locked { path, holder } => {
+                write!(out, "database {path} is in use by {holder}; close it there first")
+            }
+            Self::NewerFormat { file, found, supported } => write!(
+                out,
+                "{file} has format version {found}, this program reads up to {supported}; use a newer program"
+            ),
+            Self::NotADatabase { reason } => write!(out, "not an Alluvium database: {reason}"),
+            Self::MissingFile { file } => {
+                write!(out, "file {file} is missing although the manifest names it; restore it from a backup")
+            }
+            Self::KeyspaceName { name } => {
+                write!(out, "keyspace name {name:?}: use 1 to 255 bytes without control characters")
+            }
+            Self::Failed { reason } => {
+                write!(out, "the database takes no writes since an earlier failure ({reason}); fix it and reopen")
+            }
+            Self::Closed => write!(out, "the database was closed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Corruption(corruption) => Some(corruption),
+            Self::Plan(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Corruption> for Error {
+    fn from(corruption: Corruption) -> Self {
+        Self::Corruption(corruption)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+/// Turns an [`io::Error`] into an [`Error`] that says what was being done.
+pub(crate) trait IoContext<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::Io { context: what(), source })
+    }
+}
+
+impl From<crate::table::Error> for Error {
+    fn from(error: crate::table::Error) -> Self {
+        use crate::table::Error as TableError;
+        match error {
+            TableError::Io { action, source } => Self::Io { context: action, source },
+            TableError::Corruption(corruption) => Self::Corruption(corruption),
+            TableError::NewerFormat { file, found_major, supported_major } => {
+                Self::NewerFormat { file, found: found_major, supported: supported_major }
+            }
+            TableError::ItemTooLarge { encoded_bytes, encoded_bytes_max } => {
+                Self::ItemTooLarge { len: encoded_bytes, max: encoded_bytes_max }
+            }
+            error @ TableError::SectionTooLarge { .. } => Self::Io {
+                context: "writing a table".to_owned(),
+                source: std::io::Error::other(error.to_string()),
+            },
+        }
+    }
+}

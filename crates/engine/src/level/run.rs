@@ -1,0 +1,164 @@
+//! A run of hash sections: what one freeze made of one keyspace's part of the log, a section per shard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_base::KeyHash;
+
+use super::table_file::TableFile;
+use crate::table::Section;
+
+/// A run of hash sections. Sections that were merged, or had no items, are `None`.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub file: Arc<TableFile>,
+    pub shard_bits: u32,
+    pub sections: Vec<Option<Arc<RunSection>>>,
+}
+
+/// One section of a run. When it was merged and nobody reads it any more, its space goes back to the file system,
+/// long before the other sections of its file are merged.
+#[derive(Debug)]
+pub(crate) struct RunSection {
+    pub section: Arc<Section>,
+    file: Arc<TableFile>,
+    merged: AtomicBool,
+}
+
+impl RunSection {
+    pub fn new(section: Arc<Section>, file: Arc<TableFile>) -> Arc<Self> {
+        Arc::new(Self { section, file, merged: AtomicBool::new(false) })
+    }
+
+    pub fn set_merged(&self) {
+        self.merged.store(true, Ordering::Release);
+    }
+
+    pub fn file_number(&self) -> u64 {
+        self.file.number
+    }
+}
+
+impl Drop for RunSection {
+    fn drop(&mut self) {
+        if self.merged.load(Ordering::Acquire) {
+            let (offset, len) = (self.section.page_offset(0), self.section.pages_bytes());
+            // Space that can't be freed now is freed with the file.
+            let _ = self.section.file().punch_hole(offset, len);
+        }
+    }
+}
+
+impl Run {
+    /// The section that holds the items around `hash`.
+    #[inline]
+    pub fn section(&self, hash: KeyHash) -> Option<&Arc<RunSection>> {
+        self.sections[hash.prefix(self.shard_bits) as usize].as_ref()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sections.iter().all(Option::is_none)
+    }
+
+    /// Items in the sections that count, tombstones included.
+    pub fn item_count(&self) -> u64 {
+        self.sections.iter().flatten().map(|section| section.section.item_count()).sum()
+    }
+
+    /// The same run without these shards.
+    pub fn without(&self, shards: &[u32]) -> Self {
+        let mut sections = self.sections.clone();
+        for &shard in shards {
+            sections[shard as usize] = None;
+        }
+        Self { file: self.file.clone(), shard_bits: self.shard_bits, sections }
+    }
+
+    /// Shards of this run within the `index`-th of 2^`bits` parts of the hash space; `bits <= self.shard_bits`.
+    fn shards_within(&self, bits: u32, index: u64) -> std::ops::Range<usize> {
+        let shift = self.shard_bits - bits;
+        (index << shift) as usize..((index + 1) << shift) as usize
+    }
+}
+
+/// First and last leading hash bits of the `index`-th of 2^`bits` parts of the hash space.
+pub(crate) fn shard_range(bits: u32, index: u64) -> (u64, u64) {
+    if bits == 0 {
+        return (0, u64::MAX);
+    }
+    let low = index << (64 - bits);
+    (low, low | (u64::MAX >> bits))
+}
+
+/// A part of the hash space whose run sections are merged together: as fine as the sections allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MergeUnit {
+    pub bits: u32,
+    pub index: u64,
+    /// Items in the run sections of the unit.
+    pub items: u64,
+    /// Run sections over one place of the unit, at most.
+    pub runs: u32,
+}
+
+impl MergeUnit {
+    /// All units that have sections.
+    pub fn all(runs: &[Arc<Run>]) -> Vec<Self> {
+        let bits_max = runs.iter().map(|run| run.shard_bits).max().unwrap_or(0);
+        let mut units = Vec::new();
+        collect(runs, 0, 0, bits_max, &mut units);
+        units
+    }
+
+    /// First and last leading hash bits.
+    pub fn range(&self) -> (u64, u64) {
+        shard_range(self.bits, self.index)
+    }
+
+    /// The unit's sections, young to old, with their shard numbers in their runs.
+    pub fn sections<'a>(&self, runs: &'a [Arc<Run>]) -> Vec<(&'a Arc<Run>, u32, &'a Arc<RunSection>)> {
+        let mut sections = Vec::new();
+        for run in runs.iter().filter(|run| run.shard_bits >= self.bits) {
+            for shard in run.shards_within(self.bits, self.index) {
+                if let Some(section) = &run.sections[shard] {
+                    sections.push((run, shard as u32, section));
+                }
+            }
+        }
+        sections
+    }
+}
+
+/// A part is a unit when some run has a section of exactly its size; otherwise its halves are looked at.
+fn collect(runs: &[Arc<Run>], bits: u32, index: u64, bits_max: u32, units: &mut Vec<MergeUnit>) {
+    let coarse =
+        runs.iter().any(|run| run.shard_bits == bits && run.sections[index as usize].is_some());
+    if coarse {
+        let mut unit = MergeUnit { bits, index, items: 0, runs: 0 };
+        for run in runs.iter().filter(|run| run.shard_bits >= bits) {
+            let sections = &run.sections[run.shards_within(bits, index)];
+            unit.items += sections.iter().flatten().map(|s| s.section.item_count()).sum::<u64>();
+            unit.runs += u32::from(sections.iter().any(Option::is_some));
+        }
+        units.push(unit);
+    } else if bits < bits_max {
+        collect(runs, bits + 1, index * 2, bits_max, units);
+        collect(runs, bits + 1, index * 2 + 1, bits_max, units);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shard_ranges_tile_the_hash_space() {
+        assert_eq!(shard_range(0, 0), (0, u64::MAX));
+        for bits in 1..6 {
+            let ranges: Vec<_> = (0..1 << bits).map(|index| shard_range(bits, index)).collect();
+            assert_eq!(ranges[0].0, 0);
+            assert_eq!(ranges.last().unwrap().1, u64::MAX);
+            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The append-only log that takes every write, shared by all keyspaces; also the write-ahead log.
+//!
+//! A *segment* is one log file together with its content in memory; one is active, older ones are frozen and wait to be
+//! converted. A *log store* (SILT §3.1) is one keyspace's view of a segment: a cuckoo index per shard over the items
+//! that the segment holds for it.
+
+pub(crate) mod record;
+pub(crate) mod segment;
+pub(crate) mod store;
+pub(crate) mod writer;
+
+pub(crate) use segment::Segment;
+pub(crate) use store::LogStore;
+pub(crate) use writer::{Log, Position};

@@ -1,0 +1,260 @@
+//! Log records as bytes.
+//!
+//! ```text
+//! checksum   4 bytes   low 32 bits of XXH3-64 over the rest of the record, seeded with the segment's seed
+//! tag        varint    0 invalid, 1 seal, 2 batch, n >= 3 one item of keyspace n - 3
+//! seal:      8 bytes   id of the next segment
+//! batch:     varint    bytes of the payload, then the payload: items, each preceded by its tag
+//! item:      see `item`
+//! ```
+//!
+//! The seed is unique to a segment, so records that an earlier segment left in a recycled file are not records.
+
+use alluvium_base::checksum::checksum32;
+use alluvium_base::varint;
+
+use crate::item::Item;
+
+const TAG_SEAL: u64 = 1;
+const TAG_BATCH: u64 = 2;
+const TAG_ITEM_BASE: u64 = 3;
+const CHECKSUM_LEN: usize = 4;
+
+/// A record read back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Record<'a> {
+    /// One item and where its encoding starts, counted from the start of the record.
+    Item { keyspace: u32, item: Item<'a>, item_start: usize },
+    /// Items that apply together or not at all.
+    Batch(BatchItems<'a>),
+    /// Nothing follows in this segment; the log goes on in the named one.
+    Seal { next_segment: u64 },
+}
+
+/// The items of a batch record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BatchItems<'a> {
+    payload: &'a [u8],
+    /// Start of the payload, counted from the start of the record.
+    payload_start: usize,
+    position: usize,
+}
+
+impl<'a> Iterator for BatchItems<'a> {
+    /// Keyspace, item, and where the item's encoding starts, counted from the start of the record.
+    type Item = (u32, Item<'a>, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.payload[self.position..];
+        let (keyspace, item, item_start, len) = decode_tagged_item(rest)?;
+        let start = self.payload_start + self.position + item_start;
+        self.position += len;
+        Some((keyspace, item, start))
+    }
+}
+
+/// Replaces `out` by the record of one item; returns where the item's encoding starts in it.
+pub(crate) fn encode_item(seed: u64, keyspace: u32, item: &Item<'_>, out: &mut Vec<u8>) -> usize {
+    out.clear();
+    out.extend_from_slice(&[0; CHECKSUM_LEN]);
+    varint::write(u64::from(keyspace) + TAG_ITEM_BASE, out);
+    let item_start = out.len();
+    item.encode(out);
+    finish(seed, out);
+    item_start
+}
+
+/// Replaces `out` by the record of a batch; returns where each item's encoding starts in it.
+pub(crate) fn encode_batch<'a>(
+    seed: u64,
+    items: impl Iterator<Item = (u32, Item<'a>)>,
+    out: &mut Vec<u8>,
+) -> Vec<usize> {
+    let mut payload = Vec::new();
+    let mut starts = Vec::new();
+    for (keyspace, item) in items {
+        varint::write(u64::from(keyspace) + TAG_ITEM_BASE, &mut payload);
+        starts.push(payload.len());
+        item.encode(&mut payload);
+    }
+    out.clear();
+    out.extend_from_slice(&[0; CHECKSUM_LEN]);
+    varint::write(TAG_BATCH, out);
+    varint::write(payload.len() as u64, out);
+    let payload_start = out.len();
+    out.extend_from_slice(&payload);
+    finish(seed, out);
+    for start in &mut starts {
+        *start += payload_start;
+    }
+    starts
+}
+
+/// The record that ends a segment.
+pub(crate) fn encode_seal(seed: u64, next_segment: u64) -> Vec<u8> {
+    let mut out = vec![0; CHECKSUM_LEN];
+    varint::write(TAG_SEAL, &mut out);
+    out.extend_from_slice(&next_segment.to_le_bytes());
+    finish(seed, &mut out);
+    out
+}
+
+/// Bytes of a seal record.
+pub(crate) const SEAL_LEN: usize = CHECKSUM_LEN + 1 + 8;
+
+fn finish(seed: u64, record: &mut [u8]) {
+    let checksum = checksum32(&record[CHECKSUM_LEN..], seed);
+    record[..CHECKSUM_LEN].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// What the front of some bytes is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed<'a> {
+    /// A sound record of this many bytes.
+    Record(Record<'a>, usize),
+    /// Possibly a record of which only this beginning is here.
+    Incomplete,
+    /// No record: the log ends here.
+    Invalid,
+}
+
+/// Reads the record at the front of `bytes`. With `check` false the checksum is not looked at: the planted bug with
+/// which the simulation proves that it would notice.
+pub(crate) fn decode(seed: u64, bytes: &[u8], check: bool) -> Parsed<'_> {
+    let Some(len) = record_len(bytes) else {
+        return if is_possible_start(bytes) { Parsed::Incomplete } else { Parsed::Invalid };
+    };
+    let Some(record) = bytes.get(..len) else { return Parsed::Incomplete };
+    let stored = u32::from_le_bytes([record[0], record[1], record[2], record[3]]);
+    if check && stored != checksum32(&record[CHECKSUM_LEN..], seed) {
+        return Parsed::Invalid;
+    }
+    match decode_body(record) {
+        Some(body) => Parsed::Record(body, len),
+        None => Parsed::Invalid,
+    }
+}
+
+/// Length of the record at the front of `bytes`, as far as its own lengths tell; `None` when they don't yet.
+fn record_len(bytes: &[u8]) -> Option<usize> {
+    let (tag, tag_len) = varint::read(bytes.get(CHECKSUM_LEN..)?)?;
+    let body = CHECKSUM_LEN + tag_len;
+    match tag {
+        0 => None,
+        TAG_SEAL => Some(body + 8),
+        TAG_BATCH => {
+            let (len, len_len) = varint::read(&bytes[body..])?;
+            Some(body + len_len + usize::try_from(len).ok().filter(|&len| len <= 1 << 32)?)
+        }
+        _ => Some(body + Item::skip(&bytes[body..])?),
+    }
+}
+
+/// Whether more bytes could make a record of this beginning.
+fn is_possible_start(bytes: &[u8]) -> bool {
+    const LONGEST_LENGTHS: usize = CHECKSUM_LEN + 3 * varint::LEN_MAX + 1;
+    bytes.get(CHECKSUM_LEN) != Some(&0) && bytes.len() < LONGEST_LENGTHS
+}
+
+fn decode_body(record: &[u8]) -> Option<Record<'_>> {
+    let (tag, tag_len) = varint::read(&record[CHECKSUM_LEN..])?;
+    let body = CHECKSUM_LEN + tag_len;
+    match tag {
+        TAG_SEAL => {
+            let id = record.get(body..body + 8)?.try_into().ok()?;
+            Some(Record::Seal { next_segment: u64::from_le_bytes(id) })
+        }
+        TAG_BATCH => {
+            let (_, len_len) = varint::read(&record[body..])?;
+            let payload_start = body + len_len;
+            let payload = &record[payload_start..];
+            let whole = BatchItems { payload, payload_start, position: 0 };
+            let mut check = BatchItems { payload, payload_start, position: 0 };
+            while check.next().is_some() {}
+            (check.position == payload.len()).then_some(Record::Batch(whole))
+        }
+        _ => {
+            let (keyspace, item, item_start, _) = decode_tagged_item(&record[CHECKSUM_LEN..])?;
+            Some(Record::Item { keyspace, item, item_start: CHECKSUM_LEN + item_start })
+        }
+    }
+}
+
+/// Keyspace, item, start of the item, bytes in all.
+fn decode_tagged_item(bytes: &[u8]) -> Option<(u32, Item<'_>, usize, usize)> {
+    let (tag, tag_len) = varint::read(bytes)?;
+    let keyspace = u32::try_from(tag.checked_sub(TAG_ITEM_BASE)?).ok()?;
+    let (item, len) = Item::decode(&bytes[tag_len..])?;
+    Some((keyspace, item, tag_len, tag_len + len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_item_record_adds_eight_bytes_to_a_small_item() {
+        let mut out = Vec::new();
+        encode_item(7, 0, &Item::value(&[1; 16], &[2; 100]), &mut out);
+        assert_eq!(out.len(), 116 + 8);
+    }
+
+    #[test]
+    fn records_read_back() {
+        let mut out = Vec::new();
+        let item = Item::value(b"key", b"value");
+        let item_start = encode_item(7, 300, &item, &mut out);
+        let expected = Record::Item { keyspace: 300, item, item_start };
+        assert_eq!(decode(7, &out, true), Parsed::Record(expected, out.len()));
+        assert_eq!(decode(8, &out, true), Parsed::Invalid);
+
+        let seal = encode_seal(7, 42);
+        assert_eq!(seal.len(), SEAL_LEN);
+        assert_eq!(decode(7, &seal, true), Parsed::Record(Record::Seal { next_segment: 42 }, SEAL_LEN));
+
+        let items = [(0, Item::value(b"a", b"1")), (9, Item::tombstone(b"b"))];
+        let starts = encode_batch(7, items.into_iter(), &mut out);
+        let Parsed::Record(Record::Batch(batch), len) = decode(7, &out, true) else { panic!("no batch") };
+        assert_eq!(len, out.len());
+        let read: Vec<_> = batch.collect();
+        assert_eq!(read.len(), 2);
+        for ((keyspace, item, start), (expected, at)) in read.into_iter().zip(items.iter().zip(starts)) {
+            assert_eq!((keyspace, item), *expected);
+            assert_eq!(start, at);
+            assert_eq!(Item::decode(&out[start..]).unwrap().0, item);
+        }
+    }
+
+    #[test]
+    fn zeros_end_the_log() {
+        assert_eq!(decode(7, &[0; 64], true), Parsed::Invalid);
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_to_a_record_is_noticed(key: Vec<u8>, value: Vec<u8>, at: prop::sample::Index, bit in 0u8..8) {
+            let mut out = Vec::new();
+            encode_item(7, 5, &Item::value(&key, &value), &mut out);
+            let at = at.index(out.len());
+            out[at] ^= 1 << bit;
+            prop_assert!(!matches!(decode(7, &out, true), Parsed::Record(..)));
+        }
+
+        #[test]
+        fn a_cut_record_is_never_a_record(key: Vec<u8>, cut: prop::sample::Index) {
+            let mut out = Vec::new();
+            encode_item(7, 5, &Item::value(&key, b"v"), &mut out);
+            let cut = cut.index(out.len());
+            prop_assert_eq!(decode(7, &out[..cut], true), Parsed::Incomplete);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+            let _ = decode(7, &bytes, true);
+            if let Parsed::Record(Record::Batch(items), _) = decode(7, &bytes, false) {
+                items.for_each(drop);
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! One log file and its content in memory.
+//!
+//! The content stays in memory until the segment is converted (`docs/decisions/0002`): gets of fresh items, checks of
+//! tag matches and the conversion itself read no file. The file is written behind, in large aligned pieces.
+//!
+//! ```text
+//! 0      magic            8 bytes  "ALVMLOG\0"
+//! 8      major, minor     2 + 2 bytes
+//! 12     zero             4 bytes
+//! 16     segment id       8 bytes
+//! 24     seed             8 bytes   of all record checksums
+//! 32     checksum         8 bytes   XXH3-64 of bytes 0..32, seed 0
+//! 40     zero up to 4096
+//! 4096   records, back to back, up to a seal or the first that fails its checksum
+//! ```
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use alluvium_base::Corruption;
+use alluvium_base::checksum::checksum64;
+use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
+
+use crate::error::{Error, IoContext, Result};
+use crate::item::Item;
+
+/// Bytes of the header block; also the unit in which the file is written.
+pub(crate) const BLOCK: u64 = 4096;
+const MAGIC: [u8; 8] = *b"ALVMLOG\0";
+const MAJOR: u16 = 1;
+const MINOR: u16 = 0;
+const CHECKED_LEN: usize = 32;
+/// Written space is prepared in steps of at most this, so that syncs meet no new extents (NOTES: log space).
+const PREPARE_BYTES_MAX: u64 = 4 << 20;
+const PREPARE_BYTES_MIN: u64 = 256 << 10;
+
+/// A log file and its content in memory. Shared by the writer and all versions that read it; when the last of them
+/// lets go of a converted segment its file goes to the recycler.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub id: u64,
+    pub seed: u64,
+    file: Arc<dyn File>,
+    buffer: AppendBuffer,
+    write: Mutex<WriteState>,
+    /// Content that the file holds, in bytes. Only grows.
+    written: AtomicU64,
+    recycler: Arc<Recycler>,
+    converted: AtomicBool,
+}
+
+#[derive(Debug)]
+struct WriteState {
+    /// End of the file's written space, content or zeros.
+    extent: u64,
+    edge: AlignedBuffer,
+}
+
+/// Files of converted segments, kept for the next ones.
+#[derive(Debug, Default)]
+pub(crate) struct Recycler {
+    files: Mutex<Vec<Arc<dyn File>>>,
+}
+
+impl Recycler {
+    pub fn add(&self, file: Arc<dyn File>) {
+        self.files.lock().expect("no panic while held").push(file);
+    }
+
+    fn take(&self) -> Option<Arc<dyn File>> {
+        self.files.lock().expect("no panic while held").pop()
+    }
+
+    /// Keeps at most `count` files and hands the others out for removal.
+    pub fn surplus(&self, count: usize) -> Vec<Arc<dyn File>> {
+        let mut files = self.files.lock().expect("no panic while held");
+        let keep = files.len().min(count);
+        files.split_off(keep)
+    }
+}
+
+impl Segment {
+    /// A fresh segment in a recycled file, or in a new one whose name survives a power cut from here on.
+    pub fn create(
+        storage: &dyn Storage,
+        recycler: &Arc<Recycler>,
+        id: u64,
+        session_seed: u64,
+        capacity: u64,
+    ) -> Result<(Arc<Self>, Appender)> {
+        let file = match recycler.take() {
+            Some(file) => file,
+            None => {
+                let name = file_name(id);
+                let file = storage
+                    .open(&name, alluvium_io::OpenMode::Create)
+                    .context(|| format!("creating log file {name}"))?;
+                storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+                file
+            }
+        };
+        let seed = checksum64(&id.to_le_bytes(), session_seed);
+        let (mut appender, buffer) =
+            AppendBuffer::new(capacity as usize).context(|| "mapping memory for a log segment".to_owned())?;
+        appender.append(&header(id, seed)).expect("a segment holds its header");
+        let extent = file.len().context(|| format!("measuring {}", file.name()))?;
+        let segment = Self {
+            id,
+            seed,
+            file,
+            buffer,
+            write: Mutex::new(WriteState { extent, edge: AlignedBuffer::zeroed(BLOCK as usize) }),
+            written: AtomicU64::new(0),
+            recycler: recycler.clone(),
+            converted: AtomicBool::new(false),
+        };
+        Ok((Arc::new(segment), appender))
+    }
+
+    /// A segment found by recovery whose sound content is `content`, header included.
+    pub fn recovered(
+        file: Arc<dyn File>,
+        id: u64,
+        seed: u64,
+        content: &[u8],
+        recycler: &Arc<Recycler>,
+    ) -> Result<Arc<Self>> {
+        let (mut appender, buffer) = AppendBuffer::new(content.len().max(BLOCK as usize))
+            .context(|| "mapping memory for a log segment".to_owned())?;
+        appender.append(content).expect("the capacity is the length");
+        Ok(Arc::new(Self {
+            id,
+            seed,
+            file,
+            buffer,
+            write: Mutex::new(WriteState { extent: 0, edge: AlignedBuffer::zeroed(BLOCK as usize) }),
+            written: AtomicU64::new(content.len() as u64),
+            recycler: recycler.clone(),
+            converted: AtomicBool::new(false),
+        }))
+    }
+
+    pub fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Bytes of content, header included.
+    pub fn published(&self) -> u64 {
+        self.buffer.published()
+    }
+
+    /// Bytes of content that are not in the file yet.
+    pub fn unwritten(&self) -> u64 {
+        self.published().saturating_sub(self.written.load(Ordering::Relaxed))
+    }
+
+    /// The content of `range`, if it is published.
+    pub fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.buffer.slice(range)
+    }
+
+    /// The item whose encoding starts at `offset`. Offsets come from the index, which gets them after the record is
+    /// published; so a failure means memory corruption, and is reported as such.
+    #[inline]
+    pub fn item_at(&self, offset: u32) -> Result<Item<'_>> {
+        let offset = u64::from(offset);
+        self.buffer
+            .slice(offset..self.buffer.published())
+            .and_then(Item::decode)
+            .map(|(item, _)| item)
+            .ok_or_else(|| {
+                Error::Corruption(Corruption::new(self.name(), offset, "a log item", "undecodable bytes"))
+            })
+    }
+
+    /// Writes content that the file lacks: whole blocks only, or with `edge` also the last, partly filled one.
+    /// With `prepare` the file's written space is first extended in large steps. Returns the bytes written.
+    ///
+    /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
+    pub fn write_out(&self, edge: bool, prepare: bool) -> Result<u64> {
+        let mut state = self.write.lock().expect("no panic while held");
+        let published = self.published();
+        let written = self.written.load(Ordering::Relaxed);
+        let start = written / BLOCK * BLOCK;
+        let whole_end = published / BLOCK * BLOCK;
+        let end = if edge { published } else { whole_end };
+        if end <= written {
+            return Ok(0);
+        }
+        let mut bytes = 0;
+        if prepare {
+            bytes += self.prepare(&mut state, end.next_multiple_of(BLOCK))?;
+        }
+        let context = || format!("writing log file {}", self.name());
+        if whole_end > start {
+            let content = self.buffer.slice(start..whole_end).expect("published");
+            self.file.write_at(content, start).context(context)?;
+            bytes += whole_end - start;
+        }
+        if edge && published > whole_end {
+            let tail = self.buffer.slice(whole_end..published).expect("published");
+            state.edge.fill(0);
+            state.edge[..tail.len()].copy_from_slice(tail);
+            self.file.write_at(&state.edge, whole_end).context(context)?;
+            bytes += BLOCK;
+        }
+        state.extent = state.extent.max(end.next_multiple_of(BLOCK));
+        self.written.store(end, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    fn prepare(&self, state: &mut WriteState, needed: u64) -> Result<u64> {
+        let mut bytes = 0;
+        while state.extent < needed {
+            let step = state.extent.clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
+            let zeros = AlignedBuffer::zeroed(step as usize);
+            let context = || format!("extending log file {}", self.name());
+            self.file.write_at(&zeros, state.extent).context(context)?;
+            state.extent += step;
+            bytes += step;
+        }
+        Ok(bytes)
+    }
+
+    /// Makes what is written survive a power cut.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync().context(|| format!("syncing log file {}", self.name()))
+    }
+
+    /// Declares that tables hold all items durably, so that the file may be recycled once nobody reads the segment.
+    pub fn set_converted(&self) {
+        self.converted.store(true, Ordering::Release);
+    }
+
+    /// Memory the content takes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.published()
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if self.converted.load(Ordering::Acquire) {
+            self.recycler.add(self.file.clone());
+        }
+    }
+}
+
+/// The name of a log file created for segment `id`. Recycled files keep their name; the header tells the segment.
+pub(crate) fn file_name(id: u64) -> String {
+    format!("{id:08}.log")
+}
+
+/// Whether `name` is that of a log file.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    name.ends_with(".log")
+}
+
+fn header(id: u64, seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(BLOCK as usize);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&MAJOR.to_le_bytes());
+    bytes.extend_from_slice(&MINOR.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(&id.to_le_bytes());
+    bytes.extend_from_slice(&seed.to_le_bytes());
+    let checksum = checksum64(&bytes, 0);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    bytes.resize(BLOCK as usize, 0);
+    bytes
+}
+
+/// Segment id and seed from a file's first block. `None` when it is no header: a file whose first header never
+/// reached the device, which holds no acknowledged record.
+pub(crate) fn parse_header(name: &str, block: &[u8]) -> Result<Option<(u64, u64)>> {
+    let field = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"));
+    if block.len() < CHECKED_LEN + 8 || block[..8] != MAGIC {
+        return Ok(None);
+    }
+    if field(CHECKED_LEN) != checksum64(&block[..CHECKED_LEN], 0) {
+        return Ok(None);
+    }
+    let major = u16::from_le_bytes([block[8], block[9]]);
+    if major > MAJOR {
+        return Err(Error::NewerFormat { file: name.to_owned(), found: major, supported: MAJOR });
+    }
+    Ok(Some((field(16), field(24))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_read_back_and_notice_damage() {
+        let block = header(7, 9);
+        assert_eq!(parse_header("x.log", &block).unwrap(), Some((7, 9)));
+        for at in 0..CHECKED_LEN + 8 {
+            let mut damaged = block.clone();
+            damaged[at] ^= 1;
+            assert_eq!(parse_header("x.log", &damaged).unwrap(), None);
+        }
+        assert_eq!(parse_header("x.log", &block[..20]).unwrap(), None);
+    }
+}

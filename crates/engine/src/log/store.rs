@@ -1,0 +1,190 @@
+//! LogStore (SILT §3.1): one keyspace's items in one segment, indexed by a cuckoo table per shard.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_index::cuckoo::{CuckooTable, Slot};
+use arc_swap::ArcSwap;
+
+use super::segment::Segment;
+use crate::error::Result;
+use crate::item::Item;
+
+/// Entries of a new shard's index; it grows up to the plan's bound, so that small keyspaces stay small.
+const ENTRIES_MIN: usize = 64;
+
+/// One keyspace's items in one segment.
+///
+/// Readers take no lock. A writer holds the lock of the shard it writes to. The store is *open* while its segment is
+/// the log's active one; it is closed with all shard locks held, so a writer that finds it open under its lock may
+/// append to the segment.
+#[derive(Debug)]
+pub(crate) struct LogStore {
+    pub segment: Arc<Segment>,
+    shard_bits: u32,
+    entries_max: usize,
+    shards: Box<[Shard]>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shard {
+    writer: Mutex<()>,
+    index: ArcSwap<CuckooTable>,
+}
+
+/// What [`LogStore::index_item`] did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Indexed {
+    /// The item can be found from now on.
+    Done,
+    /// The index is at its bound and full: the log must freeze, and the item be written again.
+    Full,
+}
+
+impl LogStore {
+    /// An empty store. `entries_hint` is how many entries each shard will probably take.
+    pub fn new(segment: Arc<Segment>, shard_bits: u32, entries_max: u32, entries_hint: usize) -> Self {
+        let entries_max = entries_max as usize;
+        let entries = entries_hint.clamp(ENTRIES_MIN, entries_max.max(ENTRIES_MIN));
+        let shards = (0..1usize << shard_bits)
+            .map(|_| Shard {
+                writer: Mutex::new(()),
+                index: ArcSwap::from_pointee(CuckooTable::with_entries(entries)),
+            })
+            .collect();
+        Self { segment, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
+    }
+
+    pub fn shard_bits(&self) -> u32 {
+        self.shard_bits
+    }
+
+    #[inline]
+    pub fn shard(&self, hash: KeyHash) -> &Shard {
+        &self.shards[hash.prefix(self.shard_bits) as usize]
+    }
+
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// Whether the segment takes no more records.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes the store. The caller holds all shard locks.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// The newest item of `key`, if the segment holds one.
+    #[inline]
+    pub fn get(&self, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'_>>> {
+        Ok(self.find(self.shard(hash), hash, key)?.map(|(_, _, item)| item))
+    }
+
+    /// The newest item of `key` with its place in the index and its offset in the segment.
+    #[inline]
+    pub fn find(&self, shard: &Shard, hash: KeyHash, key: &[u8]) -> Result<Option<(Slot, u32, Item<'_>)>> {
+        for (slot, offset) in shard.index.load().candidates(hash) {
+            let item = self.segment.item_at(offset)?;
+            if item.key == key {
+                return Ok(Some((slot, offset, item)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the item at `offset`, just appended, the newest of its key. The caller holds the shard's lock.
+    /// `existing` is what [`LogStore::find`] said under the same lock.
+    pub fn index_item(
+        &self,
+        shard: &Shard,
+        hash: KeyHash,
+        existing: Option<Slot>,
+        offset: u32,
+        hasher: &KeyHasher,
+    ) -> Result<Indexed> {
+        let index = shard.index.load();
+        if let Some(slot) = existing {
+            index.replace(slot, hash, offset);
+            return Ok(Indexed::Done);
+        }
+        if index.len() < self.entries_max && index.insert(hash, offset).is_ok() {
+            return Ok(Indexed::Done);
+        }
+        let mut entries = index.len() * 2;
+        while index.len() < self.entries_max && entries < self.entries_max * 2 {
+            let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, self.entries_max));
+            if self.copy_index(&index, &larger, hasher)? && larger.insert(hash, offset).is_ok() {
+                shard.index.store(Arc::new(larger));
+                return Ok(Indexed::Done);
+            }
+            entries *= 2;
+        }
+        Ok(Indexed::Full)
+    }
+
+    /// Like [`LogStore::index_item`] for recovery: the index grows as needed, since the segment can't freeze again.
+    pub fn index_recovered(&self, hash: KeyHash, key: &[u8], offset: u32, hasher: &KeyHasher) -> Result<()> {
+        let shard = self.shard(hash);
+        let existing = self.find(shard, hash, key)?.map(|(slot, _, _)| slot);
+        let index = shard.index.load();
+        if let Some(slot) = existing {
+            index.replace(slot, hash, offset);
+            return Ok(());
+        }
+        if index.insert(hash, offset).is_ok() {
+            return Ok(());
+        }
+        let mut entries = index.len() + index.len() / 8 + ENTRIES_MIN;
+        loop {
+            let larger = CuckooTable::with_entries(entries);
+            if self.copy_index(&index, &larger, hasher)? && larger.insert(hash, offset).is_ok() {
+                shard.index.store(Arc::new(larger));
+                return Ok(());
+            }
+            entries += entries / 8;
+        }
+    }
+
+    fn copy_index(&self, from: &CuckooTable, to: &CuckooTable, hasher: &KeyHasher) -> Result<bool> {
+        for (_, _, offset) in from.entries() {
+            let item = self.segment.item_at(offset)?;
+            if to.insert(hasher.hash(item.key), offset).is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Items in all shards, tombstones included.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.index.load().len()).sum()
+    }
+
+    /// Entries of the fullest shard.
+    pub fn shard_len_max(&self) -> usize {
+        self.shards.iter().map(|shard| shard.index.load().len()).max().unwrap_or(0)
+    }
+
+    /// Memory of the indexes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.index.load().memory_bytes() as u64).sum()
+    }
+}
+
+impl Shard {
+    /// Excludes other writers of this shard.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().expect("no panic while held")
+    }
+
+    pub fn index(&self) -> arc_swap::Guard<Arc<CuckooTable>> {
+        self.index.load()
+    }
+}

@@ -1,0 +1,254 @@
+//! Appending to the active segment, writing behind, and group commit.
+//!
+//! Lock order: shard writers, then `active`, then `commit`, then a segment's write lock.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use alluvium_io::{Appender, Storage};
+
+use super::record::{self, SEAL_LEN};
+use super::segment::{Recycler, Segment};
+use crate::error::{Error, Result};
+
+/// Content is written behind whenever this much has gathered.
+const WRITE_BEHIND_BYTES: u64 = 1 << 20;
+
+/// A place in the log. Ordered as the records are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Position {
+    pub segment: u64,
+    /// End of the record in the segment.
+    pub offset: u64,
+}
+
+/// The log's writing side.
+#[derive(Debug)]
+pub(crate) struct Log {
+    storage: Arc<dyn Storage>,
+    recycler: Arc<Recycler>,
+    session_seed: u64,
+    segment_bytes: u64,
+    /// Whether syncs are frequent, so that written space is prepared ahead of them.
+    prepare: bool,
+    active: Mutex<Active>,
+    commit: Mutex<Commit>,
+    committed: Condvar,
+    flush_wanted: AtomicBool,
+    bytes_written: AtomicU64,
+    syncs: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Active {
+    segment: Arc<Segment>,
+    appender: Appender,
+}
+
+#[derive(Debug, Default)]
+struct Commit {
+    /// Everything up to here survives a power cut.
+    durable: Position,
+    /// Whether some thread is syncing on behalf of all.
+    leading: bool,
+    /// Sealed segments that were not synced since, old to young.
+    sealed: VecDeque<Arc<Segment>>,
+    failed: Option<String>,
+}
+
+/// How a [`Log`] is set up.
+#[derive(Debug)]
+pub(crate) struct LogOptions {
+    pub storage: Arc<dyn Storage>,
+    pub recycler: Arc<Recycler>,
+    pub session_seed: u64,
+    pub segment_bytes: u64,
+    pub prepare: bool,
+}
+
+impl Log {
+    /// Starts the log with a fresh segment of the given id.
+    pub fn start(options: LogOptions, segment_id: u64) -> Result<Self> {
+        let LogOptions { storage, recycler, session_seed, segment_bytes, prepare } = options;
+        let (segment, appender) =
+            Segment::create(&*storage, &recycler, segment_id, session_seed, segment_bytes)?;
+        Ok(Self {
+            storage,
+            recycler,
+            session_seed,
+            segment_bytes,
+            prepare,
+            active: Mutex::new(Active { segment, appender }),
+            commit: Mutex::new(Commit::default()),
+            committed: Condvar::new(),
+            flush_wanted: AtomicBool::new(false),
+            bytes_written: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+        })
+    }
+
+    pub fn active_segment(&self) -> Arc<Segment> {
+        self.active().segment.clone()
+    }
+
+    fn active(&self) -> MutexGuard<'_, Active> {
+        self.active.lock().expect("no panic while held")
+    }
+
+    fn commit(&self) -> MutexGuard<'_, Commit> {
+        self.commit.lock().expect("no panic while held")
+    }
+
+    /// Appends a record to `segment`, which the caller knows to be active because it holds a shard of it open.
+    /// Returns the record's start, or `None` when the segment is full.
+    pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
+        let mut active = self.active();
+        debug_assert_eq!(active.segment.id, segment.id);
+        let limit = self.segment_bytes - SEAL_LEN as u64;
+        if active.segment.published() + record.len() as u64 > limit {
+            return None;
+        }
+        let start = active.appender.append(record)?;
+        if start / WRITE_BEHIND_BYTES != (start + record.len() as u64) / WRITE_BEHIND_BYTES {
+            self.flush_wanted.store(true, Ordering::Release);
+        }
+        Some(start)
+    }
+
+    /// Seals the active segment and starts the next. The caller has closed all log stores of the active one.
+    pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
+        let next_id = self.active().segment.id + 1;
+        let (next, appender) = Segment::create(
+            &*self.storage,
+            &self.recycler,
+            next_id,
+            self.session_seed,
+            self.segment_bytes,
+        )?;
+        let mut active = self.active();
+        let seal = record::encode_seal(active.segment.seed, next_id);
+        active.appender.append(&seal).expect("append leaves room for the seal");
+        let sealed = std::mem::replace(&mut active.segment, next.clone());
+        active.appender = appender;
+        self.commit().sealed.push_back(sealed.clone());
+        Ok((sealed, next))
+    }
+
+    /// Whether enough has gathered to be written behind; clears the wish.
+    pub fn take_flush_wanted(&self) -> bool {
+        self.flush_wanted.load(Ordering::Relaxed) && self.flush_wanted.swap(false, Ordering::AcqRel)
+    }
+
+    /// Writes whole blocks of the active segment and all of the sealed ones to their files, without a sync.
+    pub fn write_behind(&self) -> Result<()> {
+        let sealed: Vec<_> = self.commit().sealed.iter().cloned().collect();
+        let result = sealed
+            .iter()
+            .try_for_each(|segment| self.write_out(segment, true))
+            .and_then(|()| self.write_out(&self.active_segment(), false));
+        result.inspect_err(|error| self.fail(error))
+    }
+
+    fn write_out(&self, segment: &Segment, edge: bool) -> Result<()> {
+        let bytes = segment.write_out(edge, self.prepare)?;
+        self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns when everything up to `position` survives a power cut. Callers that wait at the same time share syncs:
+    /// one leads, for all that was appended when it began; the others wait for it.
+    pub fn commit_to(&self, position: Position) -> Result<()> {
+        let mut commit = self.commit();
+        loop {
+            if let Some(reason) = &commit.failed {
+                return Err(Error::Failed { reason: reason.clone() });
+            }
+            if commit.durable >= position {
+                return Ok(());
+            }
+            if commit.leading {
+                commit = self.committed.wait(commit).expect("no panic while held");
+                continue;
+            }
+            commit.leading = true;
+            drop(commit);
+            let outcome = self.sync_everything();
+            commit = self.commit();
+            commit.leading = false;
+            match outcome {
+                Ok(durable) => commit.durable = commit.durable.max(durable),
+                Err(error) => {
+                    commit.failed.get_or_insert(error.to_string());
+                }
+            }
+            self.committed.notify_all();
+        }
+    }
+
+    /// Makes everything appended so far survive a power cut.
+    pub fn commit_all(&self) -> Result<()> {
+        let active = self.active_segment();
+        self.commit_to(Position { segment: active.id, offset: active.published() })
+    }
+
+    /// Syncs the sealed segments, then the active one: nothing becomes durable before what precedes it.
+    fn sync_everything(&self) -> Result<Position> {
+        let (active, offset, sealed) = {
+            let active = self.active();
+            let sealed: Vec<_> = self.commit().sealed.iter().cloned().collect();
+            (active.segment.clone(), active.segment.published(), sealed)
+        };
+        for segment in &sealed {
+            self.write_out(segment, true)?;
+            segment.sync()?;
+            self.syncs.fetch_add(1, Ordering::Relaxed);
+            let mut commit = self.commit();
+            if commit.sealed.front().is_some_and(|front| front.id == segment.id) {
+                commit.sealed.pop_front();
+            }
+        }
+        self.write_out(&active, true)?;
+        active.sync()?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(Position { segment: active.id, offset })
+    }
+
+    /// Forgets a sealed segment whose items are durable in tables.
+    pub fn release(&self, segment: &Segment) {
+        self.commit().sealed.retain(|sealed| sealed.id != segment.id);
+    }
+
+    /// Whether something was appended that a sync would make durable.
+    pub fn is_dirty(&self) -> bool {
+        let active = self.active_segment();
+        let position = Position { segment: active.id, offset: active.published() };
+        self.commit().durable < position
+    }
+
+    /// Makes the log refuse to acknowledge anything from now on.
+    pub fn fail(&self, error: &Error) {
+        self.commit().failed.get_or_insert(error.to_string());
+        self.committed.notify_all();
+    }
+
+    /// The first failure, if any.
+    pub fn failure(&self) -> Option<String> {
+        self.commit().failed.clone()
+    }
+
+    /// Bytes written to log files, prepared space included.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written.load(Ordering::Relaxed)
+    }
+
+    /// Syncs of log files.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Bytes a record may have at most.
+    pub fn record_bytes_max(&self) -> u64 {
+        self.segment_bytes - super::segment::BLOCK - SEAL_LEN as u64
+    }
+}

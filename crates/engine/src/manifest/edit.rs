@@ -1,0 +1,34 @@
+//! One change of the database's structure.
+//!
+//! Written as JSON, so that a newer minor version can add fields and edits' meaning is plain to see in the file.
+
+use alluvium_base::KeyHasher;
+use alluvium_model::Plan;
+use serde::{Deserialize, Serialize};
+
+/// One change. On disk: fields may be added with a default, names never change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Edit {
+    /// A new database. The first edit of every manifest.
+    Database {
+        /// Secret from which file and segment seeds derive.
+        seed: u64,
+    },
+    /// File and segment numbers below these are taken.
+    Counters { next_file: u64, next_segment: u64, next_keyspace: u32 },
+    /// Log segments below this are no longer needed.
+    LogStart { segment: u64 },
+    /// Recovery found the end of this segment: nothing after it counts, and the log goes on in the next one.
+    LogEnd { segment: u64, offset: u64 },
+    /// A new keyspace.
+    CreateKeyspace { keyspace: u32, name: String, hasher: KeyHasher, plan: Plan },
+    /// All items of the keyspace are gone; its records in segments below this one don't count.
+    ClearKeyspace { keyspace: u32, log_start: u64 },
+    /// A run of hash sections for this keyspace, the youngest so far.
+    AddRun { keyspace: u32, file: u64, shard_bits: u32 },
+    /// These shards of a run, counted at its own number of shards, are merged and gone.
+    DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
+    /// A sorted table that replaces all others in its range of the hash space.
+    AddSorted { keyspace: u32, file: u64, low: u64, high: u64 },
+}

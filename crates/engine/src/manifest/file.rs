@@ -1,0 +1,320 @@
+//! The manifest as a file.
+//!
+//! ```text
+//! manifest-N:  header   magic 8 bytes "ALVMMAN\0" | major 2 | minor 2 | zero 4 | checksum 8 of bytes 0..16, seed 0
+//!              records  length 4 | checksum 8 | payload: a JSON array of edits
+//! CURRENT:     the name of the manifest, a line feed, its checksum in hexadecimal, a line feed
+//! ```
+//!
+//! A record's checksum is XXH3-64 over its payload, seeded with the checksum of the record before (the header's for
+//! the first), so that a record counts only behind the one it was written behind.
+
+use std::sync::Arc;
+
+use alluvium_base::Corruption;
+use alluvium_base::checksum::checksum64;
+use alluvium_io::{File, OpenMode, Storage};
+
+use super::edit::Edit;
+use super::state::DatabaseState;
+use crate::error::{Error, IoContext, Result};
+
+const CURRENT: &str = "CURRENT";
+const CURRENT_NEW: &str = "CURRENT.new";
+const MAGIC: [u8; 8] = *b"ALVMMAN\0";
+const MAJOR: u16 = 1;
+const MINOR: u16 = 0;
+const HEADER_LEN: usize = 24;
+const RECORD_HEADER_LEN: usize = 12;
+/// A manifest that has grown past this, and past twice its initial size, is written anew.
+const REWRITE_BYTES: u64 = 1 << 20;
+
+/// The manifest being written.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    storage: Arc<dyn Storage>,
+    file: Arc<dyn File>,
+    number: u64,
+    state: DatabaseState,
+    end: u64,
+    initial_end: u64,
+    chain: u64,
+    bytes_written: u64,
+}
+
+impl Manifest {
+    /// Writes `state` as a new manifest and makes it the current one, durably. `number` is above all earlier ones.
+    pub fn create(storage: Arc<dyn Storage>, number: u64, state: DatabaseState) -> Result<Self> {
+        let name = file_name(number);
+        if storage.list().context(|| "listing the database directory".to_owned())?.contains(&name) {
+            // Left by a crash before it became current.
+            storage.remove(&name).context(|| format!("removing {name}"))?;
+        }
+        let file = storage.open(&name, OpenMode::Create).context(|| format!("creating {name}"))?;
+        let (header, chain) = header();
+        let mut manifest = Self {
+            storage,
+            file,
+            number,
+            state: DatabaseState::default(),
+            end: 0,
+            initial_end: 0,
+            chain,
+            bytes_written: 0,
+        };
+        let mut bytes = header;
+        let edits = state.to_edits();
+        manifest.chain = encode_record(manifest.chain, &edits, &mut bytes);
+        for edit in &edits {
+            manifest.state.apply(edit).map_err(|reason| invalid(&name, 0, reason))?;
+        }
+        manifest.write(&bytes)?;
+        manifest.initial_end = manifest.end;
+        manifest.make_current()?;
+        Ok(manifest)
+    }
+
+    fn make_current(&self) -> Result<()> {
+        let name = file_name(self.number);
+        let content = format!("{name}\n{:016x}\n", checksum64(name.as_bytes(), 0));
+        let storage = &self.storage;
+        if storage.list().context(|| "listing the database directory".to_owned())?.iter().any(|n| n == CURRENT_NEW) {
+            storage.remove(CURRENT_NEW).context(|| format!("removing {CURRENT_NEW}"))?;
+        }
+        let context = || format!("writing {CURRENT}");
+        let current = storage.open(CURRENT_NEW, OpenMode::Create).context(context)?;
+        current.write_at(content.as_bytes(), 0).context(context)?;
+        current.sync().context(context)?;
+        // The manifest's name must be durable before CURRENT can point to it.
+        storage.sync_directory().context(context)?;
+        storage.rename(CURRENT_NEW, CURRENT).context(context)?;
+        storage.sync_directory().context(context)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let context = || format!("writing {}", self.file.name());
+        self.file.write_at(bytes, self.end).context(context)?;
+        self.file.sync().context(|| format!("syncing {}", self.file.name()))?;
+        self.end += bytes.len() as u64;
+        self.bytes_written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Appends `edits` as one record that survives a power cut when this returns.
+    pub fn append(&mut self, edits: &[Edit]) -> Result<()> {
+        for edit in edits {
+            self.state.apply(edit).map_err(|reason| invalid(self.file.name(), self.end, reason))?;
+        }
+        let mut bytes = Vec::new();
+        self.chain = encode_record(self.chain, edits, &mut bytes);
+        self.write(&bytes)?;
+        if self.end > REWRITE_BYTES && self.end > 2 * self.initial_end {
+            let old = file_name(self.number);
+            let bytes_written = self.bytes_written;
+            *self = Self::create(self.storage.clone(), self.number + 1, self.state.clone())?;
+            self.bytes_written += bytes_written;
+            self.storage.remove(&old).context(|| format!("removing {old}"))?;
+        }
+        Ok(())
+    }
+
+    pub fn state(&self) -> &DatabaseState {
+        &self.state
+    }
+
+    /// Bytes written to manifests since the database was opened.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    pub fn name(&self) -> String {
+        file_name(self.number)
+    }
+}
+
+/// The state that the current manifest describes, with that manifest's number. `None` in a directory without one.
+pub(crate) fn read_current(storage: &dyn Storage) -> Result<Option<(u64, DatabaseState)>> {
+    let names = storage.list().context(|| "listing the database directory".to_owned())?;
+    if !names.iter().any(|name| name == CURRENT) {
+        return Ok(None);
+    }
+    let content = read_all(storage, CURRENT)?;
+    let number = parse_current(&content)?;
+    let name = file_name(number);
+    if !names.contains(&name) {
+        return Err(Error::MissingFile { file: name });
+    }
+    let bytes = read_all(storage, &name)?;
+    Ok(Some((number, parse(&name, &bytes)?)))
+}
+
+fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
+    let file = storage.open(name, OpenMode::Read).context(|| format!("opening {name}"))?;
+    let len = file.len().context(|| format!("measuring {name}"))?;
+    let mut bytes = vec![0; len as usize];
+    let read = file.read_at(&mut bytes, 0).context(|| format!("reading {name}"))?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn parse_current(content: &[u8]) -> Result<u64> {
+    let damaged = || {
+        let found = String::from_utf8_lossy(&content[..content.len().min(80)]).into_owned();
+        Corruption::new(CURRENT, 0, "a manifest's name and its checksum", format!("{found:?}"))
+    };
+    let text = std::str::from_utf8(content).map_err(|_| damaged())?;
+    let mut lines = text.lines();
+    let name = lines.next().ok_or_else(damaged)?;
+    let checksum = lines.next().ok_or_else(damaged)?;
+    if checksum != format!("{:016x}", checksum64(name.as_bytes(), 0)) {
+        return Err(damaged().into());
+    }
+    let number = name.strip_prefix("manifest-").and_then(|digits| digits.parse().ok());
+    Ok(number.ok_or_else(damaged)?)
+}
+
+/// The state that a manifest's bytes describe.
+///
+/// The header and the first record, which holds the whole state at the start, were synced before `CURRENT` named the
+/// file: damage there is corruption. So is a damaged record before a sound one. The last record may be cut short or
+/// damaged by a crash: it was not acknowledged, and ends the manifest. (Damage to an acknowledged last record can't be
+/// told from that here; recovery notices it by the log segments and tables that are then missing.)
+pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<DatabaseState> {
+    let (expected, mut chain) = header();
+    if bytes.len() < HEADER_LEN || bytes[..8] != MAGIC {
+        return Err(Corruption::new(name, 0, "a manifest header", "other bytes").into());
+    }
+    let major = u16::from_le_bytes([bytes[8], bytes[9]]);
+    if major > MAJOR {
+        return Err(Error::NewerFormat { file: name.to_owned(), found: major, supported: MAJOR });
+    }
+    if bytes[16..24] != checksum64(&bytes[..16], 0).to_le_bytes() {
+        return Err(Corruption::new(name, 0, "the header's checksum", "another one").into());
+    }
+    if bytes[..16] != expected[..16] {
+        chain = checksum64(&bytes[..16], 0);
+    }
+    let mut state = DatabaseState::default();
+    let mut at = HEADER_LEN;
+    while let Some((payload, checksum)) = record_at(bytes, at, chain) {
+        let edits: Vec<Edit> = serde_json::from_slice(payload)
+            .map_err(|error| Corruption::new(name, at as u64, "a list of edits", error.to_string()))?;
+        for edit in &edits {
+            state.apply(edit).map_err(|reason| invalid(name, at as u64, reason))?;
+        }
+        chain = checksum;
+        at += RECORD_HEADER_LEN + payload.len();
+    }
+    if at == HEADER_LEN || precedes_sound_record(bytes, at) {
+        return Err(Corruption::new(name, at as u64, "a record with a matching checksum", "another checksum").into());
+    }
+    Ok(state)
+}
+
+fn record_at(bytes: &[u8], at: usize, chain: u64) -> Option<(&[u8], u64)> {
+    let header = bytes.get(at..at.checked_add(RECORD_HEADER_LEN)?)?;
+    let len = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;
+    let checksum = u64::from_le_bytes(header[4..].try_into().ok()?);
+    let start = at + RECORD_HEADER_LEN;
+    let payload = bytes.get(start..start.checked_add(len)?)?;
+    (len > 0 && checksum == checksum64(payload, chain)).then_some((payload, checksum))
+}
+
+/// Whether the unsound bytes at `at` look like a record behind which a sound one follows.
+fn precedes_sound_record(bytes: &[u8], at: usize) -> bool {
+    let Some(header) = bytes.get(at..at + RECORD_HEADER_LEN) else { return false };
+    let len = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
+    let chain = u64::from_le_bytes(header[4..].try_into().expect("eight bytes"));
+    let next = (at + RECORD_HEADER_LEN).saturating_add(len);
+    record_at(bytes, next, chain).is_some()
+}
+
+/// Appends a record to `out`; returns its checksum, the seed of the next.
+fn encode_record(chain: u64, edits: &[Edit], out: &mut Vec<u8>) -> u64 {
+    let payload = serde_json::to_vec(edits).expect("edits are plain data");
+    let checksum = checksum64(&payload, chain);
+    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    out.extend_from_slice(&checksum.to_le_bytes());
+    out.extend_from_slice(&payload);
+    checksum
+}
+
+fn header() -> (Vec<u8>, u64) {
+    let mut bytes = Vec::with_capacity(HEADER_LEN);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&MAJOR.to_le_bytes());
+    bytes.extend_from_slice(&MINOR.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    let checksum = checksum64(&bytes, 0);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    (bytes, checksum)
+}
+
+fn invalid(name: &str, offset: u64, reason: String) -> Error {
+    Corruption::new(name, offset, "an edit that fits the state", reason).into()
+}
+
+fn file_name(number: u64) -> String {
+    format!("manifest-{number:06}")
+}
+
+/// Whether `name` is that of a manifest or of a file used while switching manifests.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    name.starts_with("manifest-") || name == CURRENT || name == CURRENT_NEW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> (Vec<u8>, Vec<usize>) {
+        let (mut bytes, mut chain) = header();
+        let mut starts = Vec::new();
+        for next_file in 1..4 {
+            starts.push(bytes.len());
+            let edit = Edit::Counters { next_file, next_segment: 1, next_keyspace: 0 };
+            chain = encode_record(chain, &[Edit::Database { seed: 5 }, edit], &mut bytes);
+        }
+        (bytes, starts)
+    }
+
+    #[test]
+    fn a_cut_last_record_did_not_happen() {
+        let (bytes, starts) = example();
+        for cut in starts[1]..bytes.len() {
+            let state = parse("m", &bytes[..cut]).unwrap();
+            assert_eq!(state.next_file, if cut < starts[2] { 1 } else { 2 });
+        }
+        assert_eq!(parse("m", &bytes).unwrap().next_file, 3);
+    }
+
+    #[test]
+    fn damage_before_the_last_record_is_corruption() {
+        let (bytes, starts) = example();
+        for at in (0..starts[1]).chain(starts[1] + RECORD_HEADER_LEN..starts[2]) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            let error = parse("m", &damaged).unwrap_err();
+            assert!(
+                matches!(error, Error::Corruption(_) | Error::NewerFormat { .. }),
+                "byte {at}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic() {
+        let (bytes, _) = example();
+        for at in 0..bytes.len() {
+            for value in [0, 0xff, 0x7f] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = parse("m", &damaged);
+                let _ = parse("m", &damaged[..at]);
+            }
+        }
+        for content in [&b""[..], b"manifest-000001\n", b"\xff\xfe", b"manifest-x\n0\n"] {
+            assert!(parse_current(content).is_err());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! How a database is opened. Every field has a default that suits most programs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium_io::{Clock, Storage, SystemClock};
+use alluvium_model::Plan;
+
+use crate::db::Db;
+use crate::error::Result;
+
+/// When a write is acknowledged, and so what a power cut can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Acknowledged when it is in memory. A crash of the process or the machine loses the writes since the last
+    /// [`Db::persist`] or freeze of the log. Fastest.
+    Buffered,
+    /// Acknowledged when it is in memory; synced in the background at this interval, so a crash loses at most about
+    /// that much time. 1 ms to 1 s is sensible.
+    Interval(Duration),
+    /// Acknowledged when it is on the device. Writers that wait at the same time share one sync. The default.
+    Sync,
+}
+
+/// Settings and components of a database about to be opened. Made by [`Db::builder`].
+#[derive(Debug, Clone)]
+pub struct Builder {
+    pub(crate) path: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) environment: Option<Environment>,
+}
+
+/// Plain values that one can print and store.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub plan: Plan,
+    pub durability: Durability,
+    pub expected_items: u64,
+    pub background: bool,
+    pub create: bool,
+}
+
+/// What the database takes from outside: storage, time and randomness. The simulation passes its own.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Where files live.
+    pub storage: Arc<dyn Storage>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Source of the database's secret hash key and file seeds. Used when a database or keyspace is created.
+    pub random_seed: u64,
+    /// Bugs for the simulation to catch. Empty in any other use.
+    #[doc(hidden)]
+    pub planted_bugs: PlantedBugs,
+}
+
+/// Bugs that can be planted, to show that the simulation would catch them.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlantedBugs {
+    /// Acknowledge synced writes before the sync.
+    pub acknowledge_before_sync: bool,
+    /// Believe log records whose checksum is wrong.
+    pub ignore_record_checksum: bool,
+}
+
+impl Environment {
+    /// The given storage, the system's clock, and a seed from the operating system's randomness.
+    pub fn over(storage: Arc<dyn Storage>) -> Self {
+        use std::hash::{BuildHasher, Hasher};
+        // `RandomState` is seeded by the operating system.
+        let random_seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        Self {
+            storage,
+            clock: Arc::new(SystemClock::default()),
+            random_seed,
+            planted_bugs: PlantedBugs::default(),
+        }
+    }
+}
+
+impl Builder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            settings: Settings {
+                plan: Plan::silt(),
+                durability: Durability::Sync,
+                expected_items: 0,
+                background: true,
+                create: true,
+            },
+            environment: None,
+        }
+    }
+
+    /// The layout of keyspaces created from now on. Default [`Plan::silt`].
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.settings.plan = plan;
+        self
+    }
+
+    /// When writes are acknowledged. Default [`Durability::Sync`].
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// How many items the database will hold, if that is known. Default 0 (unknown). The share of items that the plan
+    /// keeps in filtered runs is taken of the larger of this and the items present: so a load of known size is merged
+    /// less often while it is still small. Costs filter memory early, changes nothing at the end.
+    pub fn expected_items(mut self, items: u64) -> Self {
+        self.settings.expected_items = items;
+        self
+    }
+
+    /// Whether threads work in the background: one keeps the log, one converts frozen segments, one merges. Default
+    /// true. Without them the program calls [`Db::run_background_job`] itself, and the same calls in the same order
+    /// do the same.
+    pub fn background(mut self, background: bool) -> Self {
+        self.settings.background = background;
+        self
+    }
+
+    /// Whether to create the database when the directory is empty or absent. Default true.
+    pub fn create(mut self, create: bool) -> Self {
+        self.settings.create = create;
+        self
+    }
+
+    /// Storage, clock and randomness from outside. Default: the directory given, the system's clock.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// Opens the database.
+    ///
+    /// Reads the manifest, the directories of the tables and the log after its last converted position; never the
+    /// items of tables.
+    pub fn open(self) -> Result<Db> {
+        Db::open_with(self)
+    }
+}

@@ -1,0 +1,186 @@
+//! Opening: manifest, then table directories, then the log after its last converted position.
+
+mod replay;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, RwLock};
+
+use alluvium_base::checksum::checksum64;
+use alluvium_io::{DirectoryLock, Storage};
+
+use crate::compact::{Scheduler, Throttle, open_run};
+use crate::db::{Counters, KeyspaceShared, Shared, new_log_store};
+use crate::error::{Error, IoContext, Result};
+use crate::level::{Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
+use crate::log::segment::{self, Recycler};
+use crate::log::writer::LogOptions;
+use crate::log::{Log, LogStore};
+use crate::manifest::{DatabaseState, KeyspaceState, Manifest, is_manifest_file_name, read_current};
+use crate::options::{Durability, Environment, Settings};
+use replay::{Replayed, replay};
+
+const LOCK: &str = "LOCK";
+
+/// Opens or creates the database in the environment's storage.
+pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Shared> {
+    let Environment { storage, clock, random_seed, planted_bugs } = environment;
+    let directory_lock = lock(&*storage)?;
+    let (manifest_number, mut state) = match read_current(&*storage)? {
+        Some(current) => current,
+        None => (0, new_database(&*storage, &settings, random_seed)?),
+    };
+    remove_strays(&*storage, &state)?;
+    let recycler = Arc::new(Recycler::default());
+    let replayed = replay(&*storage, &recycler, &mut state, planted_bugs)?;
+    let first_segment = state.next_segment;
+    let log = Log::start(
+        LogOptions {
+            storage: storage.clone(),
+            recycler: recycler.clone(),
+            // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's
+            // number is not: so no two segments share a seed.
+            session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
+            segment_bytes: settings.segment_bytes(),
+            prepare: settings.durability != Durability::Buffered,
+        },
+        first_segment,
+    )?;
+    let keyspaces = state
+        .keyspaces
+        .iter()
+        .map(|(&id, keyspace)| open_keyspace(&storage, id, keyspace, &log, &replayed))
+        .collect::<Result<Vec<_>>>()?;
+    let next_file = state.next_file;
+    // From here on the new manifest counts: it says where the replayed segments end.
+    let manifest = Manifest::create(storage.clone(), manifest_number + 1, state)?;
+    remove_old_manifests(&*storage, &manifest)?;
+    Ok(Shared {
+        storage,
+        clock,
+        settings,
+        planted_bugs,
+        log,
+        manifest: Mutex::new(manifest),
+        keyspaces: RwLock::new(keyspaces),
+        next_file: AtomicU64::new(next_file),
+        convert_lock: Mutex::new(()),
+        merge_lock: Mutex::new(()),
+        freeze_lock: Mutex::new(()),
+        frozen: Mutex::new(replayed.segments.into()),
+        recycler,
+        scheduler: Scheduler::default(),
+        throttle: Throttle::default(),
+        counters: Counters::default(),
+        merge_buffer_bytes: AtomicU64::new(0),
+        random: Mutex::new(random_seed),
+        _directory_lock: directory_lock,
+    })
+}
+
+fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
+    storage.lock(LOCK).map_err(|source| match source.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            Error::Locked { path: LOCK.to_owned(), holder: source.to_string() }
+        }
+        _ => Error::Io { context: "locking the database directory".to_owned(), source },
+    })
+}
+
+/// The state of a database about to be created. Refuses a directory with anybody else's files, and one with our
+/// files but without the manifest that would tell what they mean.
+fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) -> Result<DatabaseState> {
+    let names = storage.list().context(|| "listing the database directory".to_owned())?;
+    if let Some(name) = names.iter().find(|name| parse_table_file_name(name).is_some()) {
+        let reason = format!("it holds {name} but no file CURRENT that names a manifest");
+        return Err(Error::NotADatabase { reason });
+    }
+    let foreign = names.iter().find(|name| {
+        *name != LOCK && !segment::is_file_name(name) && !is_manifest_file_name(name)
+    });
+    if let Some(name) = foreign {
+        return Err(Error::NotADatabase { reason: format!("it holds the foreign file {name}") });
+    }
+    if !settings.create {
+        return Err(Error::NotADatabase { reason: "it is empty, and creating one was not asked for".to_owned() });
+    }
+    let seed = checksum64(&random_seed.to_le_bytes(), 0) | 1;
+    Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
+}
+
+/// Removes tables that crashes left behind: the manifest doesn't name them.
+fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
+    let files = state.files();
+    for name in storage.list().context(|| "listing the database directory".to_owned())? {
+        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number));
+        if stray {
+            storage.remove(&name).context(|| format!("removing {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_old_manifests(storage: &dyn Storage, manifest: &Manifest) -> Result<()> {
+    for name in storage.list().context(|| "listing the database directory".to_owned())? {
+        if name.starts_with("manifest-") && name != manifest.name() {
+            storage.remove(&name).context(|| format!("removing {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_keyspace(
+    storage: &Arc<dyn Storage>,
+    id: u32,
+    state: &KeyspaceState,
+    log: &Log,
+    replayed: &Replayed,
+) -> Result<Arc<KeyspaceShared>> {
+    crate::db::check_plan(&state.plan)?;
+    let mut runs = Vec::new();
+    for run_state in state.runs.iter().rev() {
+        let file = TableFile::open(storage, run_state.file)?;
+        let run = open_run(&file, id, run_state.shard_bits)?;
+        let dropped: Vec<u32> = run_state.dropped.iter().copied().collect();
+        let present = run.without(&dropped);
+        let expected = (1usize << run_state.shard_bits) - dropped.len();
+        check_sections(&present, expected)?;
+        for section in dropped.iter().filter_map(|&shard| run.sections[shard as usize].as_ref()) {
+            // Give the space back that a crash kept from being given back.
+            section.set_merged();
+        }
+        runs.push(Arc::new(present));
+    }
+    let mut sorted = Vec::new();
+    let mut last: Option<Arc<TableFile>> = None;
+    for table in &state.sorted {
+        let file = match last.take().filter(|file| file.number == table.file) {
+            Some(file) => file,
+            None => TableFile::open(storage, table.file)?,
+        };
+        let section = file.table.sections().first().cloned().ok_or_else(|| {
+            let name = table_file_name(table.file);
+            alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
+        })?;
+        last = Some(file.clone());
+        sorted.push(SortedTable { low: table.low, high: table.high, section, file });
+    }
+    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into() };
+    let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
+    let items = version.sorted_items() + version.run_items();
+    let active = new_log_store(&state.plan, log.active_segment(), items, 0);
+    version.log_stores.push(Arc::new(active));
+    let frozen = stores.iter().rev().cloned();
+    version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
+    let keyspace =
+        KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
+    Ok(Arc::new(keyspace))
+}
+
+fn check_sections(run: &Run, expected: usize) -> Result<()> {
+    let found = run.sections.iter().flatten().count();
+    if found == expected {
+        return Ok(());
+    }
+    let name = table_file_name(run.file.number);
+    Err(alluvium_base::Corruption::new(name, 0, format!("{expected} sections"), found.to_string()).into())
+}

@@ -1,0 +1,251 @@
+//! The directory of a table file: what its sections are and where their parts lie.
+//!
+//! ```text
+//! 0  4  number of sections
+//! 4  4  bytes of an entry: 160 in this version; a reader skips what a later one appended
+//! 8     the entries, in the order of their pages
+//! ```
+//!
+//! Its checksum is in the trailer. Byte by byte in `docs/format.md`.
+
+use alluvium_base::{Corruption, KeyHasher};
+
+use super::frame::{u32_at, u64_at};
+use super::page::{Layout, PAGE_BYTES};
+
+/// Bytes in front of the entries.
+pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
+/// Bytes of an entry.
+pub(crate) const ENTRY_BYTES: usize = 160;
+
+/// How pages are found in a section. On disk: do not renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexKind {
+    /// The section is empty.
+    None = 0,
+    /// First slot of every page: with a hash filter that names slots.
+    SlotFences = 1,
+    /// Leading hash bits of every page's first item.
+    PageFences = 2,
+}
+
+impl IndexKind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::None),
+            1 => Some(Self::SlotFences),
+            2 => Some(Self::PageFences),
+            _ => None,
+        }
+    }
+}
+
+/// Where a block of index bytes lies. A length of zero means that there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockHandle {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Checksum of the bytes, seeded with file seed XOR offset.
+    pub checksum: u64,
+}
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Items, tombstones included.
+    pub item_count: u64,
+    /// Items that are tombstones.
+    pub tombstone_count: u64,
+    /// Items that expire some time.
+    pub expiring_count: u64,
+    /// Bytes of all keys.
+    pub key_bytes: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+    /// Bytes of keys and values of the items that are no tombstones.
+    pub live_bytes: u64,
+    /// Bytes that pages use: headers, tags and encoded items.
+    pub used_bytes: u64,
+}
+
+/// One entry of the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SectionEntry {
+    pub keyspace: u32,
+    pub layout: Layout,
+    pub hasher: KeyHasher,
+    /// Lowest [`alluvium_base::KeyHash::high`] that the section covers.
+    pub range_low: u64,
+    /// Highest one, included.
+    pub range_high: u64,
+    /// Number of the section's first page in the file.
+    pub first_page: u64,
+    pub page_count: u32,
+    pub totals: Totals,
+    pub index_kind: IndexKind,
+    /// Bits of a tag in the hash filter; 0 without one.
+    pub filter_tag_bits: u8,
+    pub filter: BlockHandle,
+    pub index: BlockHandle,
+}
+
+const HASHER_SIPHASH13: u8 = 1;
+const HASHER_XXH3: u8 = 2;
+
+impl SectionEntry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let (hasher_kind, seed0, seed1) = match self.hasher {
+            KeyHasher::SipHash13 { key0, key1 } => (HASHER_SIPHASH13, key0, key1),
+            KeyHasher::Xxh3 { seed } => (HASHER_XXH3, seed, 0),
+        };
+        out.extend_from_slice(&self.keyspace.to_le_bytes());
+        out.extend_from_slice(&[self.layout as u8, hasher_kind, self.index_kind as u8, self.filter_tag_bits]);
+        for number in [seed0, seed1, self.range_low, self.range_high, self.first_page] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.page_count.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        let totals = self.totals;
+        for number in [
+            totals.item_count,
+            totals.tombstone_count,
+            totals.expiring_count,
+            totals.key_bytes,
+            totals.value_bytes,
+            totals.live_bytes,
+            totals.used_bytes,
+        ] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for block in [self.filter, self.index] {
+            for number in [block.offset, block.len, block.checksum] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        debug_assert_eq!(out.len() - start, ENTRY_BYTES);
+    }
+
+    /// `bytes` is at least [`ENTRY_BYTES`] long. The offset of a corruption is relative to them.
+    fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
+        let bad = |at: u64, expected: &str, found: u64| {
+            Err(Corruption::new("directory", at, expected, found.to_string()))
+        };
+        let Some(layout) = Layout::from_byte(bytes[4]) else {
+            return bad(4, "a known layout", bytes[4].into());
+        };
+        let (seed0, seed1) = (u64_at(bytes, 8), u64_at(bytes, 16));
+        let hasher = match bytes[5] {
+            HASHER_SIPHASH13 => KeyHasher::SipHash13 { key0: seed0, key1: seed1 },
+            HASHER_XXH3 => KeyHasher::Xxh3 { seed: seed0 },
+            kind => return bad(5, "a known key hash", kind.into()),
+        };
+        let Some(index_kind) = IndexKind::from_byte(bytes[6]) else {
+            return bad(6, "a known index", bytes[6].into());
+        };
+        let block = |at: usize| BlockHandle {
+            offset: u64_at(bytes, at),
+            len: u64_at(bytes, at + 8),
+            checksum: u64_at(bytes, at + 16),
+        };
+        let entry = Self {
+            keyspace: u32_at(bytes, 0),
+            layout,
+            hasher,
+            range_low: u64_at(bytes, 24),
+            range_high: u64_at(bytes, 32),
+            first_page: u64_at(bytes, 40),
+            page_count: u32_at(bytes, 48),
+            totals: Totals {
+                item_count: u64_at(bytes, 56),
+                tombstone_count: u64_at(bytes, 64),
+                expiring_count: u64_at(bytes, 72),
+                key_bytes: u64_at(bytes, 80),
+                value_bytes: u64_at(bytes, 88),
+                live_bytes: u64_at(bytes, 96),
+                used_bytes: u64_at(bytes, 104),
+            },
+            index_kind,
+            filter_tag_bits: bytes[7],
+            filter: block(112),
+            index: block(136),
+        };
+        if entry.range_low > entry.range_high {
+            return bad(32, "a range that is not empty", entry.range_high);
+        }
+        let index_fits = match index_kind {
+            IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
+            IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
+            IndexKind::PageFences => layout == Layout::Sorted && entry.index.len > 0,
+        };
+        if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
+            return bad(6, "an index that fits layout and pages", bytes[6].into());
+        }
+        if (entry.filter.len == 0) != (entry.filter_tag_bits == 0) || entry.filter_tag_bits > 32 {
+            return bad(7, "tag bits of the filter", bytes[7].into());
+        }
+        if (entry.totals.item_count == 0) != (entry.page_count == 0)
+            || entry.totals.tombstone_count > entry.totals.item_count
+        {
+            return bad(56, "counts of items that agree", entry.totals.item_count);
+        }
+        Ok(entry)
+    }
+
+    /// Whether pages and blocks lie between the header page and `limit`, the offset of the directory.
+    fn lies_below(&self, limit: u64) -> bool {
+        let pages_end = self
+            .first_page
+            .checked_add(u64::from(self.page_count))
+            .and_then(|end| end.checked_mul(PAGE_BYTES as u64));
+        let block_end = |block: BlockHandle| block.offset.checked_add(block.len);
+        self.first_page >= 1
+            && [pages_end, block_end(self.filter), block_end(self.index)]
+                .into_iter()
+                .all(|end| end.is_some_and(|end| end <= limit))
+    }
+}
+
+/// Encodes the directory.
+pub(crate) fn encode(entries: &[SectionEntry]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(DIRECTORY_HEADER_BYTES + entries.len() * ENTRY_BYTES);
+    bytes.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(ENTRY_BYTES as u32).to_le_bytes());
+    for entry in entries {
+        entry.encode(&mut bytes);
+    }
+    bytes
+}
+
+/// Decodes the directory that lies at `offset` of its file. Every part it names lies in front of it.
+///
+/// Offsets of corruptions are relative to the directory.
+pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Corruption> {
+    if bytes.len() < DIRECTORY_HEADER_BYTES {
+        let found = format!("{} bytes", bytes.len());
+        return Err(Corruption::new("directory", 0, "a directory", found));
+    }
+    let count = u32_at(bytes, 0) as usize;
+    let entry_bytes = u32_at(bytes, 4) as usize;
+    let entries = &bytes[DIRECTORY_HEADER_BYTES..];
+    if entry_bytes < ENTRY_BYTES || count.checked_mul(entry_bytes) != Some(entries.len()) {
+        return Err(Corruption::new(
+            "directory",
+            0,
+            format!("entries of at least {ENTRY_BYTES} bytes, {} in all", entries.len()),
+            format!("{count} of {entry_bytes} bytes"),
+        ));
+    }
+    let decode_one = |(number, bytes): (usize, &[u8])| {
+        let base = (DIRECTORY_HEADER_BYTES + number * entry_bytes) as u64;
+        let entry = SectionEntry::decode(bytes).map_err(|corruption| corruption.within("directory", base))?;
+        if !entry.lies_below(offset) {
+            let expected = format!("pages and blocks below offset {offset}");
+            return Err(Corruption::new("directory", base, expected, "a section beyond"));
+        }
+        Ok(entry)
+    };
+    entries.chunks_exact(entry_bytes).enumerate().map(decode_one).collect()
+}

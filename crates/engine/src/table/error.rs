@@ -1,0 +1,92 @@
+//! What can go wrong with a table file.
+
+use std::{fmt, io};
+
+use alluvium_base::Corruption;
+
+/// Why a table could not be written, opened or read. Each variant says what the caller can do about it.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The storage failed. Reading may be retried; after a failed write or sync the file must be abandoned.
+    Io {
+        /// What was being done, with the file's name.
+        action: String,
+        /// What the storage said.
+        source: io::Error,
+    },
+    /// The bytes are not what a table writer wrote. Retrying is pointless unless the medium is at fault.
+    Corruption(Corruption),
+    /// The file was written by a later major version of the format: only a newer build can read it.
+    NewerFormat {
+        /// Name of the file.
+        file: String,
+        /// Major version in the file.
+        found_major: u16,
+        /// Highest major version that this build reads.
+        supported_major: u16,
+    },
+    /// The item does not fit in half a page: it belongs in a blob file.
+    ItemTooLarge {
+        /// Encoded length of the item in bytes.
+        encoded_bytes: usize,
+        /// Most bytes that an encoded item may have.
+        encoded_bytes_max: usize,
+    },
+    /// The section would number more pages or slots than a `u32` can: split it.
+    SectionTooLarge {
+        /// Pages already in the section.
+        pages: u64,
+    },
+}
+
+/// The result of every operation on tables.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// A maker of [`Error::Io`] for `map_err`, which names the action and the file.
+    pub fn io<'a>(action: &'a str, file: &'a str) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action: format!("{action} table {file}"), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { action, source } => write!(out, "failed to {action}: {source}"),
+            Self::Corruption(corruption) => corruption.fmt(out),
+            Self::NewerFormat { file, found_major, supported_major } => write!(
+                out,
+                "{file} has table format {found_major}, this build reads up to {supported_major}: use a newer build"
+            ),
+            Self::ItemTooLarge { encoded_bytes, encoded_bytes_max } => write!(
+                out,
+                "an item of {encoded_bytes} encoded bytes exceeds the {encoded_bytes_max} that a table page takes"
+            ),
+            Self::SectionTooLarge { pages } => {
+                write!(out, "a table section cannot grow beyond its {pages} pages: split it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Corruption(corruption) => Some(corruption),
+            _ => None,
+        }
+    }
+}
+
+impl From<Corruption> for Error {
+    fn from(corruption: Corruption) -> Self {
+        Self::Corruption(corruption)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(source: io::Error) -> Self {
+        Self::Io { action: "access a table".to_owned(), source }
+    }
+}

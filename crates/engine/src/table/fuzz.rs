@@ -1,0 +1,57 @@
+//! Entries for fuzzers: every parser of table bytes, on bytes that nobody wrote.
+//!
+//! None may panic or loop; what they accept, they must be able to use.
+
+use alluvium_base::KeyHash;
+use alluvium_base::checksum::checksum64;
+
+use super::directory;
+use super::frame::{self, Trailer};
+use super::page::{Layout, PAGE_BYTES, Page};
+
+/// A page as it is, and again with its checksum made right, so that the fuzzer gets behind it.
+pub fn page(bytes: &[u8]) {
+    let mut padded = [0; PAGE_BYTES];
+    let len = bytes.len().min(PAGE_BYTES);
+    padded[..len].copy_from_slice(&bytes[..len]);
+    let _ = Page::check(bytes, 0, Layout::Hash);
+    let checksum = checksum64(&padded[8..], 0);
+    padded[..8].copy_from_slice(&checksum.to_le_bytes());
+    for layout in [Layout::Hash, Layout::Sorted] {
+        if let Ok(page) = Page::check(&padded, 0, layout) {
+            let _ = page.items();
+            for tag in 0..=255 {
+                let _ = page.find(tag, b"key");
+            }
+        }
+    }
+}
+
+/// A trailer, and the directory it leads to.
+pub fn trailer(bytes: &[u8]) {
+    let _ = Trailer::decode(bytes, "fuzz", bytes.len() as u64);
+}
+
+/// A directory whose checksum holds.
+pub fn directory(bytes: &[u8]) {
+    if let Ok(entries) = directory::decode(bytes, u64::MAX) {
+        for entry in entries {
+            let _ = entry.hasher.hash(b"key");
+        }
+    }
+}
+
+/// The header of a file.
+pub fn header(bytes: &[u8]) {
+    let _ = frame::decode_header(bytes, "fuzz");
+}
+
+/// The index block of a section, behind its checksum.
+pub fn index(bytes: &[u8]) {
+    use alluvium_index::fences::{PageFences, SlotFences};
+    use alluvium_index::hash_filter::HashFilter;
+    let hash = KeyHash::from_halves(1 << 63, 1 << 40);
+    let _ = SlotFences::from_bytes(bytes).map(|fences| fences.page_of(7));
+    let _ = PageFences::from_bytes(bytes).map(|fences| fences.lookup(hash.high()));
+    let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
+}

@@ -1,0 +1,118 @@
+//! [`SectionIndex`]: from a key's hash to the pages that may hold it, in memory.
+
+use std::ops::Add;
+
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::fences::{PageFences, SlotFences};
+use alluvium_index::hash_filter::HashFilter;
+
+use super::directory::{IndexKind, SectionEntry};
+use super::page_list::PageList;
+
+/// Bytes of memory of indexes, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryBytes {
+    /// What rejects absent keys.
+    pub filter: u64,
+    /// What finds pages.
+    pub index: u64,
+}
+
+impl Add for MemoryBytes {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { filter: self.filter + other.filter, index: self.index + other.index }
+    }
+}
+
+/// The filter and the page index of a section, loaded.
+#[derive(Debug)]
+pub(crate) struct SectionIndex {
+    filter: Option<HashFilter>,
+    pages: PageIndex,
+}
+
+#[derive(Debug)]
+enum PageIndex {
+    /// No pages.
+    Empty,
+    /// The filter names slots, these the pages of slots.
+    Slots(SlotFences),
+    /// Leading hash bits of page boundaries.
+    Fences(PageFences),
+}
+
+impl SectionIndex {
+    /// From the blocks of a section, either of which may be empty. Offsets of corruptions are relative to the block.
+    pub(super) fn decode(entry: &SectionEntry, filter: &[u8], pages: &[u8]) -> Result<Self, Corruption> {
+        let filter = if filter.is_empty() { None } else { Some(HashFilter::from_bytes(filter)?) };
+        let pages = match entry.index_kind {
+            IndexKind::None => PageIndex::Empty,
+            IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
+            IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
+        };
+        let page_count = match &pages {
+            PageIndex::Empty => 0,
+            PageIndex::Slots(fences) => fences.pages(),
+            PageIndex::Fences(fences) => fences.pages(),
+        };
+        if page_count != u64::from(entry.page_count) {
+            let expected = format!("an index of {} pages", entry.page_count);
+            return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
+        }
+        if let Some(filter) = &filter
+            && filter.len() as u64 != entry.totals.item_count
+        {
+            let expected = format!("a filter of {} items", entry.totals.item_count);
+            return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
+        }
+        Ok(Self { filter, pages })
+    }
+
+    /// The pages that may hold a key of hash `hash`.
+    #[inline]
+    pub fn locate(&self, hash: KeyHash) -> PageList {
+        match (&self.pages, &self.filter) {
+            (PageIndex::Slots(fences), Some(filter)) => PageList::distinct(
+                filter.candidates(hash).filter_map(|slot| fences.page_of(slot.into())).map(page_number),
+            ),
+            (_, Some(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
+            (PageIndex::Fences(fences), _) => fences.lookup(hash.high()).map_or(PageList::EMPTY, |range| {
+                PageList::range(page_number(range.first), page_number(range.last))
+            }),
+            (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
+        }
+    }
+
+    /// The first page that may hold an item of hash `hash` or above; `None` when this index can't tell.
+    pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
+        match &self.pages {
+            PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
+            PageIndex::Slots(_) | PageIndex::Empty => None,
+        }
+    }
+
+    /// The filter, where there is one.
+    pub fn filter(&self) -> Option<&HashFilter> {
+        self.filter.as_ref()
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> MemoryBytes {
+        MemoryBytes {
+            filter: self.filter.as_ref().map_or(0, |filter| filter.memory_bytes() as u64),
+            index: match &self.pages {
+                PageIndex::Empty => 0,
+                PageIndex::Slots(fences) => fences.memory_bytes(),
+                PageIndex::Fences(fences) => fences.memory_bytes(),
+            },
+        }
+    }
+}
+
+/// Numbers beyond any page stay beyond: the section checks against its count.
+#[inline]
+fn page_number(page: u64) -> u32 {
+    u32::try_from(page).unwrap_or(u32::MAX)
+}

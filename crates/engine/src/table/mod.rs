@@ -1,0 +1,45 @@
+//! Tables: immutable files of items, each with its own indexes and filters.
+//!
+//! A file holds one section per keyspace and range of hashes: a freeze of the log writes many small ones into one
+//! file, a merge one large one. Layout, byte by byte, in `docs/format.md`:
+//!
+//! ```text
+//! header page | pages of section 0 | pages of section 1 | ... | filters and indexes | directory | trailer
+//! ```
+//!
+//! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
+//! (one page read each), scans ([`SectionScanner`]) and loads for merging ([`SortedItems`]). Sections of hash layout
+//! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ: items
+//! have any size and are packed into pages, and page fences may stand in for the trie.
+//!
+//! Architecture invariant: tables know nothing of logs, versions or levels, and never read the clock.
+
+mod directory;
+mod error;
+mod frame;
+pub(crate) mod fuzz;
+mod index;
+mod index_builder;
+mod open;
+mod output;
+mod page;
+mod page_list;
+mod scanner;
+mod section;
+mod sorted_items;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub(crate) use error::{Error, Result};
+pub(crate) use index::MemoryBytes;
+pub(crate) use index_builder::SortedIndex;
+pub(crate) use open::Table;
+pub(crate) use page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, pages_expected};
+pub(crate) use page_list::PageList;
+pub(crate) use scanner::SectionScanner;
+pub(crate) use section::Section;
+pub(crate) use sorted_items::SortedItems;
+pub(crate) use verify::VerifyReport;
+pub(crate) use writer::{SectionSpec, TableInfo, TableWriter};

@@ -1,0 +1,96 @@
+//! Scans and loads give every item once, in order.
+
+use std::sync::Arc;
+
+use alluvium_base::KeyHash;
+use proptest::prelude::*;
+
+use super::super::{SectionScanner, SortedIndex, SortedItems};
+use super::memory_storage::MemoryStorage;
+use super::{
+    OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
+    write_sorted_section,
+};
+
+/// Everything from where `scanner` stands, which is before an item.
+fn rest(scanner: &mut SectionScanner) -> Vec<(KeyHash, OwnedItem)> {
+    let mut items = Vec::new();
+    while let Some((hash, item)) = scanner.next().unwrap() {
+        let item = OwnedItem {
+            kind: item.kind,
+            flags: item.flags,
+            expires_at_ms: item.expires_at_ms,
+            key: item.key.to_vec(),
+            value: item.value.to_vec(),
+        };
+        items.push((hash, item));
+    }
+    assert!(scanner.current().is_none() && !scanner.advance().unwrap(), "the end stays the end");
+    items
+}
+
+fn with_hashes(items: Vec<OwnedItem>) -> Vec<(KeyHash, OwnedItem)> {
+    items.into_iter().map(|item| (item.hash(), item)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_scan_gives_what_was_written(
+        items in items_of_any_size(150),
+        collisions in 0u32..7,
+        read_pages in 1usize..5,
+        sought: u64,
+    ) {
+        let mut items = items;
+        items.extend((0..collisions).map(|number| OwnedItem::value(colliding_key(number), vec![0; 900])));
+        let storage = MemoryStorage::default();
+        let (table, _) = table(&storage, |writer| {
+            write_hash_section(writer, SPEC, &items, 15);
+            write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
+        });
+        let expected = with_hashes(sorted(&items));
+        let [hash_section, sorted_section] = table.sections() else { panic!("two sections") };
+
+        let mut scanner = SectionScanner::with_read_bytes(Arc::clone(sorted_section), 0, read_pages * 4096);
+        prop_assert_eq!(&rest(&mut scanner), &expected);
+        let mut slots = rest(&mut SectionScanner::new(Arc::clone(hash_section)));
+        slots.sort_by(|one, other| (one.0, &one.1.key).cmp(&(other.0, &other.1.key)));
+        prop_assert_eq!(&slots, &expected);
+
+        let loaded = SortedItems::load(hash_section).unwrap();
+        let loaded: Vec<_> = loaded.iter().map(|(hash, item)| (hash, item.key.to_vec(), item.value.to_vec())).collect();
+        let wanted: Vec<_> =
+            expected.iter().map(|(hash, item)| (*hash, item.key.clone(), item.value.clone())).collect();
+        prop_assert_eq!(loaded, wanted);
+
+        for sought in [KeyHash::from_halves(sought, 0), KeyHash(0), KeyHash(u128::MAX)]
+            .into_iter()
+            .chain(expected.iter().map(|(hash, _)| *hash).step_by(7))
+        {
+            let scanner = SectionScanner::seek(Arc::clone(sorted_section), sought, 4096).unwrap();
+            let first = expected.iter().find(|(hash, _)| *hash >= sought);
+            prop_assert_eq!(scanner.current().map(|(hash, item)| (hash, item.key)),
+                first.map(|(hash, item)| (*hash, item.key.as_slice())));
+        }
+    }
+}
+
+#[test]
+fn a_scan_starts_at_any_page() {
+    let storage = MemoryStorage::default();
+    let items = sorted(&fixed_items(1_000));
+    let (table, _) =
+        table(&storage, |writer| write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES));
+    let section = &table.sections()[0];
+    let mut sizes = Vec::new();
+    for page in 0..=section.page_count() + 1 {
+        let found = rest(&mut SectionScanner::from_page(Arc::clone(section), page));
+        assert!(with_hashes(items.clone()).ends_with(&found));
+        sizes.push(found.len());
+    }
+    assert_eq!(sizes[0], items.len());
+    assert!(sizes[..section.page_count() as usize + 1].is_sorted_by(|one, other| one > other));
+    assert_eq!(sizes[section.page_count() as usize..], [0, 0]);
+}

@@ -1,0 +1,241 @@
+//! Reads a whole table file and checks everything that can be checked.
+
+use std::sync::Arc;
+
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_io::AlignedBuffer;
+
+use super::directory::Totals;
+use super::error::{Error, Result};
+use super::frame::{FILE_HEADER_BYTES, decode_header};
+use super::open::Table;
+use super::page::{Layout, PAGE_BYTES, Page, page_tag};
+use super::section::{Section, read_exact};
+use crate::item::Item;
+
+/// Pages of one read.
+const READ_PAGES: u32 = 256;
+
+/// What [`Table::verify`] saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VerifyReport {
+    /// Pages read, sound or not.
+    pub page_count: u64,
+    /// Items in sound pages.
+    pub item_count: u64,
+    /// Everything that is not as it should be, in the order of the file's sections. Empty for a sound table.
+    pub corruptions: Vec<Corruption>,
+}
+
+impl Table {
+    /// Reads the file and checks the header, every page and block, the order of items, that tags, filters and
+    /// indexes lead to every item, and the directory's counts. Goes on behind damage, page by page.
+    ///
+    /// # Errors
+    /// Only [`Error::Io`]; damage is in the report.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        report.note(self.verify_frame())?;
+        for section in self.sections() {
+            SectionCheck::new(section).run(&mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// Checks the header page, which opening does not read, and the zeros in front of the trailer.
+    fn verify_frame(&self) -> Result<()> {
+        let name = self.file().name();
+        let mut page = AlignedBuffer::with_len(PAGE_BYTES);
+        read_exact(&**self.file(), &mut page, 0)?;
+        // The trailer was of a version that we read, so a header of a newer one is damaged.
+        let identity = decode_header(&page, name).map_err(|error| match error {
+            Error::NewerFormat { found_major, .. } => {
+                Corruption::new(name, 8, "the trailer's format version", found_major.to_string()).into()
+            }
+            other => other,
+        })?;
+        if identity != self.identity() {
+            let expected = format!("{:?} as in the trailer", self.identity());
+            return Err(Corruption::new(name, 16, expected, format!("{identity:?}")).into());
+        }
+        expect_zeros(&page[FILE_HEADER_BYTES..], name, FILE_HEADER_BYTES as u64)?;
+        let (offset, len) = self.padding();
+        // Longer gaps hold index blocks and their checksums; the writer pads less than a page.
+        let mut padding = vec![0; len.min(PAGE_BYTES as u64) as usize];
+        read_exact(&**self.file(), &mut padding, offset)?;
+        expect_zeros(&padding, name, offset)
+    }
+}
+
+impl Section {
+    /// Checks this section alone, as [`Table::verify`] does.
+    ///
+    /// # Errors
+    /// Only [`Error::Io`]; damage is in the report.
+    pub fn verify(self: &Arc<Self>) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        SectionCheck::new(self).run(&mut report)?;
+        Ok(report)
+    }
+}
+
+impl VerifyReport {
+    /// Takes damage in and passes failures of the storage on.
+    fn note(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(Error::Corruption(corruption)) => self.corruptions.push(corruption),
+            other => other?,
+        }
+        Ok(())
+    }
+}
+
+fn expect_zeros(bytes: &[u8], name: &str, offset: u64) -> Result<()> {
+    match bytes.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(at) => {
+            let found = format!("{:02x}", bytes[at]);
+            Err(Corruption::new(name, offset + at as u64, "a zero byte of padding", found).into())
+        }
+    }
+}
+
+/// The state of checking one section.
+struct SectionCheck<'a> {
+    section: &'a Arc<Section>,
+    /// Whether filter and index loaded: else items are checked without them.
+    has_index: bool,
+    /// The occupied slots of the filter that are still to come, in hash layout.
+    slots: Box<dyn Iterator<Item = u32> + 'a>,
+    previous: Option<(KeyHash, Vec<u8>)>,
+    totals: Totals,
+    /// Whether a page was damaged: counts can't be compared then, and slots are no longer known.
+    is_damaged: bool,
+}
+
+impl<'a> SectionCheck<'a> {
+    fn new(section: &'a Arc<Section>) -> Self {
+        Self {
+            section,
+            has_index: false,
+            slots: Box::new(std::iter::empty()),
+            previous: None,
+            totals: Totals::default(),
+            is_damaged: false,
+        }
+    }
+
+    fn run(mut self, report: &mut VerifyReport) -> Result<()> {
+        match self.section.index() {
+            Ok(index) => {
+                self.has_index = true;
+                if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.filter()) {
+                    self.slots = Box::new(filter.occupied());
+                }
+            }
+            Err(error) => report.note(Err(error))?,
+        }
+        let mut buffer = AlignedBuffer::new();
+        let page_count = self.section.page_count();
+        for first in (0..page_count).step_by(READ_PAGES as usize) {
+            let count = READ_PAGES.min(page_count - first) as usize;
+            self.section.read_pages(first, count, &mut buffer)?;
+            for (page, bytes) in (first..).zip(buffer.chunks_exact(PAGE_BYTES)) {
+                report.page_count += 1;
+                let before = self.totals.item_count;
+                let checked = self.check_page(page, bytes);
+                self.is_damaged |= checked.is_err();
+                report.item_count += self.totals.item_count - before;
+                report.note(checked)?;
+            }
+        }
+        if !self.is_damaged && self.totals != self.section.entry().totals {
+            let offset = self.section.page_offset(0);
+            let expected = format!("{:?} as in the directory", self.section.entry().totals);
+            let found = format!("{:?}", self.totals);
+            report.corruptions.push(Corruption::new(self.section.file().name(), offset, expected, found));
+        }
+        Ok(())
+    }
+
+    fn check_page(&mut self, number: u32, bytes: &[u8]) -> Result<()> {
+        let page = self.section.check_page(number, bytes)?;
+        let place = |corruption: Corruption| {
+            Error::from(corruption.within(self.section.file().name(), self.section.page_offset(number)))
+        };
+        let items = page.items().map_err(place)?;
+        if let Some(at) = bytes[page.used_bytes()..].iter().position(|&byte| byte != 0) {
+            let offset = (page.used_bytes() + at) as u64;
+            return Err(place(Corruption::new("page", offset, "zeros behind the items", "other bytes")));
+        }
+        self.totals.used_bytes += page.used_bytes() as u64;
+        for (tag, item) in items {
+            self.check_item(number, &page, tag, &item).map_err(|(expected, found)| {
+                let name = self.section.file().name();
+                Error::from(Corruption::new(name, self.section.page_offset(number), expected, found))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What was expected and what was found, when `item` is not as it should be.
+    fn check_item(
+        &mut self,
+        number: u32,
+        page: &Page<'_>,
+        tag: u8,
+        item: &Item<'_>,
+    ) -> std::result::Result<(), (String, String)> {
+        let hash = self.section.hasher().hash(item.key);
+        let (low, high) = self.section.range();
+        self.totals.add(item);
+        if hash.high() < low || hash.high() > high {
+            return Err((format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
+        }
+        if tag != page_tag(hash) {
+            return Err((format!("tag {:02x} of hash {hash:?}", page_tag(hash)), format!("{tag:02x}")));
+        }
+        if page.find(tag, item.key).ok().flatten().is_none_or(|(_, found)| found != *item) {
+            return Err((format!("one item of hash {hash:?} under its key"), "another".to_owned()));
+        }
+        if self.has_index {
+            self.check_index(number, hash)?;
+        }
+        if self.section.layout() == Layout::Sorted {
+            let ascends = match &self.previous {
+                Some((before, key)) => (*before, key.as_slice()) < (hash, item.key),
+                None => true,
+            };
+            if !ascends {
+                return Err((
+                    format!("a hash or key above the one before, {:?}", self.previous),
+                    format!("{hash:?}"),
+                ));
+            }
+            self.previous = Some((hash, item.key.to_vec()));
+        }
+        Ok(())
+    }
+
+    fn check_index(&mut self, number: u32, hash: KeyHash) -> std::result::Result<(), (String, String)> {
+        let located =
+            self.section.locate(hash).map_err(|error| (String::from("a sound index"), error.to_string()))?;
+        if !located.iter().any(|page| page == number) {
+            return Err((
+                format!("an index that leads hash {hash:?} to page {number}"),
+                format!("{located:?}"),
+            ));
+        }
+        let filter = self.section.index().ok().and_then(|index| index.filter());
+        if self.section.layout() == Layout::Hash
+            && !self.is_damaged
+            && let Some(filter) = filter
+        {
+            let slot = self.slots.next();
+            if !filter.candidates(hash).any(|candidate| Some(candidate) == slot) {
+                return Err((format!("an item of slot {slot:?}"), format!("an item of hash {hash:?}")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! [`TableWriter`]: streams a table file to storage, section by section.
+
+use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
+use alluvium_index::hash_filter::HashFilter;
+use alluvium_io::Storage;
+
+use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
+use super::error::{Error, Result};
+use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
+use super::index_builder::{IndexBuilder, SortedIndex};
+use super::output::Output;
+use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, PageBuilder, page_seed, page_tag};
+use crate::item::Item;
+
+/// What a section is about, whatever its layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SectionSpec {
+    /// Keyspace that the items belong to.
+    pub keyspace: u32,
+    /// How the keys became hashes.
+    pub hasher: KeyHasher,
+    /// Lowest [`KeyHash::high`] of the section's part of the hash space.
+    pub range_low: u64,
+    /// Highest one, included.
+    pub range_high: u64,
+}
+
+/// What a finished table file came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableInfo {
+    /// Number of the file in its database.
+    pub file_number: u64,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// Number of sections.
+    pub section_count: usize,
+    /// Items of all sections, tombstones included.
+    pub item_count: u64,
+}
+
+/// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
+///
+/// Items stream through one buffer of 1 MiB into aligned writes; indexes of sections stay in memory until the end of
+/// the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and the
+/// caller removes; so does a writer that returned an error, which must not be used further.
+#[derive(Debug)]
+pub(crate) struct TableWriter {
+    output: Output,
+    identity: Identity,
+    finished: Vec<FinishedSection>,
+    section: Option<OpenSection>,
+}
+
+#[derive(Debug)]
+struct FinishedSection {
+    entry: SectionEntry,
+    filter: Vec<u8>,
+    index: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct OpenSection {
+    entry: SectionEntry,
+    filter: Option<HashFilter>,
+    index: IndexBuilder,
+    page: PageBuilder,
+    /// Where a page that is full ends: behind the last item whose group is complete.
+    cut: Cut,
+    /// Group of the last item.
+    group: u64,
+}
+
+/// A place between two items of the page being filled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    items: usize,
+    body_len: usize,
+}
+
+impl TableWriter {
+    /// Creates the file `name`, which must not exist.
+    pub fn create(storage: &dyn Storage, name: &str, file_number: u64) -> Result<Self> {
+        let mut output = Output::create(storage, name)?;
+        let identity = Identity::new(file_number);
+        output.append(&encode_header(identity))?;
+        output.pad_page_but(0)?;
+        Ok(Self { output, identity, finished: Vec::new(), section: None })
+    }
+
+    /// Begins a section in the order of the slots of `filter`, of which every occupied one gets an item.
+    ///
+    /// # Panics
+    /// When a section is open.
+    pub fn begin_hash_section(&mut self, spec: SectionSpec, filter: HashFilter) {
+        self.begin(spec, Layout::Hash, IndexBuilder::slots(), Some(filter));
+    }
+
+    /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
+    /// [`super::page::pages_expected`] estimates, sets the resolution of fences; it need not be exact.
+    ///
+    /// # Panics
+    /// When a section is open.
+    pub fn begin_sorted_section(&mut self, spec: SectionSpec, index: SortedIndex, pages_expected: u64) {
+        let index = IndexBuilder::sorted(index, spec.range_low, spec.range_high, pages_expected);
+        self.begin(spec, Layout::Sorted, index, None);
+    }
+
+    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: Option<HashFilter>) {
+        assert!(self.section.is_none(), "the section before was not finished");
+        assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
+        let entry = SectionEntry {
+            keyspace: spec.keyspace,
+            layout,
+            hasher: spec.hasher,
+            range_low: spec.range_low,
+            range_high: spec.range_high,
+            first_page: self.output.position() / PAGE_BYTES as u64,
+            page_count: 0,
+            totals: Totals::default(),
+            index_kind: IndexKind::None,
+            filter_tag_bits: 0,
+            filter: BlockHandle::default(),
+            index: BlockHandle::default(),
+        };
+        let page = PageBuilder::default();
+        self.section = Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0 });
+    }
+
+    /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
+    ///
+    /// # Errors
+    /// [`Error::ItemTooLarge`], after which the section may go on without the item.
+    ///
+    /// # Panics
+    /// When no section of hash layout is open. In debug builds also when slots do not ascend or the hash is out of
+    /// range.
+    #[inline]
+    pub fn push_slot(&mut self, slot: u32, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+        self.push_in_group(u64::from(slot), Layout::Hash, hash, item)
+    }
+
+    /// Appends an item to a section of sorted layout. Hashes ascend, with equal ones the keys.
+    ///
+    /// # Errors
+    /// [`Error::ItemTooLarge`], after which the section may go on without the item.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open. In debug builds also when hashes do not ascend or one is out of
+    /// range.
+    #[inline]
+    pub fn push(&mut self, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+        let section = self.section.as_ref().expect("an open section");
+        let group = section.index.group(hash);
+        self.push_in_group(group, Layout::Sorted, hash, item)
+    }
+
+    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read.
+    #[inline]
+    fn push_in_group(&mut self, group: u64, layout: Layout, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+        let encoded_len = item.encoded_len();
+        if encoded_len > ITEM_BYTES_MAX {
+            return Err(Error::ItemTooLarge {
+                encoded_bytes: encoded_len,
+                encoded_bytes_max: ITEM_BYTES_MAX,
+            });
+        }
+        let section = self.section.as_mut().expect("an open section");
+        assert_eq!(section.entry.layout, layout, "the layout of the open section");
+        debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.high()));
+        debug_assert!(section.entry.totals.item_count == 0 || group >= section.group, "groups ascend");
+        while !section.page.fits(encoded_len) {
+            if section.cut.items == 0 || group != section.group {
+                section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
+            }
+            section.end_page(&mut self.output, self.identity)?;
+        }
+        if group != section.group {
+            section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
+            section.group = group;
+        }
+        section.page.push(page_tag(hash), item, encoded_len);
+        section.index.push(if layout == Layout::Hash { group } else { hash.high() });
+        section.entry.totals.add(item);
+        Ok(())
+    }
+
+    /// Gives the open section of sorted layout a filter, which then rejects lookups before its index is asked.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn set_filter(&mut self, filter: HashFilter) {
+        let section = self.section.as_mut().expect("an open section");
+        assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
+        section.filter = Some(filter);
+    }
+
+    /// Ends the open section. One without items takes no pages.
+    ///
+    /// # Panics
+    /// When no section is open.
+    pub fn finish_section(&mut self) -> Result<()> {
+        let mut section = self.section.take().expect("an open section");
+        if section.page.len() > 0 {
+            section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
+            section.end_page(&mut self.output, self.identity)?;
+        }
+        let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
+        if section.entry.page_count > 0 {
+            finished.entry.index_kind = section.index.kind();
+            finished.index = section.index.finish();
+            if let Some(filter) = section.filter {
+                finished.entry.filter_tag_bits = filter.tag_bits() as u8;
+                finished.filter = filter.to_bytes();
+            }
+        }
+        self.finished.push(finished);
+        Ok(())
+    }
+
+    /// Bytes of the file so far, without indexes and directory.
+    pub fn bytes_written(&self) -> u64 {
+        self.output.position()
+    }
+
+    /// Items of the section that is open, or else of the last one.
+    pub fn section_item_count(&self) -> u64 {
+        let open = self.section.as_ref().map(|section| section.entry);
+        open.or(self.finished.last().map(|section| section.entry)).map_or(0, |entry| entry.totals.item_count)
+    }
+
+    /// Writes indexes, directory and trailer and syncs the file. The caller syncs the directory of files.
+    ///
+    /// # Panics
+    /// When a section is open.
+    pub fn finish(mut self) -> Result<TableInfo> {
+        assert!(self.section.is_none(), "the last section was not finished");
+        let finished = std::mem::take(&mut self.finished);
+        let mut entries = Vec::with_capacity(finished.len());
+        for FinishedSection { mut entry, filter, index } in finished {
+            entry.filter = self.append_block(&filter)?;
+            entry.index = self.append_block(&index)?;
+            entries.push(entry);
+        }
+        let directory = directory::encode(&entries);
+        let trailer = Trailer {
+            identity: self.identity,
+            directory_offset: self.output.position(),
+            directory_len: directory.len() as u64,
+            directory_checksum: checksum64(&directory, self.identity.seed),
+        };
+        self.output.append(&directory)?;
+        // The trailer ends a page, so that the whole file is aligned.
+        self.output.pad_page_but(TRAILER_BYTES)?;
+        self.output.append(&trailer.encode())?;
+        let file_bytes = self.output.position();
+        self.output.sync()?;
+        Ok(TableInfo {
+            file_number: self.identity.file_number,
+            file_bytes,
+            section_count: entries.len(),
+            item_count: entries.iter().map(|entry| entry.totals.item_count).sum(),
+        })
+    }
+
+    fn append_block(&mut self, bytes: &[u8]) -> Result<BlockHandle> {
+        if bytes.is_empty() {
+            return Ok(BlockHandle::default());
+        }
+        let offset = self.output.position();
+        self.output.append(bytes)?;
+        let checksum = checksum64(bytes, self.identity.seed ^ offset);
+        Ok(BlockHandle { offset, len: bytes.len() as u64, checksum })
+    }
+}
+
+impl OpenSection {
+    /// Ends the page at the cut and keeps the items behind it for the next one.
+    fn end_page(&mut self, output: &mut Output, identity: Identity) -> Result<()> {
+        let Some(page_count) = self.entry.page_count.checked_add(1) else {
+            return Err(Error::SectionTooLarge { pages: self.entry.page_count.into() });
+        };
+        let Cut { items, body_len } = self.cut;
+        let (page, layout) = (&mut self.page, self.entry.layout);
+        let used = output.append_page(|number, bytes| {
+            page.seal(items, body_len, layout, page_seed(identity.seed, number), bytes)
+        })?;
+        self.index.end_page(items);
+        self.entry.totals.used_bytes += used as u64;
+        self.entry.page_count = page_count;
+        self.cut = Cut::default();
+        Ok(())
+    }
+}
+
+impl Totals {
+    /// Counts `item`.
+    #[inline]
+    pub(super) fn add(&mut self, item: &Item<'_>) {
+        self.item_count += 1;
+        self.key_bytes += item.key.len() as u64;
+        self.value_bytes += item.value.len() as u64;
+        self.expiring_count += u64::from(item.expires_at_ms.is_some());
+        if item.is_tombstone() {
+            self.tombstone_count += 1;
+        } else {
+            self.live_bytes += (item.key.len() + item.value.len()) as u64;
+        }
+    }
+}

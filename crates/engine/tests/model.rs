@@ -1,0 +1,202 @@
+//! The store against a map: random operations, many sizes, through conversion, merging and reopening.
+
+use std::collections::HashMap;
+
+use alluvium::{Db, Durability, Plan, Update};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+/// A plan with everything small, so that a few thousand items go through all levels.
+fn small_plan() -> Plan {
+    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    sharding.log_entries_per_shard = 128;
+    sharding.items_per_shard = 512;
+    log.segment_bytes_max = 128 << 10;
+    Plan::Levels { sharding, log, levels }
+}
+
+fn value(rng: &mut StdRng) -> Vec<u8> {
+    let len = match rng.random_range(0..10) {
+        0 => 0,
+        1..=7 => rng.random_range(1..120),
+        _ => rng.random_range(120..1500),
+    };
+    let mut value = vec![0; len];
+    rng.fill_bytes(&mut value);
+    value
+}
+
+#[test]
+fn random_operations_agree_with_a_map() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut model: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    let open = |background: bool| {
+        let db = Db::builder(directory.path())
+            .plan(small_plan())
+            .durability(Durability::Buffered)
+            .background(background)
+            .open()
+            .unwrap();
+        let items = db.keyspace("items").unwrap();
+        (db, items)
+    };
+    for round in 0..6 {
+        let (db, items) = open(round % 2 == 0);
+        for _ in 0..4000 {
+            let key = format!("key{}", rng.random_range(0..3000)).into_bytes();
+            match rng.random_range(0..12) {
+                0..=5 => {
+                    let value = value(&mut rng);
+                    items.insert(&key, &value).unwrap();
+                    model.insert(key, value);
+                }
+                6 => {
+                    items.remove(&key).unwrap();
+                    model.remove(&key);
+                }
+                7 => {
+                    let before = items
+                        .update(&key, |before| {
+                            let mut value = before.unwrap_or_default().to_vec();
+                            value.truncate(1000);
+                            value.push(b'+');
+                            Update::Insert(value)
+                        })
+                        .unwrap();
+                    assert_eq!(before.as_ref(), model.get(&key));
+                    let value = model.entry(key).or_default();
+                    value.truncate(1000);
+                    value.push(b'+');
+                }
+                8 => {
+                    let mut batch = db.batch();
+                    for step in 0..rng.random_range(1..20) {
+                        let key = format!("key{}", rng.random_range(0..3000)).into_bytes();
+                        if step % 4 == 3 {
+                            batch.remove(&items, key.clone());
+                            model.remove(&key);
+                        } else {
+                            let value = value(&mut rng);
+                            batch.insert(&items, key.clone(), value.clone());
+                            model.insert(key, value);
+                        }
+                    }
+                    batch.commit().unwrap();
+                }
+                _ => assert_eq!(items.get(&key).unwrap().as_ref(), model.get(&key)),
+            }
+            if round % 2 == 1 && rng.random_range(0..50) == 0 {
+                db.run_background_job().unwrap();
+            }
+        }
+        let keys: Vec<String> = (0..3200).map(|number| format!("key{number}")).collect();
+        let values = items.multi_get(&keys).unwrap();
+        for (key, value) in keys.iter().zip(&values) {
+            assert_eq!(value.as_ref(), model.get(key.as_bytes()), "{key}");
+            assert_eq!(items.get(key).unwrap(), *value, "{key}");
+        }
+        let scanned: HashMap<_, _> = items.iter().map(Result::unwrap).collect();
+        assert_eq!(scanned, model);
+        let mut cursor = 0;
+        let mut paged = HashMap::new();
+        loop {
+            let (found, next) = items.scan(cursor, 100).unwrap();
+            for (key, value) in found {
+                assert!(paged.insert(key, value).is_none(), "an item was returned twice");
+            }
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        assert_eq!(paged, model);
+        if round == 3 {
+            db.compact().unwrap();
+            let stats = db.stats();
+            assert_eq!(stats.levels[1].items, 0);
+            assert_eq!(stats.levels[2].items as usize, model.len());
+        }
+        assert_eq!(db.verify().unwrap().problems, Vec::<String>::new());
+        drop(items);
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_million_puts_of_one_key_keep_one_item() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    for number in 0..1_000_000u32 {
+        items.insert("key", number.to_le_bytes()).unwrap();
+    }
+    assert_eq!(items.get("key").unwrap().unwrap(), 999_999u32.to_le_bytes());
+    assert!(items.approximate_len() <= 3);
+    db.compact().unwrap();
+    assert_eq!(items.get("key").unwrap().unwrap(), 999_999u32.to_le_bytes());
+    assert_eq!(items.approximate_len(), 1);
+}
+
+#[test]
+fn concurrent_updates_of_few_keys_lose_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path())
+        .plan(small_plan())
+        .durability(Durability::Buffered)
+        .open()
+        .unwrap();
+    let items = db.keyspace("items").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let items = items.clone();
+            scope.spawn(move || {
+                for number in 0..5000u64 {
+                    let key = ((number + thread) % 7).to_le_bytes();
+                    items
+                        .update(key, |before| {
+                            let count = before.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+                            Update::Insert((count + 1).to_le_bytes().to_vec())
+                        })
+                        .unwrap();
+                    // Other keys push the counters down into the tables meanwhile.
+                    items.insert((1000 + number * 4 + thread).to_le_bytes(), b"x").unwrap();
+                }
+            });
+        }
+    });
+    let sum: u64 = (0..7u64)
+        .map(|key| u64::from_le_bytes(items.get(key.to_le_bytes()).unwrap().unwrap().try_into().unwrap()))
+        .sum();
+    assert_eq!(sum, 20_000);
+}
+
+#[test]
+fn clearing_a_keyspace_leaves_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        Db::builder(directory.path())
+            .plan(small_plan())
+            .durability(Durability::Buffered)
+            .open()
+            .unwrap()
+    };
+    let db = open();
+    let (kept, cleared) = (db.keyspace("kept").unwrap(), db.keyspace("cleared").unwrap());
+    for number in 0..2000u32 {
+        kept.insert(number.to_le_bytes(), b"kept").unwrap();
+        cleared.insert(number.to_le_bytes(), b"cleared").unwrap();
+    }
+    cleared.clear().unwrap();
+    cleared.insert("new", "value").unwrap();
+    let check = |db: &Db| {
+        let (kept, cleared) = (db.keyspace("kept").unwrap(), db.keyspace("cleared").unwrap());
+        assert_eq!(kept.iter().count(), 2000);
+        let left: Vec<_> = cleared.iter().map(Result::unwrap).collect();
+        assert_eq!(left, [(b"new".to_vec(), b"value".to_vec())]);
+    };
+    check(&db);
+    drop((kept, cleared));
+    db.close().unwrap();
+    check(&open());
+}

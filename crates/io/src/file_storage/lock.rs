@@ -1,0 +1,64 @@
+//! The lock of a directory against a second opening.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Error, ErrorKind, Read, Result, Seek, Write};
+use std::path::Path;
+
+use crate::DirectoryLock;
+use crate::error::FileError;
+
+/// An exclusive `flock` on a file that holds the process id of its owner. The kernel releases it when the process
+/// dies, however it dies; the file stays, because removing it would let two processes lock two files of one name.
+#[derive(Debug)]
+pub(super) struct FlockLock {
+    _file: File,
+}
+
+impl DirectoryLock for FlockLock {}
+
+impl FlockLock {
+    pub(super) fn acquire(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let wrap = |error| FileError::wrap("lock", &name, None, error);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(wrap)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::new(
+                    ErrorKind::WouldBlock,
+                    format!("{name} is locked by {}", holder(&mut file)),
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(wrap(error)),
+        }
+        let mut record = || -> Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        // The holder's name is a courtesy: on a full disk the lock must still be had, to make room.
+        let _ = record();
+        Ok(Self { _file: file })
+    }
+}
+
+/// What the lock file and the process table tell about the holder.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    // A damaged lock file must not produce a damaged message: anything but a number counts as unknown.
+    let _ = file.take(32).read_to_string(&mut text);
+    match text.trim().parse::<u32>() {
+        Ok(pid) if pid == std::process::id() => format!("this process ({pid})"),
+        Ok(pid) => match std::fs::read_to_string(format!("/proc/{pid}/comm")) {
+            Ok(command) => format!("process {pid} ({})", command.trim()),
+            Err(_) => format!("process {pid}"),
+        },
+        Err(_) => "an unknown process".to_owned(),
+    }
+}

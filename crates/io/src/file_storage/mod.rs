@@ -1,0 +1,230 @@
+//! A real directory.
+//!
+//! Direct I/O where the file system allows it, io_uring where the system permits it, and everywhere else the same
+//! results by slower ways.
+
+mod alignment;
+mod lock;
+mod open_file;
+mod options;
+mod read_threads;
+#[cfg(target_os = "linux")]
+mod ring;
+#[cfg(target_os = "linux")]
+mod ring_batch;
+#[cfg(target_os = "linux")]
+mod ring_pipeline;
+mod system;
+
+use std::fs;
+use std::io::{Error, Result};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use crate::error::{FileError, check_name};
+use crate::{DirectoryLock, File, OpenMode, ReadPipeline, ReadRequest, Storage};
+use lock::FlockLock;
+use open_file::{FileHandle, OpenFile};
+pub use options::{IoOptions, Usage};
+use read_threads::{ReadThreads, ThreadPipeline};
+
+/// The largest depth of a pipeline; a larger wish gets this.
+const PIPELINE_DEPTH_MAX: usize = 1024;
+
+/// The files of one real directory.
+///
+/// Handles that write should be one per file at a time: unaligned writes through two handles of one file may lose
+/// bytes of a page that they share.
+#[derive(Debug)]
+pub struct FileStorage {
+    path: PathBuf,
+    directory: OwnedFd,
+    options: IoOptions,
+    /// Whether direct I/O has been seen to work here.
+    direct: AtomicBool,
+    threads: Arc<ReadThreads>,
+}
+
+impl FileStorage {
+    /// Opens an existing directory. Files are opened relative to it, so that renaming it does no harm.
+    ///
+    /// # Errors
+    /// Those of the operating system, with the path in the message.
+    pub fn open(path: impl AsRef<Path>, options: IoOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let directory =
+            rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| {
+                    FileError::wrap("open directory", &path.display().to_string(), None, error.into())
+                })?;
+        let direct = options.direct == Usage::Auto && system::probe_direct(&directory);
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+            options,
+            direct: AtomicBool::new(direct),
+            threads: Arc::default(),
+        })
+    }
+
+    /// Opens a directory, creating it and its parents first where they are missing, so that they survive a power cut.
+    pub fn create(path: impl AsRef<Path>, options: IoOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+            .collect();
+        fs::create_dir_all(path)
+            .map_err(|error| FileError::wrap("create directory", &path.display().to_string(), None, error))?;
+        for created in missing {
+            let parent = match created.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent,
+                _ => Path::new("."),
+            };
+            fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| {
+                FileError::wrap("sync directory", &parent.display().to_string(), None, error)
+            })?;
+        }
+        Self::open(path, options)
+    }
+
+    /// The directory, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open_file(&self, name: &str, mode: OpenMode) -> Result<OpenFile> {
+        let mut flags = match mode {
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Write => OFlags::RDWR,
+            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        let buffered = if mode == OpenMode::Read {
+            None
+        } else {
+            let file = system::open_buffered(&self.directory, name, flags)?;
+            flags = OFlags::RDWR;
+            Some(file)
+        };
+        if self.options.direct == Usage::Auto
+            && let Some((file, alignment)) = system::open_direct(&self.directory, name, flags)?
+        {
+            self.direct.store(true, Ordering::Relaxed);
+            return Ok(OpenFile::new(name, file, Some(alignment), buffered));
+        }
+        let file = match buffered {
+            Some(file) => file,
+            None => system::open_buffered(&self.directory, name, flags)?,
+        };
+        system::advise_random(&file);
+        Ok(OpenFile::new(name, file, None, None))
+    }
+
+    fn directory_error(&self, operation: &'static str, error: impl Into<Error>) -> Error {
+        FileError::wrap(operation, &self.path.display().to_string(), None, error.into())
+    }
+}
+
+impl Storage for FileStorage {
+    fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
+        check_name(name)?;
+        let operation = if mode == OpenMode::Create { "create" } else { "open" };
+        let file =
+            self.open_file(name, mode).map_err(|error| FileError::wrap(operation, name, None, error))?;
+        Ok(Arc::new(FileHandle(Arc::new(file))))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
+            .map_err(|error| FileError::wrap("remove", name, None, error.into()))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        check_name(from)?;
+        check_name(to)?;
+        rustix::fs::renameat(&self.directory, from, &self.directory, to)
+            .map_err(|error| FileError::wrap("rename", &format!("{from} to {to}"), None, error.into()))
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        let wrap = |error: rustix::io::Errno| self.directory_error("list", error);
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.directory).map_err(wrap)? {
+            let entry = entry.map_err(wrap)?;
+            let is_file = match entry.file_type() {
+                rustix::fs::FileType::RegularFile => true,
+                rustix::fs::FileType::Unknown => self.is_regular(entry.file_name()),
+                _ => false,
+            };
+            // A name that is not UTF-8 is not one of ours: `open` could not have created it.
+            if is_file && let Ok(name) = entry.file_name().to_str() {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn sync_directory(&self) -> Result<()> {
+        system::sync_directory(&self.directory).map_err(|error| self.directory_error("sync directory", error))
+    }
+
+    fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
+        check_name(name)?;
+        Ok(Box::new(FlockLock::acquire(&self.path.join(name))?))
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
+        if let [request] = requests {
+            // Nothing overlaps with a single read, and the plain call is the cheapest way.
+            request.result = request.file.read_at(request.buffer, request.offset);
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests) {
+            return;
+        }
+        self.threads.read_batch(requests);
+    }
+
+    fn read_pipeline(&self, depth: usize) -> Box<dyn ReadPipeline> {
+        let depth = depth.clamp(1, PIPELINE_DEPTH_MAX);
+        #[cfg(target_os = "linux")]
+        if self.options.uring == Usage::Auto
+            && let Ok(pipeline) = ring_pipeline::RingPipeline::new(depth)
+        {
+            return Box::new(pipeline);
+        }
+        Box::new(ThreadPipeline::new(Arc::clone(&self.threads), depth))
+    }
+
+    fn describe(&self) -> String {
+        let access = if self.direct.load(Ordering::Relaxed) { "direct" } else { "buffered" };
+        let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
+        format!("{access} {mechanism}")
+    }
+}
+
+impl FileStorage {
+    /// Whether batches go through io_uring here.
+    fn uses_uring(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            self.options.uring == Usage::Auto && ring::is_available()
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            false
+        }
+    }
+
+    /// For file systems whose directory entries carry no type.
+    fn is_regular(&self, name: &std::ffi::CStr) -> bool {
+        rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file())
+    }
+}

@@ -1,0 +1,152 @@
+//! One io_uring: the only module that hands memory to the kernel.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use io_uring::{IoUring, Probe, opcode, types};
+
+/// A ring for reads, used by the one thread that made it.
+///
+/// Invariant: `in_flight` reads are queued or with the kernel, and their completions have not been taken.
+pub(super) struct Ring {
+    uring: IoUring,
+    in_flight: usize,
+    depth: usize,
+}
+
+/// The most bytes of one read; the kernel cuts longer ones short.
+const READ_BYTES_MAX: usize = 1 << 30;
+
+const UNKNOWN: u8 = 0;
+const AVAILABLE: u8 = 1;
+const REFUSED: u8 = 2;
+
+/// What the first attempt of this process found: containers forbid io_uring for good, so that asking again for every
+/// thread would only cost.
+static AVAILABILITY: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// Whether this process may use io_uring for reads. The first call tries it.
+pub(super) fn is_available() -> bool {
+    match AVAILABILITY.load(Ordering::Relaxed) {
+        UNKNOWN => Ring::new(1).is_ok(),
+        known => known == AVAILABLE,
+    }
+}
+
+impl Ring {
+    /// A ring for `depth` reads at once.
+    ///
+    /// # Errors
+    /// `Unsupported` where io_uring is missing, forbidden or too old; others (no memory, no descriptors) may pass.
+    pub(super) fn new(depth: usize) -> Result<Self> {
+        if AVAILABILITY.load(Ordering::Relaxed) == REFUSED {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        let built = Self::build(depth);
+        match &built {
+            Ok(_) => AVAILABILITY.store(AVAILABLE, Ordering::Relaxed),
+            // ENOSYS, EPERM or EACCES: the system says no for good.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
+                AVAILABILITY.store(REFUSED, Ordering::Relaxed);
+            }
+            Err(_) => {}
+        }
+        built
+    }
+
+    fn build(depth: usize) -> Result<Self> {
+        let entries = u32::try_from(depth.clamp(1, 4096)).map_err(|_| ErrorKind::InvalidInput)?;
+        // Completions run when this thread asks for them (6.1), not by interrupting it. Older kernels refuse the
+        // flags with EINVAL and do without.
+        let uring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .dontfork()
+            .build(entries)
+            .or_else(|error| match error.kind() {
+                ErrorKind::InvalidInput => IoUring::builder().dontfork().build(entries),
+                _ => Err(error),
+            })?;
+        let mut probe = Probe::new();
+        uring.submitter().register_probe(&mut probe)?;
+        if !probe.is_supported(opcode::Read::CODE) {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        Ok(Self { uring, in_flight: 0, depth: entries as usize })
+    }
+
+    /// Reads queued or with the kernel.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Whether no further read can be pushed before one completes.
+    pub(super) fn is_full(&self) -> bool {
+        self.in_flight == self.depth
+    }
+
+    /// Reads pushed and not yet given to the kernel.
+    pub(super) fn queued(&mut self) -> usize {
+        self.uring.submission().len()
+    }
+
+    /// Queues a read of up to `len` bytes at `offset`; its completion will carry `token`.
+    ///
+    /// # Safety
+    /// Until [`Ring::next`] has returned `token`, `pointer` stays valid for writes of `len` bytes that nothing else
+    /// accesses, and `file` stays open.
+    ///
+    /// # Panics
+    /// When the ring is full.
+    pub(super) unsafe fn push(&mut self, file: &File, pointer: *mut u8, len: usize, offset: u64, token: u64) {
+        assert!(!self.is_full(), "more reads than the ring holds");
+        let len = len.min(READ_BYTES_MAX) as u32;
+        let entry = opcode::Read::new(types::Fd(file.as_raw_fd()), pointer, len)
+            .offset(offset)
+            .build()
+            .user_data(token);
+        // SAFETY: descriptor and memory stay valid for the whole operation by the caller's promise.
+        let pushed = unsafe { self.uring.submission().push(&entry) };
+        // The queue has at least `depth` entries and the kernel empties it at every `enter`.
+        assert!(pushed.is_ok(), "more reads than the submission queue holds");
+        self.in_flight += 1;
+    }
+
+    /// Gives queued reads to the kernel and waits until `wanted` completions are there (at most those in flight).
+    pub(super) fn enter(&mut self, wanted: usize) {
+        let wanted = wanted.min(self.in_flight);
+        match self.uring.submit_and_wait(wanted) {
+            Ok(_) => {}
+            Err(error) if is_passing(&error) => {
+                if error.kind() != ErrorKind::Interrupted {
+                    // The kernel is short of memory or of room for completions: let it catch up.
+                    std::thread::yield_now();
+                }
+            }
+            Err(error) => {
+                // The kernel may still write into the buffers of reads in flight, and there is no way left to wait
+                // for it: going on would corrupt memory.
+                eprintln!("io_uring_enter failed with reads in flight: {error}");
+                std::process::abort();
+            }
+        }
+    }
+
+    /// A completion that is there: its token, and the bytes read or the negative error code.
+    pub(super) fn next(&mut self) -> Option<(u64, i32)> {
+        let entry = self.uring.completion().next()?;
+        self.in_flight -= 1;
+        Some((entry.user_data(), entry.result()))
+    }
+}
+
+fn is_passing(error: &Error) -> bool {
+    use rustix::io::Errno;
+    error.kind() == ErrorKind::Interrupted
+        || [Errno::AGAIN, Errno::BUSY, Errno::NOMEM]
+            .iter()
+            .any(|code| error.raw_os_error() == Some(code.raw_os_error()))
+}

@@ -1,0 +1,116 @@
+//! A batch of reads by io_uring, straight into the caller's buffers.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+
+use super::alignment::Span;
+use super::open_file::{FileHandle, check_range};
+use super::ring::Ring;
+use crate::{AlignedBuffer, ReadRequest};
+
+/// Reads in flight at most; more requests wait their turn. Devices of this kind reach their full rate at 32–64.
+const DEPTH: usize = 128;
+
+/// How many completions to wait for while there are more requests: few enough to keep the device busy, enough to
+/// share the cost of the system call.
+const REFILL: usize = DEPTH / 4;
+
+thread_local! {
+    static RING: RefCell<Option<Ring>> = const { RefCell::new(None) };
+}
+
+/// Performs all reads through the ring of this thread. `false`, with nothing done, when there is no ring.
+pub(super) fn read_batch(requests: &mut [ReadRequest<'_>]) -> bool {
+    RING.try_with(|ring| {
+        let Ok(mut ring) = ring.try_borrow_mut() else { return false };
+        if ring.is_none() {
+            *ring = Ring::new(DEPTH).ok();
+        }
+        let Some(ring) = &mut *ring else { return false };
+        Batch { ring }.run(requests);
+        true
+    })
+    .unwrap_or(false)
+}
+
+/// Waits for every read in flight when dropped, so that not even a panic lets the kernel write into buffers that
+/// their owner has back.
+struct Batch<'a> {
+    ring: &'a mut Ring,
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        while self.ring.in_flight() > 0 {
+            self.ring.enter(self.ring.in_flight());
+            while self.ring.next().is_some() {}
+        }
+    }
+}
+
+/// What a read in flight needs besides its request: a bounce buffer, when the request is not aligned.
+type Bounce = Option<(Span, AlignedBuffer)>;
+
+impl Batch<'_> {
+    fn run(&mut self, requests: &mut [ReadRequest<'_>]) {
+        // Declared before the loop, and outliving every read in flight even if the loop panics: leaking them is the
+        // answer then, since `self` is dropped (and waits) only after the locals of this function.
+        let mut bounces: ManuallyDrop<Vec<Bounce>> = ManuallyDrop::new(Vec::new());
+        bounces.resize_with(requests.len(), || None);
+        let mut next = 0;
+        while next < requests.len() || self.ring.in_flight() > 0 {
+            while next < requests.len() && !self.ring.is_full() {
+                self.start(next, &mut requests[next], &mut bounces[next]);
+                next += 1;
+            }
+            let in_flight = self.ring.in_flight();
+            self.ring.enter(if next < requests.len() { REFILL.min(in_flight) } else { in_flight });
+            while let Some((token, outcome)) = self.ring.next() {
+                let index = token as usize;
+                finish(&mut requests[index], bounces[index].take(), outcome);
+            }
+        }
+        drop(ManuallyDrop::into_inner(bounces));
+    }
+
+    /// Starts one read, or performs it at once where the ring has no advantage.
+    fn start(&mut self, index: usize, request: &mut ReadRequest<'_>, bounce: &mut Bounce) {
+        let len = request.buffer.len();
+        let handle = request.file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
+        let (Some(handle), true) = (handle, len > 0 && check_range(len, request.offset).is_ok()) else {
+            request.result = request.file.read_at(request.buffer, request.offset);
+            return;
+        };
+        let (pointer, len, offset) = match handle.0.alignment() {
+            Some(alignment) if !alignment.allows(request.buffer.as_ptr(), len, request.offset) => {
+                let Some(span) = Span::around(request.offset, len, alignment.offset) else {
+                    request.result = request.file.read_at(request.buffer, request.offset);
+                    return;
+                };
+                let (_, memory) = bounce.insert((span, AlignedBuffer::with_len(span.len)));
+                (memory.as_mut_ptr(), span.len, span.start)
+            }
+            _ => (request.buffer.as_mut_ptr(), len, request.offset),
+        };
+        // SAFETY: `run` does not return before the completion, and neither touches the request's buffer nor drops
+        // the bounce buffer until then; `Batch::drop` upholds the same in a panic. The file is borrowed by the request.
+        unsafe { self.ring.push(&handle.0.file, pointer, len, offset, index as u64) };
+    }
+}
+
+fn finish(request: &mut ReadRequest<'_>, bounce: Bounce, outcome: i32) {
+    let handle = request.file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
+    let (Some(handle), Ok(got)) = (handle, usize::try_from(outcome)) else {
+        // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the place.
+        request.result = request.file.read_at(request.buffer, request.offset);
+        return;
+    };
+    request.result = match bounce {
+        None => handle.0.read_rest(request.buffer, request.offset, got),
+        Some((span, mut memory)) => handle.0.read_rest(&mut memory, span.start, got).map(|got| {
+            let usable = span.usable(got, request.buffer.len());
+            request.buffer[..usable].copy_from_slice(&memory[span.skip..span.skip + usable]);
+            usable
+        }),
+    };
+}

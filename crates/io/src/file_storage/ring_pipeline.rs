@@ -1,0 +1,154 @@
+//! A pipeline of reads over an io_uring of its own.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::Result;
+
+use super::alignment::Span;
+use super::open_file::{FileHandle, check_range};
+use super::ring::Ring;
+use crate::pipeline::{CompletedRead, ReadPipeline};
+use crate::{AlignedBuffer, File};
+
+/// Queued reads go to the kernel together once there are this many: a system call for each would cost more than the
+/// read, a longer wait would starve the device.
+const QUEUED_MAX: usize = 8;
+
+/// The reads of one [`RingPipeline`] that are in flight own their file and buffers here, at stable heap addresses.
+struct Slot {
+    handle: FileHandle,
+    buffer: AlignedBuffer,
+    bounce: Option<(Span, AlignedBuffer)>,
+    offset: u64,
+    token: u64,
+}
+
+pub(super) struct RingPipeline {
+    ring: Ring,
+    /// Indexed by the ring's token; `Some` while the read is in flight.
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    done: VecDeque<CompletedRead>,
+}
+
+impl RingPipeline {
+    pub(super) fn new(depth: usize) -> Result<Self> {
+        let ring = Ring::new(depth)?;
+        let mut slots = Vec::new();
+        slots.resize_with(depth, || None);
+        Ok(Self { ring, slots, free: (0..depth).collect(), done: VecDeque::new() })
+    }
+
+    fn reap(&mut self) {
+        while let Some((index, outcome)) = self.ring.next() {
+            let index = index as usize;
+            if let Some(slot) = self.slots[index].take() {
+                self.done.push_back(slot.complete(outcome));
+            }
+            self.free.push(index);
+        }
+    }
+}
+
+impl Slot {
+    fn complete(mut self, outcome: i32) -> CompletedRead {
+        let result = match (usize::try_from(outcome), self.bounce) {
+            // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the
+            // place.
+            (Err(_), _) => self.handle.read_at(&mut self.buffer, self.offset),
+            (Ok(got), None) => self.handle.0.read_rest(&mut self.buffer, self.offset, got),
+            (Ok(got), Some((span, mut memory))) => {
+                self.handle.0.read_rest(&mut memory, span.start, got).map(|got| {
+                    let usable = span.usable(got, self.buffer.len());
+                    self.buffer[..usable].copy_from_slice(&memory[span.skip..span.skip + usable]);
+                    usable
+                })
+            }
+        };
+        CompletedRead { token: self.token, buffer: self.buffer, result }
+    }
+}
+
+impl ReadPipeline for RingPipeline {
+    fn submit(&mut self, file: &dyn File, offset: u64, mut buffer: AlignedBuffer, token: u64) {
+        let len = buffer.len();
+        let handle = file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
+        let (Some(handle), true) = (handle, len > 0 && check_range(len, offset).is_ok()) else {
+            let result = file.read_at(&mut buffer, offset);
+            self.done.push_back(CompletedRead { token, buffer, result });
+            return;
+        };
+        let index = loop {
+            match self.free.pop() {
+                Some(index) => break index,
+                None => {
+                    self.ring.enter(1);
+                    self.reap();
+                }
+            }
+        };
+        let bounce = handle
+            .0
+            .alignment()
+            .filter(|alignment| !alignment.allows(buffer.as_ptr(), len, offset))
+            .and_then(|alignment| Span::around(offset, len, alignment.offset))
+            .map(|span| (span, AlignedBuffer::with_len(span.len)));
+        let slot = self.slots[index].insert(Slot { handle: handle.clone(), buffer, bounce, offset, token });
+        let (pointer, len, start) = match &mut slot.bounce {
+            Some((span, memory)) => (memory.as_mut_ptr(), span.len, span.start),
+            None => (slot.buffer.as_mut_ptr(), len, offset),
+        };
+        // SAFETY: the slot owns the file and the heap memory behind `pointer`, and is emptied only by `reap`, after
+        // the completion; `drop` waits for all completions, and a forgotten pipeline leaks its slots with the ring.
+        unsafe { self.ring.push(&slot.handle.0.file, pointer, len, start, index as u64) };
+        if self.ring.queued() >= QUEUED_MAX {
+            self.ring.enter(0);
+        }
+    }
+
+    fn wait(&mut self) -> Option<CompletedRead> {
+        loop {
+            if let Some(done) = self.done.pop_front() {
+                return Some(done);
+            }
+            if self.ring.in_flight() == 0 {
+                return None;
+            }
+            self.reap();
+            if self.done.is_empty() {
+                self.ring.enter(1);
+                self.reap();
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Option<CompletedRead> {
+        if self.done.is_empty() && self.ring.in_flight() > 0 {
+            self.ring.enter(0);
+            self.reap();
+        }
+        self.done.pop_front()
+    }
+
+    fn pending(&self) -> usize {
+        self.ring.in_flight() + self.done.len()
+    }
+}
+
+impl Drop for RingPipeline {
+    fn drop(&mut self) {
+        while self.ring.in_flight() > 0 {
+            self.ring.enter(self.ring.in_flight());
+            while self.ring.next().is_some() {}
+        }
+    }
+}
+
+impl fmt::Debug for RingPipeline {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RingPipeline")
+            .field("in_flight", &self.ring.in_flight())
+            .field("done", &self.done.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! Entry points for fuzzing: any bytes go in, a broken promise is a panic.
+
+use crate::{Limits, Parser, Progress, ProtocolError, Value, request};
+
+/// Limits small enough that short inputs reach them.
+const LIMITS: Limits =
+    Limits { bulk_bytes_max: 64, arguments_max: 16, inline_bytes_max: 48, frame_bytes_max: 256 };
+
+type Frames = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
+
+/// Parses `bytes` as requests, whole and in pieces, and as replies.
+///
+/// # Panics
+/// When the pieces give other frames than the whole, when a frame crosses a limit, or when a request written again is
+/// read differently. Never otherwise, whatever the bytes.
+pub fn resp(bytes: &[u8]) {
+    let (frames, error) = frames_in_pieces(bytes, bytes.len().max(1));
+    let step = bytes.first().map_or(1, |byte| usize::from(*byte) % 7 + 1);
+    assert_eq!(frames_in_pieces(bytes, step), (frames.clone(), error), "pieces of {step} bytes");
+    for frame in frames.iter().filter(|frame| !frame.is_empty()) {
+        let mut again = Vec::new();
+        request::encode(frame, &mut again);
+        let whole = crate::parse(&again, Limits::default()).expect("written by us");
+        assert_eq!(whole, Some((frame.clone(), again.len())));
+        assert!(frame.len() <= LIMITS.arguments_max.max(LIMITS.inline_bytes_max));
+        assert!(frame.iter().all(|argument| argument.len() <= LIMITS.bulk_bytes_max));
+    }
+    let mut position = 0;
+    while let Ok(Some((_, consumed))) = Value::decode(&bytes[position..]) {
+        assert!(consumed > 0);
+        position += consumed;
+    }
+}
+
+/// All frames of `bytes` when they come `step` at a time, as a connection would keep them.
+pub(crate) fn frames_in_pieces(bytes: &[u8], step: usize) -> Frames {
+    let mut parser = Parser::new(LIMITS);
+    let mut frames = Vec::new();
+    let mut buffer: Vec<u8> = Vec::new();
+    for piece in bytes.chunks(step) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match parser.parse(&buffer) {
+                Err(error) => return (frames, Some(error)),
+                Ok(Progress::Incomplete { missing_bytes_min }) => {
+                    assert!(missing_bytes_min > 0);
+                    break;
+                }
+                Ok(Progress::Complete { consumed }) => {
+                    assert!(consumed <= LIMITS.frame_bytes_max);
+                    frames.push(parser.arguments(&buffer).iter().map(<[u8]>::to_vec).collect());
+                    buffer.drain(..consumed);
+                }
+            }
+        }
+    }
+    (frames, None)
+}

@@ -1,0 +1,32 @@
+//! How much one peer may make the parser hold.
+
+/// Bounds on one request frame. A frame that crosses one is refused with a [`ProtocolError`](crate::ProtocolError) as
+/// soon as the crossing can be seen, before memory is spent on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest argument, in bytes. Default 64 MiB, the largest value of the store (Redis: `proto-max-bulk-len`,
+    /// 512 MiB).
+    pub bulk_bytes_max: usize,
+    /// Most arguments in one frame, the command's name included. Default 1,048,576, as in Redis before 7.
+    pub arguments_max: usize,
+    /// Longest inline request without its line end, in bytes. Default 64 KiB, as in Redis.
+    pub inline_bytes_max: usize,
+    /// Longest frame, in bytes, at most [`Limits::FRAME_BYTES_MAX`] whatever is asked. Default 256 MiB.
+    pub frame_bytes_max: usize,
+}
+
+impl Limits {
+    /// The longest frame that can be allowed: positions inside a frame are kept in 32 bits.
+    pub const FRAME_BYTES_MAX: usize = u32::MAX as usize;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bulk_bytes_max: 64 << 20,
+            arguments_max: 1 << 20,
+            inline_bytes_max: 64 << 10,
+            frame_bytes_max: 256 << 20,
+        }
+    }
+}

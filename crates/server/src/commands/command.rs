@@ -1,0 +1,162 @@
+//! `COMMAND …`: what there is to ask for, from the one table.
+
+use super::{COMMANDS, Command, Context, Failure, find};
+
+const SERVER: Command = Command { flags: &["loading", "stale"], group: "server", ..Command::DEFAULT };
+
+pub(super) const COMMAND: Command = Command {
+    name: "command",
+    arity: -1,
+    since: "2.8.13",
+    complexity: "O(n) in the number of commands",
+    summary: "Describe commands",
+    handler: all,
+    subcommands: &[
+        Command {
+            name: "count",
+            arity: 2,
+            since: "2.8.13",
+            summary: "Return the total number of commands in this server",
+            handler: count,
+            ..SERVER
+        },
+        Command {
+            name: "docs",
+            arity: -2,
+            since: "7.0.0",
+            summary: "Return documentation details about multiple commands",
+            syntax: "[<command-name> ...]",
+            handler: docs,
+            ..SERVER
+        },
+        Command {
+            name: "info",
+            arity: -2,
+            since: "2.8.13",
+            summary: "Return details about multiple commands",
+            syntax: "[<command-name> ...]",
+            handler: info,
+            ..SERVER
+        },
+        Command {
+            name: "list",
+            arity: 2,
+            since: "7.0.0",
+            summary: "Return a list of all commands in this server",
+            handler: list,
+            ..SERVER
+        },
+    ],
+    ..SERVER
+};
+
+fn all(context: &mut Context<'_>) -> Result<(), Failure> {
+    context.reply.array(COMMANDS.len());
+    COMMANDS.iter().for_each(|command| describe(command, None, context));
+    Ok(())
+}
+
+fn count(context: &mut Context<'_>) -> Result<(), Failure> {
+    context.reply.count(COMMANDS.len());
+    Ok(())
+}
+
+fn info(context: &mut Context<'_>) -> Result<(), Failure> {
+    let names = context.arguments.from(2);
+    if names.is_empty() {
+        return all(context);
+    }
+    context.reply.array(names.len());
+    for name in names.iter() {
+        match find(name) {
+            Some(command) => describe(command, None, context),
+            None => context.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+fn list(context: &mut Context<'_>) -> Result<(), Failure> {
+    context.reply.array(COMMANDS.len());
+    COMMANDS.iter().for_each(|command| context.reply.bulk(command.name.as_bytes()));
+    Ok(())
+}
+
+/// Unknown names are left out, as Redis does.
+fn docs(context: &mut Context<'_>) -> Result<(), Failure> {
+    let names = context.arguments.from(2);
+    if names.is_empty() {
+        context.reply.map(COMMANDS.len());
+        COMMANDS.iter().for_each(|command| document(command, None, context));
+    } else {
+        context.reply.map(names.iter().filter(|name| find(name).is_some()).count());
+        names.iter().filter_map(find).for_each(|command| document(command, None, context));
+    }
+    Ok(())
+}
+
+fn full_name(command: &Command, container: Option<&Command>) -> String {
+    match container {
+        Some(container) => format!("{}|{}", container.name, command.name),
+        None => command.name.to_owned(),
+    }
+}
+
+/// The ten members of an element of `COMMAND`. Tips and key specifications are left empty: they serve clusters.
+fn describe(command: &Command, container: Option<&Command>, context: &mut Context<'_>) {
+    let reply = &mut context.reply;
+    reply.array(10);
+    reply.bulk(full_name(command, container).as_bytes());
+    reply.integer(command.arity.into());
+    reply.set(command.flags.len());
+    command.flags.iter().for_each(|flag| reply.simple(flag));
+    let (first, last, step) = command.keys;
+    [first, last, step].into_iter().for_each(|position| reply.integer(position.into()));
+    let categories = categories(command);
+    reply.set(categories.len());
+    categories.iter().for_each(|category| reply.simple(category));
+    reply.set(0);
+    reply.set(0);
+    reply.array(command.subcommands.len());
+    command.subcommands.iter().for_each(|subcommand| describe(subcommand, Some(command), context));
+}
+
+fn categories(command: &Command) -> Vec<String> {
+    let mut categories = Vec::new();
+    if command.is_write() {
+        categories.push("@write".to_owned());
+    }
+    if command.flags.contains(&"readonly") {
+        categories.push("@read".to_owned());
+    }
+    match command.group {
+        "generic" => categories.push("@keyspace".to_owned()),
+        "server" => {}
+        group => categories.push(format!("@{group}")),
+    }
+    if command.flags.contains(&"admin") {
+        categories.extend(["@admin".to_owned(), "@dangerous".to_owned()]);
+    }
+    categories.push(if command.flags.contains(&"fast") { "@fast" } else { "@slow" }.to_owned());
+    categories
+}
+
+fn document(command: &Command, container: Option<&Command>, context: &mut Context<'_>) {
+    let reply = &mut context.reply;
+    reply.bulk(full_name(command, container).as_bytes());
+    reply.map(4 + usize::from(!command.subcommands.is_empty()));
+    for (title, text) in [
+        ("summary", command.summary),
+        ("since", command.since),
+        ("group", command.group),
+        ("complexity", command.complexity),
+    ] {
+        reply.bulk(title.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+    if !command.subcommands.is_empty() {
+        reply.bulk(b"subcommands");
+        reply.map(command.subcommands.len());
+        command.subcommands.iter().for_each(|subcommand| document(subcommand, Some(command), context));
+    }
+}

@@ -1,0 +1,31 @@
+//! `DEL key [key ...]`
+
+use super::{Command, Context, Failure};
+use crate::store::Change;
+
+pub(super) const COMMAND: Command = Command {
+    name: "del",
+    arity: -2,
+    flags: &["write"],
+    keys: (1, -1, 1),
+    complexity: "O(n) in the number of keys",
+    summary: "Delete keys",
+    syntax: "key [key ...]",
+    handler: del,
+    ..Command::DEFAULT
+};
+
+/// Each key by itself: an error leaves the keys before it deleted, and one client at a time counts a key.
+pub(super) fn del(context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut deleted = 0;
+    for key in context.arguments.from(1).iter() {
+        let mut existed = false;
+        context.store().update(key, &mut |current| {
+            existed = current.is_some();
+            if existed { Change::Remove } else { Change::Keep }
+        })?;
+        deleted += usize::from(existed);
+    }
+    context.reply.count(deleted);
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! `MGET key [key ...]`
+
+use super::{Command, Context, Failure};
+
+pub(super) const COMMAND: Command = Command {
+    name: "mget",
+    arity: -2,
+    flags: &["readonly", "fast"],
+    keys: (1, -1, 1),
+    group: "string",
+    complexity: "O(n) in the number of keys",
+    summary: "Get the values of all the given keys",
+    syntax: "key [key ...]",
+    handler: mget,
+    ..Command::DEFAULT
+};
+
+/// Keys looked up together; between such groups the size of the reply is checked.
+const GROUP: usize = 128;
+
+fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
+    let keys = context.arguments.from(1);
+    context.reply.array(keys.len());
+    let mut at = 0;
+    while at < keys.len() {
+        let mut group: [&[u8]; GROUP] = [&[]; GROUP];
+        let mut grouped = 0;
+        for (slot, key) in group.iter_mut().zip(keys.from(at).iter()) {
+            *slot = key;
+            grouped += 1;
+        }
+        let reply = &mut context.reply;
+        context.shared.store.get_many(&group[..grouped], &mut |_, value| reply.optional_bulk(value))?;
+        if reply.buffered_bytes() > context.shared.options.output_bytes_max {
+            return Err(Failure::ReplyTooLarge);
+        }
+        at += grouped;
+    }
+    Ok(())
+}

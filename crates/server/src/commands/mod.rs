@@ -1,0 +1,245 @@
+//! Commands: what a request asks for, done and answered.
+//!
+//! A command is one file with one [`Command`] value and its handler. [`table`] lists them all; dispatch, `COMMAND` and
+//! the `HELP` subcommands answer from there.
+
+use alluvium_protocol::{Arguments, Reply, integer};
+
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::store::{Store, StoreError};
+
+mod append;
+mod client;
+mod command;
+mod config;
+mod dbsize;
+mod decr;
+mod decrby;
+mod del;
+mod echo;
+mod exists;
+mod flushall;
+mod flushdb;
+mod get;
+mod hello;
+mod incr;
+mod incrby;
+mod info;
+mod mget;
+mod mset;
+mod ping;
+mod quit;
+mod reset;
+mod scan;
+mod select;
+mod set;
+mod shutdown;
+mod strlen;
+mod table;
+mod time;
+mod type_;
+mod unlink;
+
+pub(crate) use table::{COMMANDS, find};
+
+/// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
+pub(crate) const REDIS_VERSION: &str = "7.0.15";
+
+/// What does a command and writes its reply. What it wrote is taken back when it fails.
+pub(crate) type Handler = fn(&mut Context<'_>) -> Result<(), Failure>;
+
+/// All there is to know of a command, or of a subcommand.
+pub(crate) struct Command {
+    /// In lower case; a subcommand's own name only.
+    pub(crate) name: &'static str,
+    /// Number of arguments with the name, negative for at least so many; a subcommand counts both names.
+    pub(crate) arity: i32,
+    /// As `COMMAND` tells them: `write`, `readonly`, `fast`, ….
+    pub(crate) flags: &'static [&'static str],
+    /// Positions of the first and the last key and the step between keys: 0 for none, negative from the end.
+    pub(crate) keys: (i32, i32, i32),
+    pub(crate) group: &'static str,
+    /// The version of Redis that brought it.
+    pub(crate) since: &'static str,
+    pub(crate) complexity: &'static str,
+    pub(crate) summary: &'static str,
+    /// Arguments for the reader of `HELP`.
+    pub(crate) syntax: &'static str,
+    pub(crate) handler: Handler,
+    /// Empty unless the second argument names what to do.
+    pub(crate) subcommands: &'static [Command],
+}
+
+impl Command {
+    /// What a command is unless its file says otherwise.
+    pub(crate) const DEFAULT: Self = Self {
+        name: "",
+        arity: 0,
+        flags: &[],
+        keys: (0, 0, 0),
+        group: "generic",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "",
+        syntax: "",
+        handler: |_| Ok(()),
+        subcommands: &[],
+    };
+
+    fn accepts(&self, arguments: usize) -> bool {
+        let arity = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { arguments >= arity } else { arguments == arity }
+    }
+
+    /// Whether the command writes to the store.
+    pub(crate) fn is_write(&self) -> bool {
+        self.flags.contains(&"write")
+    }
+}
+
+/// What a handler works with.
+pub(crate) struct Context<'a> {
+    /// With the command's name, and the subcommand's.
+    pub(crate) arguments: Arguments<'a>,
+    pub(crate) reply: Reply<'a>,
+    pub(crate) session: &'a mut Session,
+    pub(crate) shared: &'a Shared,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        arguments: Arguments<'a>,
+        output: &'a mut Vec<u8>,
+        session: &'a mut Session,
+        shared: &'a Shared,
+    ) -> Self {
+        let reply = Reply::new(output, session.version);
+        Self { arguments, reply, session, shared }
+    }
+
+    pub(crate) fn store(&self) -> &'a dyn Store {
+        &*self.shared.store
+    }
+
+    /// The argument at `position` as an integer.
+    pub(crate) fn integer(&self, position: usize) -> Result<i64, Failure> {
+        integer::parse(&self.arguments[position]).ok_or(Failure::NOT_AN_INTEGER)
+    }
+
+    /// Whether the argument at `position` is `word`, in any case; no when there is no such argument.
+    pub(crate) fn is_word(&self, position: usize, word: &str) -> bool {
+        self.arguments.get(position).is_some_and(|argument| argument.eq_ignore_ascii_case(word.as_bytes()))
+    }
+}
+
+/// Why a command is not done; becomes the error reply.
+pub(crate) enum Failure {
+    /// A whole error text, with its code.
+    Fixed(&'static str),
+    /// A whole error text, with its code.
+    Text(String),
+    /// The store's error, sent after `ERR `.
+    Store(StoreError),
+    /// The replies that the client has not read would grow beyond the limit; the connection ends.
+    ReplyTooLarge,
+}
+
+impl Failure {
+    pub(crate) const SYNTAX: Self = Self::Fixed("ERR syntax error");
+    pub(crate) const NOT_AN_INTEGER: Self = Self::Fixed("ERR value is not an integer or out of range");
+
+    pub(crate) fn arity(name: &str) -> Self {
+        Self::Text(format!("ERR wrong number of arguments for '{name}' command"))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Finds the command, checks its arity, does it, and writes the one reply.
+pub(crate) fn execute(context: &mut Context<'_>) {
+    let buffered = context.reply.buffered_bytes();
+    let Err(failure) = dispatch(context) else { return };
+    context.reply.rewind(buffered);
+    match failure {
+        Failure::Fixed(text) => context.reply.error(text),
+        Failure::Text(text) => context.reply.error(text),
+        Failure::Store(error) => context.reply.error(format!("ERR {error}")),
+        Failure::ReplyTooLarge => {
+            context.reply.error("ERR reply exceeds the output limit of this server");
+            context.session.closing = true;
+        }
+    }
+}
+
+fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
+    let arguments = context.arguments;
+    let Some(command) = find(&arguments[0]) else { return unknown(context) };
+    if !command.accepts(arguments.len()) {
+        return Err(Failure::arity(command.name));
+    }
+    let (false, Some(name)) = (command.subcommands.is_empty(), arguments.get(1)) else {
+        return (command.handler)(context);
+    };
+    let subcommand =
+        command.subcommands.iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name));
+    match subcommand {
+        Some(subcommand) if subcommand.accepts(arguments.len()) => (subcommand.handler)(context),
+        Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
+        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => {
+            help(command, context);
+            Ok(())
+        }
+        None => Err(Failure::Text(format!(
+            "ERR unknown subcommand '{}'. Try {} HELP.",
+            text(name, 128),
+            command.name.to_ascii_uppercase()
+        ))),
+    }
+}
+
+fn help(command: &Command, context: &mut Context<'_>) {
+    context.reply.array(2 * command.subcommands.len() + 3);
+    context.reply.simple(&format!(
+        "{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        command.name.to_ascii_uppercase()
+    ));
+    for subcommand in command.subcommands {
+        let line = format!("{} {}", subcommand.name.to_ascii_uppercase(), subcommand.syntax);
+        context.reply.simple(line.trim_end());
+        context.reply.simple(&format!("    {}.", subcommand.summary));
+    }
+    context.reply.simple("HELP");
+    context.reply.simple("    Prints this help.");
+}
+
+fn unknown(context: &mut Context<'_>) -> Result<(), Failure> {
+    const ARGUMENT_BYTES_MAX: usize = 128;
+    let arguments = context.arguments;
+    let name = &arguments[0];
+    if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
+        // A web page made a browser talk to us; executing the body of its request would be the attack.
+        context.session.closing = true;
+        return Ok(());
+    }
+    let mut shown = String::new();
+    for argument in arguments.from(1).iter() {
+        if shown.len() >= ARGUMENT_BYTES_MAX {
+            break;
+        }
+        shown.push_str(&format!("'{}' ", text(argument, ARGUMENT_BYTES_MAX - shown.len())));
+    }
+    Err(Failure::Text(format!(
+        "ERR unknown command '{}', with args beginning with: {shown}",
+        text(name, ARGUMENT_BYTES_MAX)
+    )))
+}
+
+/// The first bytes of an argument, for an error text.
+fn text(argument: &[u8], bytes_max: usize) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&argument[..argument.len().min(bytes_max)])
+}

@@ -1,0 +1,105 @@
+//! The list of commands, and finding one by its name.
+
+use super::*;
+
+/// All commands, sorted by name.
+pub(crate) static COMMANDS: &[Command] = &[
+    append::COMMAND,
+    client::COMMAND,
+    command::COMMAND,
+    config::COMMAND,
+    dbsize::COMMAND,
+    decr::COMMAND,
+    decrby::COMMAND,
+    del::COMMAND,
+    echo::COMMAND,
+    exists::COMMAND,
+    flushall::COMMAND,
+    flushdb::COMMAND,
+    get::COMMAND,
+    hello::COMMAND,
+    incr::COMMAND,
+    incrby::COMMAND,
+    info::COMMAND,
+    mget::COMMAND,
+    mset::COMMAND,
+    ping::COMMAND,
+    quit::COMMAND,
+    reset::COMMAND,
+    scan::COMMAND,
+    select::COMMAND,
+    set::COMMAND,
+    shutdown::COMMAND,
+    strlen::COMMAND,
+    time::COMMAND,
+    type_::COMMAND,
+    unlink::COMMAND,
+];
+
+/// Longest name of a command: it must fit in a `u128`.
+const NAME_BYTES_MAX: usize = 16;
+
+/// The names as numbers, in the same order: comparing them takes two instructions.
+static NAMES: [u128; COMMANDS_LEN] = {
+    let mut names = [0; COMMANDS_LEN];
+    let mut position = 0;
+    while position < COMMANDS_LEN {
+        names[position] = pack(COMMANDS[position].name.as_bytes());
+        position += 1;
+    }
+    names
+};
+
+const COMMANDS_LEN: usize = COMMANDS.len();
+
+/// The command called `name`, in any case.
+#[inline]
+pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    NAMES.binary_search(&pack(name)).ok().map(|position| &COMMANDS[position])
+}
+
+/// `name` in lower case as a number that orders as its text. Names with a NUL at the end would equal those without, so
+/// NUL becomes a byte that no name has.
+#[inline]
+const fn pack(name: &[u8]) -> u128 {
+    assert!(name.len() <= NAME_BYTES_MAX);
+    let mut bytes = [0; NAME_BYTES_MAX];
+    let mut position = 0;
+    while position < name.len() {
+        bytes[position] = if name[position] == 0 { 0xff } else { name[position].to_ascii_lowercase() };
+        position += 1;
+    }
+    u128::from_be_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found_by_its_name_in_any_case() {
+        assert!(COMMANDS.is_sorted_by_key(|command| command.name));
+        for command in COMMANDS {
+            for name in [command.name.to_owned(), command.name.to_uppercase()] {
+                assert_eq!(find(name.as_bytes()).map(|found| found.name), Some(command.name));
+            }
+        }
+        for name in [&b""[..], b"ge", b"gett", b"get\0", b"\0", b"a name longer than any command"] {
+            assert!(find(name).is_none());
+        }
+    }
+
+    #[test]
+    fn every_command_documents_itself() {
+        for command in COMMANDS.iter().flat_map(|command| std::iter::once(command).chain(command.subcommands))
+        {
+            assert_ne!(command.arity, 0, "{}", command.name);
+            assert!(!command.summary.is_empty(), "{}", command.name);
+            assert!(!command.summary.ends_with('.'), "{}", command.name);
+            assert_eq!(command.name, command.name.to_lowercase());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! One client's socket, with the bytes on their way in and out.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use alluvium_protocol::{Parser, Reply};
+
+use crate::readiness::Interest;
+use crate::session::Session;
+
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
+    pub(crate) session: Session,
+    pub(crate) parser: Parser,
+    /// Bytes received and not yet used: an unfinished frame, or whole frames that wait while `unprocessed`.
+    pub(crate) input: Vec<u8>,
+    /// Replies; those before `written` have been sent. Holds no memory while there are none.
+    pub(crate) output: Vec<u8>,
+    pub(crate) written: usize,
+    /// Gets of this connection in the worker's batch: their replies come before anything else.
+    pub(crate) gets_queued: usize,
+    /// `input` may start with a whole frame, left there because the client must read its replies first.
+    pub(crate) unprocessed: bool,
+    /// The client sends no more; what it sent is still answered.
+    pub(crate) ended: bool,
+    /// The socket failed: nothing can be sent.
+    pub(crate) broken: bool,
+    /// Something happened in this round of the worker.
+    pub(crate) touched: bool,
+    /// What the poller was told.
+    pub(crate) interest: Interest,
+    pub(crate) active: Instant,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: TcpStream, session: Session, parser: Parser) -> Self {
+        let active = session.opened;
+        Self {
+            stream,
+            session,
+            parser,
+            input: Vec::new(),
+            output: Vec::new(),
+            written: 0,
+            gets_queued: 0,
+            unprocessed: false,
+            ended: false,
+            broken: false,
+            touched: false,
+            interest: Interest::READ,
+            active,
+        }
+    }
+
+    /// Where replies go, in the version of the session.
+    #[inline]
+    pub(crate) fn reply(&mut self) -> Reply<'_> {
+        Reply::new(&mut self.output, self.session.version)
+    }
+
+    /// Bytes of replies that the client has not been sent.
+    #[inline]
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.output.len() - self.written
+    }
+
+    /// Sends replies until there are none left or the socket takes no more.
+    pub(crate) fn flush(&mut self) {
+        while self.written < self.output.len() {
+            match (&self.stream).write(&self.output[self.written..]) {
+                Ok(0) => self.broken = true,
+                Ok(written) => {
+                    self.written += written;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => self.broken = true,
+            }
+            break;
+        }
+        if self.written == self.output.len() {
+            self.output.clear();
+            self.written = 0;
+        } else if self.written > self.output.len() / 2 {
+            self.output.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Whether nothing is left to do for this client.
+    pub(crate) fn is_finished(&self) -> bool {
+        let silent = self.session.closing || (self.ended && !self.unprocessed);
+        self.broken || (silent && self.pending_bytes() == 0)
+    }
+
+    /// What to wait for: requests unless the client must first read, and room for replies if there are any.
+    pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
+        let pending = self.pending_bytes();
+        Interest {
+            read: !self.session.closing && !self.ended && !self.unprocessed && pending <= output_pause_bytes,
+            write: pending > 0,
+        }
+    }
+}

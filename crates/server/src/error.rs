@@ -1,0 +1,57 @@
+//! Why a server does not start or stops.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+/// What went wrong with the server as a whole; errors of single requests are answered to their clients.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address can be reached from other machines: choose a loopback address or set
+    /// [`allow_remote`](crate::ServerOptions::allow_remote).
+    RemoteAddress(SocketAddr),
+    /// The system refused what was being done: most often the port is taken, or not ours to take.
+    Io {
+        /// What was being done.
+        doing: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The store could not be opened for serving.
+    Store(crate::StoreError),
+    /// A worker thread ended by a panic, which is a bug; the others were stopped.
+    WorkerPanicked,
+}
+
+impl ServerError {
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RemoteAddress(address) => write!(
+                out,
+                "{address} can be reached from other machines and there is no password: listen on 127.0.0.1 or ::1, \
+                 or allow remote clients explicitly"
+            ),
+            Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
+            Self::Store(source) => write!(out, "cannot open the store: {source}"),
+            Self::WorkerPanicked => out.write_str("a worker thread panicked; the server was stopped"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Store(source) => Some(source.as_ref()),
+            Self::RemoteAddress(_) | Self::WorkerPanicked => None,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Gets of all ready connections, looked up together.
+//!
+//! One flash read takes as long as sixteen at a time, so a worker collects the gets it meets, across pipelines and
+//! across clients, and asks the store once. A client's other commands wait for its gets: replies keep their order.
+//! Between clients there is no order to keep, since none of the batch has been answered.
+
+use crate::connections::Connections;
+use crate::store::Store;
+
+/// Most gets in a batch: what keeps a flash device busy, with some to spare for keys found in memory.
+const GETS_MAX: usize = 128;
+
+/// Most bytes of keys in a batch. One more key may cross it.
+const KEY_BYTES_MAX: usize = 1 << 20;
+
+struct Get {
+    connection: u32,
+    key_start: u32,
+    key_bytes: u32,
+}
+
+/// Gets that were read and not yet looked up. Holds copies of the keys, because the input buffer goes on to the next
+/// client.
+#[derive(Default)]
+pub(crate) struct GetBatch {
+    gets: Vec<Get>,
+    keys: Vec<u8>,
+}
+
+impl GetBatch {
+    #[inline]
+    pub(crate) fn push(&mut self, connection: usize, key: &[u8]) {
+        self.gets.push(Get {
+            connection: connection as u32,
+            key_start: self.keys.len() as u32,
+            key_bytes: key.len() as u32,
+        });
+        self.keys.extend_from_slice(key);
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.gets.len() == GETS_MAX || self.keys.len() > KEY_BYTES_MAX
+    }
+
+    /// Looks all gets up, appends their replies to their connections, and empties the batch.
+    pub(crate) fn execute(&mut self, connections: &mut Connections, store: &dyn Store) {
+        if self.gets.is_empty() {
+            return;
+        }
+        let mut keys: [&[u8]; GETS_MAX] = [&[]; GETS_MAX];
+        for (key, get) in keys.iter_mut().zip(&self.gets) {
+            *key = &self.keys[get.key_start as usize..][..get.key_bytes as usize];
+        }
+        let mut answered = 0;
+        let found = store.get_many(&keys[..self.gets.len()], &mut |position, value| {
+            debug_assert_eq!(position, answered);
+            answered += 1;
+            let connection = &mut connections[self.gets[position].connection as usize];
+            connection.gets_queued -= 1;
+            connection.reply().optional_bulk(value);
+        });
+        // A prefix was answered before the failure; the others hear of it.
+        for get in &self.gets[answered..] {
+            let connection = &mut connections[get.connection as usize];
+            connection.gets_queued -= 1;
+            connection.reply().error(match &found {
+                Err(error) => format!("ERR {error}"),
+                Ok(()) => "ERR the store gave no answer".to_owned(),
+            });
+        }
+        self.gets.clear();
+        self.keys.clear();
+        self.keys.shrink_to(2 * KEY_BYTES_MAX);
+    }
+}

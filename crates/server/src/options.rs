@@ -1,0 +1,53 @@
+//! What a server may be told.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use alluvium_protocol::Limits;
+
+/// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
+///
+/// Memory for connections is bounded by `clients_max` times (`limits.frame_bytes_max` + `output_bytes_max`); an idle
+/// connection holds no buffers.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    // Behaviour.
+    /// Where to listen. Default 127.0.0.1:6379; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// Whether an address that other machines can reach is allowed. There is no password: whoever reaches the port
+    /// reads and writes everything. Default no.
+    pub allow_remote: bool,
+    /// Connections served at once; one more gets an error and is closed. Default 10,000, as in Redis.
+    pub clients_max: usize,
+    /// Close a connection that sent nothing for so long. Default never, as in Redis.
+    pub idle_timeout: Option<Duration>,
+    /// Bounds on one request.
+    pub limits: Limits,
+
+    // Performance: most servers leave these alone.
+    /// Threads that serve connections. Default: one a core.
+    pub workers: NonZeroUsize,
+    /// Read no more from a client that leaves so many bytes of replies unread, until it has read them. Default 1 MiB.
+    pub output_pause_bytes: usize,
+    /// Close a client whose unread replies grow beyond this (one `MGET` can ask for any amount). Default 256 MiB.
+    pub output_bytes_max: usize,
+    /// How long a stopping server waits for clients to read their last replies. Default one second.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 6379)),
+            allow_remote: false,
+            clients_max: 10_000,
+            idle_timeout: None,
+            limits: Limits::default(),
+            workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            output_pause_bytes: 1 << 20,
+            output_bytes_max: 256 << 20,
+            shutdown_grace: Duration::from_secs(1),
+        }
+    }
+}

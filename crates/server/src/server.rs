@@ -1,0 +1,188 @@
+//! Listening, and handing connections to workers.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::readiness::{Interest, Poller};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::worker::{Inbox, Worker};
+use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
+
+const LISTENER_TOKEN: u64 = 0;
+const SHUTDOWN_TOKEN: u64 = 1;
+/// How long to wait before accepting again when the process has run out of descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// A Redis-compatible server: bound to an address, not yet serving.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store: std::sync::Arc<dyn alluvium_server::Store> = unimplemented!();
+/// use alluvium_server::{Server, ServerOptions};
+///
+/// let server = Server::with_store(ServerOptions::default(), store)?;
+/// server.shutdown_handle().on_termination_signals()?;
+/// println!("serving on {}", server.local_address());
+/// server.run()?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    /// Binds to the address of `options`, to serve `store`.
+    ///
+    /// # Errors
+    /// An address that is not loopback without [`allow_remote`](ServerOptions::allow_remote), or one that the system
+    /// does not give us.
+    pub fn with_store(options: ServerOptions, store: Arc<dyn Store>) -> Result<Self, ServerError> {
+        if !options.address.ip().is_loopback() && !options.allow_remote {
+            return Err(ServerError::RemoteAddress(options.address));
+        }
+        let listen = || -> io::Result<(TcpListener, SocketAddr)> {
+            let listener = TcpListener::bind(options.address)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) =
+            listen().map_err(ServerError::io(format!("listen on {}", options.address)))?;
+        let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
+        let shared = Arc::new(Shared {
+            options,
+            address,
+            store,
+            started: Instant::now(),
+            shutdown,
+            clients: Default::default(),
+            connections_accepted: Default::default(),
+            connections_refused: Default::default(),
+            commands_processed: Default::default(),
+        });
+        Ok(Self { listener, shared })
+    }
+
+    /// Where the server listens, with the port that the system chose for port 0.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// What stops the server.
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        self.shared.shutdown.clone()
+    }
+
+    /// Serves until the shutdown handle, a registered signal or the command `SHUTDOWN` asks for the end, and the
+    /// workers have stopped. The calling thread accepts connections.
+    ///
+    /// # Errors
+    /// When threads or pollers cannot be had, or a worker panicked; everything is stopped by then.
+    pub fn run(self) -> Result<(), ServerError> {
+        let mut workers = Vec::new();
+        let served = self.start(&mut workers).and_then(|()| self.accept(&workers));
+        self.shared.shutdown.shutdown();
+        let mut outcome = served.map_err(ServerError::io("serve"));
+        for worker in workers {
+            worker.inbox.wake();
+            let ended = match worker.thread.join() {
+                Ok(ended) => ended.map_err(ServerError::io("wait for clients")),
+                Err(_) => Err(ServerError::WorkerPanicked),
+            };
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+
+    fn start(&self, workers: &mut Vec<RunningWorker>) -> io::Result<()> {
+        for number in 0..self.shared.options.workers.get() {
+            let inbox = Arc::new(Inbox::new()?);
+            let (shared, mail) = (Arc::clone(&self.shared), Arc::clone(&inbox));
+            let stop = StopOnEnd(self.shared.shutdown.clone());
+            let thread = thread::Builder::new().name(format!("serve-{number}")).spawn(move || {
+                let _stop = stop;
+                Worker::new(shared, mail)?.run()
+            })?;
+            workers.push(RunningWorker { inbox, thread });
+        }
+        Ok(())
+    }
+
+    fn accept(&self, workers: &[RunningWorker]) -> io::Result<()> {
+        let shutdown = &self.shared.shutdown;
+        let mut poller = Poller::new()?;
+        poller.add(&self.listener, LISTENER_TOKEN, Interest::READ)?;
+        poller.add(shutdown.waker().source(), SHUTDOWN_TOKEN, Interest::READ)?;
+        let mut events = Vec::new();
+        let mut next_id = 1;
+        while !shutdown.is_asked() {
+            poller.wait(&mut events, None)?;
+            loop {
+                match self.listener.accept() {
+                    Ok((stream, peer)) => {
+                        let session = Session::new(next_id, Some(peer));
+                        next_id += 1;
+                        self.admit(stream, session, workers);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => {
+                        // The connection went away before we took it, or descriptors have run out, which passes when
+                        // clients leave: neither is a reason to stop serving the others.
+                        if !matches!(
+                            error.kind(),
+                            io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                        ) {
+                            thread::sleep(ACCEPT_RETRY);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a connection to the worker with the fewest, or turns it away when there are too many.
+    fn admit(&self, mut stream: TcpStream, session: Session, workers: &[RunningWorker]) {
+        let shared = &self.shared;
+        shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
+        if shared.clients.load(Ordering::Relaxed) >= shared.options.clients_max {
+            shared.connections_refused.fetch_add(1, Ordering::Relaxed);
+            // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
+            let _ = stream.write(b"-ERR max number of clients reached\r\n");
+            return;
+        }
+        let prepared = stream
+            .set_nonblocking(true)
+            .and_then(|()| stream.set_nodelay(true))
+            .and_then(|()| Ok(rustix::net::sockopt::set_socket_keepalive(&stream, true)?));
+        if prepared.is_err() {
+            return;
+        }
+        if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
+            shared.clients.fetch_add(1, Ordering::Relaxed);
+            worker.inbox.send(stream, session);
+        }
+    }
+}
+
+struct RunningWorker {
+    inbox: Arc<Inbox>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// Stops the whole server when a worker ends, by a panic too: half a server would leave clients hanging.
+struct StopOnEnd(ShutdownHandle);
+
+impl Drop for StopOnEnd {
+    fn drop(&mut self) {
+        self.0.shutdown();
+    }
+}

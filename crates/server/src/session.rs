@@ -1,0 +1,47 @@
+//! What a client has told us about itself.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use alluvium_protocol::Version;
+
+/// The state of one connection that commands see and set.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Number of the connection, never used again.
+    pub(crate) id: u64,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) opened: Instant,
+    pub(crate) version: Version,
+    pub(crate) name: Box<str>,
+    pub(crate) library_name: Box<str>,
+    pub(crate) library_version: Box<str>,
+    /// Answer no more requests, and close once the replies are sent.
+    pub(crate) closing: bool,
+}
+
+impl Session {
+    pub(crate) fn new(id: u64, peer: Option<SocketAddr>) -> Self {
+        Self {
+            id,
+            peer,
+            opened: Instant::now(),
+            version: Version::default(),
+            name: Box::default(),
+            library_name: Box::default(),
+            library_version: Box::default(),
+            closing: false,
+        }
+    }
+
+    /// Back to how a new connection is (`RESET`); what names the client library stays.
+    pub(crate) fn reset(&mut self) {
+        self.version = Version::default();
+        self.name = Box::default();
+    }
+}
+
+/// Whether `text` may stand in a client list, which is parted by spaces and line ends: printable ASCII without spaces.
+pub(crate) fn is_label(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_graphic)
+}

@@ -1,0 +1,24 @@
+//! What all connections share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Instant;
+
+use crate::{ServerOptions, ShutdownHandle, Store};
+
+/// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
+/// relaxed.
+pub(crate) struct Shared {
+    pub(crate) options: ServerOptions,
+    /// Where we listen, with the port that the system chose.
+    pub(crate) address: SocketAddr,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) started: Instant,
+    pub(crate) shutdown: ShutdownHandle,
+    /// Connections open now.
+    pub(crate) clients: AtomicUsize,
+    pub(crate) connections_accepted: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    pub(crate) commands_processed: AtomicU64,
+}

@@ -1,0 +1,57 @@
+//! What the commands need of a store.
+//!
+//! The server speaks to this trait so that one set of commands serves the flash engine and the memory engine. Replies
+//! are written from the borrowed values that a store hands out, without a copy in between where the store has none.
+
+/// Why a store refused or failed; its text is sent to the client after `ERR `.
+pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What becomes of an item that was looked at by [`Store::update`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It stays as it is.
+    Keep,
+    /// It gets this value, or comes into being with it.
+    Insert(Vec<u8>),
+    /// It goes.
+    Remove,
+}
+
+/// A map from keys to values, shared by all worker threads. Every method is atomic towards the others.
+pub trait Store: Send + Sync + 'static {
+    /// Looks up `keys` together, so that their reads overlap, and calls `each` with the position of every key and its
+    /// value, once a key and in the order of the keys.
+    ///
+    /// # Errors
+    /// When one lookup fails; `each` has then been called for a prefix of the keys.
+    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError>;
+
+    /// Whether there is an item under `key`.
+    fn contains(&self, key: &[u8]) -> Result<bool, StoreError>;
+
+    /// Sets the value of `key`.
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
+
+    /// Sets several keys to their values, all or none; of equal keys the last wins.
+    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError>;
+
+    /// Reads the item under `key`, lets `change` decide, and does it before anybody else writes the item. `change` may
+    /// be called several times; the last call counts.
+    fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError>;
+
+    /// Visits about `count` keys from `cursor` on and returns the next cursor. 0 starts, and is returned at the end.
+    /// From start to end, every key that was there all the time is visited at least once.
+    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError>;
+
+    /// About how many items there are.
+    fn approximate_len(&self) -> u64;
+
+    /// Removes all items.
+    fn clear(&self) -> Result<(), StoreError>;
+
+    /// Bytes of memory that the store holds.
+    fn memory_bytes(&self) -> u64;
+
+    /// The most bytes of memory that the store may hold, 0 for no limit.
+    fn memory_bytes_max(&self) -> u64;
+}

@@ -1,0 +1,366 @@
+//! One thread's event loop: sockets in, commands done, replies out.
+//!
+//! A round: wait for ready sockets; read each once and take its whole frames; gets gather in a batch over all clients,
+//! other commands run at once; look the batch up; send every client its replies with one write. One read a round keeps
+//! clients fair. Buffers belong to the worker and are lent to connections only while these have bytes under way, so
+//! idle connections cost no buffers.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use alluvium_protocol::{Parser, Progress};
+
+use crate::commands::{self, Context};
+use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::get_batch::GetBatch;
+use crate::readiness::{Event, Interest, Poller, Waker};
+use crate::session::Session;
+use crate::shared::Shared;
+
+/// Most bytes read from one client in one round.
+const READ_BYTES_MAX: usize = 64 << 10;
+/// Reply buffers that are larger are given back to the allocator, not kept for the next client.
+const POOLED_BYTES_MAX: usize = 64 << 10;
+const POOLED_BUFFERS_MAX: usize = 64;
+/// Frames with more arguments make the parser give its memory back.
+const SHRINK_ARGUMENTS_MIN: usize = 1024;
+const WAKE_TOKEN: u64 = u64::MAX;
+/// How often idle connections are looked for.
+const IDLE_SWEEP: Duration = Duration::from_secs(1);
+
+/// How new connections and wake-ups reach a worker.
+pub(crate) struct Inbox {
+    arrivals: Mutex<Vec<(TcpStream, Session)>>,
+    waker: Waker,
+    /// Connections that the worker has or will take.
+    pub(crate) load: AtomicUsize,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { arrivals: Mutex::default(), waker: Waker::new()?, load: AtomicUsize::new(0) })
+    }
+
+    /// Hands a connection over. The socket must be non-blocking.
+    pub(crate) fn send(&self, stream: TcpStream, session: Session) {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push((stream, session));
+        self.waker.wake();
+    }
+
+    /// Lets the worker look whether the server is stopping.
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+}
+
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    poller: Poller,
+    connections: Connections,
+    batch: GetBatch,
+    scratch: Vec<u8>,
+    /// Empty reply buffers with some capacity.
+    pool: Vec<Vec<u8>>,
+    /// Connections that something happened to in this round.
+    touched: Vec<usize>,
+    /// Connections with whole frames left in their input and room for replies again.
+    resumable: Vec<usize>,
+    commands_in_round: u64,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>) -> io::Result<Self> {
+        let mut poller = Poller::new()?;
+        poller.add(inbox.waker.source(), WAKE_TOKEN, Interest::READ)?;
+        Ok(Self {
+            shared,
+            inbox,
+            poller,
+            connections: Connections::default(),
+            batch: GetBatch::default(),
+            scratch: vec![0; READ_BYTES_MAX],
+            pool: Vec::new(),
+            touched: Vec::new(),
+            resumable: Vec::new(),
+            commands_in_round: 0,
+        })
+    }
+
+    /// Serves until the server is asked to stop and the last replies are sent.
+    ///
+    /// # Errors
+    /// When the poller fails; the errors of a client's socket only close that client.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::new();
+        let mut swept = Instant::now();
+        let mut deadline: Option<Instant> = None;
+        loop {
+            self.poller.wait(&mut events, self.timeout(deadline))?;
+            let now = Instant::now();
+            for event in &events {
+                if event.token == WAKE_TOKEN {
+                    self.inbox.waker.drain();
+                } else {
+                    self.on_event(*event, now);
+                }
+            }
+            for number in std::mem::take(&mut self.resumable) {
+                self.resume(number);
+            }
+            self.finish_round();
+            if deadline.is_none() {
+                self.take_arrivals();
+            }
+            if let Some(timeout) = self.shared.options.idle_timeout
+                && now.duration_since(swept) >= IDLE_SWEEP
+            {
+                swept = now;
+                self.close_idle(now, timeout);
+            }
+            if self.shared.shutdown.is_asked() && deadline.is_none() {
+                deadline = Some(now + self.shared.options.shutdown_grace);
+                self.stop_reading();
+            }
+            if deadline.is_some_and(|deadline| self.connections.numbers().next().is_none() || now >= deadline)
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    fn timeout(&self, deadline: Option<Instant>) -> Option<Duration> {
+        if !self.resumable.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        match deadline {
+            Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
+            None => self.shared.options.idle_timeout.map(|_| IDLE_SWEEP),
+        }
+    }
+
+    fn on_event(&mut self, event: Event, now: Instant) {
+        let number = event.token as usize;
+        if !self.connections.contains(number) {
+            return;
+        }
+        self.touch(number);
+        let connection = &mut self.connections[number];
+        connection.active = now;
+        if event.writable {
+            connection.flush();
+        }
+        if event.readable {
+            if connection.interest.read {
+                self.read(number);
+            } else if !event.writable {
+                // Nothing was asked for, so this is a hang-up: only an error could follow.
+                connection.broken = true;
+            }
+        }
+    }
+
+    /// Reads once and executes the whole frames.
+    fn read(&mut self, number: usize) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let connection = &mut self.connections[number];
+        match (&connection.stream).read(&mut scratch) {
+            Ok(0) => connection.ended = true,
+            Ok(received) if connection.input.is_empty() => {
+                let consumed = self.process(number, &scratch[..received]);
+                self.connections[number].input.extend_from_slice(&scratch[consumed..received]);
+            }
+            Ok(received) => {
+                connection.input.extend_from_slice(&scratch[..received]);
+                self.process_input(number);
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => connection.broken = true,
+        }
+        self.scratch = scratch;
+    }
+
+    fn resume(&mut self, number: usize) {
+        if self.connections.contains(number) {
+            self.touch(number);
+            self.process_input(number);
+        }
+    }
+
+    fn process_input(&mut self, number: usize) {
+        let mut input = std::mem::take(&mut self.connections[number].input);
+        let consumed = self.process(number, &input);
+        if consumed == input.len() {
+            input = Vec::new();
+        } else {
+            input.drain(..consumed);
+        }
+        self.connections[number].input = input;
+    }
+
+    /// Executes the whole frames at the front of `input`, as long as the client reads its replies. Returns their
+    /// bytes.
+    fn process(&mut self, number: usize, input: &[u8]) -> usize {
+        let pause_bytes = self.shared.options.output_pause_bytes;
+        let mut consumed = 0;
+        loop {
+            let connection = &mut self.connections[number];
+            let paused = connection.pending_bytes() > pause_bytes;
+            connection.unprocessed = paused && consumed < input.len();
+            if paused || connection.session.closing || consumed == input.len() {
+                return consumed;
+            }
+            let frame = &input[consumed..];
+            match connection.parser.parse(frame) {
+                Ok(Progress::Incomplete { .. }) => return consumed,
+                Ok(Progress::Complete { consumed: bytes }) => {
+                    consumed += bytes;
+                    let arguments = connection.parser.arguments(frame);
+                    if arguments.is_empty() {
+                        continue;
+                    }
+                    self.commands_in_round += 1;
+                    if arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get") {
+                        self.batch.push(number, &arguments[1]);
+                        connection.gets_queued += 1;
+                        if self.batch.is_full() {
+                            self.batch.execute(&mut self.connections, &*self.shared.store);
+                        }
+                    } else {
+                        self.execute(number, frame);
+                    }
+                }
+                Err(error) => {
+                    self.batch.execute(&mut self.connections, &*self.shared.store);
+                    let connection = &mut self.connections[number];
+                    connection.reply().error(format!("ERR {error}"));
+                    connection.session.closing = true;
+                    return input.len();
+                }
+            }
+        }
+    }
+
+    /// Executes the command that the parser has just completed, after the gets that came before it.
+    fn execute(&mut self, number: usize, frame: &[u8]) {
+        if self.connections[number].gets_queued > 0 {
+            self.batch.execute(&mut self.connections, &*self.shared.store);
+        }
+        let Connection { parser, session, output, .. } = &mut self.connections[number];
+        let arguments = parser.arguments(frame);
+        commands::execute(&mut Context::new(arguments, output, session, &self.shared));
+        if arguments.len() > SHRINK_ARGUMENTS_MIN {
+            parser.shrink();
+        }
+    }
+
+    /// Marks a connection as part of this round and lends it a reply buffer.
+    fn touch(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        if !connection.touched {
+            connection.touched = true;
+            self.touched.push(number);
+        }
+        if connection.output.capacity() == 0
+            && let Some(buffer) = self.pool.pop()
+        {
+            connection.output = buffer;
+        }
+    }
+
+    /// Looks the batch up and sends the replies of the round.
+    fn finish_round(&mut self) {
+        self.batch.execute(&mut self.connections, &*self.shared.store);
+        self.shared
+            .commands_processed
+            .fetch_add(std::mem::take(&mut self.commands_in_round), Ordering::Relaxed);
+        let mut touched = std::mem::take(&mut self.touched);
+        for number in touched.drain(..) {
+            self.settle(number);
+        }
+        self.touched = touched;
+    }
+
+    /// Sends a connection's replies, then closes it or waits for what it needs next.
+    fn settle(&mut self, number: usize) {
+        let options = &self.shared.options;
+        let connection = &mut self.connections[number];
+        connection.touched = false;
+        connection.broken |= connection.pending_bytes() > options.output_bytes_max;
+        if !connection.broken {
+            connection.flush();
+        }
+        if connection.is_finished() {
+            self.close(number);
+            return;
+        }
+        if connection.output.is_empty() && connection.output.capacity() > 0 {
+            let buffer = std::mem::take(&mut connection.output);
+            if buffer.capacity() <= POOLED_BYTES_MAX && self.pool.len() < POOLED_BUFFERS_MAX {
+                self.pool.push(buffer);
+            }
+        }
+        if connection.unprocessed && connection.pending_bytes() <= options.output_pause_bytes {
+            self.resumable.push(number);
+        }
+        let wanted = connection.wanted(options.output_pause_bytes);
+        if wanted != connection.interest {
+            connection.interest = wanted;
+            connection.broken |= self.poller.change(&connection.stream, number as u64, wanted).is_err();
+            if connection.broken {
+                self.close(number);
+            }
+        }
+    }
+
+    fn take_arrivals(&mut self) {
+        let arrivals =
+            std::mem::take(&mut *self.inbox.arrivals.lock().unwrap_or_else(PoisonError::into_inner));
+        for (stream, session) in arrivals {
+            let parser = Parser::new(self.shared.options.limits);
+            let number = self.connections.insert(Connection::new(stream, session, parser));
+            if self.poller.add(&self.connections[number].stream, number as u64, Interest::READ).is_err() {
+                self.forget(number);
+            }
+        }
+    }
+
+    fn close_idle(&mut self, now: Instant, timeout: Duration) {
+        let idle: Vec<usize> = self
+            .connections
+            .numbers()
+            .filter(|number| now.duration_since(self.connections[*number].active) >= timeout)
+            .collect();
+        for number in idle {
+            self.close(number);
+        }
+    }
+
+    /// Takes no more requests; connections close once their replies are sent.
+    fn stop_reading(&mut self) {
+        let numbers: Vec<usize> = self.connections.numbers().collect();
+        for number in numbers {
+            self.connections[number].session.closing = true;
+            self.touch(number);
+        }
+        self.finish_round();
+    }
+
+    fn close(&mut self, number: usize) {
+        // Closing the socket would end the watch as well, but not on every system.
+        let _ = self.poller.remove(&self.connections[number].stream, number as u64);
+        self.forget(number);
+    }
+
+    fn forget(&mut self, number: usize) {
+        if self.connections.remove(number).is_some() {
+            self.inbox.load.fetch_sub(1, Ordering::Relaxed);
+            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests and the exact bytes of their replies, as Redis 7.0.15 gives them.
+//!
+//! With `ALLUVIUM_REFERENCE=host:port` the same table runs against a Redis server instead, which shows that the
+//! table is true; its data are flushed.
+
+mod common;
+
+use std::io::Write;
+
+use common::{Client, Running};
+
+/// One line a step: the inline request, ` => `, the reply with its line ends escaped. A table starts with an empty
+/// store.
+const STRINGS: &str = r#"
+GET key => $-1\r\n
+SET key value => +OK\r\n
+get key => $5\r\nvalue\r\n
+SET key "" => +OK\r\n
+GET key => $0\r\n\r\n
+SET "" empty => +OK\r\n
+GET "" => $5\r\nempty\r\n
+SET bin "a\x00\r\n\xff" => +OK\r\n
+GET bin => $5\r\na\x00\r\n\xff\r\n
+STRLEN bin => :5\r\n
+STRLEN absent => :0\r\n
+SET key a NX => $-1\r\n
+SET new a NX => +OK\r\n
+SET absent a XX => $-1\r\n
+SET new b xx => +OK\r\n
+SET new c GET => $1\r\nb\r\n
+SET new2 c GET => $-1\r\n
+SET new d NX GET => $1\r\nc\r\n
+GET new => $1\r\nc\r\n
+SET absent d XX GET => $-1\r\n
+GET absent => $-1\r\n
+SET new e KEEPTTL => +OK\r\n
+SET key a NX XX => -ERR syntax error\r\n
+SET key a WHAT => -ERR syntax error\r\n
+SET key => -ERR wrong number of arguments for 'set' command\r\n
+GET => -ERR wrong number of arguments for 'get' command\r\n
+GET a b => -ERR wrong number of arguments for 'get' command\r\n
+MSET a 1 b 2 a 3 => +OK\r\n
+MGET a b nothing a => *4\r\n$1\r\n3\r\n$1\r\n2\r\n$-1\r\n$1\r\n3\r\n
+MGET => -ERR wrong number of arguments for 'mget' command\r\n
+MSET a 1 b => -ERR wrong number of arguments for 'mset' command\r\n
+MSET a => -ERR wrong number of arguments for 'mset' command\r\n
+EXISTS a b a nothing => :3\r\n
+DEL a nothing a => :1\r\n
+EXISTS a => :0\r\n
+UNLINK b => :1\r\n
+TYPE new => +string\r\n
+TYPE nothing => +none\r\n
+APPEND log one => :3\r\n
+APPEND log two => :6\r\n
+GET log => $6\r\nonetwo\r\n
+DBSIZE => :6\r\n
+FLUSHALL => +OK\r\n
+DBSIZE => :0\r\n
+SET key value => +OK\r\n
+FLUSHDB sync => +OK\r\n
+FLUSHALL ASYNC => +OK\r\n
+FLUSHALL now => -ERR syntax error\r\n
+FLUSHALL sync sync => -ERR syntax error\r\n
+GET key => $-1\r\n
+"#;
+
+const COUNTERS: &str = r#"
+INCR n => :1\r\n
+INCR n => :2\r\n
+DECR n => :1\r\n
+INCRBY n 41 => :42\r\n
+DECRBY n 43 => :-1\r\n
+GET n => $2\r\n-1\r\n
+INCR n extra => -ERR wrong number of arguments for 'incr' command\r\n
+INCRBY n x => -ERR value is not an integer or out of range\r\n
+INCRBY n 9223372036854775808 => -ERR value is not an integer or out of range\r\n
+SET n text => +OK\r\n
+INCR n => -ERR value is not an integer or out of range\r\n
+GET n => $4\r\ntext\r\n
+SET n " 1" => +OK\r\n
+INCR n => -ERR value is not an integer or out of range\r\n
+SET n 01 => +OK\r\n
+DECR n => -ERR value is not an integer or out of range\r\n
+SET n 9223372036854775806 => +OK\r\n
+INCR n => :9223372036854775807\r\n
+INCR n => -ERR increment or decrement would overflow\r\n
+SET n -9223372036854775808 => +OK\r\n
+DECR n => -ERR increment or decrement would overflow\r\n
+DECRBY n -9223372036854775808 => -ERR decrement would overflow\r\n
+DECRBY n -9223372036854775807 => :-1\r\n
+GET n => $2\r\n-1\r\n
+"#;
+
+const CONNECTIONS: &str = r#"
+PING => +PONG\r\n
+PING "hello there" => $11\r\nhello there\r\n
+PING a b => -ERR wrong number of arguments for 'ping' command\r\n
+ECHO 'single \' quoted' => $15\r\nsingle ' quoted\r\n
+ECHO => -ERR wrong number of arguments for 'echo' command\r\n
+SELECT 0 => +OK\r\n
+SELECT 99 => -ERR DB index is out of range\r\n
+SELECT x => -ERR value is not an integer or out of range\r\n
+CLIENT GETNAME => $-1\r\n
+CLIENT SETNAME me => +OK\r\n
+CLIENT GETNAME => $2\r\nme\r\n
+CLIENT SETNAME "a b" => -ERR Client names cannot contain spaces, newlines or special characters.\r\n
+CLIENT SETNAME => -ERR wrong number of arguments for 'client|setname' command\r\n
+CLIENT ID x => -ERR wrong number of arguments for 'client|id' command\r\n
+CLIENT => -ERR wrong number of arguments for 'client' command\r\n
+CLIENT what => -ERR unknown subcommand 'what'. Try CLIENT HELP.\r\n
+RESET => +RESET\r\n
+CLIENT GETNAME => $-1\r\n
+HELLO 4 => -NOPROTO unsupported protocol version\r\n
+HELLO x => -ERR Protocol version is not an integer or out of range\r\n
+HELLO 2 WHAT => -ERR Syntax error in HELLO option 'WHAT'\r\n
+HELLO 2 SETNAME => -ERR Syntax error in HELLO option 'SETNAME'\r\n
+HELLO 2 AUTH nobody secret => -WRONGPASS invalid username-password pair or user is disabled.\r\n
+HELLO 3 SETNAME "a b" => -ERR Client names cannot contain spaces, newlines or special characters.\r\n
+GET nothing => $-1\r\n
+what => -ERR unknown command 'what', with args beginning with: \r\n
+WHAT is this => -ERR unknown command 'WHAT', with args beginning with: 'is' 'this' \r\n
+"wh\r\nat" => -ERR unknown command 'wh  at', with args beginning with: \r\n
+SCAN x => -ERR invalid cursor\r\n
+SCAN 0 COUNT 0 => -ERR syntax error\r\n
+SCAN 0 COUNT x => -ERR value is not an integer or out of range\r\n
+SCAN 0 MATCH => -ERR syntax error\r\n
+SCAN 0 WHAT x => -ERR syntax error\r\n
+SCAN 0 => *2\r\n$1\r\n0\r\n*0\r\n
+SET key value => +OK\r\n
+SCAN 0 match k* count 5 type string => *2\r\n$1\r\n0\r\n*1\r\n$3\r\nkey\r\n
+SCAN 0 match x* => *2\r\n$1\r\n0\r\n*0\r\n
+SCAN 0 TYPE list => *2\r\n$1\r\n0\r\n*0\r\n
+CONFIG GET save => *2\r\n$4\r\nsave\r\n$0\r\n\r\n
+CONFIG GET appendonl[x-z] => *2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n
+CONFIG GET nothing => *0\r\n
+CONFIG GET => -ERR wrong number of arguments for 'config|get' command\r\n
+CONFIG WHAT => -ERR unknown subcommand 'WHAT'. Try CONFIG HELP.\r\n
+COMMAND WHAT => -ERR unknown subcommand 'WHAT'. Try COMMAND HELP.\r\n
+COMMAND COUNT x => -ERR wrong number of arguments for 'command|count' command\r\n
+COMMAND INFO nothing => *1\r\n$-1\r\n
+COMMAND DOCS nothing => *0\r\n
+INFO nothing => $0\r\n\r\n
+SHUTDOWN what => -ERR syntax error\r\n
+SHUTDOWN SAVE NOSAVE => -ERR syntax error\r\n
+SHUTDOWN ABORT => -ERR No shutdown in progress.\r\n
+TIME x => -ERR wrong number of arguments for 'time' command\r\n
+QUIT => +OK\r\n
+"#;
+
+/// What ends the connection: request bytes and all reply bytes.
+const FATAL: &[(&str, &str)] = &[
+    (r"*x\r\n", r"-ERR Protocol error: invalid multibulk length\r\n"),
+    (r"*1\r\n$x\r\n", r"-ERR Protocol error: invalid bulk length\r\n"),
+    (r"*1\r\n$-5\r\n", r"-ERR Protocol error: invalid bulk length\r\n"),
+    (r"*1\r\n$1000000000000\r\n", r"-ERR Protocol error: invalid bulk length\r\n"),
+    (r"*1\r\nfoo\r\n", r"-ERR Protocol error: expected '$', got 'f'\r\n"),
+    (r#"PING\r\nset "a b\r\n"#, r"+PONG\r\n-ERR Protocol error: unbalanced quotes in request\r\n"),
+    (r"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$x\r\n", r"$-1\r\n-ERR Protocol error: invalid bulk length\r\n"),
+    (r"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nFLUSHALL\r\n", ""),
+    (r"QUIT\r\nPING\r\n", r"+OK\r\n"),
+];
+
+/// The bytes that an escaped text stands for.
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let (byte, length) = match rest.get(..2) {
+            Some(r"\r") => (b'\r', 2),
+            Some(r"\n") => (b'\n', 2),
+            Some(r"\x") => (u8::from_str_radix(&rest[2..4], 16).unwrap(), 4),
+            _ => (u8::try_from(character).unwrap(), 1),
+        };
+        bytes.push(byte);
+        rest = &rest[length..];
+    }
+    bytes
+}
+
+/// A client of `server`, or of the reference.
+fn connect(server: &Running) -> Client {
+    match std::env::var("ALLUVIUM_REFERENCE") {
+        Ok(address) => Client::connect(address.parse().unwrap()),
+        Err(_) => server.client(),
+    }
+}
+
+fn check(table: &str, server: &Running) {
+    let mut client = connect(server);
+    client.ask(&["FLUSHALL"]);
+    for line in table.lines().filter(|line| !line.is_empty()) {
+        let (request, reply) = line.split_once(" => ").unwrap();
+        client.send(request.as_bytes());
+        client.send(b"\r\n");
+        let expected = unescape(reply);
+        let found = client.raw(expected.len());
+        assert_eq!(found.escape_ascii().to_string(), expected.escape_ascii().to_string(), "{request}");
+    }
+    // Nothing more may follow the last reply.
+    if client.stream.write_all(b"QUIT\r\n").is_ok() {
+        let rest = client.raw_to_end();
+        assert!(rest.is_empty() || rest == b"+OK\r\n", "{}", rest.escape_ascii());
+    }
+}
+
+#[test]
+fn strings() {
+    check(STRINGS, &Running::start(Default::default()));
+}
+
+#[test]
+fn counters() {
+    check(COUNTERS, &Running::start(Default::default()));
+}
+
+#[test]
+fn connections_and_scans() {
+    check(CONNECTIONS, &Running::start(Default::default()));
+}
+
+#[test]
+fn what_ends_a_connection() {
+    let server = Running::start(Default::default());
+    for (request, reply) in FATAL {
+        let mut client = connect(&server);
+        client.send(&unescape(request));
+        let found = client.raw_to_end().escape_ascii().to_string();
+        assert_eq!(found, unescape(reply).escape_ascii().to_string(), "{request}");
+    }
+}
