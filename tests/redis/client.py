@@ -29,7 +29,7 @@ def strings(client):
     assert client.set("key", "other", xx=True) is True
     assert client.set("key", "third", get=True) == b"other"
     assert client.set("new", "value", get=True) is None
-    every_byte = bytes(range(256)) * 40
+    every_byte = bytes(range(256)) * 3
     assert client.set(every_byte, every_byte) is True
     assert client.get(every_byte) == every_byte
     assert client.mset({"a": 1, "b": 2}) is True

@@ -7,6 +7,10 @@
 use crate::connections::Connections;
 use crate::store::Store;
 
+#[cfg(test)]
+#[path = "get_batch_test.rs"]
+mod tests;
+
 /// Most gets in a batch: what keeps a flash device busy, with some to spare for keys found in memory.
 const GETS_MAX: usize = 128;
 

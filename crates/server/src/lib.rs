@@ -11,6 +11,7 @@
 mod commands;
 mod connection;
 mod connections;
+mod engine_store;
 mod error;
 mod get_batch;
 mod glob;

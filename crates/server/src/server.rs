@@ -7,12 +7,17 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use alluvium::Db;
+
+use crate::engine_store::EngineStore;
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
 use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
 
+/// The keyspace of `SELECT 0`.
+const KEYSPACE: &str = "default";
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
 /// How long to wait before accepting again when the process has run out of descriptors.
@@ -22,13 +27,14 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store: std::sync::Arc<dyn alluvium_server::Store> = unimplemented!();
 /// use alluvium_server::{Server, ServerOptions};
 ///
-/// let server = Server::with_store(ServerOptions::default(), store)?;
+/// let db = alluvium::Db::open("data")?;
+/// let server = Server::bind(ServerOptions::default(), db.clone())?;
 /// server.shutdown_handle().on_termination_signals()?;
 /// println!("serving on {}", server.local_address());
 /// server.run()?;
+/// db.close()?;
 /// # Ok(())
 /// # }
 /// ```
@@ -38,7 +44,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds to the address of `options`, to serve `store`.
+    /// Binds to the address of `options`, to serve the keyspace `default` of `db`, which is created if need be. The
+    /// database stays open when the server ends.
+    ///
+    /// # Errors
+    /// As [`Server::with_store`], and when the keyspace cannot be opened.
+    pub fn bind(options: ServerOptions, db: Db) -> Result<Self, ServerError> {
+        let store = EngineStore::open(db, KEYSPACE).map_err(ServerError::Store)?;
+        Self::with_store(options, Arc::new(store))
+    }
+
+    /// Binds to the address of `options`, to serve any store.
     ///
     /// # Errors
     /// An address that is not loopback without [`allow_remote`](ServerOptions::allow_remote), or one that the system

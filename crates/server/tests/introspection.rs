@@ -4,11 +4,10 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use alluvium_protocol::Value;
 use alluvium_server::{Server, ServerError, ServerOptions};
-use common::{Client, MapStore, Running, bulk, ok};
+use common::{Client, Running, bulk, database, ok};
 
 fn text(value: &Value) -> String {
     match value {
@@ -175,10 +174,28 @@ fn a_scan_sees_every_key_that_stays() {
 
 #[test]
 fn only_loopback_addresses_are_served_unless_allowed() {
-    let address = SocketAddr::from(([0, 0, 0, 0], 0));
-    let store = Arc::new(MapStore::default());
-    let options = ServerOptions { address, ..Default::default() };
-    let refused = Server::with_store(options.clone(), store.clone()).err().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let db = database(&directory);
+    let options = ServerOptions { address: SocketAddr::from(([0, 0, 0, 0], 0)), ..Default::default() };
+    let refused = Server::bind(options.clone(), db.clone()).err().unwrap();
     assert!(matches!(refused, ServerError::RemoteAddress(_)), "{refused}");
-    Server::with_store(ServerOptions { allow_remote: true, ..options }, store).unwrap();
+    Server::bind(ServerOptions { allow_remote: true, ..options }, db).unwrap();
+}
+
+#[test]
+fn items_outlive_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = ServerOptions { address: SocketAddr::from(([127, 0, 0, 1], 0)), ..Default::default() };
+    for round in 0..3 {
+        let db = database(&directory);
+        let server = Server::bind(options.clone(), db.clone()).unwrap();
+        let (address, shutdown) = (server.local_address(), server.shutdown_handle());
+        let serving = std::thread::spawn(|| server.run());
+        let mut client = Client::connect(address);
+        assert_eq!(client.ask(&["INCR", "rounds"]), Value::Integer(round + 1));
+        assert_eq!(client.ask(&["MSET", "a", "1", "b", "2"]), ok());
+        shutdown.shutdown();
+        serving.join().unwrap().unwrap();
+        db.close().unwrap();
+    }
 }

@@ -53,7 +53,6 @@ TYPE nothing => +none\r\n
 APPEND log one => :3\r\n
 APPEND log two => :6\r\n
 GET log => $6\r\nonetwo\r\n
-DBSIZE => :6\r\n
 FLUSHALL => +OK\r\n
 DBSIZE => :0\r\n
 SET key value => +OK\r\n

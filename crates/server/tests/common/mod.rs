@@ -1,98 +1,19 @@
-//! A server on a free port, a client that speaks raw bytes, and a store that is obviously right.
+//! A server over a fresh database on a free port, and a client that speaks raw bytes.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use alluvium::{Db, Durability};
 use alluvium_protocol::{Value, request};
-use alluvium_server::{Change, Server, ServerError, ServerOptions, ShutdownHandle, Store, StoreError};
+use alluvium_server::{Server, ServerError, ServerOptions, ShutdownHandle};
+use tempfile::TempDir;
 
-/// A sorted map under one lock. A scan goes by a hash of the key, so a cursor is where the last one ended.
-#[derive(Default)]
-pub struct MapStore(RwLock<BTreeMap<Slot, Vec<u8>>>);
-
-/// The hash and the key.
-type Slot = (u64, Vec<u8>);
-
-fn slot(key: &[u8]) -> Slot {
-    // Any spread will do; 0 is the cursor of start and end.
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash.max(1), key.to_vec())
-}
-
-impl Store for MapStore {
-    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
-        let map = self.0.read().unwrap();
-        for (position, key) in keys.iter().enumerate() {
-            if *key == b"failing" {
-                return Err("this key always fails".into());
-            }
-            each(position, map.get(&slot(key)).map(Vec::as_slice));
-        }
-        Ok(())
-    }
-
-    fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
-        Ok(self.0.read().unwrap().contains_key(&slot(key)))
-    }
-
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.0.write().unwrap().insert(slot(key), value.to_vec());
-        Ok(())
-    }
-
-    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
-        let mut map = self.0.write().unwrap();
-        map.extend(pairs.map(|(key, value)| (slot(key), value.to_vec())));
-        Ok(())
-    }
-
-    fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
-        let mut map = self.0.write().unwrap();
-        let slot = slot(key);
-        match change(map.get(&slot).map(Vec::as_slice)) {
-            Change::Keep => {}
-            Change::Insert(value) => drop(map.insert(slot, value)),
-            Change::Remove => drop(map.remove(&slot)),
-        }
-        Ok(())
-    }
-
-    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
-        let map = self.0.read().unwrap();
-        let mut last = 0;
-        for (visited, ((hash, key), _)) in map.range((cursor, Vec::new())..).enumerate() {
-            if visited >= count && *hash != last {
-                return Ok(*hash);
-            }
-            each(key);
-            last = *hash;
-        }
-        Ok(0)
-    }
-
-    fn approximate_len(&self) -> u64 {
-        self.0.read().unwrap().len() as u64
-    }
-
-    fn clear(&self) -> Result<(), StoreError> {
-        self.0.write().unwrap().clear();
-        Ok(())
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
-
-    fn memory_bytes_max(&self) -> u64 {
-        0
-    }
+/// An empty database.
+pub fn database(directory: &TempDir) -> Db {
+    Db::builder(directory.path()).durability(Durability::Buffered).expected_items(10_000).open().unwrap()
 }
 
 /// A running server, stopped and joined when dropped.
@@ -100,14 +21,22 @@ pub struct Running {
     pub address: SocketAddr,
     pub shutdown: ShutdownHandle,
     thread: Option<JoinHandle<Result<(), ServerError>>>,
+    /// Removed after the server has ended.
+    _directory: TempDir,
 }
 
 impl Running {
     pub fn start(options: ServerOptions) -> Self {
+        let directory = tempfile::tempdir().unwrap();
         let options = ServerOptions { address: SocketAddr::from(([127, 0, 0, 1], 0)), ..options };
-        let server = Server::with_store(options, Arc::new(MapStore::default())).unwrap();
+        let server = Server::bind(options, database(&directory)).unwrap();
+        Self::run(server, directory)
+    }
+
+    pub fn run(server: Server, directory: TempDir) -> Self {
         let (address, shutdown) = (server.local_address(), server.shutdown_handle());
-        Self { address, shutdown, thread: Some(std::thread::spawn(|| server.run())) }
+        let thread = Some(std::thread::spawn(|| server.run()));
+        Self { address, shutdown, thread, _directory: directory }
     }
 
     pub fn client(&self) -> Client {

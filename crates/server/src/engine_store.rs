@@ -1,0 +1,80 @@
+//! The flash engine as a store.
+
+use alluvium::{Db, Keyspace, Update};
+
+use crate::store::{Change, Store, StoreError};
+
+/// One keyspace of an open database. Writes are as durable as the database was told when it was opened.
+pub(crate) struct EngineStore {
+    db: Db,
+    keyspace: Keyspace,
+}
+
+impl EngineStore {
+    /// Opens or creates the keyspace `name` of `db`.
+    pub(crate) fn open(db: Db, name: &str) -> Result<Self, StoreError> {
+        let keyspace = db.keyspace(name)?;
+        Ok(Self { db, keyspace })
+    }
+}
+
+impl Store for EngineStore {
+    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
+        if let [key] = keys {
+            each(0, self.keyspace.get(key)?.as_deref());
+            return Ok(());
+        }
+        for (position, value) in self.keyspace.multi_get(keys)?.iter().enumerate() {
+            each(position, value.as_deref());
+        }
+        Ok(())
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.keyspace.contains_key(key)?)
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        Ok(self.keyspace.insert(key, value)?)
+    }
+
+    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
+        let mut batch = self.db.batch();
+        for (key, value) in pairs {
+            batch.insert(&self.keyspace, key, value);
+        }
+        Ok(batch.commit()?)
+    }
+
+    fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
+        self.keyspace.update(key, |current| match change(current) {
+            Change::Keep => Update::Keep,
+            Change::Insert(value) => Update::Insert(value),
+            Change::Remove => Update::Remove,
+        })?;
+        Ok(())
+    }
+
+    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
+        let (items, next) = self.keyspace.scan(cursor, count)?;
+        items.iter().for_each(|(key, _)| each(key));
+        Ok(next)
+    }
+
+    fn approximate_len(&self) -> u64 {
+        self.keyspace.approximate_len()
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        Ok(self.keyspace.clear()?)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.db.stats().memory.total()
+    }
+
+    /// The plan bounds the engine's memory by the number of items, not by a figure that could be told here.
+    fn memory_bytes_max(&self) -> u64 {
+        0
+    }
+}

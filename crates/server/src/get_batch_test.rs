@@ -1,0 +1,103 @@
+//! Gets against a store that fails in the middle of a batch.
+
+use std::net::{TcpListener, TcpStream};
+
+use alluvium_protocol::{Limits, Parser};
+
+use super::GetBatch;
+use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::session::Session;
+use crate::store::{Change, Store, StoreError};
+
+/// Every key is its own value, until `failing`.
+struct Echo;
+
+impl Store for Echo {
+    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
+        for (position, key) in keys.iter().enumerate() {
+            match *key {
+                b"failing" => return Err("lost".into()),
+                b"absent" => each(position, None),
+                key => each(position, Some(key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn contains(&self, _: &[u8]) -> Result<bool, StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn insert(&self, _: &[u8], _: &[u8]) -> Result<(), StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn insert_many(&self, _: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn scan(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn approximate_len(&self) -> u64 {
+        0
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    fn memory_bytes_max(&self) -> u64 {
+        0
+    }
+}
+
+fn connections(count: usize) -> Connections {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut connections = Connections::default();
+    for number in 0..count {
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let session = Session::new(number as u64, None);
+        let parser = Parser::new(Limits::default());
+        assert_eq!(connections.insert(Connection::new(stream, session, parser)), number);
+    }
+    connections
+}
+
+fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
+    let mut connections = connections(clients);
+    let mut batch = GetBatch::default();
+    for (number, key) in gets {
+        connections[*number].gets_queued += 1;
+        batch.push(*number, key.as_bytes());
+    }
+    batch.execute(&mut connections, &Echo);
+    (0..clients)
+        .map(|number| {
+            assert_eq!(connections[number].gets_queued, 0);
+            connections[number].output.escape_ascii().to_string()
+        })
+        .collect()
+}
+
+#[test]
+fn replies_go_to_their_clients_in_order() {
+    let gets = [(0, "a"), (1, "b"), (0, "absent"), (1, "c"), (0, "d")];
+    assert_eq!(run(&gets, 2), [r"$1\r\na\r\n$-1\r\n$1\r\nd\r\n", r"$1\r\nb\r\n$1\r\nc\r\n"]);
+}
+
+#[test]
+fn every_get_after_a_failure_is_told_of_it() {
+    let gets = [(0, "a"), (1, "failing"), (0, "b"), (1, "c")];
+    assert_eq!(run(&gets, 2), [r"$1\r\na\r\n-ERR lost\r\n", r"-ERR lost\r\n-ERR lost\r\n"]);
+}
