@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use alluvium::{Db, Keyspace};
+use alluvium::{Db, Durability, Keyspace};
 use alluvium_base::units;
 use alluvium_model::Plan;
 use fastcdc::v2020::StreamCDC;
@@ -34,9 +34,6 @@ pub struct DedupOptions {
     /// Chunks looked up in one multi_get
     #[arg(long, default_value_t = 32)]
     pub batch: usize,
-    /// Memory limit of the store, for example 64MiB
-    #[arg(long, value_parser = units::parse_bytes)]
-    pub memory: Option<u64>,
     /// Where the database is made, in a subdirectory `alluvium-bench-dedup`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
@@ -97,11 +94,7 @@ pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError
     std::fs::create_dir_all(&directory)?;
     let files = files_below(&options.input, &directory.canonicalize()?)?;
     let plan = Plan::named(&options.plan).map_err(|error| BenchError::Usage(error.to_string()))?;
-    let mut builder = Db::builder(&directory).plan(plan);
-    if let Some(limit) = options.memory {
-        builder = builder.memory_limit(limit);
-    }
-    let db = builder.open()?;
+    let db = Db::builder(&directory).plan(plan).durability(Durability::Buffered).open()?;
     let mut deduplicator = Deduplicator::new(db.keyspace("chunks")?, options.batch);
 
     let start = Instant::now();
@@ -198,7 +191,7 @@ impl Deduplicator {
             if !self.exact.contains_key(fingerprint) {
                 self.exact.insert(*fingerprint, *place);
                 self.unique_bytes += u64::from(place.bytes);
-                self.keyspace.insert(fingerprint, &place.encode())?;
+                self.keyspace.insert(fingerprint, place.encode())?;
             }
         }
         self.insert_time += start.elapsed();
@@ -271,7 +264,6 @@ mod tests {
             plan: "silt".to_owned(),
             chunk: 4096,
             batch: 5,
-            memory: None,
             dir: work.path().to_owned(),
         };
         let mut report = Report::new(false);

@@ -1,2 +1,61 @@
-//! placeholder
-fn main() {}
+//! The `alluvium` command: one file per subcommand in `commands`.
+//!
+//! Exit codes: 0 done; 1 an error, a failed check, or nothing found; 2 wrong usage.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod commands;
+mod database;
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "alluvium",
+    version,
+    about = "A key-value store for very many small items on very little memory"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the value of a key
+    Get(commands::get::Options),
+    /// Store a value under a key
+    Put(commands::put::Options),
+    /// Remove a key
+    Delete(commands::delete::Options),
+    /// Print items, in the order of their hashes
+    Scan(commands::scan::Options),
+    /// Show what a database consists of
+    Inspect(commands::inspect::Options),
+    /// Check everything that is stored; writes nothing to tables
+    Verify(commands::verify::Options),
+    /// Measure
+    Bench(commands::bench::Options),
+    /// Serve a database over the Redis protocol
+    Serve(commands::serve::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Get(options) => commands::get::run(&options),
+        Command::Put(options) => commands::put::run(&options),
+        Command::Delete(options) => commands::delete::run(&options),
+        Command::Scan(options) => commands::scan::run(&options),
+        Command::Inspect(options) => commands::inspect::run(&options),
+        Command::Verify(options) => commands::verify::run(&options),
+        Command::Bench(options) => commands::bench::run(&options),
+        Command::Serve(options) => commands::serve::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

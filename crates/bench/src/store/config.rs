@@ -47,15 +47,9 @@ pub struct StoreOptions {
     /// Seconds of sustain
     #[arg(long, default_value_t = 60.0)]
     pub sustain_seconds: f64,
-    /// Memory limit of the store, for example 512MiB; the store's default if absent
-    #[arg(long, value_parser = units::parse_bytes)]
-    pub memory: Option<u64>,
     /// When a put is safe: buffered, sync, or an interval such as 1ms
     #[arg(long, default_value = "buffered")]
     pub durability: String,
-    /// Background threads of the store; its default if absent
-    #[arg(long)]
-    pub background_threads: Option<usize>,
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -126,7 +120,6 @@ impl StoreOptions {
         add("threads", self.threads.into());
         add("writers", self.writers.into());
         add("batch", self.batch.into());
-        add("memory_limit_bytes", self.memory.into());
         add("durability", self.durability.clone().into());
         add("seed", self.seed.into());
         config

@@ -80,17 +80,11 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
-        let mut builder = Db::builder(&directory)
+        let db = Db::builder(&directory)
             .plan(plan)
             .expected_items(options.items)
-            .durability(options.durability()?);
-        if let Some(limit) = options.memory {
-            builder = builder.memory_limit(limit);
-        }
-        if let Some(threads) = options.background_threads {
-            builder = builder.background_threads(threads);
-        }
-        let db = builder.open()?;
+            .durability(options.durability()?)
+            .open()?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
         Ok(Self {
             keyspace: db.keyspace("bench")?,

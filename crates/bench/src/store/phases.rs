@@ -250,7 +250,7 @@ impl StoreBench {
         let operations = outcome.operations.max(1) as f64;
         let requests = outcome.device.map(|device| device.read_requests as f64 / operations);
         let bytes = outcome.device.map(|device| device.read_bytes as f64 / operations);
-        let engine = probe::reads(&outcome.stats.1) - probe::reads(&outcome.stats.0);
+        let engine = outcome.stats.1.traffic.page_reads - outcome.stats.0.traffic.page_reads;
         let measurement = self
             .measurement(case)
             .metric("ops_per_s", rate(outcome))

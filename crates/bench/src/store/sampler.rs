@@ -8,7 +8,6 @@ use std::time::Duration;
 use alluvium::Db;
 use indicatif::ProgressBar;
 
-use super::probe;
 use crate::device;
 use crate::measurement::Measurement;
 use crate::process;
@@ -57,7 +56,7 @@ impl Samples {
             samples.push(Sample {
                 operations: progress.operations.load(Ordering::Relaxed),
                 items: progress.items.load(Ordering::Relaxed),
-                index_bytes: probe::index_bytes(&db.stats()),
+                index_bytes: db.stats().memory.finding(),
                 resident_bytes: process::resident_bytes(),
                 allocated_bytes: (is_last || samples.len() % 2 == 0)
                     .then(|| device::allocated_bytes(directory)),

@@ -1,0 +1,66 @@
+//! `alluvium bench`: the face of the crate `alluvium-bench`.
+
+use alluvium_bench::crash_writer::{self, CrashWriterOptions};
+use alluvium_bench::dedup::{self, DedupOptions};
+use alluvium_bench::durability::{self, DurabilityOptions};
+use alluvium_bench::index::IndexConfig;
+use alluvium_bench::store::{self, StoreOptions};
+use alluvium_bench::{Report, structures};
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// Options of `bench`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+    /// Print one JSON object a line instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Benchmark {
+    /// Load, read, overwrite and scan a store; every value is verified
+    Store(StoreOptions),
+    /// Deduplicate the files of a directory by content
+    Dedup(DedupOptions),
+    /// Index structures alone, in memory
+    Index(IndexOptions),
+    /// Synced puts beside the raw device
+    Durability(DurabilityOptions),
+    /// Writes until it is killed: for the test that kills it
+    #[command(hide = true)]
+    CrashWriter(CrashWriterOptions),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct IndexOptions {
+    /// cuckoo, hash-filter, ect, ect-sparse, fences or all
+    #[arg(long, default_value = "all")]
+    structure: String,
+    /// Keys in all
+    #[arg(long, default_value_t = 10_000_000)]
+    keys: u64,
+    /// Seed of the keys
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs the benchmark and prints its figures, also those made before a failure.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let mut report = Report::new(options.json);
+    let outcome = match &options.benchmark {
+        Benchmark::Store(options) => store::run(options, &mut report),
+        Benchmark::Dedup(options) => dedup::run(options, &mut report),
+        Benchmark::Index(options) => {
+            let config = IndexConfig { keys: options.keys, seed: options.seed };
+            structures::run(&options.structure, &config, &mut report)
+        }
+        Benchmark::Durability(options) => durability::run(options, &mut report),
+        Benchmark::CrashWriter(options) => crash_writer::run(options),
+    };
+    report.finish()?;
+    Ok(outcome?)
+}

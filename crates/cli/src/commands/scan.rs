@@ -1,0 +1,66 @@
+//! `alluvium scan`.
+
+use std::io::{self, BufWriter, Write};
+
+use serde_json::Map;
+
+use crate::bytes;
+use crate::database::Location;
+use crate::failure::Failure;
+
+/// Options of `scan`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    location: Location,
+    /// Most items
+    #[arg(long, short = 'n')]
+    limit: Option<u64>,
+    /// Print keys only
+    #[arg(long)]
+    keys: bool,
+    /// Print keys and values in hexadecimal
+    #[arg(long)]
+    hex: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints items in the order of their hashes, a line each: key, a tab, value.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let (db, keyspace) = options.location.open_existing()?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if let Some(keyspace) = &keyspace {
+        let limit = options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        for item in keyspace.iter().take(limit) {
+            let (key, value) = item?;
+            print(options, &mut out, &key, &value)?;
+        }
+    }
+    out.flush()?;
+    drop(keyspace);
+    db.close()?;
+    Ok(())
+}
+
+fn print(options: &Options, out: &mut impl Write, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+    if options.json {
+        let mut object = Map::new();
+        bytes::add_json(&mut object, "key", key);
+        if !options.keys {
+            bytes::add_json(&mut object, "value", value);
+        }
+        serde_json::to_writer(&mut *out, &object)?;
+    } else {
+        let shown =
+            |bytes: &[u8]| if options.hex { bytes::to_hex(bytes).into_bytes() } else { bytes.to_vec() };
+        out.write_all(&shown(key))?;
+        if !options.keys {
+            out.write_all(b"\t")?;
+            out.write_all(&shown(value))?;
+        }
+    }
+    out.write_all(b"\n")?;
+    Ok(())
+}

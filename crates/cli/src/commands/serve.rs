@@ -1,0 +1,68 @@
+//! `alluvium serve`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use alluvium::{Db, Durability};
+use alluvium_base::units;
+use alluvium_server::{Server, ServerError, ServerOptions};
+
+use crate::failure::Failure;
+
+/// Options of `serve`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Directory of the database; created if absent
+    database: PathBuf,
+    /// Where to listen; port 0 lets the system choose
+    #[arg(long, default_value = "127.0.0.1:6379")]
+    address: SocketAddr,
+    /// Allow an address that other machines can reach. There is no password
+    #[arg(long)]
+    allow_remote: bool,
+    /// Connections served at once
+    #[arg(long)]
+    clients_max: Option<usize>,
+    /// Threads that serve connections; one a core by default
+    #[arg(long)]
+    workers: Option<NonZeroUsize>,
+    /// When a write is acknowledged: buffered, sync, or synced at an interval such as 10ms
+    #[arg(long, default_value = "sync", value_parser = parse_durability)]
+    durability: Durability,
+}
+
+/// Serves until SIGTERM or SIGINT, then closes the database.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let db = Db::builder(&options.database).durability(options.durability).open()?;
+    let defaults = ServerOptions::default();
+    let server_options = ServerOptions {
+        address: options.address,
+        allow_remote: options.allow_remote,
+        clients_max: options.clients_max.unwrap_or(defaults.clients_max),
+        workers: options.workers.unwrap_or(defaults.workers),
+        ..defaults
+    };
+    let server = Server::bind(server_options, db.clone()).map_err(failure)?;
+    server.shutdown_handle().on_termination_signals()?;
+    eprintln!("alluvium: {} is served at {}", options.database.display(), server.local_address());
+    server.run().map_err(failure)?;
+    db.close()?;
+    Ok(())
+}
+
+fn failure(error: ServerError) -> Failure {
+    Failure::Failed(error.to_string())
+}
+
+fn parse_durability(text: &str) -> Result<Durability, String> {
+    match text {
+        "buffered" => Ok(Durability::Buffered),
+        "sync" => Ok(Durability::Sync),
+        text => match units::parse_duration(text) {
+            Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
+            _ => Err("say buffered, sync, or an interval such as 10ms".to_owned()),
+        },
+    }
+}

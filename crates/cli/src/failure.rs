@@ -1,0 +1,69 @@
+//! Why a command did not do what was asked, and its exit code.
+
+use std::io;
+use std::process::ExitCode;
+
+use alluvium_bench::BenchError;
+
+/// What ended a command early.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was asked for is not there. Says nothing: the exit code is the answer.
+    NotFound,
+    /// An error or a failed check, with a message for people.
+    Failed(String),
+    /// The command line makes no sense, with what would.
+    Usage(String),
+    /// Whoever read our output has closed it: not a failure.
+    OutputClosed,
+}
+
+impl Failure {
+    /// Prints the message, if any, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        match self {
+            Self::NotFound => ExitCode::from(1),
+            Self::Failed(message) => {
+                eprintln!("alluvium: {message}");
+                ExitCode::from(1)
+            }
+            Self::Usage(message) => {
+                eprintln!("alluvium: {message}");
+                ExitCode::from(2)
+            }
+            Self::OutputClosed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<alluvium::Error> for Failure {
+    fn from(error: alluvium::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::Failed(error.to_string())
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Usage(message) => Self::Usage(message),
+            BenchError::Io(error) => error.into(),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}

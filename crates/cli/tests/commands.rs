@@ -1,0 +1,81 @@
+//! The command as a user runs it: output and exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn alluvium(directory: &Path, line: &str) -> Output {
+    let words = line.split(' ');
+    Command::new(env!("CARGO_BIN_EXE_alluvium")).args(words).current_dir(directory).output().unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+#[test]
+fn items_are_put_found_scanned_and_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    assert_eq!(code(&run("put data greeting hello")), 0);
+    assert_eq!(code(&run("put data --hex 00ff a5a6")), 0);
+    assert_eq!(text(&run("get data greeting")), "hello\n");
+    assert_eq!(text(&run("get data greeting --raw")), "hello");
+    assert_eq!(text(&run("get data greeting --json")), "{\"key\":\"greeting\",\"value\":\"hello\"}\n");
+    assert_eq!(text(&run("get data --hex 00ff")), "a5a6\n");
+    assert_eq!(text(&run("scan data --hex")).lines().count(), 2);
+    assert_eq!(text(&run("scan data --limit 1 --json")).lines().count(), 1);
+    assert_eq!(text(&run("scan data --keyspace other")), "");
+    assert_eq!(code(&run("delete data greeting")), 0);
+    assert_eq!(code(&run("delete data greeting")), 1);
+    assert_eq!(code(&run("get data greeting")), 1);
+}
+
+#[test]
+fn wrong_usage_is_told_from_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    assert_eq!(code(&run("get")), 2);
+    assert_eq!(code(&run("fetch data key")), 2);
+    assert_eq!(code(&run("put data --hex xyz 00")), 2);
+    assert_eq!(code(&run("bench store --key-size 3")), 2);
+    let absent = run("get data key");
+    assert_eq!(code(&absent), 1);
+    assert!(String::from_utf8_lossy(&absent.stderr).contains("no database"), "{absent:?}");
+    assert!(!directory.path().join("data").exists());
+}
+
+#[test]
+fn databases_are_inspected_and_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    run("put data --keyspace chunks key value");
+    let inspected: serde_json::Value = serde_json::from_str(text(&run("inspect data --json"))).unwrap();
+    assert_eq!(inspected["keyspaces"][0]["name"], "chunks");
+    assert_eq!(inspected["keyspaces"][0]["items"], 1);
+    assert!(text(&run("inspect data")).contains("chunks"));
+    let verified = run("verify data --json");
+    assert_eq!(code(&verified), 0);
+    let verified: serde_json::Value = serde_json::from_str(text(&verified)).unwrap();
+    assert_eq!(verified["problems"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn benchmarks_print_one_object_a_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = alluvium(
+        directory.path(),
+        "bench store --items 2000 --phases load,get,scan --threads 2 --raw-seconds 0 --json",
+    );
+    assert_eq!(code(&output), 0, "{output:?}");
+    let cases: Vec<String> = text(&output)
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["case"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(cases, ["load", "get", "scan"]);
+}
