@@ -132,6 +132,28 @@ fn a_hit_costs_one_read() {
 }
 
 #[test]
+fn only_keys_of_a_crowded_cell_cost_more_reads() {
+    let crowd: Vec<_> = (0..9).map(|number| OwnedItem::value(colliding_key(number), vec![0; 1500])).collect();
+    let others = fixed_items(3_000);
+    let all = [&crowd[..], &others].concat();
+    let storage = MemoryStorage::default();
+    let (table, _) = table(&storage, |writer| {
+        write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
+        write_sorted_section(writer, SPEC, &all, SortedIndex::Trie { items_expected: 3_000 });
+    });
+    let crowd_cell = crowd[0].hash().high() >> 44;
+    for section in table.sections() {
+        assert_found(section, &all);
+        assert_eq!(section.locate(crowd[0].hash()).unwrap().len(), 5);
+        for item in others.iter().filter(|item| item.hash().high() >> 44 != crowd_cell) {
+            let pages = section.locate(item.hash()).unwrap();
+            // Of page 0 the index can't tell whether it starts in the cell.
+            assert!(pages.len() == 1 || pages.iter().eq([0, 1]), "{pages:?}");
+        }
+    }
+}
+
+#[test]
 fn items_of_116_bytes_pack_34_to_a_page() {
     let items = fixed_items(34 * 100);
     let storage = MemoryStorage::default();
