@@ -15,6 +15,9 @@ mod log;
 mod manifest;
 mod options;
 mod recovery;
+#[cfg(any(test, feature = "simulation"))]
+#[doc(hidden)]
+pub mod simulation;
 mod table;
 
 pub use alluvium_model::Plan;

@@ -6,4 +6,5 @@ pub mod cuckoo;
 pub mod elias_fano;
 pub mod fences;
 pub mod hash_filter;
+mod prefetch;
 pub mod trie;

@@ -9,19 +9,23 @@
 
 mod aligned_buffer;
 mod append_buffer;
+pub mod calibrate;
 pub mod clock;
+mod counters;
 mod error;
 #[cfg(unix)]
 mod file_storage;
 mod memory;
 mod memory_pool;
 mod pipeline;
+mod random;
 mod simulated;
 pub mod storage;
 
 pub use aligned_buffer::AlignedBuffer;
 pub use append_buffer::{AppendBuffer, Appender};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SimulatedClock, SystemClock};
+pub use counters::{DeviceCounters, ProcessMemory};
 pub use error::FileError;
 #[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, Usage};

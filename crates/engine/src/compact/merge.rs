@@ -161,8 +161,9 @@ fn write_part(
     let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
     let spec =
         SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
-    let pages = pages_expected(young_items + sorted_items, item_bytes);
-    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
+    let items = young_items + sorted_items;
+    let pages = pages_expected(items, item_bytes);
+    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan, items), pages);
     for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
         if !item.is_tombstone() {
             writer.push(hash, item)?;
@@ -205,10 +206,10 @@ fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
     }
 }
 
-fn sorted_index(plan: &Plan) -> SortedIndex {
+fn sorted_index(plan: &Plan, items_expected: u64) -> SortedIndex {
     match plan {
         Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
-            SortedIndex::Trie
+            SortedIndex::Trie { items_expected }
         }
         _ => SortedIndex::FENCES,
     }

@@ -238,6 +238,8 @@ impl Keyspace {
         // Items of this keyspace in segments before the fresh one don't count.
         shared.freeze_now(shared.log.active_segment().id)?;
         let log_start = keyspace.version.load().active().segment.id;
+        // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
+        shared.log.commit_all()?;
         shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
         let before = keyspace.version.load_full();
         keyspace.scan_cache.clear();

@@ -47,10 +47,10 @@ impl Drop for TableFile {
 
 /// The name of table file `number`.
 pub(crate) fn file_name(number: u64) -> String {
-    format!("{number:08}.table")
+    format!("table-{number:08}")
 }
 
 /// The number in a table file's name; `None` for other names.
 pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    name.strip_suffix(".table")?.parse().ok()
+    name.strip_prefix("table-")?.parse().ok()
 }

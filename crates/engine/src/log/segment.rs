@@ -249,12 +249,12 @@ impl Drop for Segment {
 
 /// The name of a log file created for segment `id`. Recycled files keep their name; the header tells the segment.
 pub(crate) fn file_name(id: u64) -> String {
-    format!("{id:08}.log")
+    format!("log-{id:08}")
 }
 
 /// Whether `name` is that of a log file.
 pub(crate) fn is_file_name(name: &str) -> bool {
-    name.ends_with(".log")
+    name.starts_with("log-")
 }
 
 fn header(id: u64, seed: u64) -> Vec<u8> {

@@ -27,6 +27,8 @@ pub(crate) enum IndexKind {
     SlotFences = 1,
     /// Leading hash bits of every page's first item.
     PageFences = 2,
+    /// Entropy-coded trie that ends at pages.
+    Trie = 3,
 }
 
 impl IndexKind {
@@ -35,6 +37,7 @@ impl IndexKind {
             0 => Some(Self::None),
             1 => Some(Self::SlotFences),
             2 => Some(Self::PageFences),
+            3 => Some(Self::Trie),
             _ => None,
         }
     }
@@ -178,7 +181,7 @@ impl SectionEntry {
         let index_fits = match index_kind {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
-            IndexKind::PageFences => layout == Layout::Sorted && entry.index.len > 0,
+            IndexKind::PageFences | IndexKind::Trie => layout == Layout::Sorted && entry.index.len > 0,
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());

@@ -4,10 +4,13 @@
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
+use alluvium_index::fences::{PageFences, SlotFences};
+use alluvium_index::hash_filter::HashFilter;
 
 use super::directory;
 use super::frame::{self, Trailer};
 use super::page::{Layout, PAGE_BYTES, Page};
+use super::paged_trie::PagedTrie;
 
 /// A page as it is, and again with its checksum made right, so that the fuzzer gets behind it.
 pub fn page(bytes: &[u8]) {
@@ -48,10 +51,9 @@ pub fn header(bytes: &[u8]) {
 
 /// The index block of a section, behind its checksum.
 pub fn index(bytes: &[u8]) {
-    use alluvium_index::fences::{PageFences, SlotFences};
-    use alluvium_index::hash_filter::HashFilter;
     let hash = KeyHash::from_halves(1 << 63, 1 << 40);
     let _ = SlotFences::from_bytes(bytes).map(|fences| fences.page_of(7));
     let _ = PageFences::from_bytes(bytes).map(|fences| fences.lookup(hash.high()));
+    let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash));
     let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
 }

@@ -8,6 +8,7 @@ use alluvium_index::hash_filter::HashFilter;
 
 use super::directory::{IndexKind, SectionEntry};
 use super::page_list::PageList;
+use super::paged_trie::PagedTrie;
 
 /// Bytes of memory of indexes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,8 @@ enum PageIndex {
     Slots(SlotFences),
     /// Leading hash bits of page boundaries.
     Fences(PageFences),
+    /// Entropy-coded trie over pages.
+    Trie(Box<PagedTrie>),
 }
 
 impl SectionIndex {
@@ -51,17 +54,19 @@ impl SectionIndex {
             IndexKind::None => PageIndex::Empty,
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
+            IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
         };
         let page_count = match &pages {
             PageIndex::Empty => 0,
             PageIndex::Slots(fences) => fences.pages(),
             PageIndex::Fences(fences) => fences.pages(),
+            PageIndex::Trie(trie) => trie.pages(),
         };
         if page_count != u64::from(entry.page_count) {
             let expected = format!("an index of {} pages", entry.page_count);
             return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
         }
-        if let Some(filter) = &filter
+        if let (PageIndex::Slots(_), Some(filter)) = (&pages, &filter)
             && filter.len() as u64 != entry.totals.item_count
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
@@ -81,6 +86,7 @@ impl SectionIndex {
             (PageIndex::Fences(fences), _) => fences.lookup(hash.high()).map_or(PageList::EMPTY, |range| {
                 PageList::range(page_number(range.first), page_number(range.last))
             }),
+            (PageIndex::Trie(trie), _) => trie.lookup(hash),
             (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
         }
     }
@@ -89,7 +95,7 @@ impl SectionIndex {
     pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
-            PageIndex::Slots(_) | PageIndex::Empty => None,
+            PageIndex::Slots(_) | PageIndex::Trie(_) | PageIndex::Empty => None,
         }
     }
 
@@ -106,6 +112,7 @@ impl SectionIndex {
                 PageIndex::Empty => 0,
                 PageIndex::Slots(fences) => fences.memory_bytes(),
                 PageIndex::Fences(fences) => fences.memory_bytes(),
+                PageIndex::Trie(trie) => trie.memory_bytes(),
             },
         }
     }
@@ -113,6 +120,6 @@ impl SectionIndex {
 
 /// Numbers beyond any page stay beyond: the section checks against its count.
 #[inline]
-fn page_number(page: u64) -> u32 {
+pub(super) fn page_number(page: u64) -> u32 {
     u32::try_from(page).unwrap_or(u32::MAX)
 }

@@ -24,6 +24,7 @@ mod open;
 mod output;
 mod page;
 mod page_list;
+mod paged_trie;
 mod scanner;
 mod section;
 mod sorted_items;

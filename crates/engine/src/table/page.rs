@@ -302,3 +302,67 @@ fn zero_bytes(word: u64) -> u64 {
 fn fault(expected: String, found: String) -> Corruption {
     Corruption::new("page", 0, expected, found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_page_finds_what_a_vector_finds(
+            entries in prop::collection::vec((0u8..4, any::<u8>(), 0usize..60), 0..30),
+            is_uniform: bool,
+            absent_tag: u8,
+        ) {
+            let entries: Vec<_> = entries
+                .into_iter()
+                .zip(0u8..)
+                .map(|((tag, byte, len), number)| (tag, [number; 3], vec![byte; if is_uniform { 9 } else { len }]))
+                .collect();
+            let mut builder = PageBuilder::default();
+            for (tag, key, value) in &entries {
+                let item = Item::value(key, value);
+                prop_assert!(builder.fits(item.encoded_len()));
+                builder.push(*tag, &item, item.encoded_len());
+            }
+            let mut bytes = [0xff; PAGE_BYTES];
+            let (len, body_len) = (builder.len(), builder.body_len());
+            let used = builder.seal(len, body_len, Layout::Sorted, 5, &mut bytes);
+            prop_assert_eq!(builder.len(), 0);
+
+            let page = Page::check(&bytes, 5, Layout::Sorted).unwrap();
+            prop_assert_eq!((page.item_count(), page.used_bytes()), (entries.len(), used));
+            let items = page.items().unwrap();
+            for ((tag, key, value), (found_tag, found)) in entries.iter().zip(&items) {
+                prop_assert_eq!((tag, &Item::value(key, value)), (found_tag, found));
+                let (start, found) = page.find(*tag, key).unwrap().unwrap();
+                prop_assert_eq!(found, Item::value(key, value));
+                prop_assert_eq!(Item::decode(&bytes[start..]).unwrap().0, found);
+                prop_assert_eq!(page.find(tag ^ 1, key).unwrap(), None);
+            }
+            prop_assert_eq!(page.find(absent_tag, b"absent").unwrap(), None);
+            prop_assert!(Page::check(&bytes, 6, Layout::Sorted).is_err());
+            prop_assert!(Page::check(&bytes, 5, Layout::Hash).is_err());
+        }
+
+        #[test]
+        fn zero_bytes_are_marked_exactly(word: u64, zeros: u8) {
+            let mut bytes = word.to_le_bytes();
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = if zeros >> at & 1 == 1 { 0 } else { *byte };
+            }
+            let expected = bytes.map(|byte| if byte == 0 { 0x80 } else { 0 });
+            prop_assert_eq!(zero_bytes(u64::from_le_bytes(bytes)).to_le_bytes(), expected);
+        }
+
+        #[test]
+        fn page_estimates_are_close(items in 1u64..5000, item_bytes in 20u64..300) {
+            let estimate = pages_expected(items, items * item_bytes);
+            let fit = (PAGE_BYTES - HEADER_BYTES) as u64 / (item_bytes + 1);
+            let actual = items.div_ceil(fit);
+            prop_assert!(estimate <= actual + actual / 20 + 1 && actual <= estimate + estimate / 20 + 1,
+                "{estimate} expected, {actual} needed");
+        }
+    }
+}

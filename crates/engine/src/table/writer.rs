@@ -129,7 +129,7 @@ impl TableWriter {
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`], after which the section may go on without the item.
+    /// [`Error::ItemTooLarge`]: the section can't be finished without the item of an occupied slot.
     ///
     /// # Panics
     /// When no section of hash layout is open. In debug builds also when slots do not ascend or the hash is out of
@@ -167,7 +167,12 @@ impl TableWriter {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, layout, "the layout of the open section");
         debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.high()));
-        debug_assert!(section.entry.totals.item_count == 0 || group >= section.group, "groups ascend");
+        debug_assert!(
+            section.entry.totals.item_count == 0
+                || group > section.group
+                || (group == section.group && layout == Layout::Sorted),
+            "items come in the order of their layout"
+        );
         while !section.page.fits(encoded_len) {
             if section.cut.items == 0 || group != section.group {
                 section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
@@ -179,7 +184,7 @@ impl TableWriter {
             section.group = group;
         }
         section.page.push(page_tag(hash), item, encoded_len);
-        section.index.push(if layout == Layout::Hash { group } else { hash.high() });
+        section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(item);
         Ok(())
     }
@@ -197,9 +202,16 @@ impl TableWriter {
     /// Ends the open section. One without items takes no pages.
     ///
     /// # Panics
-    /// When no section is open.
+    /// When no section is open, or one of hash layout has not as many items as its filter has occupied slots.
     pub fn finish_section(&mut self) -> Result<()> {
         let mut section = self.section.take().expect("an open section");
+        if let (Layout::Hash, Some(filter)) = (section.entry.layout, &section.filter) {
+            assert_eq!(
+                filter.len() as u64,
+                section.entry.totals.item_count,
+                "an item for every occupied slot"
+            );
+        }
         if section.page.len() > 0 {
             section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
             section.end_page(&mut self.output, self.identity)?;

@@ -24,7 +24,11 @@ impl EliasFanoBuilder {
     /// # Panics
     /// When `value` is below the one before it.
     pub fn push(&mut self, value: u64) {
-        assert!(value >= self.last, "numbers of an Elias-Fano list don't decrease: {value} after {}", self.last);
+        assert!(
+            value >= self.last,
+            "numbers of an Elias-Fano list don't decrease: {value} after {}",
+            self.last
+        );
         varint::write(value - self.last, &mut self.differences);
         self.last = value;
         self.count += 1;

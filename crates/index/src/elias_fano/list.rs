@@ -182,9 +182,10 @@ impl EliasFano {
             return Err(reader.corruption(format!("{count} ones"), format!("{ones} ones")));
         }
         // The last one is the largest number's high part; one zero ends it.
-        let last_one = highs.iter().rposition(|word| *word != 0).map(|index| {
-            index as u64 * 64 + u64::from(63 - highs[index].leading_zeros())
-        });
+        let last_one = highs
+            .iter()
+            .rposition(|word| *word != 0)
+            .map(|index| index as u64 * 64 + u64::from(63 - highs[index].leading_zeros()));
         let sound_length = last_one.map_or(0, |position| position + 2);
         if highs_length != sound_length {
             return Err(reader.corruption(format!("{sound_length} high bits"), highs_length.to_string()));
@@ -195,7 +196,12 @@ impl EliasFano {
         reader.finish()?;
         let list = Self::assemble(lows, highs, highs_length);
         if !list.iter().is_sorted() {
-            return Err(Corruption::new(NAME, 0, "numbers that don't decrease", "a smaller one after a larger one"));
+            return Err(Corruption::new(
+                NAME,
+                0,
+                "numbers that don't decrease",
+                "a smaller one after a larger one",
+            ));
         }
         Ok(list)
     }

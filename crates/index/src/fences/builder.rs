@@ -78,8 +78,14 @@ impl PageFencesBuilder {
     }
 
     fn push(&mut self, first_hash_high: u64) {
-        assert!(self.cells.contains(first_hash_high), "page start {first_hash_high:#x} lies outside the table's range");
-        assert!(first_hash_high >= self.last_hash, "page start {first_hash_high:#x} lies before the page before");
+        assert!(
+            self.cells.contains(first_hash_high),
+            "page start {first_hash_high:#x} lies outside the table's range"
+        );
+        assert!(
+            first_hash_high >= self.last_hash,
+            "page start {first_hash_high:#x} lies before the page before"
+        );
         self.last_hash = first_hash_high;
         self.boundaries.push(self.cells.cell(first_hash_high));
     }

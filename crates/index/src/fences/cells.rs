@@ -42,16 +42,6 @@ impl Cells {
         self.count
     }
 
-    /// First hash of the range.
-    pub(crate) fn low(&self) -> u64 {
-        self.low
-    }
-
-    /// Last hash of the range.
-    pub(crate) fn high(&self) -> u64 {
-        self.high
-    }
-
     /// Whether `hash` lies in the range.
     pub(crate) fn contains(&self, hash: u64) -> bool {
         (self.low..=self.high).contains(&hash)

@@ -122,9 +122,15 @@ impl PageFences {
         let aligned = reader.word_up_to(1, "a flag")? == 1;
         let (list, offset) = reader.nested()?;
         let boundaries = EliasFano::from_bytes(list).map_err(|error| error.within(NAME, offset))?;
-        if boundaries.len().checked_sub(1).and_then(|last| boundaries.get(last)).is_some_and(|cell| cell >= cells.count())
+        if boundaries
+            .len()
+            .checked_sub(1)
+            .and_then(|last| boundaries.get(last))
+            .is_some_and(|cell| cell >= cells.count())
         {
-            return Err(reader.corruption(format!("cells below {}", cells.count()), "a cell beyond the range"));
+            return Err(
+                reader.corruption(format!("cells below {}", cells.count()), "a cell beyond the range")
+            );
         }
         reader.finish()?;
         Ok(Self { cells, boundaries, aligned })

@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use super::fault::{FaultPlan, PlantedBug, SimulatedFault};
 use super::inode::{Change, Inode, Mood};
 use super::names::{InodeNumber, Names};
-use super::random::Random;
+use crate::random::Random;
 
 /// What an operation is, for counting and failing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The content of one simulated file: what its users see, what a power cut leaves, and what lies between.
 
-use super::random::Random;
 use super::sparse_bytes::SparseBytes;
+use crate::random::Random;
 
 /// What a device writes in one piece or not at all.
 const SECTOR_BYTES: usize = 512;

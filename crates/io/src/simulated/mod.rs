@@ -15,7 +15,6 @@ mod fault;
 mod file;
 mod inode;
 mod names;
-mod random;
 mod sparse_bytes;
 #[cfg(test)]
 mod tests;

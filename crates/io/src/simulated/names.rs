@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inode::Mood;
-use super::random::Random;
+use crate::random::Random;
 
 /// Number of a file, whatever its name.
 pub(super) type InodeNumber = u64;

@@ -11,8 +11,8 @@ use super::super::{
 };
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted, table,
-    write_hash_section, write_sorted_section,
+    HASHER, NAME, OwnedItem, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted,
+    table, write_hash_section, write_sorted_section,
 };
 
 /// Looks up `items`, all of which `section` holds, and some keys that it does not.
@@ -56,8 +56,9 @@ proptest! {
         let (table, info) = table(&storage, |writer| {
             write_hash_section(writer, SPEC, &items, tag_bits);
             write_sorted_section(writer, SPEC, &items, SortedIndex::Fences { resolution_bits });
+            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: items.len() as u64 });
         });
-        prop_assert_eq!(info.item_count, 2 * items.len() as u64);
+        prop_assert_eq!(info.item_count, 3 * items.len() as u64);
         prop_assert_eq!(info.file_bytes, table.file_bytes());
         for section in table.sections() {
             assert_found(section, &items);
@@ -77,10 +78,13 @@ proptest! {
             write_hash_section(writer, SPEC, &few, 15);
             let all: Vec<_> = same.iter().chain(&others).cloned().collect();
             write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
+            write_sorted_section(writer, SPEC, &all, SortedIndex::Trie { items_expected: 10 });
         });
         assert_found(&table.sections()[0], &same[..same.len().min(8)]);
-        assert_found(&table.sections()[1], &same);
-        assert_found(&table.sections()[1], &others);
+        for section in &table.sections()[1..] {
+            assert_found(section, &same);
+            assert_found(section, &others);
+        }
         prop_assert_eq!(table.verify().unwrap().corruptions, []);
     }
 }
@@ -94,9 +98,10 @@ fn a_hit_costs_one_read() {
             write_hash_section(writer, SPEC, shard, 15);
         }
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
+        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 20_000 });
     });
     let file = storage.file(NAME);
-    let (sorted_section, shards) = table.sections().split_last().unwrap();
+    let [shards @ .., fences_section, trie_section] = table.sections() else { panic!("six sections") };
     for section in table.sections() {
         section.index().unwrap();
     }
@@ -119,9 +124,11 @@ fn a_hit_costs_one_read() {
     let reads_of_misses = file.reads() - before;
     assert!(reads_of_misses <= 15, "{reads_of_misses} reads for 20000 absent keys of hash layout");
 
-    let before = file.reads();
-    assert_found(sorted_section, &items);
-    assert_eq!(file.reads() - before, 20_050, "one read for every hit and miss of sorted layout");
+    for section in [fences_section, trie_section] {
+        let before = file.reads();
+        assert_found(section, &items);
+        assert_eq!(file.reads() - before, 20_050, "one read for every hit and miss of sorted layout");
+    }
 }
 
 #[test]

@@ -98,7 +98,9 @@ fn cuckoo_table(items: &[OwnedItem]) -> CuckooTable {
         let mut items = items.iter().zip(0..);
         items.all(|(item, number)| cuckoo.insert(item.hash(), number).is_ok()).then_some(cuckoo)
     };
-    (0..6).find_map(|doublings| insert_all(items.len().max(1) << doublings)).expect("room in the cuckoo table")
+    (0..6)
+        .find_map(|doublings| insert_all(items.len().max(1) << doublings))
+        .expect("room in the cuckoo table")
 }
 
 /// Writes `items` as a section of hash layout.
@@ -143,7 +145,7 @@ fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, 
     (Table::open(storage, NAME).unwrap(), info)
 }
 
-/// A small table of one section of each layout.
+/// A small table of a section of hash layout and one of sorted layout for each index.
 fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
     let items: Vec<_> = (0..40u8)
         .map(|number| OwnedItem {
@@ -157,6 +159,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
     let (table, _) = table(storage, |writer| {
         write_hash_section(writer, SPEC, &items, 15);
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
+        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 40 });
     });
     (table, items)
 }

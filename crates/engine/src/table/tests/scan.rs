@@ -49,9 +49,10 @@ proptest! {
         let (table, _) = table(&storage, |writer| {
             write_hash_section(writer, SPEC, &items, 15);
             write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
+            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 100 });
         });
         let expected = with_hashes(sorted(&items));
-        let [hash_section, sorted_section] = table.sections() else { panic!("two sections") };
+        let [hash_section, sorted_section, trie_section] = table.sections() else { panic!("three sections") };
 
         let mut scanner = SectionScanner::with_read_bytes(Arc::clone(sorted_section), 0, read_pages * 4096);
         prop_assert_eq!(&rest(&mut scanner), &expected);
@@ -69,10 +70,14 @@ proptest! {
             .into_iter()
             .chain(expected.iter().map(|(hash, _)| *hash).step_by(7))
         {
-            let scanner = SectionScanner::seek(Arc::clone(sorted_section), sought, 4096).unwrap();
             let first = expected.iter().find(|(hash, _)| *hash >= sought);
-            prop_assert_eq!(scanner.current().map(|(hash, item)| (hash, item.key)),
-                first.map(|(hash, item)| (*hash, item.key.as_slice())));
+            for section in [sorted_section, trie_section] {
+                let scanner = SectionScanner::seek(Arc::clone(section), sought, 4096).unwrap();
+                prop_assert_eq!(
+                    scanner.current().map(|(hash, item)| (hash, item.key)),
+                    first.map(|(hash, item)| (*hash, item.key.as_slice()))
+                );
+            }
         }
     }
 }

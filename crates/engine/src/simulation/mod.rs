@@ -1,0 +1,141 @@
+//! Seeded simulation: random operations on the production code over a storage that crashes, tears, fails and fills up,
+//! compared with a reference after every step and every crash.
+//!
+//! One thread does everything, background work included, and storage and randomness enter through
+//! [`crate::Environment`]: so a seed replays exactly.
+
+mod model;
+mod session;
+
+use std::fmt;
+
+use alluvium_io::{PlantedBug, SimulatedStorage};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::options::PlantedBugs;
+use model::Model;
+use session::Session;
+
+/// What a simulation does beside the seed.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// A bug to plant, by name; see [`PLANTED_BUGS`].
+    pub planted_bug: Option<String>,
+}
+
+/// The bugs that can be planted.
+pub const PLANTED_BUGS: [&str; 5] = [
+    "skip-log-sync",
+    "acknowledge-before-sync",
+    "skip-directory-sync",
+    "skip-manifest-sync",
+    "ignore-record-checksum",
+];
+
+/// What a simulation went through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Operations of users.
+    pub operations: u64,
+    /// Openings after the first.
+    pub reopenings: u64,
+    /// Of those, how many followed a crash.
+    pub crashes: u64,
+    /// Injected errors that stopped a session.
+    pub errors: u64,
+    /// Changes and syncs that the storage saw.
+    pub storage_operations: u64,
+}
+
+/// What a simulation found wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What, and when.
+    pub reason: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+pub(crate) fn fail<T>(reason: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure { reason: reason.into() })
+}
+
+/// Runs the simulation of this seed.
+///
+/// # Panics
+/// When the engine panics, which is a finding too.
+pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let storage = SimulatedStorage::new(rng.random());
+    let planted_bugs = plant(&storage, options.planted_bug.as_deref())?;
+    let mut summary = Summary::default();
+    let mut model = Model::default();
+    let shape = session::Shape::random(&mut rng);
+    let sessions = rng.random_range(2..7);
+    let mut current = storage.clone();
+    for number in 0..sessions {
+        let mut session = Session::new(&mut rng, &mut model, &mut summary, &shape, current.clone(), planted_bugs);
+        session.run(number)?;
+        summary.reopenings += 1;
+        current = current.reopen();
+    }
+    // A last look, without faults: everything must be there and sound.
+    Session::new(&mut rng, &mut model, &mut summary, &shape, current, planted_bugs).final_check()?;
+    summary.storage_operations = storage.operation_count();
+    Ok(summary)
+}
+
+fn plant(storage: &SimulatedStorage, bug: Option<&str>) -> Result<PlantedBugs, Failure> {
+    let mut planted = PlantedBugs::default();
+    let skip = |prefix: &str| PlantedBug::SkipFileSync { name_prefix: prefix.to_owned() };
+    match bug {
+        None => {}
+        Some("skip-log-sync") => storage.plant(skip("log-")),
+        Some("skip-manifest-sync") => storage.plant(skip("manifest-")),
+        Some("skip-directory-sync") => storage.plant(PlantedBug::SkipDirectorySync),
+        Some("acknowledge-before-sync") => planted.acknowledge_before_sync = true,
+        Some("ignore-record-checksum") => planted.ignore_record_checksum = true,
+        Some(name) => return fail(format!("no bug is named {name:?}; known: {}", PLANTED_BUGS.join(", "))),
+    }
+    Ok(planted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_seeds_find_nothing() {
+        for seed in 0..100 {
+            if let Err(failure) = run(seed, &Options::default()) {
+                panic!("seed {seed}: {failure}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_replays_exactly() {
+        for seed in 0..5 {
+            let first = run(seed, &Options::default());
+            assert_eq!(first, run(seed, &Options::default()));
+        }
+    }
+
+    #[test]
+    fn every_planted_bug_is_found_within_a_thousand_seeds() {
+        for bug in PLANTED_BUGS {
+            let options = Options { planted_bug: Some(bug.to_owned()) };
+            let found = (0..1000).find(|&seed| {
+                std::panic::catch_unwind(|| run(seed, &options)).map_or(true, |outcome| outcome.is_err())
+            });
+            assert!(found.is_some(), "{bug} escaped");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! One opening of the simulated database: operations until it is closed, killed, crashed or fails.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+use alluvium_model::Plan;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt};
+
+use super::model::{Model, Name, Step};
+use super::{Failure, Summary, fail};
+use crate::options::PlantedBugs;
+use crate::{Db, Durability, Environment, Error, Keyspace, Update};
+
+/// What stays the same over the life of one simulated database.
+#[derive(Debug)]
+pub(super) struct Shape {
+    plan: Plan,
+    keyspaces: usize,
+    keys: u32,
+    value_bytes_max: usize,
+    /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
+    weights: [u32; OPERATIONS],
+}
+
+const OPERATIONS: usize = 14;
+
+impl Shape {
+    pub fn random(rng: &mut StdRng) -> Self {
+        let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+        sharding.log_entries_per_shard = rng.random_range(64..200);
+        sharding.items_per_shard = rng.random_range(50..1000);
+        sharding.shards_max = 1 << rng.random_range(0..4);
+        log.segment_bytes_max = 64 << 10;
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 1];
+        for weight in &mut weights[1..] {
+            if rng.random_range(0..5) == 0 {
+                *weight = 0;
+            }
+        }
+        Self {
+            plan: Plan::Levels { sharding, log, levels },
+            keyspaces: rng.random_range(1..4),
+            keys: rng.random_range(5..400),
+            value_bytes_max: *[8, 100, 600, 1900].get(rng.random_range(0..4)).expect("in range"),
+            weights,
+        }
+    }
+}
+
+/// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
+enum Stop {
+    Expected,
+    Finding(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Finding(failure)
+    }
+}
+
+pub(super) struct Session<'a> {
+    rng: &'a mut StdRng,
+    model: &'a mut Model,
+    summary: &'a mut Summary,
+    shape: &'a Shape,
+    storage: SimulatedStorage,
+    planted_bugs: PlantedBugs,
+    durability: Durability,
+    faults: FaultPlan,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(
+        rng: &'a mut StdRng,
+        model: &'a mut Model,
+        summary: &'a mut Summary,
+        shape: &'a Shape,
+        storage: SimulatedStorage,
+        planted_bugs: PlantedBugs,
+    ) -> Self {
+        let durability = if rng.random_range(0..3) == 0 { Durability::Buffered } else { Durability::Sync };
+        let faults = FaultPlan::default();
+        Self { rng, model, summary, shape, storage, planted_bugs, durability, faults }
+    }
+
+    /// Opens the database, checks it against the model, works with it, and ends in one of several ways.
+    pub fn run(&mut self, number: u64) -> Result<(), Failure> {
+        if number > 0 || self.rng.random_range(0..4) == 0 {
+            self.faults = self.random_faults();
+            self.storage.set_faults(self.faults.clone());
+        }
+        let (db, keyspaces) = match self.open() {
+            Ok(opened) => opened,
+            Err(error) => return self.expect_injected(&error, "opening"),
+        };
+        let found = match read_all(&keyspaces) {
+            Ok(found) => found,
+            Err(error) => return self.expect_injected(&error, "reading everything"),
+        };
+        self.model.settle(found)?;
+        let steps = self.rng.random_range(1..600);
+        for _ in 0..steps {
+            match self.step(&db, &keyspaces) {
+                Ok(()) => self.summary.operations += 1,
+                Err(Stop::Expected) => break,
+                Err(Stop::Finding(failure)) => return Err(failure),
+            }
+        }
+        self.end(db, keyspaces)
+    }
+
+    /// Opens without faults and checks everything.
+    pub fn final_check(&mut self) -> Result<(), Failure> {
+        let describe = |error: Error| Failure { reason: format!("at the last opening: {error}") };
+        let (db, keyspaces) = self.open().map_err(describe)?;
+        self.model.settle(read_all(&keyspaces).map_err(describe)?)?;
+        self.check_some(&keyspaces, 200).map_err(|stop| match stop {
+            Stop::Finding(failure) => failure,
+            Stop::Expected => Failure { reason: "an error without an injected fault".to_owned() },
+        })?;
+        db.compact().map_err(describe)?;
+        let problems = db.verify().map_err(describe)?.problems;
+        if !problems.is_empty() {
+            return fail(format!("verify finds {problems:?}"));
+        }
+        if read_all(&keyspaces).map_err(describe)? != self.model.now {
+            return fail("compaction changed the contents");
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(Db, Vec<Keyspace>), Error> {
+        let environment = Environment {
+            storage: Arc::new(self.storage.clone()),
+            clock: Arc::new(SimulatedClock::default()),
+            random_seed: self.rng.random(),
+            planted_bugs: self.planted_bugs,
+        };
+        let db = Db::builder("simulated")
+            .plan(self.shape.plan.clone())
+            .durability(self.durability)
+            .background(false)
+            .environment(environment)
+            .open()?;
+        let names = (0..self.shape.keyspaces).map(|number| format!("keyspace-{number}"));
+        let keyspaces = names.map(|name| db.keyspace(&name)).collect::<Result<_, _>>()?;
+        Ok((db, keyspaces))
+    }
+
+    fn random_faults(&mut self) -> FaultPlan {
+        let rng = &mut *self.rng;
+        let soon = |rng: &mut StdRng| {
+            let scale = *[10u64, 100, 1000].get(rng.random_range(0..3)).expect("in range");
+            Some(rng.random_range(0..scale))
+        };
+        let mut faults = FaultPlan::default();
+        match rng.random_range(0..10) {
+            0..=4 => faults.crash_before_operation = soon(rng),
+            5 => faults.fail_read = soon(rng),
+            6 => faults.fail_write = soon(rng),
+            7 => faults.fail_sync = soon(rng),
+            8 => faults.quota_bytes = Some(rng.random_range(0..2_000_000)),
+            _ => {}
+        }
+        faults
+    }
+
+    /// An error is fine when the storage crashed or the fault plan has one to offer; then the session ends.
+    fn expect_injected(&mut self, error: &Error, doing: &str) -> Result<(), Failure> {
+        let injected = self.faults != FaultPlan::default();
+        if self.storage.is_crashed() {
+            self.summary.crashes += 1;
+        } else if !injected || matches!(error, Error::Corruption(_) | Error::MissingFile { .. }) {
+            return fail(format!("{doing}: {error}"));
+        } else {
+            self.summary.errors += 1;
+        }
+        self.storage.crash();
+        Ok(())
+    }
+
+    fn stop(&mut self, error: &Error, doing: &str) -> Stop {
+        match self.expect_injected(error, doing) {
+            Ok(()) => Stop::Expected,
+            Err(failure) => Stop::Finding(failure),
+        }
+    }
+
+    /// Performs one random operation and checks its answer.
+    fn step(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let total: u32 = self.shape.weights.iter().sum();
+        let mut choice = self.rng.random_range(0..total);
+        let operation = self.shape.weights.iter().position(|&weight| {
+            let taken = choice < weight;
+            choice = choice.saturating_sub(if taken { 0 } else { weight });
+            taken
+        });
+        let operation = operation.expect("the choice is below the sum");
+        match operation {
+            0 => self.insert(keyspaces),
+            1 => self.remove(keyspaces),
+            2 => self.update(keyspaces),
+            3 => self.batch(db, keyspaces),
+            4 => self.check_some(keyspaces, 1),
+            5 => self.check_some(keyspaces, 20),
+            6 => self.check_scan(keyspaces),
+            7 => self.quietly("flushing", true, || db.flush()),
+            8 => self.quietly("persisting", true, || db.persist()),
+            9 => self.quietly("compacting", true, || db.compact()),
+            10 => self.clear(keyspaces),
+            11 => self.quietly("working in the background", false, || db.run_background_job().map(drop)),
+            12 => self.compare_and_swap(keyspaces),
+            _ => self.quietly("idling", false, || db.wait_idle()),
+        }
+    }
+
+    fn name(&mut self) -> Name {
+        let keyspace = self.rng.random_range(0..self.shape.keyspaces);
+        let keys = self.shape.keys;
+        // A quarter of all operations meet on few keys.
+        let number = match self.rng.random_range(0..4) {
+            0 => self.rng.random_range(0..keys.min(3)),
+            _ => self.rng.random_range(0..keys),
+        };
+        (keyspace, format!("key-{number}").into_bytes())
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let len = self.rng.random_range(0..=self.shape.value_bytes_max);
+        let mut value = vec![0; len];
+        self.rng.fill_bytes(&mut value);
+        value
+    }
+
+    /// Notes that a write was acknowledged.
+    fn acknowledged(&mut self) {
+        if self.durability == Durability::Sync {
+            self.model.set_durable();
+        }
+    }
+
+    /// Performs one step of a user: the model has it whether it is acknowledged or not.
+    fn write(&mut self, step: Step, doing: &str, perform: impl FnOnce() -> Result<(), Error>) -> Result<(), Stop> {
+        self.model.apply(step);
+        match perform() {
+            Ok(()) => {
+                self.acknowledged();
+                Ok(())
+            }
+            Err(error) => Err(self.stop(&error, doing)),
+        }
+    }
+
+    fn insert(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
+        self.write(step, "inserting", || keyspaces[name.0].insert(&name.1, &value))
+    }
+
+    fn remove(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let name = self.name();
+        self.write(Step::Write(vec![(name.clone(), None)]), "removing", || keyspaces[name.0].remove(&name.1))
+    }
+
+    fn update(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let expected = self.model.now.get(&name).cloned();
+        let mut before = None;
+        let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
+        self.write(step, "updating", || {
+            before = keyspaces[name.0].update(&name.1, |_| Update::Insert(value.clone()))?;
+            Ok(())
+        })?;
+        self.compare(&name, expected, before, "update")
+    }
+
+    fn compare_and_swap(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let current = self.model.now.get(&name).cloned();
+        let expected = if self.rng.random() { current.clone() } else { Some(self.value()) };
+        let matches = expected == current;
+        let writes = if matches { vec![(name.clone(), Some(value.clone()))] } else { Vec::new() };
+        let mut swapped = None;
+        self.write(Step::Write(writes), "swapping", || {
+            swapped = Some(keyspaces[name.0].compare_and_swap(&name.1, expected.as_deref(), Some(&value))?);
+            Ok(())
+        })?;
+        if swapped != Some(matches) {
+            return Err(Failure { reason: format!("compare_and_swap said {swapped:?}, not {matches}") }.into());
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let mut batch = db.batch();
+        let mut writes = Vec::new();
+        for _ in 0..self.rng.random_range(1..12) {
+            let name = self.name();
+            let value = if self.rng.random_range(0..4) == 0 { None } else { Some(self.value()) };
+            match &value {
+                Some(value) => batch.insert(&keyspaces[name.0], name.1.clone(), value.clone()),
+                None => batch.remove(&keyspaces[name.0], name.1.clone()),
+            }
+            writes.push((name, value));
+        }
+        self.write(Step::Write(writes), "committing a batch", || batch.commit())
+    }
+
+    fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let keyspace = self.rng.random_range(0..keyspaces.len());
+        self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
+        self.model.set_durable();
+        Ok(())
+    }
+
+    /// Performs something that changes no item; with `durable` everything so far survives from then on.
+    fn quietly(
+        &mut self,
+        doing: &str,
+        durable: bool,
+        perform: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        match perform() {
+            Ok(()) => {
+                if durable {
+                    self.model.set_durable();
+                }
+                Ok(())
+            }
+            Err(error) => Err(self.stop(&error, doing)),
+        }
+    }
+
+    /// Reads some keys, singly and together.
+    fn check_some(&mut self, keyspaces: &[Keyspace], count: usize) -> Result<(), Stop> {
+        let names: Vec<Name> = (0..count).map(|_| self.name()).collect();
+        for (number, keyspace) in keyspaces.iter().enumerate() {
+            let keys: Vec<&[u8]> =
+                names.iter().filter(|name| name.0 == number).map(|name| &name.1[..]).collect();
+            let found = match keys[..] {
+                [key] => keyspace.get(key).map(|value| vec![value]),
+                _ => keyspace.multi_get(&keys),
+            };
+            let found = found.map_err(|error| self.stop(&error, "getting"))?;
+            for (key, found) in keys.into_iter().zip(found) {
+                let name = (number, key.to_vec());
+                let expected = self.model.now.get(&name).cloned();
+                self.compare(&name, expected, found, "get")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scan(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let found = read_all(keyspaces).map_err(|error| self.stop(&error, "iterating"))?;
+        if found != self.model.now {
+            let reason = format!("iteration found {} items, not {}", found.len(), self.model.now.len());
+            return Err(Failure { reason }.into());
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        name: &Name,
+        expected: Option<Vec<u8>>,
+        found: Option<Vec<u8>>,
+        by: &str,
+    ) -> Result<(), Stop> {
+        if expected == found {
+            return Ok(());
+        }
+        let show = |value: &Option<Vec<u8>>| value.as_ref().map(|value| value.len());
+        let reason = format!(
+            "{by} of key {:?} of keyspace {}: expected {:?} bytes, found {:?}",
+            String::from_utf8_lossy(&name.1),
+            name.0,
+            show(&expected),
+            show(&found)
+        );
+        Err(Failure { reason }.into())
+    }
+
+    /// Closes the database, or kills it, or pulls the plug.
+    fn end(&mut self, db: Db, keyspaces: Vec<Keyspace>) -> Result<(), Failure> {
+        if self.storage.is_crashed() {
+            return Ok(());
+        }
+        match self.rng.random_range(0..3) {
+            0 => {
+                self.storage.crash();
+                self.summary.crashes += 1;
+            }
+            1 => self.storage.kill(),
+            _ => {
+                drop(keyspaces);
+                match db.close() {
+                    Ok(()) => self.model.set_durable(),
+                    Err(error) => return self.expect_injected(&error, "closing"),
+                }
+                // What a clean close leaves must survive a crash right after it.
+                self.storage.crash();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_all(keyspaces: &[Keyspace]) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+    let mut found = BTreeMap::new();
+    for (number, keyspace) in keyspaces.iter().enumerate() {
+        for item in keyspace.iter() {
+            let (key, value) = item?;
+            found.insert((number, key), value);
+        }
+    }
+    Ok(found)
+}

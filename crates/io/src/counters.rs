@@ -1,0 +1,157 @@
+//! What the operating system counted: the device's requests and bytes, and the memory of the process.
+//!
+//! Write amplification and reads per get are measured here and not by counters of our own, which would only repeat
+//! our beliefs. The device's counters are for the whole machine (let nothing else run); those per process overcount
+//! mapped writes.
+
+use std::path::Path;
+
+/// The kernel counts in sectors of this size, whatever the device's own.
+const SECTOR_BYTES: u64 = 512;
+
+/// Requests and bytes of a block device since the machine started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Discard requests completed.
+    pub discards: u64,
+    /// Flushes of the device's cache.
+    pub flushes: u64,
+}
+
+impl DeviceCounters {
+    /// The counters of the device that holds `path`. `None` where there are none: other systems than Linux, and file
+    /// systems without a block device of their own (tmpfs, overlay, network).
+    pub fn of(path: impl AsRef<Path>) -> Option<Self> {
+        stat_of(path.as_ref()).and_then(|text| Self::parse(&text))
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads.wrapping_sub(earlier.reads),
+            read_bytes: self.read_bytes.wrapping_sub(earlier.read_bytes),
+            writes: self.writes.wrapping_sub(earlier.writes),
+            written_bytes: self.written_bytes.wrapping_sub(earlier.written_bytes),
+            discards: self.discards.wrapping_sub(earlier.discards),
+            flushes: self.flushes.wrapping_sub(earlier.flushes),
+        }
+    }
+
+    /// From the text of `/sys/dev/block/MAJOR:MINOR/stat` (fields as in the kernel's `Documentation/block/stat.rst`).
+    /// Old kernels have fewer fields; what is missing counts as 0.
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<u64> = text.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
+        let optional = |index: usize| fields.get(index).copied().unwrap_or(0);
+        Some(Self {
+            reads: *fields.first()?,
+            read_bytes: fields.get(2)?.wrapping_mul(SECTOR_BYTES),
+            writes: *fields.get(4)?,
+            written_bytes: fields.get(6)?.wrapping_mul(SECTOR_BYTES),
+            discards: optional(11),
+            flushes: optional(15),
+        })
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn stat_of(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let device = std::fs::metadata(path).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stat_of(_path: &Path) -> Option<String> {
+    None
+}
+
+/// Memory of this process as the kernel counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessMemory {
+    /// Resident bytes now.
+    pub resident_bytes: u64,
+    /// The most resident bytes at any time so far.
+    pub resident_bytes_peak: u64,
+    /// Of the resident bytes, those that are neither files nor shared: heap, stacks and own mappings.
+    pub anonymous_bytes: u64,
+}
+
+impl ProcessMemory {
+    /// The figures now. `None` on other systems than Linux.
+    pub fn now() -> Option<Self> {
+        // Elsewhere the file does not exist.
+        std::fs::read_to_string("/proc/self/status").ok().and_then(|text| Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+        };
+        Some(Self {
+            resident_bytes: bytes("VmRSS")?,
+            resident_bytes_peak: bytes("VmHWM")?,
+            anonymous_bytes: bytes("RssAnon").unwrap_or(0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_fields_of_a_device_are_told_apart() {
+        let text = "   52436     6632 12385706    17498    11896    31110 10745944     9898        0    14776    \
+                    28681     4029        0  8581752     1275      429        8\n";
+        let counters = DeviceCounters::parse(text).unwrap();
+        let expected = DeviceCounters {
+            reads: 52436,
+            read_bytes: 12385706 * 512,
+            writes: 11896,
+            written_bytes: 10745944 * 512,
+            discards: 4029,
+            flushes: 429,
+        };
+        assert_eq!(counters, expected);
+        assert_eq!(counters.since(&counters), DeviceCounters::default());
+        assert!(DeviceCounters::parse("1 2 3 4 5 6 7 8 9 10 11").is_some());
+        assert_eq!(DeviceCounters::parse("1 2 3"), None);
+    }
+
+    #[test]
+    fn the_fields_of_a_process_are_told_apart() {
+        let text = "Name:\tx\nVmHWM:\t    3000 kB\nVmRSS:\t    2000 kB\nRssAnon:\t     500 kB\n";
+        let expected = ProcessMemory {
+            resident_bytes: 2_048_000,
+            resident_bytes_peak: 3_072_000,
+            anonymous_bytes: 512_000,
+        };
+        assert_eq!(ProcessMemory::parse(text), Some(expected));
+        assert_eq!(ProcessMemory::parse("VmRSS:\tmany kB\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_never_panics(text: String) {
+            let _ = (DeviceCounters::parse(&text), ProcessMemory::parse(&text));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_occupies_memory() {
+        let memory = ProcessMemory::now().unwrap();
+        assert!(memory.resident_bytes > 0 && memory.resident_bytes_peak > 0);
+    }
+}
