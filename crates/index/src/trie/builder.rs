@@ -7,8 +7,9 @@ use super::config::{Granularity, TrieConfig};
 use super::encoder::{BucketKeys, Scratch, dense_bucket, sparse_bucket};
 use super::gamma::BUCKET_KEYS_MAX;
 use super::index::{Parts, Trie};
+use super::near_linear::NearLinearList;
 use super::pages::{ListedPages, RegularPages};
-use crate::elias_fano::{EliasFanoBuilder, PackedInts};
+use crate::elias_fano::{Differences, EliasFanoBuilder, PackedInts};
 use crate::fences::cells::Cells;
 
 /// Takes key hashes in ascending order, as a merge emits them, and makes a [`Trie`].
@@ -27,8 +28,8 @@ pub struct TrieBuilder {
     encoded_keys: u64,
     last: KeyHash,
     code: BitWriter,
-    first_ranks: EliasFanoBuilder,
-    code_starts: EliasFanoBuilder,
+    first_ranks: Differences,
+    code_starts: Differences,
     /// First ranks of the pages begun so far, where they are listed.
     page_starts: EliasFanoBuilder,
     /// Of those, the ones after the present bucket's first key.
@@ -59,8 +60,8 @@ impl TrieBuilder {
             Granularity::ListedPage => 0.6,
         };
         let buckets = keys_expected / u64::from(config.bucket_keys_mean);
-        let mut first_ranks = EliasFanoBuilder::new();
-        let mut code_starts = EliasFanoBuilder::new();
+        let mut first_ranks = Differences::default();
+        let mut code_starts = Differences::default();
         first_ranks.push(0);
         code_starts.push(0);
         // An expectation is no promise: take no more than 64 MiB on its word.
@@ -189,8 +190,8 @@ impl TrieBuilder {
         Trie::new(Parts {
             cells: self.cells,
             granularity: self.config.granularity,
-            first_ranks: self.first_ranks.finish(),
-            code_starts: self.code_starts.finish(),
+            first_ranks: NearLinearList::new(&self.first_ranks),
+            code_starts: NearLinearList::new(&self.code_starts),
             code: self.code.finish(),
             page_starts: self.page_starts.finish(),
             fragments: self.fragments,

@@ -97,62 +97,74 @@ impl<Bits: BitSource> Dense<Bits> {
     }
 
     /// The position after the subtrie of `count` keys at `position`; `None` when the bits end before.
-    ///
-    /// Subtries below 64 keys take several codes a step, with the sizes of the next waiting subtries in the bytes of
-    /// one register, the very next one lowest.
-    fn skip(&self, mut position: u64, count: u64) -> Option<u64> {
+    #[inline]
+    fn skip(&self, position: u64, count: u64) -> Option<u64> {
+        if count < HUFFMAN_KEYS_MAX {
+            let (position, near) = self.skip_near(position, count);
+            if near == 0 {
+                return (position <= self.bits.len()).then_some(position);
+            }
+            return self.skip_far(position, near, Waiting::new());
+        }
+        let mut waiting = Waiting::new();
+        waiting.push(count);
+        self.skip_far(position, 0, waiting)
+    }
+
+    /// Skips subtries below 64 keys, several codes a step, whose sizes are the bytes of `near`, the next one lowest.
+    /// Ends with none left, or in front of a code that a step can't take, or with too many for one register.
+    #[inline]
+    fn skip_near(&self, mut position: u64, mut near: u64) -> (u64, u64) {
         /// Steps of at most 8 bits for which the 64 bits of one reading are enough.
         const STEPS: u32 = 8;
         /// Below this the register has room for the three subtries that a step may leave of one.
         const NEAR_MAX: u64 = 1 << 48;
 
-        let mut waiting = Waiting::new();
-        waiting.push(count);
-        let mut near = 0;
         loop {
-            if position > self.bits.len() {
-                return None;
-            }
-            if near == 0 {
-                let Some(size) = waiting.pop() else {
-                    return Some(position);
-                };
-                if size < HUFFMAN_KEYS_MAX {
-                    // One key has no code.
-                    near = if size > 1 { size } else { 0 };
-                    continue;
-                }
-                let (left, length) = split(self.codes, size, self.bits.peek(position))?;
-                position += u64::from(length);
-                waiting.push(size - left);
-                waiting.push(left);
-                continue;
-            }
-            let bits = self.bits.peek(position);
+            let mut bits = self.bits.peek(position);
             let mut read = 0;
             for _ in 0..STEPS {
-                let entry = self.codes.skip(near & 0xff, bits >> read);
+                let entry = self.codes.skip(near, bits);
                 if entry == 0 || near >= NEAR_MAX {
-                    break;
+                    return (position + u64::from(read), near);
                 }
-                read += entry & 15;
+                let length = entry & 15;
+                bits >>= length;
+                read += length;
                 near = near >> 8 << (entry >> 1 & 24) | u64::from(entry >> 8);
             }
             position += u64::from(read);
-            if read != 0 {
-                continue;
+            if position > self.bits.len() {
+                return (position, near);
             }
-            // The register is full, or the code is longer than the window.
+        }
+    }
+
+    /// [`skip`](Self::skip) for what [`skip_near`](Self::skip_near) can't: sizes in `near`, then those in `waiting`.
+    #[inline(never)]
+    fn skip_far(&self, mut position: u64, mut near: u64, mut waiting: Waiting) -> Option<u64> {
+        loop {
             let mut far = near.swap_bytes();
             while far != 0 {
                 waiting.push(far & 0xff);
                 far >>= 8;
             }
+            if position > self.bits.len() {
+                return None;
+            }
+            let Some(size) = waiting.pop() else {
+                return Some(position);
+            };
             near = 0;
-            if let Some(size) = waiting.pop() {
-                let (left, length) = self.codes.decode(size, self.bits.peek(position));
-                position += u64::from(length);
-                waiting.push(size - left);
+            if size < 2 {
+                continue;
+            }
+            let (left, length) = split(self.codes, size, self.bits.peek(position))?;
+            position += u64::from(length);
+            waiting.push(size - left);
+            if left < HUFFMAN_KEYS_MAX {
+                (position, near) = self.skip_near(position, left);
+            } else {
                 waiting.push(left);
             }
         }

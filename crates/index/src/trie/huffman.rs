@@ -21,19 +21,20 @@ const CODE_BITS_MAX: usize = 22;
 /// The least probability that a symbol is given is 2^-15, so that no code is longer than `CODE_BITS_MAX`.
 const RARE_LOG2: u32 = 15;
 
-const SIZES: usize = HUFFMAN_KEYS_MAX as usize + 1;
+/// Sizes 1 to 64, of which 1 has no codes: a power of two, so that masked indices need no bounds check.
+const SIZES: usize = HUFFMAN_KEYS_MAX as usize;
 
 /// Codes by subtrie size and symbol. The symbol is the number of keys in the left half; 0 also stands for "all of
 /// them" (both mean that this bit tells nothing apart). Codes are written and read from the lowest bit up.
 pub(super) struct SplitCodes {
-    /// At `n · 64 + left`: code in the low 24 bits, its length above.
-    codes: Vec<u32>,
-    /// At `n · 256 + window`: length in the low 5 bits (0: longer than the window), left above.
-    splits: Vec<u16>,
-    /// At `n · 256 + window`: what is left of skipping a subtrie of `n` keys after reading all whole codes in the
+    /// At `(n - 1) · 64 + left`: code in the low 24 bits, its length above.
+    codes: [u32; SIZES * 64],
+    /// At `(n - 1) · 256 + window`: length in the low 5 bits (0: longer than the window), left above.
+    splits: [u16; SIZES * WINDOWS],
+    /// At `n · 256 + window`, for `n` below 64: what is left of skipping a subtrie of `n` keys after reading all whole codes in the
     /// window. Bits 0 to 3: bits read, 0 when the first code is longer than the window. Bits 4 and 5: how many
     /// subtries remain, at most three. Then their sizes in bytes, the next one lowest.
-    skips: Vec<u32>,
+    skips: [u32; SIZES * WINDOWS],
     canonical: Vec<Canonical>,
 }
 
@@ -54,15 +55,15 @@ impl SplitCodes {
 
     fn new() -> Self {
         let mut all = Self {
-            codes: vec![0; SIZES * 64],
-            splits: vec![0; SIZES * WINDOWS],
-            skips: vec![0; SIZES * WINDOWS],
-            canonical: vec![Canonical::default(); SIZES],
+            codes: [0; SIZES * 64],
+            splits: [0; SIZES * WINDOWS],
+            skips: [0; SIZES * WINDOWS],
+            canonical: vec![Canonical::default(); SIZES + 1],
         };
-        for n in 2..SIZES {
+        for n in 2..=SIZES {
             all.add_size(n);
         }
-        for n in 2..SIZES - 1 {
+        for n in 2..SIZES {
             for window in 0..WINDOWS {
                 all.skips[n * WINDOWS + window] = all.skip_entry(n, window as u64);
             }
@@ -81,10 +82,10 @@ impl SplitCodes {
             for (left, _) in lengths.iter().enumerate().filter(|(_, symbol_length)| **symbol_length == length)
             {
                 let mirrored = u32::reverse_bits(code) >> (32 - length);
-                self.codes[n * 64 + left] = mirrored | (length as u32) << 24;
+                self.codes[(n - 1) * 64 + left] = mirrored | (length as u32) << 24;
                 if length <= WINDOW_BITS as usize {
                     for window in (mirrored as usize..WINDOWS).step_by(1 << length) {
-                        self.splits[n * WINDOWS + window] = (left << 5 | length) as u16;
+                        self.splits[(n - 1) * WINDOWS + window] = (left << 5 | length) as u16;
                     }
                 }
                 canonical.symbols.push(left as u8);
@@ -98,7 +99,7 @@ impl SplitCodes {
         let mut pending = vec![n];
         let mut read = 0;
         while let Some(&size) = pending.last() {
-            let entry = self.splits[size * WINDOWS + (window >> read) as usize];
+            let entry = self.splits[(size - 1) * WINDOWS + (window >> read) as usize];
             let (left, length) = (usize::from(entry >> 5), u32::from(entry & 31));
             if length == 0 || read + length > WINDOW_BITS {
                 break;
@@ -121,14 +122,14 @@ impl SplitCodes {
     /// Code and length of the split of `n` keys, 2 to 64, into `left` and the rest.
     #[inline]
     pub(super) fn code(&self, n: u64, left: u64) -> (u64, u32) {
-        let entry = self.codes[(n * 64 + left) as usize];
+        let entry = self.codes[((n - 1) * 64 + left) as usize & (SIZES * 64 - 1)];
         (u64::from(entry & 0xff_ffff), entry >> 24)
     }
 
     /// The split of `n` keys, 2 to 64, whose code starts in the lowest bit of `bits`, and the code's length.
     #[inline]
     pub(super) fn decode(&self, n: u64, bits: u64) -> (u64, u32) {
-        let entry = self.splits[n as usize * WINDOWS + (bits as usize & (WINDOWS - 1))];
+        let entry = self.splits[row(n.wrapping_sub(1)) | window(bits)];
         if entry & 31 == 0 {
             return self.decode_long(n, bits);
         }
@@ -153,8 +154,18 @@ impl SplitCodes {
     /// The entry of `skips` for a subtrie of `n` keys, below 64, in front of `bits`; 0 for sizes below 2.
     #[inline]
     pub(super) fn skip(&self, n: u64, bits: u64) -> u32 {
-        self.skips[n as usize * WINDOWS + (bits as usize & (WINDOWS - 1))]
+        self.skips[row(n) | window(bits)]
     }
+}
+
+#[inline]
+fn row(index: u64) -> usize {
+    (index as usize & (SIZES - 1)) * WINDOWS
+}
+
+#[inline]
+fn window(bits: u64) -> usize {
+    bits as usize & (WINDOWS - 1)
 }
 
 /// Weights of the symbols of size `n`: binomial coefficients, with 0 and `n` merged, none below 2^(n-15).

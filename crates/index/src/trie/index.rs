@@ -6,6 +6,7 @@ use super::builder::fragment;
 use super::config::Granularity;
 use super::decoder::{WalkKey, dense_number, sparse_walk};
 use super::gamma::BUCKET_KEYS_MAX;
+use super::near_linear::NearLinearList;
 use super::pages::{ListedPages, RegularPages};
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::elias_fano::{EliasFano, PackedInts};
@@ -28,9 +29,9 @@ pub(super) struct Parts {
     pub(super) cells: Cells,
     pub(super) granularity: Granularity,
     /// Rank of each bucket's first key, and the number of all keys.
-    pub(super) first_ranks: EliasFano,
+    pub(super) first_ranks: NearLinearList,
     /// Position of each bucket's first bit in `code`, and the number of all bits.
-    pub(super) code_starts: EliasFano,
+    pub(super) code_starts: NearLinearList,
     pub(super) code: Vec<u64>,
     /// Rank of the first key of each listed page.
     pub(super) page_starts: EliasFano,
@@ -39,7 +40,7 @@ pub(super) struct Parts {
 
 impl Trie {
     pub(super) fn new(parts: Parts) -> Self {
-        let keys = last(&parts.first_ranks);
+        let keys = parts.first_ranks.last();
         Self { parts, keys }
     }
 
@@ -108,8 +109,8 @@ impl Trie {
     fn find(&self, hash: KeyHash) -> Option<u64> {
         let parts = &self.parts;
         let (bucket, place) = parts.cells.locate(hash.high());
-        let (first, next) = parts.first_ranks.get_pair(bucket)?;
-        let (start, end) = parts.code_starts.get_pair(bucket)?;
+        let (first, next) = parts.first_ranks.pair(bucket);
+        let (start, end) = parts.code_starts.pair(bucket);
         let count = next - first;
         let key = WalkKey::new(place, hash.low());
         let rank_last = self.keys.checked_sub(1)?;
@@ -161,8 +162,8 @@ impl Trie {
         writer.word(granularity);
         writer.word(keys_per_page);
         writer.word(u64::from(parts.fragments.width()));
-        writer.nested(&parts.first_ranks.to_bytes());
-        writer.nested(&parts.code_starts.to_bytes());
+        parts.first_ranks.write(&mut writer);
+        parts.code_starts.write(&mut writer);
         writer.nested(&parts.page_starts.to_bytes());
         writer.words(&parts.code);
         writer.words(parts.fragments.words());
@@ -188,24 +189,12 @@ impl Trie {
             }
         };
         let fragment_bits = reader.word_up_to(64, "fragment bits")? as u32;
-        let first_ranks = read_list(&mut reader)?;
-        let code_starts = read_list(&mut reader)?;
-        let page_starts = read_list(&mut reader)?;
-        for (list, what) in [(&first_ranks, "first ranks"), (&code_starts, "code starts")] {
-            if Some(list.len()) != cells.count().checked_add(1) || list.get(0) != Some(0) {
-                return Err(reader
-                    .corruption(format!("{} {what} from 0 on", cells.count() + 1), list.len().to_string()));
-            }
-        }
-        let mut ranks = first_ranks.iter();
-        let mut before = ranks.next().unwrap_or(0);
-        for rank in ranks {
-            if rank - before > BUCKET_KEYS_MAX {
-                return Err(reader.corruption("buckets below 2^32 keys", (rank - before).to_string()));
-            }
-            before = rank;
-        }
-        let keys = last(&first_ranks);
+        let first_ranks = NearLinearList::read(cells.count(), BUCKET_KEYS_MAX, &mut reader)?;
+        let code_starts = NearLinearList::read(cells.count(), u64::MAX, &mut reader)?;
+        let (page_bytes, page_offset) = reader.nested()?;
+        let page_starts =
+            EliasFano::from_bytes(page_bytes).map_err(|error| error.within(NAME, page_offset))?;
+        let keys = first_ranks.last();
         let sound_pages = match granularity {
             Granularity::ListedPage => {
                 last(&page_starts) <= keys && (page_starts.get(0) == Some(0) || keys == 0)
@@ -217,7 +206,7 @@ impl Trie {
                 reader.corruption(format!("page starts from 0 to {keys}"), format!("{page_starts:?}"))
             );
         }
-        let code = reader.words(usize::try_from(last(&code_starts).div_ceil(64)).unwrap_or(usize::MAX))?;
+        let code = reader.words(usize::try_from(code_starts.last().div_ceil(64)).unwrap_or(usize::MAX))?;
         let fragment_count = if fragment_bits == 0 { 0 } else { keys };
         let fragment_words = PackedInts::word_count(fragment_bits, fragment_count).unwrap_or(usize::MAX);
         let fragments = PackedInts::from_words(reader.words(fragment_words)?, fragment_bits, fragment_count)
@@ -225,11 +214,6 @@ impl Trie {
         reader.finish()?;
         Ok(Self::new(Parts { cells, granularity, first_ranks, code_starts, code, page_starts, fragments }))
     }
-}
-
-fn read_list(reader: &mut WireReader<'_>) -> Result<EliasFano, Corruption> {
-    let (bytes, offset) = reader.nested()?;
-    EliasFano::from_bytes(bytes).map_err(|error| error.within(NAME, offset))
 }
 
 fn last(list: &EliasFano) -> u64 {

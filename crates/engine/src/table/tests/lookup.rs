@@ -56,7 +56,7 @@ proptest! {
         let (table, info) = table(&storage, |writer| {
             write_hash_section(writer, SPEC, &items, tag_bits);
             write_sorted_section(writer, SPEC, &items, SortedIndex::Fences { resolution_bits });
-            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: items.len() as u64 });
+            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
         });
         prop_assert_eq!(info.item_count, 3 * items.len() as u64);
         prop_assert_eq!(info.file_bytes, table.file_bytes());
@@ -78,7 +78,7 @@ proptest! {
             write_hash_section(writer, SPEC, &few, 15);
             let all: Vec<_> = same.iter().chain(&others).cloned().collect();
             write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
-            write_sorted_section(writer, SPEC, &all, SortedIndex::Trie { items_expected: 10 });
+            write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
         });
         assert_found(&table.sections()[0], &same[..same.len().min(8)]);
         for section in &table.sections()[1..] {
@@ -98,7 +98,7 @@ fn a_hit_costs_one_read() {
             write_hash_section(writer, SPEC, shard, 15);
         }
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
-        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 20_000 });
+        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
     });
     let file = storage.file(NAME);
     let [shards @ .., fences_section, trie_section] = table.sections() else { panic!("six sections") };
@@ -139,7 +139,7 @@ fn only_keys_of_a_crowded_cell_cost_more_reads() {
     let storage = MemoryStorage::default();
     let (table, _) = table(&storage, |writer| {
         write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
-        write_sorted_section(writer, SPEC, &all, SortedIndex::Trie { items_expected: 3_000 });
+        write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
     });
     let crowd_cell = crowd[0].hash().high() >> 44;
     for section in table.sections() {
