@@ -1,82 +1,42 @@
-//! The block device under a directory: its counters of requests and bytes, and its raw speed.
+//! The block device under a directory: its counters, the space it gives to files, and its raw speed.
 //!
 //! The counters are the kernel's for the whole device, so figures made from them are right only with nothing else
 //! running. Per-process counters overcount mapped writes and miss those that the kernel does later.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// What the device has done since the system started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceCounters {
-    /// Read requests completed.
-    pub read_requests: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Write requests completed.
-    pub write_requests: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-}
+use alluvium_io::DeviceCounters;
+use alluvium_io::calibrate::{RandomReads, Rate, RawMethod, measure_raw_reads};
 
-impl DeviceCounters {
-    /// What happened since `before`.
-    pub fn since(self, before: Self) -> Self {
-        Self {
-            read_requests: self.read_requests.saturating_sub(before.read_requests),
-            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
-            write_requests: self.write_requests.saturating_sub(before.write_requests),
-            write_bytes: self.write_bytes.saturating_sub(before.write_bytes),
-        }
-    }
-}
+use crate::random::Random;
 
 /// The block device that holds a directory.
 #[derive(Debug)]
 pub struct Device {
-    statistics: Option<PathBuf>,
-    directory: fs::File,
+    path: PathBuf,
+    directory: File,
 }
 
 impl Device {
-    /// The device of `directory`. It has no counters where the file system lies on none (tmpfs, network) or the
-    /// system does not publish them.
-    pub fn of(directory: &Path) -> std::io::Result<Self> {
-        let number = fs::metadata(directory)?.dev();
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let statistics = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));
-        Ok(Self {
-            statistics: statistics.exists().then_some(statistics),
-            directory: fs::File::open(directory)?,
-        })
+    /// The device of `directory`.
+    pub fn of(directory: &Path) -> io::Result<Self> {
+        Ok(Self { path: directory.to_owned(), directory: File::open(directory)? })
     }
 
-    /// The counters now.
-    pub fn counters(&self) -> Option<DeviceCounters> {
-        parse(&fs::read_to_string(self.statistics.as_ref()?).ok()?)
-    }
-
-    /// The counters after everything written so far, to any file of the file system, has reached the device.
+    /// The counters after everything written so far, to any file of the file system, has reached the device. `None`
+    /// where the file system lies on no block device (tmpfs, network) or the system does not publish its counters.
     pub fn settled_counters(&self) -> Option<DeviceCounters> {
-        self.statistics.as_ref()?;
         rustix::fs::syncfs(&self.directory).ok()?;
-        self.counters()
+        DeviceCounters::of(&self.path)
     }
 }
 
-/// Sectors in these statistics have 512 bytes, whatever the device's own are (Documentation/block/stat.rst).
-const SECTOR_BYTES: u64 = 512;
-
-fn parse(text: &str) -> Option<DeviceCounters> {
-    let numbers: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    Some(DeviceCounters {
-        read_requests: *numbers.first()?,
-        read_bytes: numbers.get(2)? * SECTOR_BYTES,
-        write_requests: *numbers.get(4)?,
-        write_bytes: numbers.get(6)? * SECTOR_BYTES,
-    })
-}
+/// Blocks in file metadata have 512 bytes, whatever the file system's own have (stat(2)).
+const BLOCK_BYTES: u64 = 512;
 
 /// Bytes of the device that the files in `directory` occupy, holes excluded.
 pub fn allocated_bytes(directory: &Path) -> u64 {
@@ -84,27 +44,72 @@ pub fn allocated_bytes(directory: &Path) -> u64 {
     entries
         .flatten()
         .filter_map(|entry| entry.metadata().ok().map(|metadata| (entry, metadata)))
-        .map(|(entry, metadata)| {
-            if metadata.is_dir() { allocated_bytes(&entry.path()) } else { metadata.blocks() * SECTOR_BYTES }
-        })
+        .map(
+            |(entry, metadata)| {
+                if metadata.is_dir() {
+                    allocated_bytes(&entry.path())
+                } else {
+                    metadata.blocks() * BLOCK_BYTES
+                }
+            },
+        )
         .sum()
 }
 
-/// What the device gives to reads of random 4 KiB pages, without a store in between.
-#[derive(Clone, Copy, Debug)]
-pub struct RawReads {
-    /// Reads a second.
-    pub reads_per_s: f64,
-    /// The latency that 99 % of the reads did not exceed, in microseconds.
-    pub p99_us: f64,
-    /// The same for 99.9 %.
-    pub p999_us: f64,
+/// A file of a given size to read raw pages from, removed when dropped. Reads of a store are compared with reads of
+/// such a file as large as the store, since a device serves a small span faster than a large one.
+#[derive(Debug)]
+pub struct RawFile {
+    path: PathBuf,
+    bytes: u64,
 }
 
-/// Reads random pages of the largest file in `directory` for `seconds` with `in_flight` at once. `None` for no time
-/// or where the directory has nothing to read.
-pub fn raw_reads(_directory: &Path, _in_flight: usize, _seconds: f64) -> std::io::Result<Option<RawReads>> {
-    Ok(None)
+/// Largest span that is worth writing for a comparison.
+const SPAN_BYTES_MAX: u64 = 8 << 30;
+const CHUNK_BYTES: usize = 1 << 20;
+
+impl RawFile {
+    /// Writes a file of about `bytes` bytes that do not compress at `path`, through to the device.
+    pub fn create(path: PathBuf, bytes: u64) -> io::Result<Self> {
+        let chunks = bytes.clamp(1, SPAN_BYTES_MAX).div_ceil(CHUNK_BYTES as u64);
+        let mut file = File::create(&path)?;
+        let raw = Self { path, bytes: chunks * CHUNK_BYTES as u64 };
+        let mut random = Random::new(bytes, 0);
+        let mut chunk = vec![0; CHUNK_BYTES];
+        for _ in 0..chunks {
+            random.fill(&mut chunk);
+            file.write_all(&chunk)?;
+        }
+        file.sync_all()?;
+        // The page cache is better used by what is measured; only a hint, so a refusal changes nothing.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(raw)
+    }
+
+    /// Reads random 4 KiB pages with `in_flight` at once, for `duration` by each of the ways that the system offers.
+    /// Returns what the fastest reached.
+    pub fn reads(&self, in_flight: usize, duration: Duration) -> io::Result<Rate> {
+        let reads = RandomReads::new(in_flight, self.bytes, duration);
+        let mut best: Option<Rate> = None;
+        for method in [RawMethod::Uring, RawMethod::Threads] {
+            let rate = match measure_raw_reads(&self.path, &reads, method) {
+                // Containers often forbid io_uring; threads are always there.
+                Err(_) if method == RawMethod::Uring => continue,
+                outcome => outcome?,
+            };
+            if best.as_ref().is_none_or(|best| rate.ops_per_s() > best.ops_per_s()) {
+                best = Some(rate);
+            }
+        }
+        best.ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Drop for RawFile {
+    fn drop(&mut self) {
+        // Nothing is lost with a file that stays behind, and a destructor has nobody to tell.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 #[cfg(test)]
@@ -112,21 +117,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_line_is_understood() {
-        let counters = parse("  100  1  800  5  20  2  160  7  0  9  9  0 0 0 0\n").unwrap();
-        assert_eq!(counters.read_requests, 100);
-        assert_eq!(counters.read_bytes, 800 * 512);
-        assert_eq!(counters.write_requests, 20);
-        assert_eq!(counters.write_bytes, 160 * 512);
-        assert_eq!(parse("1 2 3"), None);
-    }
-
-    #[test]
     fn files_occupy_their_blocks() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("inner")).unwrap();
         fs::write(directory.path().join("inner/file"), vec![1; 100_000]).unwrap();
-        fs::File::open(directory.path().join("inner/file")).unwrap().sync_all().unwrap();
+        File::open(directory.path().join("inner/file")).unwrap().sync_all().unwrap();
         assert!(allocated_bytes(directory.path()) >= 98_304);
+    }
+
+    #[test]
+    fn raw_reads_happen_and_leave_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let raw = RawFile::create(directory.path().join("raw"), 3_000_000).unwrap();
+        assert_eq!(fs::metadata(directory.path().join("raw")).unwrap().len(), 3 << 20);
+        assert!(raw.reads(4, Duration::from_millis(20)).unwrap().operations() > 0);
+        drop(raw);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -1,18 +1,17 @@
 //! `bench durability`: synced puts a second with one thread and with many, beside what the device gives to
-//! fdatasync into space that was written before.
+//! syncs into space that was written before.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use alluvium::{Db, Durability};
+use alluvium_io::calibrate::{Rate, measure_sync_appends};
+use alluvium_io::{ALIGNMENT, FileStorage, IoOptions};
 
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::measurement::Measurement;
-use crate::random::Random;
 use crate::report::Report;
 use crate::store::Workload;
 
@@ -22,9 +21,12 @@ pub struct DurabilityOptions {
     /// Thread counts to measure, one after the other
     #[arg(long, value_delimiter = ',', default_value = "1,16")]
     pub threads: Vec<usize>,
-    /// Synced puts of each thread; the raw device gets as many syncs
+    /// Synced puts of each thread
     #[arg(long, default_value_t = 20_000)]
     pub puts: u64,
+    /// Seconds of measuring the raw device before and after
+    #[arg(long, default_value_t = 1.0)]
+    pub raw_seconds: f64,
     /// Bytes of a value; keys have 16
     #[arg(long, default_value_t = 100)]
     pub value_size: usize,
@@ -37,9 +39,8 @@ pub struct DurabilityOptions {
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-durability";
-const BLOCK_BYTES: usize = 4096;
-/// Blocks of the file that the raw measurement writes over and over, as a recycled log segment would be.
-const RECYCLED_BLOCKS: u64 = 4096;
+/// Bytes of the file that the raw measurement writes over and over, as a recycled log segment is.
+const RECYCLED_BYTES: u64 = 16 << 20;
 
 /// Measures each thread count; after it, reopens the database and looks for each put.
 ///
@@ -49,24 +50,28 @@ pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), Bench
     if options.puts == 0 || options.threads.contains(&0) {
         return Err(BenchError::Usage("--puts and --threads are at least 1".to_owned()));
     }
+    if !(options.raw_seconds > 0.0 && options.raw_seconds < 1e6) {
+        return Err(BenchError::Usage("--raw-seconds lies between 0 and a million".to_owned()));
+    }
     let directory = options.dir.join(SUBDIRECTORY);
     for &threads in &options.threads {
         if directory.exists() {
             std::fs::remove_dir_all(&directory)?;
         }
         std::fs::create_dir_all(&directory)?;
-        let raw_before = raw_syncs_per_s(&directory, options.puts)?;
+        let raw_before = raw_syncs(&directory, options)?;
         let (elapsed, latencies) = synced_puts(options, threads, &directory)?;
-        let raw_after = raw_syncs_per_s(&directory, options.puts)?;
-        let raw = (raw_before + raw_after) / 2.0;
+        let raw_after = raw_syncs(&directory, options)?;
+        let raw = (raw_before.ops_per_s() + raw_after.ops_per_s()) / 2.0;
         let puts_per_s = (options.puts * threads as u64) as f64 / elapsed.as_secs_f64().max(1e-9);
         let measurement = Measurement::new("durability", &format!("threads_{threads}"))
             .config("puts_per_thread", options.puts)
             .config("value_bytes", options.value_size)
             .metric("ops_per_s", puts_per_s)
             .metric("raw_syncs_per_s", raw)
-            .metric("raw_syncs_per_s_before", raw_before)
-            .metric("raw_syncs_per_s_after", raw_after)
+            .metric("raw_syncs_per_s_before", raw_before.ops_per_s())
+            .metric("raw_syncs_per_s_after", raw_after.ops_per_s())
+            .metric("raw_sync_p99_us", (raw_before.latency_us(0.99) + raw_after.latency_us(0.99)) / 2.0)
             .metric("puts_per_raw_sync", puts_per_s / raw);
         report.add(latencies.report(measurement))?;
     }
@@ -141,27 +146,12 @@ fn check_all(workload: &Workload, path: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// One block written and fdatasync-ed at a time into a file whose blocks were all written before, so that neither its
-/// length nor its extents change: the best that any log can get with one sync a put.
-fn raw_syncs_per_s(directory: &Path, syncs: u64) -> Result<f64, BenchError> {
-    let path = directory.join("raw");
-    let file: File = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
-    let mut block = vec![0; BLOCK_BYTES];
-    let mut random = Random::new(syncs, 0);
-    for number in 0..RECYCLED_BLOCKS {
-        random.fill(&mut block);
-        file.write_all_at(&block, number * BLOCK_BYTES as u64)?;
-    }
-    file.sync_all()?;
-    let start = Instant::now();
-    for sync in 0..syncs {
-        block[..8].copy_from_slice(&sync.to_le_bytes());
-        file.write_all_at(&block, (sync % RECYCLED_BLOCKS) * BLOCK_BYTES as u64)?;
-        file.sync_data()?;
-    }
-    let rate = syncs as f64 / start.elapsed().as_secs_f64().max(1e-9);
-    std::fs::remove_file(path)?;
-    Ok(rate)
+/// One block written and synced at a time into space that was written before, so that neither the length nor the
+/// extents of the file change: the best that any log can reach with one sync a put.
+fn raw_syncs(directory: &Path, options: &DurabilityOptions) -> Result<Rate, BenchError> {
+    let storage = FileStorage::create(directory.join("raw"), IoOptions::default())?;
+    let duration = Duration::from_secs_f64(options.raw_seconds);
+    Ok(measure_sync_appends(&storage, "raw", ALIGNMENT, RECYCLED_BYTES, duration)?)
 }
 
 #[cfg(test)]
@@ -174,6 +164,7 @@ mod tests {
         let options = DurabilityOptions {
             threads: vec![1, 3],
             puts: 20,
+            raw_seconds: 0.01,
             value_size: 30,
             seed: 1,
             dir: directory.path().to_owned(),

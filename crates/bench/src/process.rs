@@ -1,4 +1,4 @@
-//! What the operating system says about this process: CPU time and resident memory.
+//! What the operating system says about the CPU time of this process.
 
 use std::time::Duration;
 
@@ -8,17 +8,6 @@ use rustix::time::{ClockId, clock_gettime};
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-/// Resident memory of this process in bytes; 0 where the system does not say.
-pub fn resident_bytes() -> u64 {
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
-    let kibibytes = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .and_then(|rest| rest.split_whitespace().next())
-        .and_then(|number| number.parse::<u64>().ok());
-    kibibytes.unwrap_or(0) << 10
 }
 
 #[cfg(test)]
@@ -33,10 +22,5 @@ mod tests {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(cpu_time() > start);
-    }
-
-    #[test]
-    fn this_process_has_memory() {
-        assert!(resident_bytes() > 100_000);
     }
 }

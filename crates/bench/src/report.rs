@@ -110,7 +110,7 @@ fn shown(value: &Value) -> String {
 
 fn significant(real: f64) -> String {
     let digits_before = if real == 0.0 { 1 } else { real.abs().log10().floor() as i32 + 1 };
-    let decimals = (4 - digits_before).clamp(0, 8) as usize;
+    let decimals = (4 - digits_before).clamp(0, 6) as usize;
     format!("{real:.decimals$}")
 }
 

@@ -5,7 +5,7 @@
 //! tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`, `append_buffer`, `file_storage::ring*`), behind safe surfaces.
+//! only (`memory`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`), behind safe surfaces.
 
 mod aligned_buffer;
 mod append_buffer;

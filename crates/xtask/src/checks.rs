@@ -73,5 +73,6 @@ pub fn redis() -> Result<(), String> {
         println!("redis: skipped, no redis-cli or no {script} here");
         return Ok(());
     }
+    shell::run("cargo build --release --package alluvium-cli")?;
     shell::run(&format!("bash {script}"))
 }

@@ -15,6 +15,7 @@ const STEPS: &[Step] = &[
     ("clippy", || shell::run("cargo clippy --workspace --all-targets -- -D warnings")),
     ("documentation", documentation),
     ("simulate", || simulate::run(&simulate::Options::smoke())),
+    ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
     ("bench-smoke", checks::bench_smoke),
     ("loom", checks::loom),

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use alluvium::Stats;
+use alluvium_io::DeviceCounters;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::StoreBench;
 use super::sampler::{Progress, Samples};
-use crate::device::DeviceCounters;
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::process;
@@ -128,7 +128,7 @@ impl StoreBench {
             let (operations, gets, puts) = outcome?;
             settled?;
             let device =
-                device_before.zip(self.device.settled_counters()).map(|(before, after)| after.since(before));
+                device_before.zip(self.device.settled_counters()).map(|(before, after)| after.since(&before));
             let stats = (stats_before, self.db.stats());
             Ok(Outcome { operations, elapsed, settling, cpu, gets, puts, samples, device, stats })
         })

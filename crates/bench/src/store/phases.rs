@@ -1,14 +1,18 @@
 //! The phases, but for `sustain`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alluvium::Db;
+use alluvium_io::calibrate::Rate;
 
 use super::drive::{Drive, Outcome, Step, Worker};
 use super::{StoreBench, probe};
-use crate::device;
+use crate::device::{self, RawFile};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
+
+/// The file beside the database that raw reads are measured on.
+const RAW_FILE: &str = "alluvium-bench-raw";
 
 impl StoreBench {
     /// Puts every item once. Rate and latencies are of the puts alone; CPU, writes and space include settling.
@@ -56,23 +60,32 @@ impl StoreBench {
         Ok(Step::Put)
     }
 
-    /// Gets uniformly chosen items; measures the raw device before and after.
+    /// Gets uniformly chosen items; measures the raw device before and after, since a virtual disk drifts.
     pub(super) fn get(&self) -> Result<Measurement, BenchError> {
         let in_flight = self.options.threads * self.options.batch;
-        let raw_before = device::raw_reads(&self.directory, in_flight, self.options.raw_seconds)?;
+        let duration = Duration::from_secs_f64(self.options.raw_seconds);
+        let raw = if duration.is_zero() {
+            None
+        } else {
+            let bytes = device::allocated_bytes(&self.directory);
+            Some(RawFile::create(self.options.dir.join(RAW_FILE), bytes)?)
+        };
+        let measure = || raw.as_ref().map(|raw| raw.reads(in_flight, duration)).transpose();
+        let before = measure()?;
         let outcome = self.drive(&self.reading("get", self.options.operations()), |worker| {
             self.get_batch(worker, |worker| worker.random.below(self.workload.items()))
         })?;
-        let raw_after = device::raw_reads(&self.directory, in_flight, self.options.raw_seconds)?;
+        let after = measure()?;
         let measurement = self.read_measurement("get", &outcome);
-        let Some((before, after)) = raw_before.zip(raw_after) else { return Ok(measurement) };
-        let raw_per_s = (before.reads_per_s + after.reads_per_s) / 2.0;
+        let Some((before, after)) = before.zip(after) else { return Ok(measurement) };
+        let mean = |figure: fn(&Rate) -> f64| (figure(&before) + figure(&after)) / 2.0;
+        let raw_per_s = mean(Rate::ops_per_s);
         Ok(measurement
             .metric("raw_reads_per_s", raw_per_s)
-            .metric("raw_reads_per_s_before", before.reads_per_s)
-            .metric("raw_reads_per_s_after", after.reads_per_s)
-            .metric("raw_p99_us", (before.p99_us + after.p99_us) / 2.0)
-            .metric("raw_p999_us", (before.p999_us + after.p999_us) / 2.0)
+            .metric("raw_reads_per_s_before", before.ops_per_s())
+            .metric("raw_reads_per_s_after", after.ops_per_s())
+            .metric("raw_p99_us", mean(|rate| rate.latency_us(0.99)))
+            .metric("raw_p999_us", mean(|rate| rate.latency_us(0.999)))
             .metric("gets_per_raw_read", rate(&outcome) / raw_per_s))
     }
 
@@ -178,7 +191,7 @@ impl StoreBench {
         let outcome = self.drive(&drive, |_| Ok(Step::Gets(0)))?;
         let written = written_before
             .zip(self.device.settled_counters())
-            .map(|(before, after)| after.since(before).write_bytes);
+            .map(|(before, after)| after.since(&before).written_bytes);
         let measurement = self
             .measurement(name)
             .metric("settle_s", begin.elapsed().as_secs_f64())
@@ -233,7 +246,7 @@ impl StoreBench {
     /// The figures that writing phases report.
     pub(super) fn write_measurement(&self, case: &str, outcome: &Outcome) -> Measurement {
         let put_bytes = (outcome.operations * self.workload.item_bytes()) as f64;
-        let written = outcome.device.map(|device| device.write_bytes as f64 / put_bytes);
+        let written = outcome.device.map(|device| device.written_bytes as f64 / put_bytes);
         let engine = probe::bytes_written(&outcome.stats.1) - probe::bytes_written(&outcome.stats.0);
         let measurement = self
             .measurement(case)
@@ -248,7 +261,7 @@ impl StoreBench {
 
     fn read_measurement(&self, case: &str, outcome: &Outcome) -> Measurement {
         let operations = outcome.operations.max(1) as f64;
-        let requests = outcome.device.map(|device| device.read_requests as f64 / operations);
+        let requests = outcome.device.map(|device| device.reads as f64 / operations);
         let bytes = outcome.device.map(|device| device.read_bytes as f64 / operations);
         let engine = outcome.stats.1.traffic.page_reads - outcome.stats.0.traffic.page_reads;
         let measurement = self

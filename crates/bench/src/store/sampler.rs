@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium::Db;
+use alluvium_io::ProcessMemory;
 use indicatif::ProgressBar;
 
 use crate::device;
 use crate::measurement::Measurement;
-use crate::process;
 
 /// Memory is sampled this often, space every second time. A sample costs some ten microseconds.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ struct Sample {
     operations: u64,
     items: u64,
     index_bytes: u64,
-    resident_bytes: u64,
+    resident_bytes: Option<u64>,
     /// Allocated bytes of the directory; absent in every second sample.
     allocated_bytes: Option<u64>,
 }
@@ -57,7 +57,7 @@ impl Samples {
                 operations: progress.operations.load(Ordering::Relaxed),
                 items: progress.items.load(Ordering::Relaxed),
                 index_bytes: db.stats().memory.finding(),
-                resident_bytes: process::resident_bytes(),
+                resident_bytes: ProcessMemory::now().map(|memory| memory.resident_bytes),
                 allocated_bytes: (is_last || samples.len() % 2 == 0)
                     .then(|| device::allocated_bytes(directory)),
             });
@@ -87,7 +87,7 @@ impl Samples {
             .collect();
         let space: Vec<f64> =
             grown.iter().filter_map(|sample| sample.space_amplification(item_bytes)).collect();
-        let resident_peak = self.samples.iter().map(|sample| sample.resident_bytes).max();
+        let resident_peak = self.samples.iter().filter_map(|sample| sample.resident_bytes).max();
         measurement
             .metric("index_bytes_per_item", last.index_bytes_per_item())
             .metric("index_bytes_per_item_average", average(&per_item))
@@ -126,7 +126,7 @@ mod tests {
             operations,
             items: operations,
             index_bytes,
-            resident_bytes: 5,
+            resident_bytes: Some(5),
             allocated_bytes: Some(allocated_bytes),
         }
     }

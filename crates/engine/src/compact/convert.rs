@@ -46,7 +46,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let info = writer.finish()?;
         shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-        file = Some(TableFile::open(&shared.storage, number)?);
+        let opened = TableFile::open(&shared.storage, number)?;
+        opened.load_indexes()?;
+        file = Some(opened);
     }
     shared.append_edits(&edits)?;
     for (keyspace, store) in &stores {

@@ -107,14 +107,17 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
     let parts = (young_bytes + sorted_bytes).div_ceil(TABLE_BYTES).next_power_of_two().max(1);
+    // Held any longer, the version would keep the tables that the parts replace.
+    drop(version);
     for part in 0..parts {
         let width = (high - low) / parts;
         let part_low = low + part * width + part;
         let part_high = if part + 1 == parts { high } else { part_low + width };
-        write_part(shared, keyspace, &version, &young, part_low, part_high)?;
+        write_part(shared, keyspace, &young, part_low, part_high)?;
     }
     drop_sections(shared, keyspace, &merged)?;
     shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
+    shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
@@ -139,11 +142,11 @@ fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<
 fn write_part(
     shared: &Shared,
     keyspace: &KeyspaceShared,
-    version: &Version,
     young: &YoungItems,
     low: u64,
     high: u64,
 ) -> Result<()> {
+    let version = keyspace.version.load_full();
     let sorted = version.sorted_within(low, high);
     let young_items = young.range(low, high).len() as u64;
     let overlap = |table: &SortedTable| {
@@ -175,6 +178,7 @@ fn write_part(
     shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
     shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
     let file = TableFile::open(&shared.storage, number)?;
+    file.load_indexes()?;
     shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
     let section = file.table.sections()[0].clone();
     let table = SortedTable { low, high, section, file };

@@ -20,6 +20,8 @@ use crate::options::{Durability, PlantedBugs, Settings};
 
 /// Segments that may wait for conversion before writers wait for it.
 const FROZEN_MAX: usize = 3;
+/// Files of converted segments that are kept for the next ones.
+const SPARE_LOG_FILES: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -99,6 +101,10 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
         segment.set_converted();
+        for file in self.recycler.surplus(SPARE_LOG_FILES) {
+            // A file that can't be removed now is taken for another segment, or found at the next opening.
+            let _ = self.storage.remove(file.name());
+        }
         self.update_throttle();
     }
 

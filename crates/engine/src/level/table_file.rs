@@ -30,6 +30,14 @@ impl TableFile {
         Ok(Arc::new(Self { number, table, storage: storage.clone(), obsolete: AtomicBool::new(false) }))
     }
 
+    /// Loads the filters and indexes of all sections, so that no lookup has to. For files just written.
+    pub fn load_indexes(&self) -> Result<()> {
+        for section in self.table.sections() {
+            section.index()?;
+        }
+        Ok(())
+    }
+
     /// Declares that the manifest no longer names the file.
     pub fn set_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);

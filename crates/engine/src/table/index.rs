@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use alluvium_base::{Corruption, KeyHash};
-use alluvium_index::fences::{PageFences, SlotFences};
+use alluvium_index::fences::{PageFences, PageRange, SlotFences};
 use alluvium_index::hash_filter::HashFilter;
 
 use super::directory::{IndexKind, SectionEntry};
@@ -83,9 +83,9 @@ impl SectionIndex {
                 filter.candidates(hash).filter_map(|slot| fences.page_of(slot.into())).map(page_number),
             ),
             (_, Some(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
-            (PageIndex::Fences(fences), _) => fences.lookup(hash.high()).map_or(PageList::EMPTY, |range| {
-                PageList::range(page_number(range.first), page_number(range.last))
-            }),
+            (PageIndex::Fences(fences), _) => {
+                fences.lookup(hash.high()).map_or(PageList::EMPTY, |range| whole_cells(fences, range))
+            }
             (PageIndex::Trie(trie), _) => trie.lookup(hash),
             (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
         }
@@ -116,6 +116,17 @@ impl SectionIndex {
             },
         }
     }
+}
+
+/// The pages of `range` that hold items of its cell.
+///
+/// Of fences that are not aligned, `range` begins with the page before the first that starts in the cell. But the
+/// writer only lets a page start in the cell of the page before when nothing else is in that: so the page in front ends
+/// with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of crowded cells cost reads.
+#[inline]
+fn whole_cells(fences: &PageFences, range: PageRange) -> PageList {
+    let is_before = !fences.is_aligned() && range.first > 0 && range.first < range.last;
+    PageList::range(page_number(range.first + u64::from(is_before)), page_number(range.last))
 }
 
 /// Numbers beyond any page stay beyond: the section checks against its count.

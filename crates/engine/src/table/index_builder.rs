@@ -18,10 +18,7 @@ pub(crate) enum SortedIndex {
         resolution_bits: u32,
     },
     /// Entropy-coded trie down to pages (SILT §3.3): 0.8 bit/key at 32 items a page, for any distribution of hashes.
-    Trie {
-        /// Items to come; another number costs space or time per lookup.
-        items_expected: u64,
-    },
+    Trie,
 }
 
 impl SortedIndex {
@@ -63,8 +60,10 @@ impl IndexBuilder {
                 pages_expected,
                 resolution_bits,
             ))),
-            SortedIndex::Trie { items_expected } => {
+            SortedIndex::Trie => {
                 let config = TrieConfig { range_low, range_high, ..TrieConfig::new(Granularity::ListedPage) };
+                // A bucket per eight pages: what the bucket directory costs is then a matter of pages, as the rest.
+                let items_expected = pages_expected.saturating_mul(u64::from(config.bucket_keys_mean / 8));
                 let builder = Box::new(TrieBuilder::new(items_expected, config));
                 Self::new(Pages::Trie { builder, page_count: 0, straddles: Vec::new() })
             }

@@ -140,35 +140,50 @@ impl CuckooTable {
         first >> 15 | second >> 14
     }
 
-    /// [`candidates`](Self::candidates) of many keys, their memory accesses overlapped: for a table that exceeds the
-    /// processor's caches, several times as fast.
+    /// [`candidates`](Self::candidates) of many keys, their memory accesses overlapped: about twice as fast as one by
+    /// one.
     ///
     /// # Panics
     /// When `hashes` and `out` differ in length.
     pub fn candidates_batch(&self, hashes: &[KeyHash], out: &mut [Candidates]) {
+        Self::candidates_across(|_| self, hashes, out);
+    }
+
+    /// [`candidates_batch`](Self::candidates_batch) of keys in many tables: `table_of` names the table of each.
+    ///
+    /// # Panics
+    /// When `hashes` and `out` differ in length.
+    #[inline]
+    pub fn candidates_across<'t>(
+        table_of: impl Fn(KeyHash) -> &'t Self,
+        hashes: &[KeyHash],
+        out: &mut [Candidates],
+    ) {
         assert_eq!(hashes.len(), out.len(), "a batch needs one result per hash");
-        let bucket_count = self.buckets.count();
+        let Some(&first) = hashes.first() else { return };
+        let mut placed = [(table_of(first), Placement { tag: 1, buckets: [0; 2] }); BATCH_LEN];
         for (hashes, out) in hashes.chunks(BATCH_LEN).zip(out.chunks_mut(BATCH_LEN)) {
-            let mut placements = [Placement { tag: 1, buckets: [0; 2] }; BATCH_LEN];
-            for (placement, &hash) in placements.iter_mut().zip(hashes) {
-                *placement = Placement::of(hash, bucket_count);
-                self.prefetch_tags(*placement);
+            for (placed, &hash) in placed.iter_mut().zip(hashes) {
+                let table = table_of(hash);
+                let placement = Placement::of(hash, table.buckets.count());
+                table.prefetch_tags(placement);
+                *placed = (table, placement);
             }
-            for &placement in &placements[..hashes.len()] {
-                let lanes = self.matching_lanes(placement);
+            for &(table, placement) in &placed[..hashes.len()] {
+                let lanes = table.matching_lanes(placement);
                 if lanes != 0 {
                     let (way, side) = lowest_lane(lanes);
-                    self.buckets.prefetch_offset(placement.buckets[side] * WAYS + way);
+                    table.buckets.prefetch_offset(placement.buckets[side] * WAYS + way);
                 }
             }
-            for (found, &placement) in out.iter_mut().zip(&placements) {
-                *found = self.candidates_at(placement);
+            for (found, &(table, placement)) in out.iter_mut().zip(&placed) {
+                *found = table.candidates_at(placement);
             }
         }
     }
 
     /// Starts loading what a lookup or an insertion of the key with `hash` reads first. Called some ten keys ahead it
-    /// hides the memory's latency, also over many tables, where [`candidates_batch`](Self::candidates_batch) can't.
+    /// hides the memory's latency, also over many tables.
     #[inline(always)]
     pub fn prefetch(&self, hash: KeyHash) {
         self.prefetch_tags(Placement::of(hash, self.buckets.count()));

@@ -95,26 +95,37 @@ impl EliasFano {
     /// Index of the last number that is at most `value`; `None` when all are above it.
     #[inline]
     pub fn last_at_most(&self, value: u64) -> Option<u64> {
+        self.locate(value).map(|(index, _)| index)
+    }
+
+    /// Index of the last number that is at most `value`, and whether it equals `value`; `None` when all are above it.
+    #[inline]
+    pub fn locate(&self, value: u64) -> Option<(u64, bool)> {
         let width = self.lows.width();
         let high = value >> width;
         // The vector has one zero after each high part up to that of the largest number.
         if high >= self.highs_length - self.len() {
-            return self.len().checked_sub(1);
+            return self.len().checked_sub(1).map(|last| (last, false));
         }
         let end = self.zeros.select(&self.highs, high);
         let mut after = end - high;
         let low = value & !(u64::MAX << width);
         for step in 1..=LINEAR_MAX {
             // Left of the group of this high part lies a zero, or the start.
-            if step > end || !self.high_bit(end - step) || self.lows.get(after - 1) <= low {
-                return after.checked_sub(1);
+            if step > end || !self.high_bit(end - step) {
+                return after.checked_sub(1).map(|before| (before, false));
             }
             after -= 1;
+            let found = self.lows.get(after);
+            if found <= low {
+                return Some((after, found == low));
+            }
         }
         let mut start = match high.checked_sub(1) {
             Some(before) => self.zeros.select(&self.highs, before) - before,
             None => 0,
         };
+        let group_start = start;
         while start < after {
             let middle = start.midpoint(after);
             if self.lows.get(middle) <= low {
@@ -123,7 +134,8 @@ impl EliasFano {
                 after = middle;
             }
         }
-        after.checked_sub(1)
+        let before = after.checked_sub(1)?;
+        Some((before, before >= group_start && self.lows.get(before) == low))
     }
 
     /// All numbers from number `index` on. Cheaper than repeated [`get`](Self::get).

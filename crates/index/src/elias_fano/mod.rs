@@ -17,11 +17,13 @@
 //! vector, the low words, the high words, XXH3-64 of everything before. Samples are recomputed on reading.
 
 mod builder;
+mod differences;
 mod list;
 mod packed;
 mod select;
 pub(crate) mod wire;
 
 pub use builder::EliasFanoBuilder;
+pub(crate) use differences::Differences;
 pub use list::EliasFano;
 pub(crate) use packed::PackedInts;

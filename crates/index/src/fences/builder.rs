@@ -18,8 +18,7 @@ pub struct PageFencesBuilder {
 impl PageFencesBuilder {
     /// A builder for a table that covers the hashes `range_low..=range_high` with about `pages_expected` pages.
     ///
-    /// `resolution_bits` is `r`: there are `pages_expected × 2^r` cells, a page costs `r + 2` bits and a share of
-    /// `2^-r` of all lookups needs a second page. A wrong `pages_expected` costs space or second pages, never
+    /// `resolution_bits` is `r`: there are `pages_expected × 2^r` cells and a page costs `r + 2` bits. A wrong `pages_expected` costs space or second pages, never
     /// correctness. The number of cells stops at 2^48.
     ///
     /// # Panics
@@ -35,8 +34,8 @@ impl PageFencesBuilder {
         }
     }
 
-    /// The cell of a hash. A writer that starts a new page only where the cell changes may say so with
-    /// [`push_aligned_page`](Self::push_aligned_page).
+    /// The cell of a hash. A writer that starts a new page only where the cell changes, and tells so by
+    /// [`push_page_after`](Self::push_page_after), gets exactly one page for every lookup.
     #[inline]
     pub fn cell_of(&self, hash_high: u64) -> u64 {
         self.cells.cell(hash_high)
@@ -52,32 +51,35 @@ impl PageFencesBuilder {
         self.boundaries.memory_bytes()
     }
 
-    /// Adds a page whose first key has the high hash half `first_hash_high`. The page before may hold keys of the same
-    /// cell, and even of the same hash.
+    /// Adds a page whose first key has the high hash half `first_hash_high`, when the end of the page before is not
+    /// known. Then the first key of a page shares the boundary's cell: one lookup in "keys per page" needs two pages.
+    /// Right for the first page; for others prefer [`push_page_after`](Self::push_page_after).
     ///
     /// # Panics
     /// When the hash lies outside the range or below that of the page before.
     pub fn push_page(&mut self, first_hash_high: u64) {
         // Nothing lies before the first page.
         self.aligned &= self.boundaries.is_empty();
-        self.push(first_hash_high);
+        self.push(self.cells.cell(first_hash_high), first_hash_high);
     }
 
-    /// Adds a page before whose first key no key of the same cell was written. When all pages are added so, every
-    /// lookup finds exactly one page.
+    /// Adds a page whose first key has the high hash half `first_hash_high`, after one whose last key has
+    /// `last_hash_high_before`. The boundary is put into a cell between the two that holds neither, where there is
+    /// one. When they never share a cell, every lookup finds exactly one page.
     ///
     /// # Panics
-    /// When the hash lies outside the range, or its cell is not above that of the page before.
-    pub fn push_aligned_page(&mut self, first_hash_high: u64) {
-        let cell = self.cells.cell(first_hash_high);
+    /// When the hashes lie outside the range or before those of the page before.
+    pub fn push_page_after(&mut self, last_hash_high_before: u64, first_hash_high: u64) {
         assert!(
-            self.boundaries.is_empty() || cell > self.boundaries.last(),
-            "an aligned page starts in a new cell, not again in cell {cell}"
+            (self.last_hash..=first_hash_high).contains(&last_hash_high_before),
+            "a page ends at {last_hash_high_before:#x}, not between its start and the next page's"
         );
-        self.push(first_hash_high);
+        let (before, first) = (self.cells.cell(last_hash_high_before), self.cells.cell(first_hash_high));
+        self.aligned &= before < first;
+        self.push(first.min(before + 1), first_hash_high);
     }
 
-    fn push(&mut self, first_hash_high: u64) {
+    fn push(&mut self, cell: u64, first_hash_high: u64) {
         assert!(
             self.cells.contains(first_hash_high),
             "page start {first_hash_high:#x} lies outside the table's range"
@@ -87,7 +89,7 @@ impl PageFencesBuilder {
             "page start {first_hash_high:#x} lies before the page before"
         );
         self.last_hash = first_hash_high;
-        self.boundaries.push(self.cells.cell(first_hash_high));
+        self.boundaries.push(cell);
     }
 
     /// The fences. Linear in the pages.

@@ -2,10 +2,17 @@
 //!
 //! Keys of a hashed keyspace are uniform, so the first hash of every page of a sorted table is an evenly spread,
 //! increasing sequence. [`PageFences`] cuts the table's range of hashes into `pages × 2^r` equal cells and keeps the
-//! cell of every page's first key in an Elias-Fano list: `r + 2` bits a page, and a lookup is one predecessor search.
-//! A key whose cell is also a boundary's cell may lie on either side of it. That happens for one lookup in `2^r`, and
-//! costs a second page; with `r = 8` a table of 32 keys a page takes 0.33 bit/key and 1.004 pages per lookup. A writer
-//! that ends its pages between two cells ([`PageFencesBuilder::cell_of`]) gets exactly one page for every lookup.
+//! cell of every page's boundary in an Elias-Fano list: `r + 2.3` bits a page, and a lookup is one predecessor search.
+//! A key whose cell is a boundary's cell may lie on either side of it and costs a second page, unless the fences are
+//! *aligned*: when no two pages share a cell, a boundary's cell belongs to the page after it.
+//!
+//! With `r = 8` and 32 keys a page that is 0.33 bit/key, and per lookup of a present key
+//! - 1 page when the writer ends pages between two cells ([`PageFencesBuilder::cell_of`]): about one page in nine then
+//!   ends one key early or late;
+//! - 1.011 pages when it does not, but tells the last hash of each page ([`PageFencesBuilder::push_page_after`]);
+//! - 1.035 when only the first hashes are known.
+//!
+//! A lookup of an absent key needs 1.004 pages in the last two cases.
 //!
 //! [`SlotFences`] is the same list over slot numbers, for tables whose items lie in the order of their filter's slots
 //! (SILT's HashStore, Lim et al., SOSP 2011, §3.2).

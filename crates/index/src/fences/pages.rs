@@ -26,10 +26,7 @@ impl PageRange {
     }
 }
 
-/// The cells in which the pages of a sorted table start. Immutable; see the module for the idea.
-///
-/// Cost: `r + 2.3` bits a page; a lookup is one predecessor search, 20 to 30 ns, and needs 1 + 2^-r pages for uniform
-/// hashes, exactly one when the pages are aligned to cells.
+/// The cells in which the pages of a sorted table start. Immutable; see the module for idea and cost.
 ///
 /// # Bytes
 ///
@@ -84,13 +81,12 @@ impl PageFences {
     /// of the table lies in one of them. For a key that no page can hold, some page.
     #[inline]
     pub fn lookup(&self, hash_high: u64) -> Option<PageRange> {
-        let pages_last = self.boundaries.len().checked_sub(1)?;
+        if self.boundaries.is_empty() {
+            return None;
+        }
         let cell = self.cells.cell(hash_high);
-        let Some(last) = self.boundaries.last_at_most(cell) else {
-            return Some(PageRange { first: 0, last: 0 });
-        };
-        let last = last.min(pages_last);
-        if self.aligned || self.boundaries.get(last) != Some(cell) {
+        let (last, shared) = self.boundaries.locate(cell).unwrap_or((0, false));
+        if self.aligned || !shared {
             return Some(PageRange { first: last, last });
         }
         let first = cell.checked_sub(1).and_then(|before| self.boundaries.last_at_most(before));

@@ -40,6 +40,7 @@ mod encoder;
 mod gamma;
 mod huffman;
 mod index;
+mod near_linear;
 mod pages;
 
 pub use builder::TrieBuilder;

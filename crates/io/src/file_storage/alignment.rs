@@ -16,6 +16,7 @@ impl DirectAlignment {
     pub(super) const PAGE: Self = Self { memory: ALIGNMENT, offset: ALIGNMENT };
 
     /// From the figures of the kernel; `None` when direct I/O is impossible or wants more than [`ALIGNMENT`].
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn new(memory: u32, offset: u32) -> Option<Self> {
         let (memory, offset) = (memory as usize, offset as usize);
         let usable = |value: usize| value.is_power_of_two() && value <= ALIGNMENT;

@@ -14,7 +14,10 @@ pub struct Target {
 
 /// All parsers.
 pub fn targets() -> Vec<Target> {
-    vec![Target { name: "varint", run: read_varint, samples: varints }]
+    vec![
+        Target { name: "varint", run: read_varint, samples: varints },
+        Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
+    ]
 }
 
 /// A target that must fail: shows that the driver finds what there is to find.
@@ -46,4 +49,18 @@ fn varints() -> Vec<Vec<u8>> {
             bytes
         })
         .collect()
+}
+
+fn requests_and_replies() -> Vec<Vec<u8>> {
+    let texts: [&[u8]; 8] = [
+        b"*1\r\n$4\r\nPING\r\n",
+        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nvv\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+        b"SET key \"a \\x00 value\"\r\n",
+        b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n",
+        b"+OK\r\n-ERR no\r\n:17\r\n$-1\r\n_\r\n",
+        b"%1\r\n$1\r\na\r\n:1\r\n",
+        b"*2\r\n*1\r\n:1\r\n$3\r\nabc\r\n",
+        b",1.5\r\n#t\r\n(123456789012345678901234567890\r\n",
+    ];
+    texts.iter().map(|text| text.to_vec()).collect()
 }

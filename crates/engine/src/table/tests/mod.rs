@@ -159,7 +159,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
     let (table, _) = table(storage, |writer| {
         write_hash_section(writer, SPEC, &items, 15);
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
-        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 40 });
+        write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
     });
     (table, items)
 }

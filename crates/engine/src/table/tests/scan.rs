@@ -49,7 +49,7 @@ proptest! {
         let (table, _) = table(&storage, |writer| {
             write_hash_section(writer, SPEC, &items, 15);
             write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
-            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie { items_expected: 100 });
+            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
         });
         let expected = with_hashes(sorted(&items));
         let [hash_section, sorted_section, trie_section] = table.sections() else { panic!("three sections") };

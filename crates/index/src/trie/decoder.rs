@@ -1,0 +1,284 @@
+//! Walking one bucket down to a key.
+
+use super::bits::{Backward, BitSource, Forward};
+use super::gamma;
+use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
+use super::pages::PageCursor;
+
+/// The bits of a key that a walk consumes: place within the bucket, low half of the hash, then `fill` for ever.
+#[derive(Clone, Copy)]
+pub(super) struct WalkKey {
+    bits: u128,
+    fill: u128,
+}
+
+impl WalkKey {
+    pub(super) fn new(place: u64, low: u64) -> Self {
+        Self { bits: u128::from(place) << 64 | u128::from(low), fill: 0 }
+    }
+
+    #[inline]
+    fn next_bit(&mut self) -> bool {
+        let bit = self.bits >> 127 != 0;
+        self.bits = self.bits << 1 | self.fill;
+        bit
+    }
+
+    fn mirrored(self) -> Self {
+        Self { bits: !self.bits, fill: self.fill ^ 1 }
+    }
+}
+
+/// The number of `key` among the `count` keys of the dense bucket in bits `start..end` of `words`. Below `count`
+/// whatever the bits; `count` is not 0.
+pub(super) fn dense_number(words: &[u64], start: u64, end: u64, count: u64, mut key: WalkKey) -> u64 {
+    let codes = SplitCodes::shared();
+    let bits = Forward { words, start, end };
+    let mut position = 0;
+    loop {
+        if count <= 1 || position > bits.len() {
+            return 0;
+        }
+        let Some((left, length)) = split(codes, count, bits.peek(position)) else {
+            return 0;
+        };
+        position += u64::from(length);
+        let right = key.next_bit();
+        if left == 0 {
+            continue;
+        }
+        return if right {
+            count
+                - 1
+                - Dense { codes, bits: Backward { words, start, end } }.number(
+                    0,
+                    count - left,
+                    key.mirrored(),
+                )
+        } else {
+            Dense { codes, bits }.number(position, left, key)
+        };
+    }
+}
+
+struct Dense<Bits> {
+    codes: &'static SplitCodes,
+    bits: Bits,
+}
+
+impl<Bits: BitSource> Dense<Bits> {
+    /// The number of `key` among the `count` keys of the subtrie at `position`.
+    #[inline]
+    fn number(&self, mut position: u64, mut count: u64, mut key: WalkKey) -> u64 {
+        let mut number = 0;
+        while count > 1 && position <= self.bits.len() {
+            let Some((left, length)) = split(self.codes, count, self.bits.peek(position)) else {
+                break;
+            };
+            position += u64::from(length);
+            let right = key.next_bit();
+            if left == 0 {
+                continue;
+            }
+            if !right {
+                count = left;
+                continue;
+            }
+            number += left;
+            count -= left;
+            if left > 1 && count > 1 {
+                let Some(after) = self.skip(position, left) else {
+                    break;
+                };
+                position = after;
+            }
+        }
+        number
+    }
+
+    /// The position after the subtrie of `count` keys at `position`; `None` when the bits end before.
+    #[inline]
+    fn skip(&self, position: u64, count: u64) -> Option<u64> {
+        if count < HUFFMAN_KEYS_MAX {
+            let (position, near) = self.skip_near(position, count);
+            if near == 0 {
+                return (position <= self.bits.len()).then_some(position);
+            }
+            return self.skip_far(position, near, Waiting::new());
+        }
+        let mut waiting = Waiting::new();
+        waiting.push(count);
+        self.skip_far(position, 0, waiting)
+    }
+
+    /// Skips subtries below 64 keys, several codes a step, whose sizes are the bytes of `near`, the next one lowest.
+    /// Ends with none left, or in front of a code that a step can't take, or with too many for one register.
+    #[inline]
+    fn skip_near(&self, mut position: u64, mut near: u64) -> (u64, u64) {
+        /// Steps of at most 8 bits for which the 64 bits of one reading are enough.
+        const STEPS: u32 = 8;
+        /// Below this the register has room for the three subtries that a step may leave of one.
+        const NEAR_MAX: u64 = 1 << 48;
+
+        loop {
+            let mut bits = self.bits.peek(position);
+            let mut read = 0;
+            for _ in 0..STEPS {
+                let entry = self.codes.skip(near, bits);
+                if entry == 0 || near >= NEAR_MAX {
+                    return (position + u64::from(read), near);
+                }
+                let length = entry & 15;
+                bits >>= length;
+                read += length;
+                near = near >> 8 << (entry >> 1 & 24) | u64::from(entry >> 8);
+            }
+            position += u64::from(read);
+            if position > self.bits.len() {
+                return (position, near);
+            }
+        }
+    }
+
+    /// [`skip`](Self::skip) for what [`skip_near`](Self::skip_near) can't: sizes in `near`, then those in `waiting`.
+    #[inline(never)]
+    fn skip_far(&self, mut position: u64, mut near: u64, mut waiting: Waiting) -> Option<u64> {
+        loop {
+            let mut far = near.swap_bytes();
+            while far != 0 {
+                waiting.push(far & 0xff);
+                far >>= 8;
+            }
+            if position > self.bits.len() {
+                return None;
+            }
+            let Some(size) = waiting.pop() else {
+                return Some(position);
+            };
+            near = 0;
+            if size < 2 {
+                continue;
+            }
+            let (left, length) = split(self.codes, size, self.bits.peek(position))?;
+            position += u64::from(length);
+            waiting.push(size - left);
+            if left < HUFFMAN_KEYS_MAX {
+                (position, near) = self.skip_near(position, left);
+            } else {
+                waiting.push(left);
+            }
+        }
+    }
+}
+
+/// The number of the page of `key` in the sparse bucket of `count` keys in bits `start..end` of `words`, counted by
+/// `pages`, which stands in front of the bucket's first key. `count` is not 0.
+pub(super) fn sparse_walk(
+    words: &[u64],
+    start: u64,
+    end: u64,
+    mut count: u64,
+    mut key: WalkKey,
+    pages: &mut impl PageCursor,
+) {
+    let codes = SplitCodes::shared();
+    let bits = Forward { words, start, end };
+    let mut position = 0;
+    while !pages.holds(count) && position <= bits.len() {
+        let Some((left, length)) = split(codes, count, bits.peek(position)) else {
+            return;
+        };
+        position += u64::from(length);
+        let right = key.next_bit();
+        if left == 0 {
+            continue;
+        }
+        if !right {
+            count = left;
+            continue;
+        }
+        let Some(after) = sparse_skip(codes, bits, position, left, pages) else {
+            return;
+        };
+        position = after;
+        count -= left;
+    }
+}
+
+/// The position after the sparse subtrie of `count` keys at `position`; moves `pages` over its keys.
+fn sparse_skip(
+    codes: &SplitCodes,
+    bits: Forward<'_>,
+    mut position: u64,
+    count: u64,
+    pages: &mut impl PageCursor,
+) -> Option<u64> {
+    let mut waiting = Waiting::new();
+    let mut size = count;
+    loop {
+        if pages.holds(size) {
+            pages.advance(size);
+            match waiting.pop() {
+                Some(next) => size = next,
+                None => return Some(position),
+            }
+            continue;
+        }
+        let (left, length) = split(codes, size, bits.peek(position))?;
+        position += u64::from(length);
+        if position > bits.len() {
+            return None;
+        }
+        if left != 0 {
+            waiting.push(size - left);
+            size = left;
+        }
+    }
+}
+
+/// The split of `count` keys, 2 or more, in front of `bits`, and the length of its code.
+#[inline]
+fn split(codes: &SplitCodes, count: u64, bits: u64) -> Option<(u64, u32)> {
+    if count <= HUFFMAN_KEYS_MAX { Some(codes.decode(count, bits)) } else { gamma::decode(count, bits) }
+}
+
+/// Sizes of subtries that wait to be skipped, the next one last. Bounded by the bits of the bucket, one a size.
+struct Waiting {
+    inline: [u32; INLINE],
+    count: usize,
+    overflow: Vec<u32>,
+}
+
+/// More than a uniform bucket needs.
+const INLINE: usize = 24;
+
+impl Waiting {
+    #[inline]
+    fn new() -> Self {
+        Self { inline: [0; INLINE], count: 0, overflow: Vec::new() }
+    }
+
+    /// Adds a subtrie; none for size 0.
+    #[inline]
+    fn push(&mut self, size: u64) {
+        if size == 0 {
+            return;
+        }
+        match self.inline.get_mut(self.count) {
+            Some(place) => {
+                *place = size as u32;
+                self.count += 1;
+            }
+            None => self.overflow.push(size as u32),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<u64> {
+        if let Some(size) = self.overflow.pop() {
+            return Some(u64::from(size));
+        }
+        self.count = self.count.checked_sub(1)?;
+        self.inline.get(self.count).map(|size| u64::from(*size))
+    }
+}

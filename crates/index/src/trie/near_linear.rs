@@ -1,0 +1,113 @@
+//! [`NearLinearList`]: the directory of buckets, whose numbers grow almost evenly.
+
+use alluvium_base::Corruption;
+
+use crate::elias_fano::wire::{WireReader, WireWriter};
+use crate::elias_fano::{Differences, PackedInts};
+
+/// Fractional bits of the slope.
+const SLOPE_LOG2: u32 = 32;
+
+/// A non-decreasing list from 0 on, each number stored as its distance from a straight line.
+///
+/// Buckets of uniform keys have almost equal counts and lengths: the distance from the line has the size of
+/// `sqrt(keys) / 2`, 14 bits for 16 M keys and one bit more for every four times as many. An Elias-Fano list would take
+/// 10 to 11 bits, but reading it takes select operations; here it is one packed number. Uneven lists take wider
+/// numbers, never more than 64 bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NearLinearList {
+    /// Distance from the line plus `bias`.
+    distances: PackedInts,
+    bias: u64,
+    slope: u128,
+    last: u64,
+}
+
+impl NearLinearList {
+    /// The list of `values`, of which there are at least two and the first is 0.
+    pub(super) fn new(values: &Differences) -> Self {
+        let last = values.last();
+        let slope = slope(last, values.len() - 1);
+        let (mut below, mut above) = (0, 0);
+        for (index, value) in values.iter().enumerate() {
+            let line = line(slope, index as u64);
+            below = below.max(line.saturating_sub(value));
+            above = above.max(value.saturating_sub(line));
+        }
+        let width = u64::BITS - (below + above).leading_zeros();
+        let mut distances = PackedInts::with_capacity(width, values.len());
+        for (index, value) in values.iter().enumerate() {
+            distances.push(value + below - line(slope, index as u64));
+        }
+        Self { distances, bias: below, slope, last }
+    }
+
+    /// Numbers `index` and `index + 1`, in order and at most [`last`](Self::last). Indices beyond the end count as the
+    /// last pair.
+    #[inline]
+    pub(super) fn pair(&self, index: u64) -> (u64, u64) {
+        (self.get(index), self.get(index + 1))
+    }
+
+    /// The last number.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    #[inline]
+    fn get(&self, index: u64) -> u64 {
+        (line(self.slope, index).wrapping_add(self.distances.get(index))).wrapping_sub(self.bias)
+    }
+
+    /// Bytes of memory that the list owns.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.distances.memory_bytes()
+    }
+
+    /// Appends last number, bias, width and the packed distances.
+    pub(super) fn write(&self, writer: &mut WireWriter) {
+        writer.word(self.last);
+        writer.word(self.bias);
+        writer.word(u64::from(self.distances.width()));
+        writer.words(self.distances.words());
+    }
+
+    /// Reads a list of `pairs + 1` numbers and checks that it starts at 0, ends as it says, and never decreases nor
+    /// grows by more than `step_max`.
+    pub(super) fn read(pairs: u64, step_max: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
+        let last = reader.word()?;
+        let bias = reader.word()?;
+        let width = reader.word_up_to(64, "a width")? as u32;
+        let count = pairs + 1;
+        // One word for 64 numbers of no width keeps a damaged count from costing time without bytes.
+        let words = reader.words(PackedInts::word_count(width, count).unwrap_or(usize::MAX))?;
+        let distances = PackedInts::from_words(words, width, count)
+            .ok_or_else(|| reader.corruption("zeros after the last number", "other bits"))?;
+        let list = Self { distances, bias, slope: slope(last, pairs), last };
+        let mut before = 0;
+        for index in 0..count {
+            let value = list.get(index);
+            let sound = if index == 0 { value == 0 } else { value >= before && value - before <= step_max };
+            if !sound || value > last {
+                return Err(reader.corruption(
+                    format!("number {index} of a list from 0 to {last}, {before} or more"),
+                    value.to_string(),
+                ));
+            }
+            before = value;
+        }
+        if before != last {
+            return Err(reader.corruption(format!("last number {last}"), before.to_string()));
+        }
+        Ok(list)
+    }
+}
+
+fn slope(last: u64, pairs: u64) -> u128 {
+    (u128::from(last) << SLOPE_LOG2) / u128::from(pairs.max(1))
+}
+
+#[inline]
+fn line(slope: u128, index: u64) -> u64 {
+    ((slope * u128::from(index)) >> SLOPE_LOG2) as u64
+}
