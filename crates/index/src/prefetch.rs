@@ -6,7 +6,7 @@
 /// Starts loading the cache line of `slice[index]`. An `index` past the end is a wasted hint, not an error.
 #[inline(always)]
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_variables))]
-pub(crate) fn prefetch_element<T>(slice: &[T], index: usize) {
+pub fn prefetch_element<T>(slice: &[T], index: usize) {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     let address = slice.as_ptr().wrapping_add(index);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
