@@ -118,9 +118,9 @@ impl Tally {
 fn verdict(tally: &Tally, planted_bug: Option<&str>) -> Result<(), String> {
     match (planted_bug, &tally.failure) {
         (None, None) => Ok(()),
-        (None, Some((seed, reason))) => {
-            Err(format!("seed {seed} failed: {reason}\nreplay: cargo xtask simulate --start {seed} --seeds 1"))
-        }
+        (None, Some((seed, reason))) => Err(format!(
+            "seed {seed} failed: {reason}\nreplay: cargo xtask simulate --start {seed} --seeds 1"
+        )),
         (Some(name), Some((seed, reason))) => {
             println!("simulate: planted bug {name} found by seed {seed}: {reason}");
             Ok(())
