@@ -4,7 +4,7 @@
 pub const TEXT_BYTES_MAX: usize = 20;
 
 /// Reads a canonical decimal `i64`: an optional `-`, no `+`, no leading zeros, no spaces, no `-0`. This is Redis's
-/// `string2ll`, so what [`write`] gives is the only text that reads as its number. `None` for everything else.
+/// `string2ll`, so what [`write()`] gives is the only text that reads as its number. `None` for everything else.
 #[inline]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
