@@ -2,6 +2,8 @@
 
 use alluvium_base::varint;
 
+use super::index;
+
 /// A parser under test.
 pub struct Target {
     /// Its name, for `--target`.
@@ -14,10 +16,12 @@ pub struct Target {
 
 /// All parsers.
 pub fn targets() -> Vec<Target> {
-    vec![
+    let mut targets = vec![
         Target { name: "varint", run: read_varint, samples: varints },
         Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
-    ]
+    ];
+    targets.extend(index::targets());
+    targets
 }
 
 /// A target that must fail: shows that the driver finds what there is to find.

@@ -155,11 +155,11 @@ pub fn dead_files(files: &[TidyFile]) -> Vec<Finding> {
             format!("{folder}/main.rs"),
             format!("{folder}.rs"),
         ];
-        let line = format!("mod {module};");
-        let is_included = files
-            .iter()
-            .filter(|parent| parents.contains(&parent.path) || parent.text.contains(&format!("\"{name}\"")))
-            .any(|parent| parent.text.contains(&line));
+        let (line, attribute) = (format!("mod {module};"), format!("#[path = \"{name}\"]"));
+        let is_included = files.iter().any(|other| {
+            let is_parent = parents.contains(&other.path) && other.text.contains(&line);
+            is_parent || (other.path.starts_with(folder) && other.text.contains(&attribute))
+        });
         if !is_included {
             findings.push(Finding::new(&file.path, 0, "no `mod` line includes this file: remove it"));
         }
@@ -214,7 +214,10 @@ mod tests {
         let folder = file("crates/a/src/c/mod.rs", "mod d;\n");
         let nested = file("crates/a/src/c/d.rs", "");
         let dead = file("crates/a/src/c/e.rs", "");
-        let findings = dead_files(&[root, used, folder, nested, dead]);
+        let named = file("crates/a/src/b_test.rs", "");
+        let naming = file("crates/a/src/f.rs", "#[path = \"b_test.rs\"]\nmod tests;\n");
+        let root = file(&root.path, &format!("{}mod f;\n", root.text));
+        let findings = dead_files(&[root, used, folder, nested, dead, named, naming]);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].path, "crates/a/src/c/e.rs");
     }

@@ -1,0 +1,167 @@
+//! Targets for the stored forms of index structures.
+//!
+//! Each input is taken as it is, and once more with its checksum made right, so that the checks behind it are reached.
+//! Whatever a structure accepts, it must be able to answer from.
+
+use alluvium_base::KeyHash;
+use alluvium_base::checksum::checksum64;
+use alluvium_index::cuckoo::CuckooTable;
+use alluvium_index::elias_fano::EliasFano;
+use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
+use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
+
+use super::registry::Target;
+
+/// All targets of the crate `alluvium-index`.
+pub fn targets() -> Vec<Target> {
+    vec![
+        Target { name: "elias-fano", run: elias_fano, samples: || vec![EliasFano::new(&highs()).to_bytes()] },
+        Target { name: "page-fences", run: page_fences, samples: page_fences_samples },
+        Target { name: "slot-fences", run: slot_fences, samples: slot_fences_samples },
+        Target { name: "cuckoo-table", run: cuckoo_table, samples: || vec![table().to_bytes()] },
+        Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
+        Target { name: "trie", run: trie, samples: trie_samples },
+    ]
+}
+
+const CHECKSUM_BYTES: usize = 8;
+
+/// `bytes` with the checksum at their end made right under `seed`.
+fn sealed(bytes: &[u8], seed: u64) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(body_bytes) = bytes.len().checked_sub(CHECKSUM_BYTES) {
+        let checksum = checksum64(&bytes[..body_bytes], seed);
+        bytes[body_bytes..].copy_from_slice(&checksum.to_le_bytes());
+    }
+    bytes
+}
+
+/// The first word: the seed of the structures that `elias_fano::wire` writes.
+fn first_word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+/// Hashes to ask for: the ends of the space, and some that samples hold.
+fn probes() -> impl Iterator<Item = KeyHash> {
+    let ends = [KeyHash(0), KeyHash(u128::MAX)];
+    ends.into_iter().chain(hashes().into_iter().step_by(17))
+}
+
+fn hashes() -> Vec<KeyHash> {
+    let mut hashes: Vec<KeyHash> = (0..300_u64)
+        .map(|number| {
+            KeyHash::from_halves(checksum64(&number.to_le_bytes(), 1), checksum64(&number.to_le_bytes(), 2))
+        })
+        .collect();
+    hashes.sort_unstable();
+    hashes
+}
+
+fn highs() -> Vec<u64> {
+    hashes().into_iter().map(KeyHash::high).collect()
+}
+
+fn elias_fano(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(list) = EliasFano::from_bytes(bytes) {
+            assert_eq!(list.iter().take(10_000).count() as u64, list.len().min(10_000));
+            for hash in probes() {
+                let _ = (list.last_at_most(hash.high()), list.locate(hash.high()), list.get(hash.low()));
+            }
+        }
+    }
+}
+
+fn page_fences(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(fences) = PageFences::from_bytes(bytes) {
+            for hash in probes() {
+                let _ = fences.lookup(hash.high());
+            }
+        }
+    }
+}
+
+fn page_fences_samples() -> Vec<Vec<u8>> {
+    [0, 4, 8].map(|bits| PageFences::from_boundaries(highs(), bits).to_bytes()).to_vec()
+}
+
+fn slot_fences(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(fences) = SlotFences::from_bytes(bytes) {
+            for slot in [0, 1, 77, u64::MAX] {
+                let _ = (fences.page_of(slot), fences.first_slot(slot));
+            }
+        }
+    }
+}
+
+fn slot_fences_samples() -> Vec<Vec<u8>> {
+    let mut builder = SlotFencesBuilder::new();
+    (0..100).for_each(|page| builder.push_page(page * 31));
+    vec![builder.finish().to_bytes()]
+}
+
+fn table() -> CuckooTable {
+    let table = CuckooTable::with_entries(400);
+    for (offset, hash) in (0..).zip(hashes()) {
+        let _ = table.insert(hash, offset);
+    }
+    table
+}
+
+fn cuckoo_table(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, 0)] {
+        if let Ok(table) = CuckooTable::from_bytes(bytes) {
+            let _ = table.entries().count();
+            for (offset, hash) in (0..).zip(probes()) {
+                let _ = (table.candidates(hash), table.insert(hash, offset));
+            }
+        }
+    }
+}
+
+fn hash_filter(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, 0)] {
+        if let Ok(filter) = HashFilter::from_bytes(bytes) {
+            assert_eq!(filter.occupied().count(), filter.len());
+            for hash in probes() {
+                assert_eq!(filter.may_contain(hash), filter.candidates(hash).count() > 0);
+            }
+        }
+    }
+}
+
+fn hash_filter_samples() -> Vec<Vec<u8>> {
+    [4, 12, 15].map(|bits| HashFilter::from_table(&table(), bits).to_bytes()).to_vec()
+}
+
+fn trie(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(trie) = Trie::from_bytes(bytes) {
+            for hash in probes() {
+                let _ = trie.lookup(hash).map(|position| trie.ranks_at(position));
+            }
+        }
+    }
+}
+
+fn trie_samples() -> Vec<Vec<u8>> {
+    let granularities =
+        [Granularity::Key, Granularity::RegularPage { keys_per_page: 16 }, Granularity::ListedPage];
+    granularities
+        .map(|granularity| {
+            let config =
+                TrieConfig { granularity, bucket_keys_mean: 32, fragment_bits: 3, ..Default::default() };
+            let mut builder = TrieBuilder::new(hashes().len() as u64, config);
+            for (number, hash) in (1..).zip(hashes()) {
+                builder.push(hash);
+                if granularity == Granularity::ListedPage && number % 20 == 0 {
+                    builder.end_page();
+                }
+            }
+            builder.finish().to_bytes()
+        })
+        .to_vec()
+}
