@@ -1,7 +1,8 @@
 //! Walking one bucket down to a key.
 
 use super::bits::{Backward, BitSource, Forward};
-use super::gamma;
+use super::encoder::QUARTERS_KEYS_MIN;
+use super::golomb;
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::pages::PageCursor;
 
@@ -24,55 +25,106 @@ impl WalkKey {
         bit
     }
 
+    /// The bit after the next `skipped`, at most 64.
+    #[inline]
+    fn bit_after(self, skipped: u32) -> bool {
+        (self.bits << skipped) >> 127 != 0
+    }
+
     fn mirrored(self) -> Self {
         Self { bits: !self.bits, fill: self.fill ^ 1 }
     }
 }
 
 /// The number of `key` among the `count` keys of the dense bucket in bits `start..end` of `words`. Below `count`
-/// whatever the bits; `count` is not 0.
+/// whatever the bits; `count` is not 0. See [`dense_bucket`](super::encoder::dense_bucket) for where the parts lie.
 pub(super) fn dense_number(words: &[u64], start: u64, end: u64, count: u64, mut key: WalkKey) -> u64 {
     let codes = SplitCodes::shared();
-    let bits = Forward { words, start, end };
-    let mut position = 0;
-    loop {
-        if count <= 1 || position > bits.len() {
-            return 0;
-        }
-        let Some((left, length)) = split(codes, count, bits.peek(position)) else {
-            return 0;
-        };
-        position += u64::from(length);
-        let right = key.next_bit();
-        if left == 0 {
-            continue;
-        }
-        return if right {
-            count
-                - 1
-                - Dense { codes, bits: Backward { words, start, end } }.number(
-                    0,
-                    count - left,
-                    key.mirrored(),
-                )
-        } else {
-            Dense { codes, bits }.number(position, left, key)
-        };
+    let (forward, backward) = (Forward { words, start, end }, Backward { words, start, end });
+    if count < QUARTERS_KEYS_MIN {
+        return halves(codes, forward, backward, count, key);
+    }
+    let Some((left, right, mut position)) = first_split(codes, forward, count, &mut key) else {
+        return 0;
+    };
+    let Some((length, code_length)) = golomb::decode_half(left, forward.peek(position)) else {
+        return 0;
+    };
+    position += u64::from(code_length);
+    let Some(middle) = (start + position).checked_add(length).filter(|middle| *middle <= end) else {
+        return 0;
+    };
+    if right {
+        let (outer, inner) = (Backward { words, start: middle, end }, Forward { words, start: middle, end });
+        count - 1 - halves(codes, outer, inner, count - left, key.mirrored())
+    } else {
+        let start = start + position;
+        halves(
+            codes,
+            Forward { words, start, end: middle },
+            Backward { words, start, end: middle },
+            left,
+            key,
+        )
     }
 }
 
-struct Dense<Bits> {
-    codes: &'static SplitCodes,
+/// The number of `key` among `count` keys, of which `outer` has the first split and then the left part, and `inner` has
+/// the right part mirrored.
+#[inline]
+fn halves(
+    codes: &SplitCodes,
+    outer: impl BitSource,
+    inner: impl BitSource,
+    count: u64,
+    mut key: WalkKey,
+) -> u64 {
+    match first_split(codes, outer, count, &mut key) {
+        None => 0,
+        Some((left, false, position)) => Dense { codes, bits: outer }.number(position, left, key),
+        Some((left, true, _)) => {
+            count - 1 - Dense { codes, bits: inner }.number(0, count - left, key.mirrored())
+        }
+    }
+}
+
+/// The first split of `count` keys that tells keys apart: keys on the left, whether `key` is on the right, and the
+/// position after. `None` for one key and when the bits end before.
+#[inline]
+fn first_split(
+    codes: &SplitCodes,
+    bits: impl BitSource,
+    count: u64,
+    key: &mut WalkKey,
+) -> Option<(u64, bool, u64)> {
+    let mut position = 0;
+    while count > 1 && position <= bits.len() {
+        let (left, length) = split(codes, count, bits.peek(position))?;
+        position += u64::from(length);
+        let right = key.next_bit();
+        if left != 0 {
+            return Some((left, right, position));
+        }
+    }
+    None
+}
+
+struct Dense<'codes, Bits> {
+    codes: &'codes SplitCodes,
     bits: Bits,
 }
 
-impl<Bits: BitSource> Dense<Bits> {
+impl<Bits: BitSource> Dense<'_, Bits> {
     /// The number of `key` among the `count` keys of the subtrie at `position`.
-    #[inline]
     fn number(&self, mut position: u64, mut count: u64, mut key: WalkKey) -> u64 {
         let mut number = 0;
         while count > 1 && position <= self.bits.len() {
-            let Some((left, length)) = split(self.codes, count, self.bits.peek(position)) else {
+            let bits = self.bits.peek(position);
+            if count == 2 {
+                // A zero for every bit that the two keys share, then a one.
+                return number + u64::from(key.bit_after(bits.trailing_zeros()));
+            }
+            let Some((left, length)) = split(self.codes, count, bits) else {
                 break;
             };
             position += u64::from(length);
@@ -239,7 +291,11 @@ fn sparse_skip(
 /// The split of `count` keys, 2 or more, in front of `bits`, and the length of its code.
 #[inline]
 fn split(codes: &SplitCodes, count: u64, bits: u64) -> Option<(u64, u32)> {
-    if count <= HUFFMAN_KEYS_MAX { Some(codes.decode(count, bits)) } else { gamma::decode(count, bits) }
+    if count <= HUFFMAN_KEYS_MAX {
+        Some(codes.decode(count, bits))
+    } else {
+        golomb::decode_split(count, bits)
+    }
 }
 
 /// Sizes of subtries that wait to be skipped, the next one last. Bounded by the bits of the bucket, one a size.

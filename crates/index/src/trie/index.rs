@@ -5,7 +5,7 @@ use alluvium_base::{Corruption, KeyHash};
 use super::builder::fragment;
 use super::config::Granularity;
 use super::decoder::{WalkKey, dense_number, sparse_walk};
-use super::gamma::BUCKET_KEYS_MAX;
+use super::golomb::BUCKET_KEYS_MAX;
 use super::near_linear::NearLinearList;
 use super::pages::{ListedPages, RegularPages};
 use crate::elias_fano::wire::{WireReader, WireWriter};
