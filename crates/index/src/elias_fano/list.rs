@@ -139,22 +139,29 @@ impl EliasFano {
     }
 
     /// All numbers from number `index` on. Cheaper than repeated [`get`](Self::get).
-    pub fn iter_from(&self, index: u64) -> impl Iterator<Item = u64> + '_ {
-        let mut index = index;
-        let mut position = if index < self.len() { self.ones.select(&self.highs, index) } else { 0 };
-        std::iter::from_fn(move || {
-            if index >= self.len() {
-                return None;
-            }
-            let value = (position - index) << self.lows.width() | self.lows.get(index);
-            index += 1;
-            position = self.next_one(position + 1);
-            Some(value)
-        })
+    pub fn iter_from(&self, index: u64) -> Upwards<'_> {
+        let position = if index < self.len() { self.ones.select(&self.highs, index) } else { 0 };
+        Upwards { list: self, index, position }
+    }
+
+    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there upwards.
+    #[inline]
+    pub(crate) fn upwards_from_last_at_most(&self, value: u64) -> (u64, Upwards<'_>) {
+        let index = self.last_at_most(value).unwrap_or(0);
+        (index, self.iter_from(index))
+    }
+
+    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there downwards.
+    #[inline]
+    pub(crate) fn downwards_from_last_at_most(&self, value: u64) -> (u64, Downwards<'_>) {
+        let index = self.last_at_most(value).unwrap_or(0);
+        let left = if index < self.len() { index + 1 } else { 0 };
+        let position = if left > 0 { self.ones.select(&self.highs, index) } else { 0 };
+        (index, Downwards { list: self, left, position })
     }
 
     /// All numbers.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn iter(&self) -> Upwards<'_> {
         self.iter_from(0)
     }
 
@@ -223,6 +230,24 @@ impl EliasFano {
         self.highs.get((position / 64) as usize).is_some_and(|word| word >> (position % 64) & 1 == 1)
     }
 
+    /// Position of the last one before `position`; 0 when there is none.
+    #[inline]
+    fn one_before(&self, position: u64) -> u64 {
+        let mut index = (position / 64) as usize;
+        let mut keep = !(u64::MAX << (position % 64));
+        loop {
+            let bits = self.highs.get(index).copied().unwrap_or(0) & keep;
+            if bits != 0 {
+                return index as u64 * 64 + u64::from(63 - bits.leading_zeros());
+            }
+            if index == 0 {
+                return 0;
+            }
+            index -= 1;
+            keep = u64::MAX;
+        }
+    }
+
     /// Position of the first one at or after `position`; the end of the words when there is none.
     #[inline]
     fn next_one(&self, position: u64) -> u64 {
@@ -237,6 +262,48 @@ impl EliasFano {
             keep = u64::MAX;
         }
         self.highs.len() as u64 * 64
+    }
+}
+
+/// Numbers of a list, upwards.
+pub struct Upwards<'list> {
+    list: &'list EliasFano,
+    index: u64,
+    position: u64,
+}
+
+impl Iterator for Upwards<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.index >= self.list.len() {
+            return None;
+        }
+        let value = (self.position - self.index) << self.list.lows.width() | self.list.lows.get(self.index);
+        self.index += 1;
+        self.position = self.list.next_one(self.position + 1);
+        Some(value)
+    }
+}
+
+/// Numbers of a list, downwards.
+pub(crate) struct Downwards<'list> {
+    list: &'list EliasFano,
+    left: u64,
+    position: u64,
+}
+
+impl Iterator for Downwards<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let index = self.left.checked_sub(1)?;
+        let value = (self.position - index) << self.list.lows.width() | self.list.lows.get(index);
+        self.left = index;
+        self.position = self.list.one_before(self.position);
+        Some(value)
     }
 }
 

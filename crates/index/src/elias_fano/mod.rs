@@ -25,5 +25,6 @@ pub(crate) mod wire;
 
 pub use builder::EliasFanoBuilder;
 pub(crate) use differences::Differences;
-pub use list::EliasFano;
+pub(crate) use list::Downwards;
+pub use list::{EliasFano, Upwards};
 pub(crate) use packed::PackedInts;

@@ -4,12 +4,12 @@ use alluvium_base::KeyHash;
 
 use super::bits::BitWriter;
 use super::config::{Granularity, TrieConfig};
-use super::encoder::{Scratch, dense_bucket, sparse_bucket};
+use super::encoder::{Scratch, encode_bucket};
 use super::golomb::BUCKET_KEYS_MAX;
 use super::index::{Parts, Trie};
 use super::key_bits::{KeyBits, WideKey};
 use super::near_linear::NearLinearList;
-use super::pages::{ListedPages, RegularPages};
+use super::pages::{EveryKey, PageMap, RecentPages, RegularPages, bits_mean_64ths};
 use crate::elias_fano::{Differences, EliasFanoBuilder, PackedInts};
 use crate::fences::cells::Cells;
 
@@ -187,17 +187,24 @@ impl TrieBuilder {
     }
 
     fn encode_bucket<Key: KeyBits>(&mut self, keys: &[Key], scratch: &mut Scratch<Key>) {
-        let rank = self.encoded_keys;
         match self.config.granularity {
-            Granularity::Key => dense_bucket(keys, scratch, &mut self.code),
+            Granularity::Key => self.encode_pages(keys, EveryKey, scratch),
             Granularity::RegularPage { keys_per_page } => {
-                sparse_bucket(keys, RegularPages::at(rank, u64::from(keys_per_page)), &mut self.code);
+                self.encode_pages(keys, RegularPages { keys_per_page: u64::from(keys_per_page) }, scratch);
             }
             Granularity::ListedPage => {
-                let starts = self.recent_page_starts.drain(..);
-                sparse_bucket(keys, ListedPages::at(rank, 0, starts), &mut self.code);
+                let starts = std::mem::take(&mut self.recent_page_starts);
+                self.encode_pages(keys, RecentPages { starts: &starts }, scratch);
+                self.recent_page_starts = starts;
+                self.recent_page_starts.clear();
             }
         }
+    }
+
+    fn encode_pages<Key: KeyBits>(&mut self, keys: &[Key], pages: impl PageMap, scratch: &mut Scratch<Key>) {
+        let granularity = self.config.granularity;
+        let bits_mean = |keys| bits_mean_64ths(granularity, keys) / 64;
+        encode_bucket(keys, self.encoded_keys, pages, bits_mean, scratch, &mut self.code);
     }
 
     /// The trie. Linear in the number of buckets and pages.

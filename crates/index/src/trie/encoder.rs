@@ -6,18 +6,18 @@
 //! ```
 //!
 //! What the code below changes: a run of bits that all keys share is found at once; subtries of two or three keys are
-//! written without a call; and the parts of a dense bucket lie so that less has to be skipped (see [`dense_bucket`]).
+//! written without a call; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
 
 use super::bits::BitWriter;
 use super::golomb;
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::key_bits::KeyBits;
-use super::pages::{EveryKey, PageCursor};
+use super::pages::{PageCursor, PageMap};
 
-/// Keys from which on a dense bucket says where its middle lies.
+/// Keys from which on a bucket says where its middle lies.
 pub(super) const QUARTERS_KEYS_MIN: u64 = 128;
 
-/// Memory that encoding a dense bucket needs, kept between buckets.
+/// Memory that encoding a bucket needs, kept between buckets.
 #[derive(Debug)]
 pub(super) struct Scratch<Key> {
     half: Vec<Key>,
@@ -49,7 +49,7 @@ impl<Key> Scratch<Key> {
     }
 }
 
-/// Writes a bucket of a dense trie.
+/// Writes a bucket, whose first key has rank `rank`.
 ///
 /// A part that is written *mirrored* is the trie of its complemented keys in reverse order, with its bits in reverse
 /// order too: it is read from its end. Mirroring twice gives the part as it was.
@@ -60,25 +60,45 @@ impl<Key> Scratch<Key> {
 ///   quarter, its right quarter mirrored, its first split at the very end.
 ///
 /// So every half or quarter starts at a known place, and a reader skips one quarter of what it would in pre-order, for
-/// no space (halves) or 0.03 bit/key (quarters).
-pub(super) fn dense_bucket<Key: KeyBits>(keys: &[Key], scratch: &mut Scratch<Key>, out: &mut BitWriter) {
+/// no space (halves) or 0.03 bit/key (quarters). A bucket or half that lies in one page has no bits, by which a reader
+/// knows it. `bits_mean` gives the usual length of the left half by its number of keys.
+pub(super) fn encode_bucket<Key: KeyBits>(
+    keys: &[Key],
+    rank: u64,
+    pages: impl PageMap,
+    bits_mean: impl Fn(u64) -> u64,
+    scratch: &mut Scratch<Key>,
+    out: &mut BitWriter,
+) {
     let codes = SplitCodes::shared();
+    if pages.after(rank).holds(keys.len() as u64) {
+        return;
+    }
     let Some((left, depth)) = put_node(codes, keys, 0, out) else {
         return;
     };
     let (left, right) = keys.split_at(left);
+    let (middle, end) = (rank + left.len() as u64, rank + keys.len() as u64);
     mirror(right, &mut scratch.half);
     if (keys.len() as u64) < QUARTERS_KEYS_MIN {
-        Encoder { codes, pages: EveryKey, out }.subtrie(left, depth);
+        Encoder { codes, pages: pages.after(rank), out }.subtrie(left, depth);
         let out_mirrored = &mut scratch.right.outer;
-        Encoder { codes, pages: EveryKey, out: out_mirrored }.subtrie(&scratch.half, depth);
+        Encoder { codes, pages: pages.before(end), out: out_mirrored }.subtrie(&scratch.half, depth);
         out.append_reversed(&mut scratch.right.outer);
         return;
     }
-    put_half(codes, left, depth, &mut scratch.quarter, &mut scratch.left);
-    put_half(codes, &scratch.half, depth, &mut scratch.quarter, &mut scratch.right);
-    let (code, length) =
-        golomb::half_code(left.len() as u64, scratch.left.outer.len() + scratch.left.inner.len());
+    put_half(
+        codes,
+        left,
+        depth,
+        (pages.after(rank), pages.before(middle)),
+        &mut scratch.quarter,
+        &mut scratch.left,
+    );
+    let right = (pages.before(end), pages.after(middle));
+    put_half(codes, &scratch.half, depth, right, &mut scratch.quarter, &mut scratch.right);
+    let bits = scratch.left.outer.len() + scratch.left.inner.len();
+    let (code, length) = golomb::half_code(left.len() as u64, bits_mean(left.len() as u64), bits);
     out.put(code, length);
     out.append(&mut scratch.left.outer);
     out.append_reversed(&mut scratch.left.inner);
@@ -86,25 +106,25 @@ pub(super) fn dense_bucket<Key: KeyBits>(keys: &[Key], scratch: &mut Scratch<Key
     out.append_reversed(&mut scratch.right.outer);
 }
 
-/// Writes a bucket of a sparse trie; `pages` stands in front of its first key.
-pub(super) fn sparse_bucket(keys: &[impl KeyBits], pages: impl PageCursor, out: &mut BitWriter) {
-    Encoder { codes: SplitCodes::shared(), pages, out }.subtrie(keys, 0);
-}
-
-/// Writes a half: its first split and left part to the outer bits, its right part, mirrored, to the inner ones.
+/// Writes a half: its first split and left part to the outer bits, its right part, mirrored, to the inner ones. `pages`
+/// are the walks from the half's two ends.
 fn put_half<Key: KeyBits>(
     codes: &'static SplitCodes,
     keys: &[Key],
     depth: u32,
+    pages: (impl PageCursor, impl PageCursor),
     scratch: &mut Vec<Key>,
     bits: &mut HalfBits,
 ) {
+    if pages.0.holds(keys.len() as u64) {
+        return;
+    }
     let Some((left, depth)) = put_node(codes, keys, depth, &mut bits.outer) else {
         return;
     };
-    Encoder { codes, pages: EveryKey, out: &mut bits.outer }.subtrie(&keys[..left], depth);
+    Encoder { codes, pages: pages.0, out: &mut bits.outer }.subtrie(&keys[..left], depth);
     mirror(&keys[left..], scratch);
-    Encoder { codes, pages: EveryKey, out: &mut bits.inner }.subtrie(scratch, depth);
+    Encoder { codes, pages: pages.1, out: &mut bits.inner }.subtrie(scratch, depth);
 }
 
 fn mirror<Key: KeyBits>(keys: &[Key], out: &mut Vec<Key>) {

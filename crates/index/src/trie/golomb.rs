@@ -62,27 +62,21 @@ pub(super) fn decode_split(n: u64, bits: u64) -> Option<(u64, u32)> {
     (left < n).then_some((left, length))
 }
 
-/// Bits that the tries of the two quarters of a half of `n` keys take on average.
-#[inline]
-fn half_bits_mean(n: u64) -> u64 {
-    n * 75 / 32
-}
-
 #[inline]
 fn half_order(n: u64) -> u32 {
     n.max(2).ilog2() / 2 + 1
 }
 
-/// Code and length of the length in bits of the left half of a bucket, which has `n` keys.
-pub(super) fn half_code(n: u64, bits: u64) -> (u64, u32) {
-    code(fold(bits, half_bits_mean(n)), half_order(n))
+/// Code and length of `bits`, the length of the left half of a bucket, which has `n` keys and `mean` bits on average.
+pub(super) fn half_code(n: u64, mean: u64, bits: u64) -> (u64, u32) {
+    code(fold(bits, mean), half_order(n))
 }
 
-/// The length that [`half_code`] wrote for `n` keys in front of `bits`, and the code's length.
+/// The length that [`half_code`] wrote in front of `bits`, and the code's length.
 #[inline]
-pub(super) fn decode_half(n: u64, bits: u64) -> Option<(u64, u32)> {
+pub(super) fn decode_half(n: u64, mean: u64, bits: u64) -> Option<(u64, u32)> {
     let (folded, length) = decode(bits, half_order(n))?;
-    Some((unfold(folded, half_bits_mean(n))?, length))
+    Some((unfold(folded, mean)?, length))
 }
 
 #[cfg(test)]
@@ -106,10 +100,10 @@ mod tests {
         #[test]
         fn every_length_of_a_half_comes_back(n in 0..=BUCKET_KEYS_MAX, shift in 0u32..32, bits_per_key in 0u64..=192) {
             let n = n >> shift;
-            for bits in [n * bits_per_key, half_bits_mean(n)] {
-                let (code, length) = half_code(n, bits);
+            for (mean, bits) in [(n * 2, n * bits_per_key), (n, n), (0, n)] {
+                let (code, length) = half_code(n, mean, bits);
                 prop_assert!(length <= 64);
-                prop_assert_eq!(decode_half(n, code), Some((bits, length)));
+                prop_assert_eq!(decode_half(n, mean, code), Some((bits, length)));
             }
         }
 
@@ -118,7 +112,7 @@ mod tests {
             if let Some((left, length)) = decode_split(n, bits) {
                 prop_assert!(left < n && length > 0 && length <= 64);
             }
-            let _ = decode_half(n, bits);
+            let _ = decode_half(n, n, bits);
         }
     }
 }
