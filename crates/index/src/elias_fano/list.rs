@@ -39,7 +39,9 @@ impl EliasFano {
 
     /// From `count` sorted values of which `largest` is the last.
     pub(super) fn from_sorted(values: impl Iterator<Item = u64>, count: u64, largest: u64) -> Self {
-        let low_bits = (largest / count.max(1)).checked_ilog2().unwrap_or(0);
+        // Rounded up near the next power of two, where the shorter bit vector makes up for the longer low part.
+        let mean = largest / count.max(1);
+        let low_bits = mean.saturating_add(mean / 32).checked_ilog2().unwrap_or(0);
         let highs_length = if count == 0 { 0 } else { count + (largest >> low_bits) + 1 };
         let mut lows = PackedInts::with_capacity(low_bits, count);
         let mut highs = vec![0; highs_length.div_ceil(64) as usize];
@@ -101,11 +103,17 @@ impl EliasFano {
     /// Index of the last number that is at most `value`, and whether it equals `value`; `None` when all are above it.
     #[inline]
     pub fn locate(&self, value: u64) -> Option<(u64, bool)> {
+        self.search(value).map(|found| (found.index, found.equal))
+    }
+
+    #[inline]
+    fn search(&self, value: u64) -> Option<Found> {
         let width = self.lows.width();
         let high = value >> width;
         // The vector has one zero after each high part up to that of the largest number.
         if high >= self.highs_length - self.len() {
-            return self.len().checked_sub(1).map(|last| (last, false));
+            let index = self.len().checked_sub(1)?;
+            return Some(Found { index, position: self.highs_length - 2, equal: false });
         }
         let end = self.zeros.select(&self.highs, high);
         let mut after = end - high;
@@ -113,12 +121,13 @@ impl EliasFano {
         for step in 1..=LINEAR_MAX {
             // Left of the group of this high part lies a zero, or the start.
             if step > end || !self.high_bit(end - step) {
-                return after.checked_sub(1).map(|before| (before, false));
+                let index = after.checked_sub(1)?;
+                return Some(Found { index, position: self.one_before(end - step), equal: false });
             }
             after -= 1;
             let found = self.lows.get(after);
             if found <= low {
-                return Some((after, found == low));
+                return Some(Found { index: after, position: end - step, equal: found == low });
             }
         }
         let mut start = match high.checked_sub(1) {
@@ -134,8 +143,9 @@ impl EliasFano {
                 after = middle;
             }
         }
-        let before = after.checked_sub(1)?;
-        Some((before, before >= group_start && self.lows.get(before) == low))
+        let index = after.checked_sub(1)?;
+        let equal = index >= group_start && self.lows.get(index) == low;
+        Some(Found { index, position: self.ones.select(&self.highs, index), equal })
     }
 
     /// All numbers from number `index` on. Cheaper than repeated [`get`](Self::get).
@@ -147,17 +157,21 @@ impl EliasFano {
     /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there upwards.
     #[inline]
     pub(crate) fn upwards_from_last_at_most(&self, value: u64) -> (u64, Upwards<'_>) {
-        let index = self.last_at_most(value).unwrap_or(0);
-        (index, self.iter_from(index))
+        match self.search(value) {
+            Some(Found { index, position, .. }) => (index, Upwards { list: self, index, position }),
+            None => (0, self.iter_from(0)),
+        }
     }
 
     /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there downwards.
     #[inline]
     pub(crate) fn downwards_from_last_at_most(&self, value: u64) -> (u64, Downwards<'_>) {
-        let index = self.last_at_most(value).unwrap_or(0);
-        let left = if index < self.len() { index + 1 } else { 0 };
-        let position = if left > 0 { self.ones.select(&self.highs, index) } else { 0 };
-        (index, Downwards { list: self, left, position })
+        match self.search(value) {
+            Some(Found { index, position, .. }) => {
+                (index, Downwards { list: self, left: index + 1, position })
+            }
+            None => (0, Downwards { list: self, left: 0, position: 0 }),
+        }
     }
 
     /// All numbers.
@@ -263,6 +277,14 @@ impl EliasFano {
         }
         self.highs.len() as u64 * 64
     }
+}
+
+/// Where a search ended.
+struct Found {
+    index: u64,
+    /// Of the number's one in the high bits.
+    position: u64,
+    equal: bool,
 }
 
 /// Numbers of a list, upwards.

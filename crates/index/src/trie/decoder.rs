@@ -152,7 +152,7 @@ impl<Bits: BitSource> Part<'_, Bits> {
     ) -> u64 {
         while !pages.holds(count) && position <= self.bits.len() {
             let bits = self.bits.peek(position);
-            if Pages::EVERY_KEY && count == 2 {
+            if Pages::EVERY_KEY && count == 2 && bits != 0 {
                 // A zero for every bit that the two keys share, then a one.
                 pages.advance(u64::from(key.bit_after(bits.trailing_zeros())));
                 break;

@@ -165,11 +165,18 @@ impl<Pages: PageCursor> Encoder<'_, Pages> {
             return;
         }
         let common = keys[0].common_bits(keys[count - 1]);
-        put_chain(self.codes, self.out, count as u64, common - depth);
         if count == 2 {
-            put_split(self.codes, self.out, 2, 1);
+            put_pair(self.codes, self.out, common - depth);
             self.pages.advance(1);
             self.pages.advance(1);
+            return;
+        }
+        put_chain(self.codes, self.out, count as u64, common - depth);
+        if Pages::EVERY_KEY && count == 3 {
+            let left = 1 + usize::from(keys[1].bit_is_clear(common));
+            put_split(self.codes, self.out, 3, left as u64);
+            let pair = if left == 1 { keys[1].common_bits(keys[2]) } else { keys[0].common_bits(keys[1]) };
+            put_pair(self.codes, self.out, pair - common - 1);
             return;
         }
         let left = if count <= 16 {
@@ -188,6 +195,18 @@ fn put_split(codes: &SplitCodes, out: &mut BitWriter, count: u64, left: u64) {
     let (code, length) =
         if count <= HUFFMAN_KEYS_MAX { codes.code(count, left) } else { golomb::split_code(count, left) };
     out.put(code, length);
+}
+
+/// Writes two keys that share `bits` more bits.
+#[inline]
+fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
+    if bits < 32 {
+        // A zero for every shared bit, then a one.
+        out.put(1 << bits, bits + 1);
+    } else {
+        put_chain(codes, out, 2, bits);
+        put_split(codes, out, 2, 1);
+    }
 }
 
 /// Writes `bits` times that all keys have the same bit.

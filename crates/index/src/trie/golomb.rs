@@ -62,9 +62,11 @@ pub(super) fn decode_split(n: u64, bits: u64) -> Option<(u64, u32)> {
     (left < n).then_some((left, length))
 }
 
+/// The second order is for crowds of keys that share most of their bits, whose halves may have 192 bits a key.
 #[inline]
 fn half_order(n: u64) -> u32 {
-    n.max(2).ilog2() / 2 + 1
+    let log2 = n.max(2).ilog2();
+    (log2 / 2 + 1).max(log2.saturating_sub(13))
 }
 
 /// Code and length of `bits`, the length of the left half of a bucket, which has `n` keys and `mean` bits on average.
