@@ -39,7 +39,9 @@ impl EliasFano {
 
     /// From `count` sorted values of which `largest` is the last.
     pub(super) fn from_sorted(values: impl Iterator<Item = u64>, count: u64, largest: u64) -> Self {
-        let low_bits = (largest / count.max(1)).checked_ilog2().unwrap_or(0);
+        // Rounded up near the next power of two, where the shorter bit vector makes up for the longer low part.
+        let mean = largest / count.max(1);
+        let low_bits = mean.saturating_add(mean / 32).checked_ilog2().unwrap_or(0);
         let highs_length = if count == 0 { 0 } else { count + (largest >> low_bits) + 1 };
         let mut lows = PackedInts::with_capacity(low_bits, count);
         let mut highs = vec![0; highs_length.div_ceil(64) as usize];
@@ -101,11 +103,17 @@ impl EliasFano {
     /// Index of the last number that is at most `value`, and whether it equals `value`; `None` when all are above it.
     #[inline]
     pub fn locate(&self, value: u64) -> Option<(u64, bool)> {
+        self.search(value).map(|found| (found.index, found.equal))
+    }
+
+    #[inline]
+    fn search(&self, value: u64) -> Option<Found> {
         let width = self.lows.width();
         let high = value >> width;
         // The vector has one zero after each high part up to that of the largest number.
         if high >= self.highs_length - self.len() {
-            return self.len().checked_sub(1).map(|last| (last, false));
+            let index = self.len().checked_sub(1)?;
+            return Some(Found { index, position: self.highs_length - 2, equal: false });
         }
         let end = self.zeros.select(&self.highs, high);
         let mut after = end - high;
@@ -113,12 +121,13 @@ impl EliasFano {
         for step in 1..=LINEAR_MAX {
             // Left of the group of this high part lies a zero, or the start.
             if step > end || !self.high_bit(end - step) {
-                return after.checked_sub(1).map(|before| (before, false));
+                let index = after.checked_sub(1)?;
+                return Some(Found { index, position: self.one_before(end - step), equal: false });
             }
             after -= 1;
             let found = self.lows.get(after);
             if found <= low {
-                return Some((after, found == low));
+                return Some(Found { index: after, position: end - step, equal: found == low });
             }
         }
         let mut start = match high.checked_sub(1) {
@@ -134,27 +143,39 @@ impl EliasFano {
                 after = middle;
             }
         }
-        let before = after.checked_sub(1)?;
-        Some((before, before >= group_start && self.lows.get(before) == low))
+        let index = after.checked_sub(1)?;
+        let equal = index >= group_start && self.lows.get(index) == low;
+        Some(Found { index, position: self.ones.select(&self.highs, index), equal })
     }
 
     /// All numbers from number `index` on. Cheaper than repeated [`get`](Self::get).
-    pub fn iter_from(&self, index: u64) -> impl Iterator<Item = u64> + '_ {
-        let mut index = index;
-        let mut position = if index < self.len() { self.ones.select(&self.highs, index) } else { 0 };
-        std::iter::from_fn(move || {
-            if index >= self.len() {
-                return None;
+    pub fn iter_from(&self, index: u64) -> Upwards<'_> {
+        let position = if index < self.len() { self.ones.select(&self.highs, index) } else { 0 };
+        Upwards { list: self, index, position }
+    }
+
+    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there upwards.
+    #[inline]
+    pub(crate) fn upwards_from_last_at_most(&self, value: u64) -> (u64, Upwards<'_>) {
+        match self.search(value) {
+            Some(Found { index, position, .. }) => (index, Upwards { list: self, index, position }),
+            None => (0, self.iter_from(0)),
+        }
+    }
+
+    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there downwards.
+    #[inline]
+    pub(crate) fn downwards_from_last_at_most(&self, value: u64) -> (u64, Downwards<'_>) {
+        match self.search(value) {
+            Some(Found { index, position, .. }) => {
+                (index, Downwards { list: self, left: index + 1, position })
             }
-            let value = (position - index) << self.lows.width() | self.lows.get(index);
-            index += 1;
-            position = self.next_one(position + 1);
-            Some(value)
-        })
+            None => (0, Downwards { list: self, left: 0, position: 0 }),
+        }
     }
 
     /// All numbers.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn iter(&self) -> Upwards<'_> {
         self.iter_from(0)
     }
 
@@ -223,6 +244,24 @@ impl EliasFano {
         self.highs.get((position / 64) as usize).is_some_and(|word| word >> (position % 64) & 1 == 1)
     }
 
+    /// Position of the last one before `position`; 0 when there is none.
+    #[inline]
+    fn one_before(&self, position: u64) -> u64 {
+        let mut index = (position / 64) as usize;
+        let mut keep = !(u64::MAX << (position % 64));
+        loop {
+            let bits = self.highs.get(index).copied().unwrap_or(0) & keep;
+            if bits != 0 {
+                return index as u64 * 64 + u64::from(63 - bits.leading_zeros());
+            }
+            if index == 0 {
+                return 0;
+            }
+            index -= 1;
+            keep = u64::MAX;
+        }
+    }
+
     /// Position of the first one at or after `position`; the end of the words when there is none.
     #[inline]
     fn next_one(&self, position: u64) -> u64 {
@@ -237,6 +276,56 @@ impl EliasFano {
             keep = u64::MAX;
         }
         self.highs.len() as u64 * 64
+    }
+}
+
+/// Where a search ended.
+struct Found {
+    index: u64,
+    /// Of the number's one in the high bits.
+    position: u64,
+    equal: bool,
+}
+
+/// Numbers of a list, upwards.
+pub struct Upwards<'list> {
+    list: &'list EliasFano,
+    index: u64,
+    position: u64,
+}
+
+impl Iterator for Upwards<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.index >= self.list.len() {
+            return None;
+        }
+        let value = (self.position - self.index) << self.list.lows.width() | self.list.lows.get(self.index);
+        self.index += 1;
+        self.position = self.list.next_one(self.position + 1);
+        Some(value)
+    }
+}
+
+/// Numbers of a list, downwards.
+pub(crate) struct Downwards<'list> {
+    list: &'list EliasFano,
+    left: u64,
+    position: u64,
+}
+
+impl Iterator for Downwards<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let index = self.left.checked_sub(1)?;
+        let value = (self.position - index) << self.list.lows.width() | self.list.lows.get(index);
+        self.left = index;
+        self.position = self.list.one_before(self.position);
+        Some(value)
     }
 }
 

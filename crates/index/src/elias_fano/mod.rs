@@ -1,10 +1,10 @@
 //! Elias-Fano lists: non-decreasing numbers in about 2 + log2(universe / count) bits each, with random access and
 //! predecessor search.
 //!
-//! Each number is cut in two. The low `l = floor(log2(universe / count))` bits are stored as they are; the rest, the
+//! Each number is cut in two. The low `l` bits, about log2(universe / count), are stored as they are; the rest, the
 //! *high part*, is stored in unary: element `i` with high part `h` sets bit `h + i` of one bit vector. Position of the
 //! i-th one gives element `i`; position of the h-th zero gives the number of elements with high part at most `h`.
-//! Every 128th one and every 128th zero have their position sampled in as few bits as the vector's length needs.
+//! Every 256th one and every 64th zero have their position sampled in as few bits as the vector's length needs.
 //!
 //! Sources: P. Elias 1974, R. Fano 1971; the bit vector layout and the broadword selection follow S. Vigna,
 //! "Quasi-succinct indices", WSDM 2013. We differ in having one plain sample level and no skip pointers: our lists have
@@ -25,5 +25,6 @@ pub(crate) mod wire;
 
 pub use builder::EliasFanoBuilder;
 pub(crate) use differences::Differences;
-pub use list::EliasFano;
+pub(crate) use list::Downwards;
+pub use list::{EliasFano, Upwards};
 pub(crate) use packed::PackedInts;

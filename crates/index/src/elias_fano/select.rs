@@ -2,16 +2,21 @@
 
 use super::packed::PackedInts;
 
-/// Log2 of how many ones (or zeros) lie between two samples. A sample of 20 bits then costs 0.16 bit an element.
-const SAMPLE_LOG2: u32 = 7;
+/// Log2 of how many ones lie between two samples: access is the rarer operation.
+const ONES_LOG2: u32 = 8;
 
-/// Sampled positions of every 128th set bit of a vector of words, or of its complement.
+/// Log2 of how many zeros lie between two samples. A sample of 20 bits then costs 0.3 bit a zero.
+const ZEROS_LOG2: u32 = 6;
+
+/// Sampled positions of every 256th set bit of a vector of words, or of every 64th clear one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SelectSamples<const ONES: bool> {
     positions: PackedInts,
 }
 
 impl<const ONES: bool> SelectSamples<ONES> {
+    const LOG2: u32 = if ONES { ONES_LOG2 } else { ZEROS_LOG2 };
+
     /// Samples the first `length` bits of `words`. One pass.
     pub(super) fn new(words: &[u64], length: u64) -> Self {
         let width = u64::BITS - length.leading_zeros();
@@ -27,7 +32,7 @@ impl<const ONES: bool> SelectSamples<ONES> {
                 bits &= (1 << (length - base)) - 1;
             }
             let ones = u64::from(bits.count_ones());
-            let wanted = positions.len() << SAMPLE_LOG2;
+            let wanted = positions.len() << Self::LOG2;
             if wanted < seen + ones {
                 positions.push(base + u64::from(select_in_word(bits, (wanted - seen) as u32)));
             }
@@ -41,8 +46,8 @@ impl<const ONES: bool> SelectSamples<ONES> {
     /// number; above it, some position at or beyond the end of the words.
     #[inline]
     pub(super) fn select(&self, words: &[u64], rank: u64) -> u64 {
-        let sample = self.positions.get(rank >> SAMPLE_LOG2);
-        let mut left = rank & ((1 << SAMPLE_LOG2) - 1);
+        let sample = self.positions.get(rank >> Self::LOG2);
+        let mut left = rank & ((1 << Self::LOG2) - 1);
         let mut index = (sample / 64) as usize;
         let mut skip = u64::MAX << (sample % 64);
         while let Some(&word) = words.get(index) {

@@ -39,6 +39,16 @@ impl BitWriter {
         }
     }
 
+    /// Appends all bits of `other` and empties it.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        for word in other.words.drain(..) {
+            self.put(word, 64);
+        }
+        self.put(other.last, other.last_bits);
+        other.last = 0;
+        other.last_bits = 0;
+    }
+
     /// Appends all bits of `other`, last bit first, and empties it.
     pub(super) fn append_reversed(&mut self, other: &mut Self) {
         if other.last_bits > 0 {
@@ -62,7 +72,7 @@ impl BitWriter {
 }
 
 /// A bit string that is read from position 0 on.
-pub(super) trait BitSource {
+pub(super) trait BitSource: Copy {
     /// Bits of the string.
     fn len(&self) -> u64;
 

@@ -4,11 +4,12 @@ use alluvium_base::KeyHash;
 
 use super::bits::BitWriter;
 use super::config::{Granularity, TrieConfig};
-use super::encoder::{BucketKeys, Scratch, dense_bucket, sparse_bucket};
-use super::gamma::BUCKET_KEYS_MAX;
+use super::encoder::{Scratch, encode_bucket};
+use super::golomb::BUCKET_KEYS_MAX;
 use super::index::{Parts, Trie};
+use super::key_bits::{KeyBits, WideKey};
 use super::near_linear::NearLinearList;
-use super::pages::{ListedPages, RegularPages};
+use super::pages::{EveryKey, PageMap, RecentPages, RegularPages, bits_mean_64ths};
 use crate::elias_fano::{Differences, EliasFanoBuilder, PackedInts};
 use crate::fences::cells::Cells;
 
@@ -21,7 +22,9 @@ pub struct TrieBuilder {
     cells: Cells,
     places: Vec<u64>,
     lows: Vec<u64>,
-    scratch: Scratch,
+    /// Whether two keys of the bucket have the same place.
+    places_tie: bool,
+    scratch: Scratch<u64>,
     /// Number of the present bucket; its keys wait in `places` and `lows`.
     bucket: u64,
     /// Keys in finished buckets.
@@ -71,6 +74,7 @@ impl TrieBuilder {
             cells: Cells::new(config.range_low, config.range_high, buckets),
             places: Vec::new(),
             lows: Vec::new(),
+            places_tie: false,
             scratch: Scratch::default(),
             bucket: 0,
             encoded_keys: 0,
@@ -124,6 +128,7 @@ impl TrieBuilder {
         if !self.page_is_open && self.config.granularity == Granularity::ListedPage {
             self.start_page();
         }
+        self.places_tie |= self.places.last() == Some(&place);
         self.places.push(place);
         self.lows.push(hash.low());
         if self.config.fragment_bits > 0 {
@@ -161,26 +166,45 @@ impl TrieBuilder {
     }
 
     fn end_bucket(&mut self) {
-        let keys = BucketKeys { places: &self.places, lows: &self.lows, mirrored: false };
         let count = self.places.len() as u64;
         assert!(
             count <= BUCKET_KEYS_MAX,
             "a bucket of {count} keys: at most {BUCKET_KEYS_MAX} are supported"
         );
-        let rank = self.encoded_keys;
-        match self.config.granularity {
-            Granularity::Key => dense_bucket(keys, &mut self.scratch, &mut self.code),
-            Granularity::RegularPage { keys_per_page } => {
-                sparse_bucket(keys, RegularPages::at(rank, u64::from(keys_per_page)), &mut self.code);
-            }
-            Granularity::ListedPage => {
-                let starts = self.recent_page_starts.drain(..);
-                sparse_bucket(keys, ListedPages::at(rank, 0, starts), &mut self.code);
-            }
+        let places = std::mem::take(&mut self.places);
+        if self.places_tie {
+            self.encode_bucket(&WideKey::of_bucket(&places, &self.lows), &mut Scratch::default());
+            self.places_tie = false;
+        } else {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            self.encode_bucket(&places, &mut scratch);
+            self.scratch = scratch;
         }
         self.encoded_keys += count;
+        self.places = places;
         self.places.clear();
         self.lows.clear();
+    }
+
+    fn encode_bucket<Key: KeyBits>(&mut self, keys: &[Key], scratch: &mut Scratch<Key>) {
+        match self.config.granularity {
+            Granularity::Key => self.encode_pages(keys, EveryKey, scratch),
+            Granularity::RegularPage { keys_per_page } => {
+                self.encode_pages(keys, RegularPages { keys_per_page: u64::from(keys_per_page) }, scratch);
+            }
+            Granularity::ListedPage => {
+                let starts = std::mem::take(&mut self.recent_page_starts);
+                self.encode_pages(keys, RecentPages { starts: &starts }, scratch);
+                self.recent_page_starts = starts;
+                self.recent_page_starts.clear();
+            }
+        }
+    }
+
+    fn encode_pages<Key: KeyBits>(&mut self, keys: &[Key], pages: impl PageMap, scratch: &mut Scratch<Key>) {
+        let granularity = self.config.granularity;
+        let bits_mean = |keys| bits_mean_64ths(granularity, keys) / 64;
+        encode_bucket(keys, self.encoded_keys, pages, bits_mean, scratch, &mut self.code);
     }
 
     /// The trie. Linear in the number of buckets and pages.

@@ -1,9 +1,10 @@
 //! Walking one bucket down to a key.
 
 use super::bits::{Backward, BitSource, Forward};
-use super::gamma;
+use super::encoder::QUARTERS_KEYS_MIN;
+use super::golomb;
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
-use super::pages::PageCursor;
+use super::pages::{PageCursor, PageMap};
 
 /// The bits of a key that a walk consumes: place within the bucket, low half of the hash, then `fill` for ever.
 #[derive(Clone, Copy)]
@@ -24,55 +25,139 @@ impl WalkKey {
         bit
     }
 
+    /// The bit after the next `skipped`, at most 64.
+    #[inline]
+    fn bit_after(self, skipped: u32) -> bool {
+        (self.bits << skipped) >> 127 != 0
+    }
+
     fn mirrored(self) -> Self {
         Self { bits: !self.bits, fill: self.fill ^ 1 }
     }
 }
 
-/// The number of `key` among the `count` keys of the dense bucket in bits `start..end` of `words`. Below `count`
-/// whatever the bits; `count` is not 0.
-pub(super) fn dense_number(words: &[u64], start: u64, end: u64, count: u64, mut key: WalkKey) -> u64 {
+/// One bucket in bits `start..end` of `words`: `count` keys, at least one, from rank `first` on.
+#[derive(Clone, Copy)]
+pub(super) struct Bucket<'words> {
+    pub(super) words: &'words [u64],
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+/// The page of `key` in `bucket`, or that of some key of the bucket when the key is absent or the bits are wrong. See
+/// [`encode_bucket`](super::encoder::encode_bucket) for where the parts lie; `bits_mean` is as there.
+#[inline]
+pub(super) fn find_page(
+    bucket: Bucket<'_>,
+    mut key: WalkKey,
+    pages: impl PageMap,
+    bits_mean: impl Fn(u64) -> u64,
+) -> u64 {
     let codes = SplitCodes::shared();
-    let bits = Forward { words, start, end };
-    let mut position = 0;
-    loop {
-        if count <= 1 || position > bits.len() {
-            return 0;
-        }
-        let Some((left, length)) = split(codes, count, bits.peek(position)) else {
-            return 0;
-        };
-        position += u64::from(length);
-        let right = key.next_bit();
-        if left == 0 {
-            continue;
-        }
-        return if right {
-            count
-                - 1
-                - Dense { codes, bits: Backward { words, start, end } }.number(
-                    0,
-                    count - left,
-                    key.mirrored(),
-                )
-        } else {
-            Dense { codes, bits }.number(position, left, key)
-        };
+    let Bucket { words, start, end, first, count } = bucket;
+    let (forward, backward) = (Forward { words, start, end }, Backward { words, start, end });
+    if count < QUARTERS_KEYS_MIN {
+        return find_in_half(
+            codes,
+            forward,
+            backward,
+            count,
+            key,
+            || pages.after(first),
+            || pages.before(first + count),
+        );
+    }
+    let Some((left, right, mut position)) = first_split(codes, forward, count, &mut key) else {
+        return pages.after(first).page();
+    };
+    let middle =
+        golomb::decode_half(left, bits_mean(left), forward.peek(position)).and_then(|(bits, length)| {
+            position += u64::from(length);
+            (start + position).checked_add(bits).filter(|middle| *middle <= end)
+        });
+    let Some(middle) = middle else {
+        return pages.after(first).page();
+    };
+    let middle_rank = first + left;
+    if right {
+        let (outer, inner) = (Backward { words, start: middle, end }, Forward { words, start: middle, end });
+        let (outer_pages, inner_pages) = (|| pages.before(first + count), || pages.after(middle_rank));
+        find_in_half(codes, outer, inner, count - left, key.mirrored(), outer_pages, inner_pages)
+    } else {
+        let (start, end) = (start + position, middle);
+        let (outer, inner) = (Forward { words, start, end }, Backward { words, start, end });
+        find_in_half(codes, outer, inner, left, key, || pages.after(first), || pages.before(middle_rank))
     }
 }
 
-struct Dense<Bits> {
-    codes: &'static SplitCodes,
+/// The page of `key` among `count` keys, of which `outer` has the first split and then the left part, and `inner` has
+/// the right part mirrored.
+#[inline]
+fn find_in_half<Outer: PageCursor, Inner: PageCursor>(
+    codes: &SplitCodes,
+    outer: impl BitSource,
+    inner: impl BitSource,
+    count: u64,
+    mut key: WalkKey,
+    outer_pages: impl FnOnce() -> Outer,
+    inner_pages: impl FnOnce() -> Inner,
+) -> u64 {
+    match first_split(codes, outer, count, &mut key) {
+        None => outer_pages().page(),
+        Some((left, false, position)) => Part { codes, bits: outer }.find(position, left, key, outer_pages()),
+        Some((left, true, _)) => {
+            Part { codes, bits: inner }.find(0, count - left, key.mirrored(), inner_pages())
+        }
+    }
+}
+
+/// The first split of `count` keys that tells keys apart: keys on the left, whether `key` is on the right, and the
+/// position after. `None` for one key, for keys of one page,
+/// which have no bits, and when the bits end before.
+#[inline]
+fn first_split(
+    codes: &SplitCodes,
+    bits: impl BitSource,
+    count: u64,
+    key: &mut WalkKey,
+) -> Option<(u64, bool, u64)> {
+    let mut position = 0;
+    while count > 1 && position < bits.len() {
+        let (left, length) = split(codes, count, bits.peek(position))?;
+        position += u64::from(length);
+        let right = key.next_bit();
+        if left != 0 {
+            return Some((left, right, position));
+        }
+    }
+    None
+}
+
+/// Part of a bucket in pre-order.
+struct Part<'codes, Bits> {
+    codes: &'codes SplitCodes,
     bits: Bits,
 }
 
-impl<Bits: BitSource> Dense<Bits> {
-    /// The number of `key` among the `count` keys of the subtrie at `position`.
-    #[inline]
-    fn number(&self, mut position: u64, mut count: u64, mut key: WalkKey) -> u64 {
-        let mut number = 0;
-        while count > 1 && position <= self.bits.len() {
-            let Some((left, length)) = split(self.codes, count, self.bits.peek(position)) else {
+impl<Bits: BitSource> Part<'_, Bits> {
+    /// The page of `key` among the `count` keys of the subtrie at `position`; `pages` stands in front of the first.
+    fn find<Pages: PageCursor>(
+        &self,
+        mut position: u64,
+        mut count: u64,
+        mut key: WalkKey,
+        mut pages: Pages,
+    ) -> u64 {
+        while !pages.holds(count) && position <= self.bits.len() {
+            let bits = self.bits.peek(position);
+            if Pages::EVERY_KEY && count == 2 && bits != 0 {
+                // A zero for every bit that the two keys share, then a one.
+                pages.advance(u64::from(key.bit_after(bits.trailing_zeros())));
+                break;
+            }
+            let Some((left, length)) = split(self.codes, count, bits) else {
                 break;
             };
             position += u64::from(length);
@@ -84,19 +169,48 @@ impl<Bits: BitSource> Dense<Bits> {
                 count = left;
                 continue;
             }
-            number += left;
             count -= left;
-            if left > 1 && count > 1 {
-                let Some(after) = self.skip(position, left) else {
-                    break;
-                };
-                position = after;
-            }
+            let after = if Pages::EVERY_KEY {
+                pages.advance(left);
+                if left > 1 && count > 1 { self.skip(position, left) } else { Some(position) }
+            } else {
+                self.skip_in_pages(position, left, &mut pages)
+            };
+            let Some(after) = after else {
+                break;
+            };
+            position = after;
         }
-        number
+        pages.page()
     }
 
-    /// The position after the subtrie of `count` keys at `position`; `None` when the bits end before.
+    /// The position after the subtrie of `count` keys at `position`, with `pages` moved over its keys; `None` when the
+    /// bits end before.
+    fn skip_in_pages(&self, mut position: u64, count: u64, pages: &mut impl PageCursor) -> Option<u64> {
+        let mut waiting = Waiting::new();
+        let mut size = count;
+        loop {
+            if pages.holds(size) {
+                pages.advance(size);
+                match waiting.pop() {
+                    Some(next) => size = next,
+                    None => return Some(position),
+                }
+                continue;
+            }
+            let (left, length) = split(self.codes, size, self.bits.peek(position))?;
+            position += u64::from(length);
+            if position > self.bits.len() {
+                return None;
+            }
+            if left != 0 {
+                waiting.push(size - left);
+                size = left;
+            }
+        }
+    }
+
+    /// [`skip_in_pages`](Self::skip_in_pages) for a dense trie.
     #[inline]
     fn skip(&self, position: u64, count: u64) -> Option<u64> {
         if count < HUFFMAN_KEYS_MAX {
@@ -171,75 +285,14 @@ impl<Bits: BitSource> Dense<Bits> {
     }
 }
 
-/// The number of the page of `key` in the sparse bucket of `count` keys in bits `start..end` of `words`, counted by
-/// `pages`, which stands in front of the bucket's first key. `count` is not 0.
-pub(super) fn sparse_walk(
-    words: &[u64],
-    start: u64,
-    end: u64,
-    mut count: u64,
-    mut key: WalkKey,
-    pages: &mut impl PageCursor,
-) {
-    let codes = SplitCodes::shared();
-    let bits = Forward { words, start, end };
-    let mut position = 0;
-    while !pages.holds(count) && position <= bits.len() {
-        let Some((left, length)) = split(codes, count, bits.peek(position)) else {
-            return;
-        };
-        position += u64::from(length);
-        let right = key.next_bit();
-        if left == 0 {
-            continue;
-        }
-        if !right {
-            count = left;
-            continue;
-        }
-        let Some(after) = sparse_skip(codes, bits, position, left, pages) else {
-            return;
-        };
-        position = after;
-        count -= left;
-    }
-}
-
-/// The position after the sparse subtrie of `count` keys at `position`; moves `pages` over its keys.
-fn sparse_skip(
-    codes: &SplitCodes,
-    bits: Forward<'_>,
-    mut position: u64,
-    count: u64,
-    pages: &mut impl PageCursor,
-) -> Option<u64> {
-    let mut waiting = Waiting::new();
-    let mut size = count;
-    loop {
-        if pages.holds(size) {
-            pages.advance(size);
-            match waiting.pop() {
-                Some(next) => size = next,
-                None => return Some(position),
-            }
-            continue;
-        }
-        let (left, length) = split(codes, size, bits.peek(position))?;
-        position += u64::from(length);
-        if position > bits.len() {
-            return None;
-        }
-        if left != 0 {
-            waiting.push(size - left);
-            size = left;
-        }
-    }
-}
-
 /// The split of `count` keys, 2 or more, in front of `bits`, and the length of its code.
 #[inline]
 fn split(codes: &SplitCodes, count: u64, bits: u64) -> Option<(u64, u32)> {
-    if count <= HUFFMAN_KEYS_MAX { Some(codes.decode(count, bits)) } else { gamma::decode(count, bits) }
+    if count <= HUFFMAN_KEYS_MAX {
+        Some(codes.decode(count, bits))
+    } else {
+        golomb::decode_split(count, bits)
+    }
 }
 
 /// Sizes of subtries that wait to be skipped, the next one last. Bounded by the bits of the bucket, one a size.

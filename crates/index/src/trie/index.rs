@@ -4,10 +4,10 @@ use alluvium_base::{Corruption, KeyHash};
 
 use super::builder::fragment;
 use super::config::Granularity;
-use super::decoder::{WalkKey, dense_number, sparse_walk};
-use super::gamma::BUCKET_KEYS_MAX;
+use super::decoder::{Bucket, WalkKey, find_page};
+use super::golomb::BUCKET_KEYS_MAX;
 use super::near_linear::NearLinearList;
-use super::pages::{ListedPages, RegularPages};
+use super::pages::{EveryKey, ListedPages, RegularPages, bits_mean_64ths};
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::elias_fano::{EliasFano, PackedInts};
 use crate::fences::cells::Cells;
@@ -111,25 +111,24 @@ impl Trie {
         let (bucket, place) = parts.cells.locate(hash.high());
         let (first, next) = parts.first_ranks.pair(bucket);
         let (start, end) = parts.code_starts.pair(bucket);
-        let count = next - first;
-        let key = WalkKey::new(place, hash.low());
         let rank_last = self.keys.checked_sub(1)?;
-        match parts.granularity {
-            Granularity::Key if count == 0 => Some(first.min(rank_last)),
-            Granularity::Key => Some(first + dense_number(&parts.code, start, end, count, key)),
+        let first = first.min(rank_last);
+        let count = next.saturating_sub(first);
+        let bucket = Bucket { words: &parts.code, start, end, first, count };
+        let key = WalkKey::new(place, hash.low());
+        let bits_mean = |keys| bits_mean_64ths(parts.granularity, keys) / 64;
+        Some(match parts.granularity {
+            Granularity::Key if count == 0 => first,
+            Granularity::Key => {
+                find_page(bucket, key, EveryKey, |keys| bits_mean_64ths(Granularity::Key, keys) / 64)
+            }
             Granularity::RegularPage { keys_per_page } => {
-                let mut pages = RegularPages::at(first.min(rank_last), u64::from(keys_per_page));
-                sparse_walk(&parts.code, start, end, count, key, &mut pages);
-                Some(pages.page())
+                find_page(bucket, key, RegularPages { keys_per_page: u64::from(keys_per_page) }, bits_mean)
             }
             Granularity::ListedPage => {
-                let rank = first.min(rank_last);
-                let page = parts.page_starts.last_at_most(rank)?;
-                let mut pages = ListedPages::at(rank, page, parts.page_starts.iter_from(page + 1));
-                sparse_walk(&parts.code, start, end, count, key, &mut pages);
-                Some(pages.page())
+                find_page(bucket, key, ListedPages { starts: &parts.page_starts }, bits_mean)
             }
-        }
+        })
     }
 
     fn has_fragment(&self, position: u64, hash: KeyHash) -> bool {

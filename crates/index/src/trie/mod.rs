@@ -37,9 +37,10 @@ mod builder;
 mod config;
 mod decoder;
 mod encoder;
-mod gamma;
+mod golomb;
 mod huffman;
 mod index;
+mod key_bits;
 mod near_linear;
 mod pages;
 
