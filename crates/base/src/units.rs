@@ -16,7 +16,11 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "mb" => 1_000_000,
         "gb" => 1_000_000_000,
         "tb" => 1_000_000_000_000,
-        _ => return Err(format!("unknown size unit {unit:?} in {text:?}: use B, KiB, MiB, GiB, TiB, kB, MB, GB, TB")),
+        _ => {
+            return Err(format!(
+                "unknown size unit {unit:?} in {text:?}: use B, KiB, MiB, GiB, TiB, kB, MB, GB, TB"
+            ));
+        }
     };
     Ok((number * factor as f64).round() as u64)
 }
@@ -38,8 +42,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 fn split(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 =
-        text[..end].parse().map_err(|_| format!("{text:?} does not start with a number"))?;
+    let number: f64 = text[..end].parse().map_err(|_| format!("{text:?} does not start with a number"))?;
     Ok((number, text[end..].trim()))
 }
 

@@ -118,7 +118,10 @@ impl fmt::Display for Error {
                 write!(out, "keyspace name {name:?}: use 1 to 255 bytes without control characters")
             }
             Self::Failed { reason } => {
-                write!(out, "the database takes no writes since an earlier failure ({reason}); fix it and reopen")
+                write!(
+                    out,
+                    "the database takes no writes since an earlier failure ({reason}); fix it and reopen"
+                )
             }
             Self::Closed => write!(out, "the database was closed"),
         }

@@ -120,6 +120,22 @@ impl<'a> Item<'a> {
     }
 }
 
+/// An item beside its encoding, so that it is copied from table to table without being encoded anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncodedItem<'a> {
+    pub item: Item<'a>,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> EncodedItem<'a> {
+    /// The item at the front of `bytes`; `None` when that is none.
+    #[inline]
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (item, len) = Item::decode(bytes)?;
+        Some(Self { item, bytes: &bytes[..len] })
+    }
+}
+
 /// Where the parts of an encoded item lie.
 struct ItemLayout {
     header: u8,

@@ -22,9 +22,10 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Batch, Db, Iter, KEY_BYTES_MAX, Keyspace, LevelStats, MemoryStats, Stats, TrafficStats, Update, VerifyReport,
+    Batch, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, LevelStats, MemoryStats, Stats, TrafficStats, Update,
+    VerifyReport,
 };
 pub use error::{Error, Result};
-pub use options::{Builder, Durability, Environment};
 #[doc(hidden)]
 pub use options::PlantedBugs;
+pub use options::{Builder, Durability, Environment};

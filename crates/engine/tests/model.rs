@@ -141,11 +141,8 @@ fn a_million_puts_of_one_key_keep_one_item() {
 #[test]
 fn concurrent_updates_of_few_keys_lose_none() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Db::builder(directory.path())
-        .plan(small_plan())
-        .durability(Durability::Buffered)
-        .open()
-        .unwrap();
+    let db =
+        Db::builder(directory.path()).plan(small_plan()).durability(Durability::Buffered).open().unwrap();
     let items = db.keyspace("items").unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
@@ -155,7 +152,8 @@ fn concurrent_updates_of_few_keys_lose_none() {
                     let key = ((number + thread) % 7).to_le_bytes();
                     items
                         .update(key, |before| {
-                            let count = before.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+                            let count =
+                                before.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
                             Update::Insert((count + 1).to_le_bytes().to_vec())
                         })
                         .unwrap();
@@ -174,13 +172,8 @@ fn concurrent_updates_of_few_keys_lose_none() {
 #[test]
 fn clearing_a_keyspace_leaves_the_others() {
     let directory = tempfile::tempdir().unwrap();
-    let open = || {
-        Db::builder(directory.path())
-            .plan(small_plan())
-            .durability(Durability::Buffered)
-            .open()
-            .unwrap()
-    };
+    let open =
+        || Db::builder(directory.path()).plan(small_plan()).durability(Durability::Buffered).open().unwrap();
     let db = open();
     let (kept, cleared) = (db.keyspace("kept").unwrap(), db.keyspace("cleared").unwrap());
     for number in 0..2000u32 {

@@ -7,4 +7,7 @@ pub mod elias_fano;
 pub mod fences;
 pub mod hash_filter;
 mod prefetch;
+
 pub mod trie;
+
+pub use prefetch::prefetch_element;

@@ -1,12 +1,11 @@
 //! A hint to the processor that a memory location will be read soon.
 //!
-//! The crate's only `unsafe` code outside tests; a prefetch changes no value and faults on no address, so the surface
-//! is safe. On processors without a known instruction it does nothing.
+//! A leaf module of `unsafe` code: a prefetch changes no value and faults on no address, so the surface is safe. On processors without a known instruction it does nothing.
 
 /// Starts loading the cache line of `slice[index]`. An `index` past the end is a wasted hint, not an error.
 #[inline(always)]
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_variables))]
-pub(crate) fn prefetch_element<T>(slice: &[T], index: usize) {
+pub fn prefetch_element<T>(slice: &[T], index: usize) {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     let address = slice.as_ptr().wrapping_add(index);
     #[cfg(all(target_arch = "x86_64", not(miri)))]

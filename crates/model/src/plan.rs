@@ -223,7 +223,9 @@ impl LevelSpec {
         match self.growth {
             Growth::Tiering { runs_max, share } => {
                 if runs_max < 2 {
-                    return refuse(format!("tiering with runs_max {runs_max}: at least 2 runs are collected"));
+                    return refuse(format!(
+                        "tiering with runs_max {runs_max}: at least 2 runs are collected"
+                    ));
                 }
                 if !(share > 0.0 && share < 1.0) {
                     return refuse(format!("tiering with share {share}: it lies between 0 and 1"));

@@ -15,6 +15,9 @@ use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
 use crate::table::{SectionSpec, TableWriter};
 
+/// Items fetched into the cache before they are needed.
+const PREFETCH_AHEAD: usize = 12;
+
 /// Converts the oldest frozen segment; `false` when there is none.
 ///
 /// Order of persistence: table sync, directory sync, manifest sync, switch, recycle.
@@ -68,16 +71,21 @@ fn write_sections(writer: &mut TableWriter, keyspace: &KeyspaceShared, store: &L
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
         let index = shard.index();
-        if index.len() == 0 {
+        if index.is_empty() {
             empty.push(number as u32);
             continue;
         }
         let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
         let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
         writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits));
-        for (slot, _tag, offset) in index.entries() {
-            let item = store.segment.item_at(offset)?;
-            writer.push_slot(slot, keyspace.hasher.hash(item.key), &item)?;
+        let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
+        for (position, &(slot, offset)) in entries.iter().enumerate() {
+            // Slot order is random in the log, so each item is a cache miss unless it is fetched ahead.
+            if let Some(&(_, ahead)) = entries.get(position + PREFETCH_AHEAD) {
+                store.segment.prefetch(ahead);
+            }
+            let item = store.segment.encoded_item_at(offset)?;
+            writer.push_slot(slot, keyspace.hasher.hash(item.item.key), &item)?;
         }
         writer.finish_section()?;
     }
@@ -100,7 +108,7 @@ pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) ->
     for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
         let (low, _) = section.range();
         let shard = if shard_bits == 0 { 0 } else { low >> (64 - shard_bits) };
-        sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
+        sections[shard as usize] = Some(RunSection::new(section.clone()));
     }
     Ok(Arc::new(Run { file: file.clone(), shard_bits, sections }))
 }

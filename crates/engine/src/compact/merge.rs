@@ -46,11 +46,8 @@ pub(crate) fn pick(shared: &Shared, all: bool) -> Option<Due> {
         let items: u64 = units.iter().map(|unit| unit.items).sum();
         let by_items = items as f64 / budget.max(1.0);
         let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
-        let (unit, pressure) = if by_runs > by_items && by_runs > 1.0 {
-            (tallest, by_runs)
-        } else {
-            (fullest, by_items)
-        };
+        let (unit, pressure) =
+            if by_runs > by_items && by_runs > 1.0 { (tallest, by_runs) } else { (fullest, by_items) };
         let due = all || pressure > 1.0;
         if due && best.as_ref().is_none_or(|best| best.pressure < pressure) {
             best = Some(Due { keyspace, unit, pressure });
@@ -91,9 +88,10 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let keyspace = &due.keyspace;
     let version = keyspace.version.load_full();
     // The unit may have been merged, or the keyspace cleared, since it was picked.
-    let Some(unit) = MergeUnit::all(&version.runs).into_iter().find(|unit| {
-        unit.bits == due.unit.bits && unit.index == due.unit.index
-    }) else {
+    let Some(unit) = MergeUnit::all(&version.runs)
+        .into_iter()
+        .find(|unit| unit.bits == due.unit.bits && unit.index == due.unit.index)
+    else {
         return Ok(());
     };
     let merged: Vec<(Arc<Run>, u32, Arc<RunSection>)> = unit
@@ -124,14 +122,15 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
 fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<YoungItems> {
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
     let items: u64 = sections().map(|section| section.item_count()).sum();
-    let bytes: u64 =
-        sections().map(|section| section.used_bytes()).sum();
+    let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
     let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
     shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
     for (age, section) in sections().enumerate() {
         let mut scanner = SectionScanner::new(section.clone());
-        while let Some((hash, item)) = scanner.next()? {
-            young.push(hash, age as u32, &item);
+        while scanner.advance()? {
+            if let Some((hash, item)) = scanner.current_encoded() {
+                young.push(hash, age as u32, item.bytes);
+            }
         }
     }
     young.finish();
@@ -166,9 +165,9 @@ fn write_part(
         SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
     let items = young_items + sorted_items;
     let pages = pages_expected(items, item_bytes);
-    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan, items), pages);
+    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
     for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
-        if !item.is_tombstone() {
+        if !item.item.is_tombstone() {
             writer.push(hash, item)?;
         }
         Ok(())
@@ -210,10 +209,10 @@ fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
     }
 }
 
-fn sorted_index(plan: &Plan, items_expected: u64) -> SortedIndex {
+fn sorted_index(plan: &Plan) -> SortedIndex {
     match plan {
         Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
-            SortedIndex::Trie { items_expected }
+            SortedIndex::Trie
         }
         _ => SortedIndex::FENCES,
     }

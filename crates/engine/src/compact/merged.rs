@@ -6,7 +6,7 @@ use alluvium_base::KeyHash;
 
 use super::young::YoungItems;
 use crate::error::Result;
-use crate::item::Item;
+use crate::item::EncodedItem;
 use crate::level::SortedTable;
 use crate::table::SectionScanner;
 
@@ -19,19 +19,19 @@ pub(crate) fn for_each_merged(
     low: u64,
     high: u64,
     read_bytes: usize,
-    mut visit: impl FnMut(KeyHash, &Item<'_>) -> Result<()>,
+    mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut young = young.range(low, high);
     for table in sorted {
         let (from, to) = (table.low.max(low), table.high.min(high));
         let start = KeyHash::from_halves(from, 0);
         let mut scanner = SectionScanner::seek(table.section.clone(), start, read_bytes)?;
-        while let Some((hash, item)) = scanner.current() {
+        while let Some((hash, item)) = scanner.current_encoded() {
             if hash.high() > to {
                 break;
             }
             loop {
-                match young.compare_front(hash, item.key) {
+                match young.compare_front(hash, item.item.key) {
                     Ordering::Less => {
                         let (young_hash, young_item) = young.peek().expect("it compared less");
                         visit(young_hash, &young_item)?;

@@ -23,7 +23,6 @@ pub(crate) struct Scheduler {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-
 impl Scheduler {
     /// Starts the threads: one for the log, one that converts, one that merges.
     pub fn start(shared: &Arc<Shared>) {

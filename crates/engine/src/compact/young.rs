@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use alluvium_base::KeyHash;
+use alluvium_index::prefetch_element;
 
-use crate::item::Item;
+use crate::item::EncodedItem;
 
 /// Items of different ages in one part of the hash space.
 ///
@@ -24,6 +25,8 @@ struct Entry {
 }
 
 const AGE_BITS: u32 = 24;
+/// Items fetched into the cache before they are needed.
+const PREFETCH_AHEAD: usize = 12;
 
 impl Entry {
     fn hash(&self) -> KeyHash {
@@ -46,10 +49,11 @@ impl YoungItems {
     }
 
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
-    pub fn push(&mut self, hash: KeyHash, age: u32, item: &Item<'_>) {
+    #[inline]
+    pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {
         debug_assert!(age < 1 << AGE_BITS);
         let place = (self.bytes.len() as u64) << AGE_BITS | u64::from(age);
-        item.encode(&mut self.bytes);
+        self.bytes.extend_from_slice(encoded);
         self.entries.push(Entry { high: hash.high(), low: hash.low(), place });
     }
 
@@ -57,7 +61,7 @@ impl YoungItems {
     pub fn finish(&mut self) {
         self.entries.sort_unstable_by_key(|entry| (entry.high, entry.low, entry.age()));
         let bytes = &self.bytes;
-        let key = |entry: &Entry| decode(bytes, entry).key;
+        let key = |entry: &Entry| decode(bytes, entry).item.key;
         // Equal hashes are nearly always equal keys; the sort by key costs nothing but for those.
         for group in self.entries.chunk_by_mut(|a, b| a.high == b.high && a.low == b.low) {
             if group.len() > 1 {
@@ -91,8 +95,8 @@ impl YoungItems {
     }
 }
 
-fn decode<'a>(bytes: &'a [u8], entry: &Entry) -> Item<'a> {
-    Item::decode(&bytes[entry.start()..]).expect("push encoded an item here").0
+fn decode<'a>(bytes: &'a [u8], entry: &Entry) -> EncodedItem<'a> {
+    EncodedItem::decode(&bytes[entry.start()..]).expect("an item was pushed here")
 }
 
 /// A cursor over sorted young items.
@@ -107,19 +111,26 @@ impl<'a> YoungRange<'a> {
         self.entries.len()
     }
 
-    pub fn peek(&self) -> Option<(KeyHash, Item<'a>)> {
+    #[inline]
+    pub fn peek(&self) -> Option<(KeyHash, EncodedItem<'a>)> {
         self.entries.first().map(|entry| (entry.hash(), decode(self.bytes, entry)))
     }
 
+    #[inline]
     pub fn advance(&mut self) {
         self.entries = &self.entries[1..];
+        // Items lie in the order of their sections, so each is a cache miss unless it is fetched ahead.
+        if let Some(ahead) = self.entries.get(PREFETCH_AHEAD) {
+            prefetch_element(self.bytes, ahead.start());
+            prefetch_element(self.bytes, ahead.start() + 64);
+        }
     }
 
     /// How the front item compares with one of the given hash and key; `Greater` when there is none.
     #[inline]
     pub fn compare_front(&self, hash: KeyHash, key: &[u8]) -> Ordering {
         let Some(entry) = self.entries.first() else { return Ordering::Greater };
-        entry.hash().cmp(&hash).then_with(|| decode(self.bytes, entry).key.cmp(key))
+        entry.hash().cmp(&hash).then_with(|| decode(self.bytes, entry).item.key.cmp(key))
     }
 }
 
@@ -128,6 +139,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::item::Item;
     use proptest::prelude::*;
 
     proptest! {
@@ -142,7 +154,9 @@ mod tests {
             let mut model = BTreeMap::new();
             for (age, &(hash, key)) in items.iter().enumerate() {
                 let hash = KeyHash::from_halves(hash, 1);
-                young.push(hash, age as u32, &Item::value(&[key], &[age as u8]));
+                let mut encoded = Vec::new();
+                Item::value(&[key], &[age as u8]).encode(&mut encoded);
+                young.push(hash, age as u32, &encoded);
                 model.entry((hash, key)).or_insert(age as u8);
             }
             young.finish();
@@ -152,7 +166,7 @@ mod tests {
                 if hash.high() < low || hash.high() > high {
                     continue;
                 }
-                let (found, item) = range.peek().unwrap();
+                let (found, EncodedItem { item, .. }) = range.peek().unwrap();
                 prop_assert_eq!((found, item.key, item.value), (hash, &[key][..], &[value][..]));
                 prop_assert_eq!(range.compare_front(hash, &[key]), Ordering::Equal);
                 range.advance();

@@ -27,6 +27,9 @@ pub struct Db {
     handle: Arc<Handle>,
 }
 
+/// A log of at most this is left to be replayed when the database is closed.
+const REPLAY_BYTES_MAX: u64 = 4 << 20;
+
 /// Keeps the database open. Background threads don't hold it, so the last user's drop closes.
 #[derive(Debug)]
 pub(crate) struct Handle {
@@ -122,8 +125,7 @@ impl Db {
             plan: plan.clone(),
         }])?;
         let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
-        let keyspace =
-            Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
+        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
         Ok(keyspace)
     }
@@ -145,13 +147,8 @@ impl Db {
 
     /// Freezes the log and converts it, so that all items so far are in tables.
     pub fn flush(&self) -> Result<()> {
-        let shared = self.shared();
-        shared.check_failure()?;
-        if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
-            shared.freeze(shared.log.active_segment().id)?;
-        }
-        while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
-        Ok(())
+        self.shared().check_failure()?;
+        flush(self.shared())
     }
 
     /// Waits until no frozen segment waits for conversion and no merge is due.
@@ -205,6 +202,16 @@ impl Db {
     }
 }
 
+fn flush(shared: &Shared) -> Result<()> {
+    if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
+        // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
+        while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+        shared.freeze(shared.log.active_segment().id)?;
+    }
+    while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+    Ok(())
+}
+
 impl Handle {
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -214,9 +221,22 @@ impl Handle {
         for keyspace in self.shared.all_keyspaces() {
             keyspace.scan_cache.clear();
         }
-        let outcome = self.shared.log.commit_all();
+        let outcome = self.settle_log();
         self.shared.log.fail(&Error::Closed);
         outcome
+    }
+
+    /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.
+    fn settle_log(&self) -> Result<()> {
+        let shared = &self.shared;
+        shared.check_failure()?;
+        let frozen = shared.frozen_count() > 0;
+        let large = shared.log.active_segment().published()
+            > REPLAY_BYTES_MAX.min(shared.settings.segment_bytes() / 4);
+        if frozen || large {
+            flush(shared)?;
+        }
+        shared.log.commit_all()
     }
 }
 
@@ -270,6 +290,8 @@ pub(crate) fn check_plan(plan: &Plan) -> Result<()> {
             LevelSpec { growth: Growth::Tiering { .. }, table: TableLayout::Hash, .. },
             LevelSpec { growth: Growth::Leveling { .. }, table: TableLayout::Sorted, .. },
         ] => Ok(()),
-        _ => refuse("the engine executes a tiering level of Hash tables over a leveling level of Sorted tables"),
+        _ => refuse(
+            "the engine executes a tiering level of Hash tables over a leveling level of Sorted tables",
+        ),
     }
 }

@@ -39,13 +39,7 @@ pub(crate) struct KeyspaceShared {
 const UPDATE_STRIPES: usize = 64;
 
 impl KeyspaceShared {
-    pub fn new(
-        id: u32,
-        name: String,
-        hasher: KeyHasher,
-        plan: Plan,
-        version: Version,
-    ) -> Self {
+    pub fn new(id: u32, name: String, hasher: KeyHasher, plan: Plan, version: Version) -> Self {
         Self {
             id,
             name,

@@ -14,7 +14,7 @@ mod write;
 pub use batch::Batch;
 pub use database::Db;
 pub use keyspace::Keyspace;
-pub use scan::Iter;
+pub use scan::{Iter, KeyValue};
 pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
 pub use update::Update;
 pub use verify::VerifyReport;

@@ -16,6 +16,9 @@ const READ_BYTES: usize = 256 << 10;
 /// Iterators kept between the calls of [`Keyspace::scan`].
 const CACHED_ITERATORS_MAX: usize = 4;
 
+/// A key and its value.
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
 /// All items of a keyspace in the order of their key hashes.
 ///
 /// Items present during the whole iteration are returned exactly once, with a value they had during it. Young items
@@ -46,10 +49,9 @@ impl Keyspace {
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
     /// means the end. Items present from the first call to the last are returned; others may be.
-    pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<(Vec<u8>, Vec<u8>)>, u64)> {
+    pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {
         let cache = &self.shared.scan_cache;
-        let mut iter =
-            cache.take(cursor).unwrap_or_else(|| Iter::starting_at(self.shared.clone(), cursor));
+        let mut iter = cache.take(cursor).unwrap_or_else(|| Iter::starting_at(self.shared.clone(), cursor));
         let mut items = Vec::new();
         let mut last = None;
         while let Some(item) = iter.next_item()? {
@@ -85,7 +87,7 @@ impl Iter {
 
     /// Gathers the items of the next piece of the hash space, which starts at `low`.
     fn fill(&mut self, low: u64) -> Result<()> {
-        if !self.unit.as_ref().is_some_and(|(_, unit_high, _)| low <= *unit_high) {
+        if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
             self.unit = Some(self.gather(low)?);
         }
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
@@ -97,12 +99,10 @@ impl Iter {
         let chunk = &mut self.chunk;
         let sorted = self.version.sorted_within(low, high);
         for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
+            let item = &item.item;
             if !item.is_tombstone() {
-                chunk.push_back(ChunkItem {
-                    hash_high: hash.high(),
-                    key: item.key.to_vec(),
-                    value: item.value.to_vec(),
-                });
+                let (key, value) = (item.key.to_vec(), item.value.to_vec());
+                chunk.push_back(ChunkItem { hash_high: hash.high(), key, value });
             }
             Ok(())
         })?;
@@ -126,16 +126,18 @@ impl Iter {
             for shard in &store.shards()[(index << shift) as usize..((index + 1) << shift) as usize] {
                 let _writer = shard.lock();
                 for (_, _, offset) in shard.index().entries() {
-                    let item = store.segment.item_at(offset)?;
-                    young.push(self.keyspace.hasher.hash(item.key), age, &item);
+                    let item = store.segment.encoded_item_at(offset)?;
+                    young.push(self.keyspace.hasher.hash(item.item.key), age, item.bytes);
                 }
             }
             age += 1;
         }
         for (_, _, section) in unit.sections(&version.runs) {
             let mut scanner = SectionScanner::new(section.section.clone());
-            while let Some((hash, item)) = scanner.next()? {
-                young.push(hash, age, &item);
+            while scanner.advance()? {
+                if let Some((hash, item)) = scanner.current_encoded() {
+                    young.push(hash, age, item.bytes);
+                }
             }
             age += 1;
         }
@@ -145,7 +147,7 @@ impl Iter {
 }
 
 impl Iterator for Iter {
-    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.next_item() {

@@ -119,7 +119,13 @@ impl Db {
         let keyspaces = shared.all_keyspaces();
         stats.keyspaces = keyspaces.len();
         memory.write_buffer = shared.log.active_segment().memory_bytes()
-            + shared.frozen.lock().expect("no panic while held").iter().map(|s| s.memory_bytes()).sum::<u64>();
+            + shared
+                .frozen
+                .lock()
+                .expect("no panic while held")
+                .iter()
+                .map(|s| s.memory_bytes())
+                .sum::<u64>();
         log.bytes = memory.write_buffer;
         for keyspace in &keyspaces {
             let version = keyspace.version.load();

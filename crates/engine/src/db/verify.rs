@@ -1,5 +1,8 @@
 //! Checking everything that is stored.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::database::Db;
@@ -25,7 +28,8 @@ impl Db {
     pub fn verify(&self) -> Result<VerifyReport> {
         let shared = self.shared();
         let mut report = VerifyReport::default();
-        let mut files = std::collections::BTreeMap::new();
+        let mut files = BTreeMap::new();
+        let mut live = Vec::new();
         for keyspace in shared.all_keyspaces() {
             let version = keyspace.version.load();
             for run in &version.runs {
@@ -34,18 +38,15 @@ impl Db {
             for table in version.sorted.iter() {
                 files.insert(table.file.number, table.file.clone());
             }
-            // Sections whose space was given back are skipped: only those that count are read.
-            let live = version
-                .runs
-                .iter()
-                .flat_map(|run| run.sections.iter().flatten().map(|section| &section.section))
-                .chain(version.sorted.iter().map(|table| &table.section));
-            for section in live {
-                let outcome = section.verify()?;
-                report.pages += outcome.page_count;
-                report.items += outcome.item_count;
-                report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
-            }
+            let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+            live.extend(in_runs.map(|section| section.section.clone()));
+            live.extend(version.sorted.iter().map(|table| table.section.clone()));
+        }
+        for file in files.values() {
+            let outcome = file.table.verify(|section| live.iter().any(|kept| Arc::ptr_eq(kept, section)))?;
+            report.pages += outcome.page_count;
+            report.items += outcome.item_count;
+            report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
         }
         report.tables = files.len();
         Ok(report)

@@ -37,9 +37,7 @@ impl<'v> Lookup<'v> {
             let runs = &self.version.runs;
             let section = match self.stage.cmp(&runs.len()) {
                 std::cmp::Ordering::Less => runs[self.stage].section(self.hash).map(|run| &run.section),
-                std::cmp::Ordering::Equal => {
-                    self.version.sorted_table(self.hash).map(|table| &table.section)
-                }
+                std::cmp::Ordering::Equal => self.version.sorted_table(self.hash).map(|table| &table.section),
                 std::cmp::Ordering::Greater => return Ok(None),
             };
             self.stage += 1;

@@ -7,5 +7,7 @@ mod version;
 
 pub(crate) use lookup::Lookup;
 pub(crate) use run::{MergeUnit, Run, RunSection, shard_range};
-pub(crate) use table_file::{TableFile, file_name as table_file_name, parse_file_name as parse_table_file_name};
+pub(crate) use table_file::{
+    TableFile, file_name as table_file_name, parse_file_name as parse_table_file_name,
+};
 pub(crate) use version::{SortedTable, Version};

@@ -21,21 +21,16 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct RunSection {
     pub section: Arc<Section>,
-    file: Arc<TableFile>,
     merged: AtomicBool,
 }
 
 impl RunSection {
-    pub fn new(section: Arc<Section>, file: Arc<TableFile>) -> Arc<Self> {
-        Arc::new(Self { section, file, merged: AtomicBool::new(false) })
+    pub fn new(section: Arc<Section>) -> Arc<Self> {
+        Arc::new(Self { section, merged: AtomicBool::new(false) })
     }
 
     pub fn set_merged(&self) {
         self.merged.store(true, Ordering::Release);
-    }
-
-    pub fn file_number(&self) -> u64 {
-        self.file.number
     }
 }
 
@@ -131,8 +126,7 @@ impl MergeUnit {
 
 /// A part is a unit when some run has a section of exactly its size; otherwise its halves are looked at.
 fn collect(runs: &[Arc<Run>], bits: u32, index: u64, bits_max: u32, units: &mut Vec<MergeUnit>) {
-    let coarse =
-        runs.iter().any(|run| run.shard_bits == bits && run.sections[index as usize].is_some());
+    let coarse = runs.iter().any(|run| run.shard_bits == bits && run.sections[index as usize].is_some());
     if coarse {
         let mut unit = MergeUnit { bits, index, items: 0, runs: 0 };
         for run in runs.iter().filter(|run| run.shard_bits >= bits) {

@@ -227,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn the_example_in_the_documentation_is_true() {
+        let documentation = include_str!("../../../../docs/format.md");
+        let mut item = Vec::new();
+        encode_item(7, 0, &Item::value(b"key", b"value"), &mut item);
+        for record in [item, encode_seal(7, 2)] {
+            let line: Vec<String> = record.iter().map(|byte| format!("{byte:02x}")).collect();
+            let line = line.join(" ");
+            assert!(documentation.contains(&line), "docs/format.md lacks {line}");
+        }
+    }
+
+    #[test]
     fn zeros_end_the_log() {
         assert_eq!(decode(7, &[0; 64], true), Parsed::Invalid);
     }

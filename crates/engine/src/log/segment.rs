@@ -20,10 +20,11 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
+use alluvium_index::prefetch_element;
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use crate::error::{Error, IoContext, Result};
-use crate::item::Item;
+use crate::item::{EncodedItem, Item};
 
 /// Bytes of the header block; also the unit in which the file is written.
 pub(crate) const BLOCK: u64 = 4096;
@@ -150,11 +151,6 @@ impl Segment {
         self.buffer.published()
     }
 
-    /// Bytes of content that are not in the file yet.
-    pub fn unwritten(&self) -> u64 {
-        self.published().saturating_sub(self.written.load(Ordering::Relaxed))
-    }
-
     /// The content of `range`, if it is published.
     pub fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         self.buffer.slice(range)
@@ -164,14 +160,24 @@ impl Segment {
     /// published; so a failure means memory corruption, and is reported as such.
     #[inline]
     pub fn item_at(&self, offset: u32) -> Result<Item<'_>> {
+        self.encoded_item_at(offset).map(|encoded| encoded.item)
+    }
+
+    /// Like [`Segment::item_at`], with the item's encoding.
+    #[inline]
+    pub fn encoded_item_at(&self, offset: u32) -> Result<EncodedItem<'_>> {
         let offset = u64::from(offset);
-        self.buffer
-            .slice(offset..self.buffer.published())
-            .and_then(Item::decode)
-            .map(|(item, _)| item)
-            .ok_or_else(|| {
-                Error::Corruption(Corruption::new(self.name(), offset, "a log item", "undecodable bytes"))
-            })
+        self.buffer.slice(offset..self.buffer.published()).and_then(EncodedItem::decode).ok_or_else(|| {
+            Error::Corruption(Corruption::new(self.name(), offset, "a log item", "undecodable bytes"))
+        })
+    }
+
+    /// Starts loading the item at `offset` into the cache.
+    #[inline]
+    pub fn prefetch(&self, offset: u32) {
+        let content = self.buffer.bytes();
+        prefetch_element(content, offset as usize);
+        prefetch_element(content, offset as usize + 64);
     }
 
     /// Writes content that the file lacks: whole blocks only, or with `edge` also the last, partly filled one.

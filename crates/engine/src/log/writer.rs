@@ -119,13 +119,8 @@ impl Log {
     /// Seals the active segment and starts the next. The caller has closed all log stores of the active one.
     pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
         let next_id = self.active().segment.id + 1;
-        let (next, appender) = Segment::create(
-            &*self.storage,
-            &self.recycler,
-            next_id,
-            self.session_seed,
-            self.segment_bytes,
-        )?;
+        let (next, appender) =
+            Segment::create(&*self.storage, &self.recycler, next_id, self.session_seed, self.segment_bytes)?;
         let mut active = self.active();
         let seal = record::encode_seal(active.segment.seed, next_id);
         active.appender.append(&seal).expect("append leaves room for the seal");

@@ -78,7 +78,12 @@ impl Manifest {
         let name = file_name(self.number);
         let content = format!("{name}\n{:016x}\n", checksum64(name.as_bytes(), 0));
         let storage = &self.storage;
-        if storage.list().context(|| "listing the database directory".to_owned())?.iter().any(|n| n == CURRENT_NEW) {
+        if storage
+            .list()
+            .context(|| "listing the database directory".to_owned())?
+            .iter()
+            .any(|n| n == CURRENT_NEW)
+        {
             storage.remove(CURRENT_NEW).context(|| format!("removing {CURRENT_NEW}"))?;
         }
         let context = || format!("writing {CURRENT}");
@@ -206,7 +211,13 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<DatabaseState> {
         at += RECORD_HEADER_LEN + payload.len();
     }
     if at == HEADER_LEN || precedes_sound_record(bytes, at) {
-        return Err(Corruption::new(name, at as u64, "a record with a matching checksum", "another checksum").into());
+        return Err(Corruption::new(
+            name,
+            at as u64,
+            "a record with a matching checksum",
+            "another checksum",
+        )
+        .into());
     }
     Ok(state)
 }
@@ -295,10 +306,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             let error = parse("m", &damaged).unwrap_err();
-            assert!(
-                matches!(error, Error::Corruption(_) | Error::NewerFormat { .. }),
-                "byte {at}: {error}"
-            );
+            assert!(matches!(error, Error::Corruption(_) | Error::NewerFormat { .. }), "byte {at}: {error}");
         }
     }
 

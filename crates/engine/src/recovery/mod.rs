@@ -79,9 +79,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
 
 fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
     storage.lock(LOCK).map_err(|source| match source.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            Error::Locked { path: LOCK.to_owned(), holder: source.to_string() }
-        }
+        std::io::ErrorKind::WouldBlock => Error::Locked { path: LOCK.to_owned(), holder: source.to_string() },
         _ => Error::Io { context: "locking the database directory".to_owned(), source },
     })
 }
@@ -94,14 +92,16 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
     }
-    let foreign = names.iter().find(|name| {
-        *name != LOCK && !segment::is_file_name(name) && !is_manifest_file_name(name)
-    });
+    let foreign = names
+        .iter()
+        .find(|name| *name != LOCK && !segment::is_file_name(name) && !is_manifest_file_name(name));
     if let Some(name) = foreign {
         return Err(Error::NotADatabase { reason: format!("it holds the foreign file {name}") });
     }
     if !settings.create {
-        return Err(Error::NotADatabase { reason: "it is empty, and creating one was not asked for".to_owned() });
+        return Err(Error::NotADatabase {
+            reason: "it is empty, and creating one was not asked for".to_owned(),
+        });
     }
     let seed = checksum64(&random_seed.to_le_bytes(), 0) | 1;
     Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
@@ -171,8 +171,7 @@ fn open_keyspace(
     version.log_stores.push(Arc::new(active));
     let frozen = stores.iter().rev().cloned();
     version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
-    let keyspace =
-        KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
+    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
     Ok(Arc::new(keyspace))
 }
 

@@ -179,7 +179,8 @@ fn index(segment: &Arc<Segment>, state: &DatabaseState, replayed: &mut Replayed,
     };
     let bytes = segment.slice(0..segment.published()).expect("published");
     let mut at = BLOCK as usize;
-    while let Parsed::Record(record, len) = record::decode(segment.seed, &bytes[at.min(bytes.len())..], check) {
+    while let Parsed::Record(record, len) = record::decode(segment.seed, &bytes[at.min(bytes.len())..], check)
+    {
         match record {
             Record::Item { keyspace, item, item_start } => apply(keyspace, &item, at + item_start)?,
             Record::Batch(items) => {

@@ -81,7 +81,8 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let sessions = rng.random_range(2..7);
     let mut current = storage.clone();
     for number in 0..sessions {
-        let mut session = Session::new(&mut rng, &mut model, &mut summary, &shape, current.clone(), planted_bugs);
+        let mut session =
+            Session::new(&mut rng, &mut model, &mut summary, &shape, current.clone(), planted_bugs);
         session.run(number)?;
         summary.reopenings += 1;
         current = current.reopen();

@@ -91,7 +91,8 @@ fn apply_counting(
         apply(state, step);
         return count_differences(state, found);
     };
-    let differs = |state: &BTreeMap<Name, Vec<u8>>, name: &Name| usize::from(state.get(name) != found.get(name));
+    let differs =
+        |state: &BTreeMap<Name, Vec<u8>>, name: &Name| usize::from(state.get(name) != found.get(name));
     let mut differences = differences;
     for write in writes {
         differences -= differs(state, &write.0);

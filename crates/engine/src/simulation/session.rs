@@ -243,7 +243,12 @@ impl<'a> Session<'a> {
     }
 
     /// Performs one step of a user: the model has it whether it is acknowledged or not.
-    fn write(&mut self, step: Step, doing: &str, perform: impl FnOnce() -> Result<(), Error>) -> Result<(), Stop> {
+    fn write(
+        &mut self,
+        step: Step,
+        doing: &str,
+        perform: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Stop> {
         self.model.apply(step);
         match perform() {
             Ok(()) => {
@@ -289,7 +294,9 @@ impl<'a> Session<'a> {
             Ok(())
         })?;
         if swapped != Some(matches) {
-            return Err(Failure { reason: format!("compare_and_swap said {swapped:?}, not {matches}") }.into());
+            return Err(
+                Failure { reason: format!("compare_and_swap said {swapped:?}, not {matches}") }.into()
+            );
         }
         Ok(())
     }

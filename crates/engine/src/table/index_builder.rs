@@ -107,14 +107,13 @@ impl IndexBuilder {
         let before = self.before.map(KeyHash::high);
         match &mut self.pages {
             Pages::Slots(builder) => builder.push_page(first),
-            Pages::Fences(builder) => {
-                let is_aligned = before.is_none_or(|before| builder.cell_of(before) < builder.cell_of(first));
-                if is_aligned {
+            Pages::Fences(builder) => match before {
+                Some(before) if builder.cell_of(before) < builder.cell_of(first) => {
                     builder.push_aligned_page(first);
-                } else {
-                    builder.push_page(first);
                 }
-            }
+                // The first page, or one that begins within the cell in which the last one ended.
+                _ => builder.push_page(first),
+            },
             Pages::Trie { builder, page_count, straddles } => {
                 if before == Some(first) {
                     Straddle::extend(straddles, first, *page_count);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
-//! (one page read each), scans ([`SectionScanner`]) and loads for merging ([`SortedItems`]). Sections of hash layout
+//! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
 //! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ: items
 //! have any size and are packed into pages, and page fences may stand in for the trie.
 //!
@@ -17,6 +17,7 @@
 mod directory;
 mod error;
 mod frame;
+#[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
 mod index;
 mod index_builder;
@@ -27,20 +28,18 @@ mod page_list;
 mod paged_trie;
 mod scanner;
 mod section;
-mod sorted_items;
 #[cfg(test)]
 mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use error::{Error, Result};
-pub(crate) use index::MemoryBytes;
+pub(crate) use error::Error;
 pub(crate) use index_builder::SortedIndex;
 pub(crate) use open::Table;
-pub(crate) use page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, pages_expected};
+#[cfg(test)]
+pub(crate) use page::Layout;
+pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES, pages_expected};
 pub(crate) use page_list::PageList;
 pub(crate) use scanner::SectionScanner;
 pub(crate) use section::Section;
-pub(crate) use sorted_items::SortedItems;
-pub(crate) use verify::VerifyReport;
-pub(crate) use writer::{SectionSpec, TableInfo, TableWriter};
+pub(crate) use writer::{SectionSpec, TableWriter};

@@ -62,12 +62,8 @@ impl Table {
         &self.sections
     }
 
-    /// Number of the file in its database.
-    pub fn file_number(&self) -> u64 {
-        self.trailer.identity.file_number
-    }
-
     /// Length of the file in bytes.
+    #[cfg(test)]
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }

@@ -91,16 +91,16 @@ impl PageBuilder {
         HEADER_BYTES + self.tags.len() + 1 + self.body.len() + encoded_len <= PAGE_BYTES
     }
 
-    /// Appends an item of `encoded_len` bytes.
+    /// Appends an item that is encoded already.
     #[inline]
-    pub fn push(&mut self, tag: u8, item: &Item<'_>, encoded_len: usize) {
+    pub fn push(&mut self, tag: u8, encoded: &[u8]) {
         if self.tags.is_empty() {
-            self.uniform_len = encoded_len as u16;
-        } else if usize::from(self.uniform_len) != encoded_len {
+            self.uniform_len = encoded.len() as u16;
+        } else if usize::from(self.uniform_len) != encoded.len() {
             self.uniform_len = 0;
         }
         self.tags.push(tag);
-        item.encode(&mut self.body);
+        self.body.extend_from_slice(encoded);
     }
 
     /// Number of items held.
@@ -324,7 +324,9 @@ mod tests {
             for (tag, key, value) in &entries {
                 let item = Item::value(key, value);
                 prop_assert!(builder.fits(item.encoded_len()));
-                builder.push(*tag, &item, item.encoded_len());
+                let mut encoded = Vec::new();
+                item.encode(&mut encoded);
+                builder.push(*tag, &encoded);
             }
             let mut bytes = [0xff; PAGE_BYTES];
             let (len, body_len) = (builder.len(), builder.body_len());

@@ -51,6 +51,7 @@ impl PageList {
 
     /// Whether no page need be read.
     #[inline]
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

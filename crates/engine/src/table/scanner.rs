@@ -8,7 +8,7 @@ use alluvium_io::AlignedBuffer;
 use super::error::{Error, Result};
 use super::page::{Layout, PAGE_BYTES};
 use super::section::Section;
-use crate::item::Item;
+use crate::item::{EncodedItem, Item};
 
 /// Default bytes of a read: 1 MiB keeps a device at its sequential rate, and merges hold one buffer per run.
 const READ_BYTES: usize = 1 << 20;
@@ -88,22 +88,19 @@ impl SectionScanner {
         Ok(scanner)
     }
 
-    /// The section being read.
-    pub fn section(&self) -> &Arc<Section> {
-        &self.section
-    }
-
     /// The hash and the item that the scanner stands on; `None` before the first and behind the last.
     #[inline]
+    #[cfg(test)]
     pub fn current(&self) -> Option<(KeyHash, Item<'_>)> {
         let Current { hash, start, end } = self.current?;
         Item::decode(&self.buffer[start..end]).map(|(item, _)| (hash, item))
     }
 
-    /// The hash of the current item.
+    /// The current item with its hash and its encoding.
     #[inline]
-    pub fn current_hash(&self) -> Option<KeyHash> {
-        self.current.map(|current| current.hash)
+    pub fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
+        let Current { hash, start, end } = self.current?;
+        EncodedItem::decode(&self.buffer[start..end]).map(|item| (hash, item))
     }
 
     /// Moves to the next item; `false` behind the last.
@@ -130,6 +127,7 @@ impl SectionScanner {
 
     /// Moves to the next item and returns it: [`SectionScanner::advance`] and [`SectionScanner::current`] in one.
     #[inline]
+    #[cfg(test)]
     pub fn next(&mut self) -> Result<Option<(KeyHash, Item<'_>)>> {
         Ok(if self.advance()? { self.current() } else { None })
     }

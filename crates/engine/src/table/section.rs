@@ -58,26 +58,31 @@ impl Section {
     }
 
     /// Items that are tombstones.
+    #[cfg(test)]
     pub fn tombstone_count(&self) -> u64 {
         self.entry.totals.tombstone_count
     }
 
     /// Items that expire some time.
+    #[cfg(test)]
     pub fn expiring_count(&self) -> u64 {
         self.entry.totals.expiring_count
     }
 
     /// Bytes of all keys.
+    #[cfg(test)]
     pub fn key_bytes(&self) -> u64 {
         self.entry.totals.key_bytes
     }
 
     /// Bytes of all values.
+    #[cfg(test)]
     pub fn value_bytes(&self) -> u64 {
         self.entry.totals.value_bytes
     }
 
     /// Bytes of keys and values of items that are no tombstones.
+    #[cfg(test)]
     pub fn live_bytes(&self) -> u64 {
         self.entry.totals.live_bytes
     }
@@ -100,11 +105,6 @@ impl Section {
     /// The file that holds the section: for reads of pages and for giving their space back.
     pub fn file(&self) -> &Arc<dyn File> {
         &self.file
-    }
-
-    /// Number of the file that holds the section.
-    pub fn file_number(&self) -> u64 {
-        self.identity.file_number
     }
 
     pub(super) fn entry(&self) -> &SectionEntry {
@@ -194,6 +194,7 @@ impl Section {
     }
 
     /// Reads and searches all pages that may hold `key`, one after the other, through `buffer`.
+    #[cfg(test)]
     pub fn get<'a>(
         &self,
         hash: KeyHash,

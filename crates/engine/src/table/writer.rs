@@ -10,7 +10,7 @@ use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::Output;
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, PageBuilder, page_seed, page_tag};
-use crate::item::Item;
+use crate::item::{EncodedItem, Item};
 
 /// What a section is about, whatever its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl TableWriter {
     /// When no section of hash layout is open. In debug builds also when slots do not ascend or the hash is out of
     /// range.
     #[inline]
-    pub fn push_slot(&mut self, slot: u32, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+    pub fn push_slot(&mut self, slot: u32, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
         self.push_in_group(u64::from(slot), Layout::Hash, hash, item)
     }
 
@@ -148,7 +148,7 @@ impl TableWriter {
     /// When no section of sorted layout is open. In debug builds also when hashes do not ascend or one is out of
     /// range.
     #[inline]
-    pub fn push(&mut self, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+    pub fn push(&mut self, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
         let section = self.section.as_ref().expect("an open section");
         let group = section.index.group(hash);
         self.push_in_group(group, Layout::Sorted, hash, item)
@@ -156,8 +156,14 @@ impl TableWriter {
 
     /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read.
     #[inline]
-    fn push_in_group(&mut self, group: u64, layout: Layout, hash: KeyHash, item: &Item<'_>) -> Result<()> {
-        let encoded_len = item.encoded_len();
+    fn push_in_group(
+        &mut self,
+        group: u64,
+        layout: Layout,
+        hash: KeyHash,
+        encoded: &EncodedItem<'_>,
+    ) -> Result<()> {
+        let encoded_len = encoded.bytes.len();
         if encoded_len > ITEM_BYTES_MAX {
             return Err(Error::ItemTooLarge {
                 encoded_bytes: encoded_len,
@@ -183,9 +189,9 @@ impl TableWriter {
             section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
             section.group = group;
         }
-        section.page.push(page_tag(hash), item, encoded_len);
+        section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
-        section.entry.totals.add(item);
+        section.entry.totals.add(&encoded.item);
         Ok(())
     }
 
@@ -193,6 +199,7 @@ impl TableWriter {
     ///
     /// # Panics
     /// When no section of sorted layout is open.
+    #[cfg(test)]
     pub fn set_filter(&mut self, filter: HashFilter) {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
@@ -227,17 +234,6 @@ impl TableWriter {
         }
         self.finished.push(finished);
         Ok(())
-    }
-
-    /// Bytes of the file so far, without indexes and directory.
-    pub fn bytes_written(&self) -> u64 {
-        self.output.position()
-    }
-
-    /// Items of the section that is open, or else of the last one.
-    pub fn section_item_count(&self) -> u64 {
-        let open = self.section.as_ref().map(|section| section.entry);
-        open.or(self.finished.last().map(|section| section.entry)).map_or(0, |entry| entry.totals.item_count)
     }
 
     /// Writes indexes, directory and trailer and syncs the file. The caller syncs the directory of files.

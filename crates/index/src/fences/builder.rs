@@ -79,6 +79,15 @@ impl PageFencesBuilder {
         self.push(first.min(before + 1), first_hash_high);
     }
 
+    /// Adds a page whose first key has the high hash half `first_hash_high`, in a later cell than the last key of the
+    /// page before. The boundary is that cell, so that pages of one crowded cell have equal boundaries.
+    ///
+    /// # Panics
+    /// When the hash lies outside the range or below that of the page before.
+    pub fn push_aligned_page(&mut self, first_hash_high: u64) {
+        self.push(self.cells.cell(first_hash_high), first_hash_high);
+    }
+
     fn push(&mut self, cell: u64, first_hash_high: u64) {
         assert!(
             self.cells.contains(first_hash_high),

@@ -37,7 +37,7 @@ pub(super) fn decode(n: u64, bits: u64) -> Option<(u64, u32)> {
     let low = (bits >> (2 * extra + 1)) & ((1 << order) - 1);
     let folded = (head - 1) << order | low;
     let mean = n / 2;
-    let left = if folded % 2 == 0 { mean + folded / 2 } else { mean.checked_sub(folded / 2 + 1)? };
+    let left = if folded.is_multiple_of(2) { mean + folded / 2 } else { mean.checked_sub(folded / 2 + 1)? };
     (left < n).then_some((left, 2 * extra + 1 + order))
 }
 

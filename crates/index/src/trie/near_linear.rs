@@ -79,11 +79,20 @@ impl NearLinearList {
         let bias = reader.word()?;
         let width = reader.word_up_to(64, "a width")? as u32;
         let count = pairs + 1;
-        // One word for 64 numbers of no width keeps a damaged count from costing time without bytes.
         let words = reader.words(PackedInts::word_count(width, count).unwrap_or(usize::MAX))?;
         let distances = PackedInts::from_words(words, width, count)
             .ok_or_else(|| reader.corruption("zeros after the last number", "other bits"))?;
         let list = Self { distances, bias, slope: slope(last, pairs), last };
+        if width == 0 {
+            // A straight line takes no bytes, so its length promises none: check it without walking it.
+            let step_most = (list.slope >> SLOPE_LOG2) + 1;
+            if bias != 0 || list.get(pairs) != last || step_most > u128::from(step_max) {
+                return Err(
+                    reader.corruption(format!("a straight line from 0 to {last}"), format!("bias {bias}"))
+                );
+            }
+            return Ok(list);
+        }
         let mut before = 0;
         for index in 0..count {
             let value = list.get(index);

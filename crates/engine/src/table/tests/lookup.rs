@@ -64,7 +64,7 @@ proptest! {
             assert_found(section, &items);
             assert_totals(section, &items);
         }
-        prop_assert_eq!(table.verify().unwrap().corruptions, []);
+        prop_assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
     }
 
     #[test]
@@ -85,7 +85,7 @@ proptest! {
             assert_found(section, &same);
             assert_found(section, &others);
         }
-        prop_assert_eq!(table.verify().unwrap().corruptions, []);
+        prop_assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
     }
 }
 
@@ -182,7 +182,7 @@ fn opening_reads_once_and_a_first_lookup_twice_more() {
     let table = super::Table::open(&storage, NAME).unwrap();
     assert_eq!(file.reads() - before, 2, "a directory of 301 sections takes a second read");
     let section = &table.sections()[0];
-    assert_eq!(section.memory_bytes(), super::super::MemoryBytes::default());
+    assert_eq!(section.memory_bytes(), super::super::index::MemoryBytes::default());
     section.locate(items[0].hash()).unwrap();
     assert_eq!(file.reads() - before, 4, "filter and fences");
     section.locate(items[0].hash()).unwrap();
@@ -212,7 +212,7 @@ fn sections_of_one_file_are_told_apart() {
     assert_found(empty, &[]);
     assert_found(last, &high);
     assert_eq!(first.hasher(), HASHER);
-    assert_eq!(table.verify().unwrap().corruptions, []);
+    assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_filter_spares_a_sorted_section_its_reads() {
     let (table, _) = table(&storage, |writer| {
         writer.begin_sorted_section(SPEC, SortedIndex::FENCES, 30);
         for item in &items {
-            writer.push(item.hash(), &item.borrow()).unwrap();
+            writer.push(item.hash(), &item.encoded(&mut Vec::new())).unwrap();
         }
         writer.set_filter(alluvium_index::hash_filter::HashFilter::from_table(&cuckoo, 12));
         writer.finish_section().unwrap();
@@ -235,7 +235,7 @@ fn a_filter_spares_a_sorted_section_its_reads() {
         !section.locate(hash).unwrap().is_empty()
     });
     assert!(absent.count() < 20);
-    assert_eq!(table.verify().unwrap().corruptions, []);
+    assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
 }
 
 #[test]
@@ -246,13 +246,13 @@ fn an_item_above_half_a_page_is_refused_and_the_section_goes_on() {
     assert_eq!(largest.borrow().encoded_len(), ITEM_BYTES_MAX);
     let (table, _) = table(&storage, |writer| {
         writer.begin_sorted_section(SPEC, SortedIndex::FENCES, 1);
-        let refused = writer.push(KeyHash(0), &too_large.borrow()).unwrap_err();
+        let refused = writer.push(KeyHash(0), &too_large.encoded(&mut Vec::new())).unwrap_err();
         assert!(matches!(
             refused,
             Error::ItemTooLarge { encoded_bytes, encoded_bytes_max: ITEM_BYTES_MAX }
                 if encoded_bytes == ITEM_BYTES_MAX + 1
         ));
-        writer.push(largest.hash(), &largest.borrow()).unwrap();
+        writer.push(largest.hash(), &largest.encoded(&mut Vec::new())).unwrap();
         writer.finish_section().unwrap();
     });
     assert_found(&table.sections()[0], &[largest]);
@@ -277,7 +277,7 @@ fn real_files_hold_tables() {
     assert_eq!(std::fs::metadata(directory.path().join(NAME)).unwrap().len(), info.file_bytes);
     assert_found(&table.sections()[0], &items[..10_000]);
     assert_found(&table.sections()[1], &items);
-    let report = table.verify().unwrap();
+    let report = table.verify(|_| true).unwrap();
     assert_eq!((report.item_count, report.corruptions), (40_000, vec![]));
 }
 

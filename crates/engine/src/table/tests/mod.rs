@@ -13,8 +13,9 @@ use alluvium_io::Storage;
 use proptest::prelude::*;
 
 use self::memory_storage::MemoryStorage;
-use super::{ITEM_BYTES_MAX, SectionSpec, SortedIndex, Table, TableInfo, TableWriter, pages_expected};
-use crate::item::{Item, ItemKind};
+use super::writer::TableInfo;
+use super::{ITEM_BYTES_MAX, SectionSpec, SortedIndex, Table, TableWriter, pages_expected};
+use crate::item::{EncodedItem, Item, ItemKind};
 
 const NAME: &str = "000007.table";
 /// Seed 0 matters to [`colliding_key`].
@@ -34,6 +35,12 @@ struct OwnedItem {
 impl OwnedItem {
     fn value(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         Self { kind: ItemKind::Value, flags: 0, expires_at_ms: None, key: key.into(), value: value.into() }
+    }
+
+    fn encoded<'a>(&self, encoding: &'a mut Vec<u8>) -> EncodedItem<'a> {
+        encoding.clear();
+        self.borrow().encode(encoding);
+        EncodedItem::decode(encoding).expect("just encoded")
     }
 
     fn borrow(&self) -> Item<'_> {
@@ -107,9 +114,10 @@ fn cuckoo_table(items: &[OwnedItem]) -> CuckooTable {
 fn write_hash_section(writer: &mut TableWriter, spec: SectionSpec, items: &[OwnedItem], tag_bits: u32) {
     let cuckoo = cuckoo_table(items);
     writer.begin_hash_section(spec, HashFilter::from_table(&cuckoo, tag_bits));
+    let mut encoding = Vec::new();
     for (slot, _, number) in cuckoo.entries() {
         let item = &items[number as usize];
-        writer.push_slot(slot, item.hash(), &item.borrow()).unwrap();
+        writer.push_slot(slot, item.hash(), &item.encoded(&mut encoding)).unwrap();
     }
     writer.finish_section().unwrap();
 }
@@ -124,8 +132,9 @@ fn write_sorted_section(
     let items = sorted(items);
     let bytes = items.iter().map(|item| item.borrow().encoded_len() as u64).sum();
     writer.begin_sorted_section(spec, index, pages_expected(items.len() as u64, bytes));
+    let mut encoding = Vec::new();
     for item in &items {
-        writer.push(item.hash(), &item.borrow()).unwrap();
+        writer.push(item.hash(), &item.encoded(&mut encoding)).unwrap();
     }
     writer.finish_section().unwrap();
 }
