@@ -1,9 +1,9 @@
-//! Elias-Fano lists against a sorted vector, and against the `sux` crate.
+//! Elias-Fano lists against a sorted vector, and against the `vers-vecs` crate.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_index::elias_fano::{EliasFano, EliasFanoBuilder};
 use proptest::prelude::*;
-use sux::traits::{IndexedSeq, Pred};
+use vers_vecs::EliasFanoVec;
 
 /// Sorted numbers: even, clustered, with duplicates and with huge gaps.
 fn numbers() -> impl Strategy<Value = Vec<u64>> {
@@ -105,7 +105,7 @@ proptest! {
 }
 
 #[test]
-fn answers_agree_with_sux() {
+fn answers_agree_with_vers() {
     let mut value = 0;
     let values: Vec<u64> = (0..10_000u64)
         .map(|index| {
@@ -113,15 +113,13 @@ fn answers_agree_with_sux() {
             value
         })
         .collect();
-    let mut builder = sux::dict::EliasFanoBuilder::new(values.len(), value as usize + 1);
-    values.iter().for_each(|value| builder.push(*value as usize));
-    let theirs = builder.build_with_seq_and_dict();
+    let theirs = EliasFanoVec::from_slice(&values);
     let ours = EliasFano::new(&values);
     for index in 0..values.len() {
-        assert_eq!(ours.get(index as u64), Some(theirs.get(index) as u64));
+        assert_eq!(ours.get(index as u64), theirs.get(index));
     }
     for probe in (0..value + 100).step_by(7) {
-        let expected = theirs.pred(probe as usize).map(|(_, found)| found as u64);
+        let expected = theirs.predecessor(probe);
         assert_eq!(ours.last_at_most(probe).and_then(|index| ours.get(index)), expected);
     }
 }

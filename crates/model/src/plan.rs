@@ -24,18 +24,22 @@ pub enum Plan {
 /// How the hash space is cut into shards, each with one writer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sharding {
-    /// Log-index entries a shard holds before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
+    /// Most log-index entries of a shard before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
     /// 16,384. Larger shards mean fewer, larger runs and more memory per merge.
     pub log_entries_per_shard: u32,
+    /// Share of the keyspace's items that the log holds before it freezes, within the bound above. Default 0.0115.
+    /// A larger share costs index memory and disk space, a smaller one more runs.
+    pub log_share: f64,
     /// Most shards, a power of two. Shards double in number as the data grows. Default 1,024.
     pub shards_max: u32,
-    /// Items below which one shard is enough; every doubling of the items above doubles the shards. Default 1.25 M.
+    /// Items of a shard from eight shards on; every doubling of the items doubles the shards. Default 1.25 M. The
+    /// first eight shards come earlier, from 32,768 items each, so that a merge never needs much space.
     pub items_per_shard: u64,
 }
 
 impl Default for Sharding {
     fn default() -> Self {
-        Self { log_entries_per_shard: 16_384, shards_max: 1024, items_per_shard: 1_250_000 }
+        Self { log_entries_per_shard: 16_384, log_share: 0.0115, shards_max: 1024, items_per_shard: 1_250_000 }
     }
 }
 
@@ -163,7 +167,7 @@ impl Plan {
             log: LogSpec::default(),
             levels: vec![
                 LevelSpec {
-                    growth: Growth::Tiering { runs_max: 48, share: 0.115 },
+                    growth: Growth::Tiering { runs_max: 64, share: 0.105 },
                     table: TableLayout::Hash,
                     filter: Filter::Cuckoo { tag_bits: 15 },
                     index: Index::Implicit,
@@ -197,6 +201,9 @@ impl Plan {
         }
         if !(64..=1 << 20).contains(&sharding.log_entries_per_shard) {
             return refuse("log_entries_per_shard lies outside 64..=1048576");
+        }
+        if !(sharding.log_share > 0.0 && sharding.log_share < 1.0) {
+            return refuse("log_share does not lie between 0 and 1");
         }
         if sharding.items_per_shard == 0 {
             return refuse("items_per_shard is zero");

@@ -108,7 +108,7 @@ pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) ->
     for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
         let (low, _) = section.range();
         let shard = if shard_bits == 0 { 0 } else { low >> (64 - shard_bits) };
-        sections[shard as usize] = Some(RunSection::new(section.clone()));
+        sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
     }
     Ok(Arc::new(Run { file: file.clone(), shard_bits, sections }))
 }

@@ -18,8 +18,9 @@ use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, 
 use crate::manifest::Edit;
 use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, pages_expected};
 
-/// Size to which tables of the sorted run are cut.
-const TABLE_BYTES: u64 = 32 << 20;
+/// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
+const TABLE_BYTES_MIN: u64 = 1 << 20;
+const TABLE_BYTES_MAX: u64 = 32 << 20;
 /// Pieces in which the old sorted run is read.
 const READ_BYTES: usize = 1 << 20;
 
@@ -68,7 +69,7 @@ pub(crate) fn pressure(shared: &Shared) -> f64 {
 
 /// Most runs over one place, and most items in runs.
 fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32, f64) {
-    let Plan::Levels { sharding, levels, .. } = &keyspace.plan else {
+    let Plan::Levels { levels, .. } = &keyspace.plan else {
         unreachable!("the engine refuses chained plans")
     };
     let Growth::Tiering { runs_max, share } = levels[0].growth else {
@@ -77,7 +78,7 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32
     let present = version.sorted_items() + version.run_items();
     let share_items = share * present.max(shared.settings.expected_items) as f64;
     // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
-    let freeze_items = u64::from(sharding.log_entries_per_shard) << version.active().shard_bits();
+    let freeze_items = (version.active().entries_max() as u64) << version.active().shard_bits();
     let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
     (runs_max, share_items.min(runs_items).max(freeze_items as f64))
 }
@@ -104,7 +105,9 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let sorted = version.sorted_within(low, high);
     let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
-    let parts = (young_bytes + sorted_bytes).div_ceil(TABLE_BYTES).next_power_of_two().max(1);
+    let bytes = young_bytes + sorted_bytes;
+    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
     for part in 0..parts {

@@ -21,12 +21,13 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct RunSection {
     pub section: Arc<Section>,
+    file: Arc<TableFile>,
     merged: AtomicBool,
 }
 
 impl RunSection {
-    pub fn new(section: Arc<Section>) -> Arc<Self> {
-        Arc::new(Self { section, merged: AtomicBool::new(false) })
+    pub fn new(section: Arc<Section>, file: Arc<TableFile>) -> Arc<Self> {
+        Arc::new(Self { section, file, merged: AtomicBool::new(false) })
     }
 
     pub fn set_merged(&self) {
@@ -39,7 +40,7 @@ impl Drop for RunSection {
         if self.merged.load(Ordering::Acquire) {
             let (offset, len) = (self.section.page_offset(0), self.section.pages_bytes());
             // Space that can't be freed now is freed with the file.
-            let _ = self.section.file().punch_hole(offset, len);
+            let _ = self.file.punch_hole(offset, len);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium_io::Storage;
+use alluvium_io::{OpenMode, Storage};
 
 use crate::error::{Error, Result};
 use crate::table::Table;
@@ -36,6 +36,15 @@ impl TableFile {
             section.index()?;
         }
         Ok(())
+    }
+
+    /// Gives the space of sections that nobody reads any more back to the file system.
+    pub fn punch_hole(&self, offset: u64, len: u64) -> std::io::Result<()> {
+        if self.obsolete.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // The table itself is open for reading only.
+        self.storage.open(&file_name(self.number), OpenMode::Write)?.punch_hole(offset, len)
     }
 
     /// Declares that the manifest no longer names the file.

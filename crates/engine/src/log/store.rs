@@ -57,6 +57,11 @@ impl LogStore {
         Self { segment, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
     }
 
+    /// Entries that a shard takes before the log must freeze.
+    pub fn entries_max(&self) -> usize {
+        self.entries_max
+    }
+
     pub fn shard_bits(&self) -> u32 {
         self.shard_bits
     }
