@@ -9,6 +9,9 @@
 mod compact;
 mod db;
 mod error;
+#[cfg(any(test, feature = "simulation"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod item;
 mod level;
 mod log;

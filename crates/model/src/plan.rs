@@ -39,7 +39,12 @@ pub struct Sharding {
 
 impl Default for Sharding {
     fn default() -> Self {
-        Self { log_entries_per_shard: 16_384, log_share: 0.0115, shards_max: 1024, items_per_shard: 1_250_000 }
+        Self {
+            log_entries_per_shard: 16_384,
+            log_share: 0.0115,
+            shards_max: 1024,
+            items_per_shard: 1_250_000,
+        }
     }
 }
 
@@ -167,7 +172,7 @@ impl Plan {
             log: LogSpec::default(),
             levels: vec![
                 LevelSpec {
-                    growth: Growth::Tiering { runs_max: 64, share: 0.105 },
+                    growth: Growth::Tiering { runs_max: 64, share: 0.092 },
                     table: TableLayout::Hash,
                     filter: Filter::Cuckoo { tag_bits: 15 },
                     index: Index::Implicit,

@@ -105,8 +105,7 @@ pub(crate) fn new_log_store(plan: &Plan, segment: Arc<Segment>, items: u64, entr
 pub(crate) fn items_for_shard_bits(plan: &Plan, bits: u32) -> u64 {
     let Plan::Levels { sharding, .. } = plan else { return 0 };
     let shards = 1u64 << bits;
-    let per_shard =
-        if shards > EARLY_SHARDS_MAX { sharding.items_per_shard } else { EARLY_ITEMS_PER_SHARD };
+    let per_shard = if shards > EARLY_SHARDS_MAX { sharding.items_per_shard } else { EARLY_ITEMS_PER_SHARD };
     (shards - 1) * per_shard
 }
 

@@ -162,7 +162,7 @@ fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn parse_current(content: &[u8]) -> Result<u64> {
+pub(crate) fn parse_current(content: &[u8]) -> Result<u64> {
     let damaged = || {
         let found = String::from_utf8_lossy(&content[..content.len().min(80)]).into_owned();
         Corruption::new(CURRENT, 0, "a manifest's name and its checksum", format!("{found:?}"))
@@ -272,6 +272,14 @@ fn file_name(number: u64) -> String {
 /// Whether `name` is that of a manifest or of a file used while switching manifests.
 pub(crate) fn is_file_name(name: &str) -> bool {
     name.starts_with("manifest-") || name == CURRENT || name == CURRENT_NEW
+}
+
+/// A sound manifest, for fuzzers to start from.
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) fn sample() -> Vec<u8> {
+    let (mut bytes, chain) = header();
+    encode_record(chain, &[Edit::Database { seed: 5 }, Edit::LogStart { segment: 1 }], &mut bytes);
+    bytes
 }
 
 #[cfg(test)]

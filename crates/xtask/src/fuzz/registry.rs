@@ -19,6 +19,27 @@ pub fn targets() -> Vec<Target> {
     let mut targets = vec![
         Target { name: "varint", run: read_varint, samples: varints },
         Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
+        Target {
+            name: "item",
+            run: alluvium::fuzz::item,
+            samples: || vec![b"\x00\x03\x05keyvalue".to_vec()],
+        },
+        Target {
+            name: "log-record",
+            run: alluvium::fuzz::log_record,
+            samples: || vec![alluvium::fuzz::log_record_sample()],
+        },
+        Target { name: "log-header", run: alluvium::fuzz::log_header, samples: Vec::new },
+        Target {
+            name: "manifest",
+            run: alluvium::fuzz::manifest,
+            samples: || vec![alluvium::fuzz::manifest_sample()],
+        },
+        Target { name: "page", run: alluvium::fuzz::page, samples: Vec::new },
+        Target { name: "table-header", run: alluvium::fuzz::table_header, samples: Vec::new },
+        Target { name: "table-trailer", run: alluvium::fuzz::trailer, samples: Vec::new },
+        Target { name: "table-directory", run: alluvium::fuzz::directory, samples: Vec::new },
+        Target { name: "table-index", run: alluvium::fuzz::index, samples: Vec::new },
     ];
     targets.extend(index::targets());
     targets

@@ -1,0 +1,58 @@
+//! Entries for fuzzers: every parser of stored bytes, on bytes that nobody wrote. None may panic or loop.
+
+use alluvium_base::checksum::checksum32;
+
+pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
+
+use crate::item::Item;
+use crate::log::record::{self, Parsed, Record};
+use crate::log::segment;
+use crate::manifest;
+
+/// An item.
+pub fn item(bytes: &[u8]) {
+    if let Some((item, len)) = Item::decode(bytes) {
+        assert_eq!(Item::skip(bytes), Some(len));
+        assert!(item.key.len() + item.value.len() <= len);
+    }
+}
+
+/// A log record as it is, and again with its checksum made right, so that the fuzzer gets behind it.
+pub fn log_record(bytes: &[u8]) {
+    let _ = record::decode(7, bytes, true);
+    let mut sound = bytes.to_vec();
+    if sound.len() > 4 {
+        let checksum = checksum32(&sound[4..], 7);
+        sound[..4].copy_from_slice(&checksum.to_le_bytes());
+    }
+    for check in [true, false] {
+        if let Parsed::Record(Record::Batch(items), len) = record::decode(7, &sound, check) {
+            assert!(len <= sound.len());
+            items.for_each(drop);
+        }
+    }
+}
+
+/// The header of a log segment.
+pub fn log_header(bytes: &[u8]) {
+    let _ = segment::parse_header("fuzz", bytes);
+}
+
+/// A manifest, and the file that names it.
+pub fn manifest(bytes: &[u8]) {
+    let _ = manifest::parse("fuzz", bytes);
+    let _ = manifest::parse_current(bytes);
+}
+
+/// A sound manifest to start from.
+pub fn manifest_sample() -> Vec<u8> {
+    manifest::sample()
+}
+
+/// A sound log record to start from.
+pub fn log_record_sample() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let items = [(0, Item::value(b"key", b"value")), (3, Item::tombstone(b"gone"))];
+    record::encode_batch(7, items.into_iter(), &mut bytes);
+    bytes
+}
