@@ -1,6 +1,7 @@
 //! A hint to the processor that a memory location will be read soon.
 //!
-//! A leaf module of `unsafe` code: a prefetch changes no value and faults on no address, so the surface is safe. On processors without a known instruction it does nothing.
+//! A leaf module of `unsafe` code: a prefetch changes no value and faults on no address, so the surface is safe. On
+//! processors without a known instruction it does nothing.
 
 /// Starts loading the cache line of `slice[index]`. An `index` past the end is a wasted hint, not an error.
 #[inline(always)]

@@ -46,7 +46,8 @@ fn late() -> KeyHash {
     key(0.0, 4)
 }
 
-/// Two buckets, and bucket 0 is full: one key that is movable, three that must stay. Inserting `late()` moves `moved` to
+/// Two buckets, and bucket 0 is full: one key that is movable, three that must stay. Inserting `late()` moves
+/// `moved` to
 /// bucket 1.
 fn two_buckets(moved: KeyHash) -> Arc<CuckooTable> {
     let table = CuckooTable::with_entries(7);

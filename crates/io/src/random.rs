@@ -1,4 +1,5 @@
-//! The source of chance of simulation and calibration: SplitMix64 (Steele, Lea, Flood 2014), whose sequence is frozen here, so that a
+//! The source of chance of simulation and calibration: SplitMix64 (Steele, Lea, Flood 2014), whose sequence is
+//! frozen here, so that a
 //! failing seed stays failing whatever version a library has.
 
 #[derive(Clone, Debug)]

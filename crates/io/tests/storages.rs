@@ -46,7 +46,8 @@ fn position() -> impl Strategy<Value = usize> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let shift = prop_oneof![Just(0usize), Just(512usize), 0usize..600];
     let step = prop_oneof![
-        4 => (position(), position(), shift.clone()).prop_map(|(offset, len, shift)| Step::Write { offset, len, shift }),
+        4 => (position(), position(), shift.clone())
+            .prop_map(|(offset, len, shift)| Step::Write { offset, len, shift }),
         4 => (position(), position(), shift).prop_map(|(offset, len, shift)| Step::Read { offset, len, shift }),
         1 => position().prop_map(Step::SetLen),
         1 => (position(), position()).prop_map(|(offset, len)| Step::Punch { offset, len }),
@@ -119,7 +120,8 @@ proptest! {
             let reads: Vec<_> = reads.iter().map(|&(offset, len, shift)| (offset, len % 9000, shift)).collect();
             let expected = |offset: usize, wanted: usize| &content[offset.min(len)..(offset + wanted).min(len)];
 
-            let mut memories: Vec<_> = reads.iter().map(|&(_, len, shift)| AlignedBuffer::with_len(len + shift)).collect();
+            let lengths = reads.iter().map(|&(_, len, shift)| len + shift);
+            let mut memories: Vec<_> = lengths.map(AlignedBuffer::with_len).collect();
             let mut requests: Vec<_> = memories
                 .iter_mut()
                 .zip(&reads)

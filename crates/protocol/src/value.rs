@@ -215,7 +215,8 @@ mod tests {
         reply.set(0);
         assert_eq!(
             bytes.escape_ascii().to_string(),
-            b"+OK\r\n-ERR two  lines\r\n$-1\r\n*-1\r\n*2\r\n$3\r\nkey\r\n$20\r\n18446744073709551615\r\n_\r\n_\r\n~0\r\n"
+            b"+OK\r\n-ERR two  lines\r\n$-1\r\n*-1\r\n*2\r\n$3\r\nkey\r\n\
+              $20\r\n18446744073709551615\r\n_\r\n_\r\n~0\r\n"
                 .escape_ascii()
                 .to_string()
         );

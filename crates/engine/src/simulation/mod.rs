@@ -6,6 +6,7 @@
 
 mod model;
 mod session;
+mod shape;
 
 use std::fmt;
 
@@ -77,7 +78,7 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let planted_bugs = plant(&storage, options.planted_bug.as_deref())?;
     let mut summary = Summary::default();
     let mut model = Model::default();
-    let shape = session::Shape::random(&mut rng);
+    let shape = shape::Shape::random(&mut rng);
     let sessions = rng.random_range(2..7);
     let mut current = storage.clone();
     for number in 0..sessions {

@@ -4,50 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
-use alluvium_model::Plan;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
 use super::model::{Model, Name, Step};
+use super::shape::Shape;
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
 use crate::{Db, Durability, Environment, Error, Keyspace, Update};
-
-/// What stays the same over the life of one simulated database.
-#[derive(Debug)]
-pub(super) struct Shape {
-    plan: Plan,
-    keyspaces: usize,
-    keys: u32,
-    value_bytes_max: usize,
-    /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
-    weights: [u32; OPERATIONS],
-}
-
-const OPERATIONS: usize = 14;
-
-impl Shape {
-    pub fn random(rng: &mut StdRng) -> Self {
-        let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
-        sharding.log_entries_per_shard = rng.random_range(64..200);
-        sharding.items_per_shard = rng.random_range(50..1000);
-        sharding.shards_max = 1 << rng.random_range(0..4);
-        log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 1];
-        for weight in &mut weights[1..] {
-            if rng.random_range(0..5) == 0 {
-                *weight = 0;
-            }
-        }
-        Self {
-            plan: Plan::Levels { sharding, log, levels },
-            keyspaces: rng.random_range(1..4),
-            keys: rng.random_range(5..400),
-            value_bytes_max: *[8, 100, 600, 1900].get(rng.random_range(0..4)).expect("in range"),
-            weights,
-        }
-    }
-}
 
 /// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
 enum Stop {

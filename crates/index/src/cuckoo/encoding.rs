@@ -1,6 +1,7 @@
 //! A table as bytes: checkpointed with the log, so that opening need not replay it.
 //!
-//! Payload, after the header of `envelope`: the tag words (8 bytes a bucket), then the offsets (4 bytes a slot, 0 for an
+//! Payload, after the header of `envelope`: the tag words (8 bytes a bucket), then the offsets (4 bytes a slot, 0
+//! for an
 //! empty one), both in slot order and little endian.
 
 use alluvium_base::Corruption;

@@ -29,8 +29,9 @@
 //!
 //! # Where we differ from SILT
 //!
-//! - SILT's tag *is* the alternative bucket, which ties 15-bit tags to at most 2^15 buckets, a power of two. Here the tag
-//!   is an independent slice of the hash and selects the pair's sum, so that any number of buckets up to 2^30 works.
+//! - SILT's tag *is* the alternative bucket, which ties 15-bit tags to at most 2^15 buckets, a power of two. Here the
+//!   tag is an independent slice of the hash and selects the pair's sum, so that any number of buckets up to 2^30
+//!   works.
 //! - SILT walks at random for up to 128 displacements and must undo them on failure. Here the path is searched breadth
 //!   first, before anything moves: at most five moves, nothing to undo, and 97 % instead of 93 % occupancy.
 //! - A new entry goes to the emptier of its buckets, so that only a tenth of the insertions need any displacement.

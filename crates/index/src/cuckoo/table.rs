@@ -44,7 +44,8 @@ impl fmt::Display for Full {
 impl std::error::Error for Full {}
 
 impl CuckooTable {
-    /// An empty table in which `entries` entries take 95 % of the slots. Below a thousand, chance may make it full a few
+    /// An empty table in which `entries` entries take 95 % of the slots. Below a thousand, chance may make it full a
+    /// few
     /// entries earlier (see the module documentation).
     ///
     /// # Panics

@@ -18,7 +18,8 @@ pub struct PageFencesBuilder {
 impl PageFencesBuilder {
     /// A builder for a table that covers the hashes `range_low..=range_high` with about `pages_expected` pages.
     ///
-    /// `resolution_bits` is `r`: there are `pages_expected × 2^r` cells and a page costs `r + 2` bits. A wrong `pages_expected` costs space or second pages, never
+    /// `resolution_bits` is `r`: there are `pages_expected × 2^r` cells and a page costs `r + 2` bits. A wrong
+    /// `pages_expected` costs space or second pages, never
     /// correctness. The number of cells stops at 2^48.
     ///
     /// # Panics

@@ -31,7 +31,8 @@ pub(super) struct SplitCodes {
     codes: [u32; SIZES * 64],
     /// At `(n - 1) · 256 + window`: length in the low 5 bits (0: longer than the window), left above.
     splits: [u16; SIZES * WINDOWS],
-    /// At `n · 256 + window`, for `n` below 64: what is left of skipping a subtrie of `n` keys after reading all whole codes in the
+    /// At `n · 256 + window`, for `n` below 64: what is left of skipping a subtrie of `n` keys after reading all
+    /// whole codes in the
     /// window. Bits 0 to 3: bits read, 0 when the first code is longer than the window. Bits 4 and 5: how many
     /// subtries remain, at most three. Then their sizes in bytes, the next one lowest.
     skips: [u32; SIZES * WINDOWS],

@@ -62,7 +62,8 @@ impl SimulatedStorage {
         disk.names.live.iter().map(|(name, inode)| (name.clone(), bytes(inode))).collect()
     }
 
-    /// The power fails now. This storage, its clones, files and locks are dead from here on; [`SimulatedStorage::reopen`]
+    /// The power fails now. This storage, its clones, files and locks are dead from here on;
+    /// [`SimulatedStorage::reopen`]
     /// gives a storage that sees what survived. A second crash before that does nothing.
     pub fn crash(&self) {
         let mut disk = lock(&self.disk);

@@ -35,6 +35,15 @@ enum Step {
     Sync { file: usize },
 }
 
+impl Step {
+    fn file(&self) -> usize {
+        match *self {
+            Self::Write { file, .. } | Self::SetLen { file, .. } => file,
+            Self::Punch { file, .. } | Self::Sync { file } => file,
+        }
+    }
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let place = || prop_oneof![0usize..3000, (0usize..12).prop_map(|sector| sector * 512)];
     let step = prop_oneof![
@@ -78,7 +87,7 @@ proptest! {
         let mut models: Vec<Possible> = (0..3).map(|_| Possible::default()).collect();
         models.iter_mut().for_each(Possible::sync);
         for (turn, step) in steps.iter().enumerate() {
-            let (Step::Write { file, .. } | Step::SetLen { file, .. } | Step::Punch { file, .. } | Step::Sync { file }) = *step;
+            let file = step.file();
             let model = &mut models[file];
             match *step {
                 Step::Write { offset, len, .. } => {
@@ -134,7 +143,7 @@ proptest! {
             let mut outcomes = Vec::new();
             let files: Vec<_> = (0..3).map(|file| storage.open(&file.to_string(), OpenMode::Create)).collect();
             for (turn, step) in steps.iter().enumerate() {
-                let (Step::Write { file, .. } | Step::SetLen { file, .. } | Step::Punch { file, .. } | Step::Sync { file }) = *step;
+                let file = step.file();
                 let Ok(file) = &files[file] else { continue };
                 let outcome = match *step {
                     Step::Write { offset, len, .. } => file.write_at(&vec![turn as u8; len], offset as u64),

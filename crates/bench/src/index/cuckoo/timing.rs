@@ -15,7 +15,8 @@ pub fn random_hashes(count: usize, seed: u64) -> Vec<KeyHash> {
     (0..count).map(|_| KeyHash::from_halves(random.next_u64(), random.next_u64())).collect()
 }
 
-/// Keys per second of `work` on `keys` keys: the fastest of several rounds, each with a fresh `setup` that is not timed.
+/// Keys per second of `work` on `keys` keys: the fastest of several rounds, each with a fresh `setup` that is not
+/// timed.
 pub fn rate_per_s<S>(keys: usize, mut setup: impl FnMut() -> S, mut work: impl FnMut(&S)) -> f64 {
     let seconds = (0..ROUNDS).map(|_| {
         let state = setup();
