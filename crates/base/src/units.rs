@@ -36,7 +36,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err(format!("unknown time unit {unit:?} in {text:?}: use us, ms, s, m, h")),
     };
-    Ok(Duration::from_secs_f64(number * seconds))
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| format!("{text:?} is too long a time"))
 }
 
 fn split(text: &str) -> Result<(f64, &str), String> {
@@ -80,6 +80,7 @@ mod tests {
         assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
         assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7200)));
         assert!(parse_duration("3").is_err());
+        assert!(parse_duration("99999999999999999999999999h").is_err());
     }
 
     #[test]

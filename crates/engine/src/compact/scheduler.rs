@@ -110,6 +110,10 @@ fn keep_log(shared: &Shared) -> Result<bool> {
     if matches!(shared.settings.durability, Durability::Interval(_)) && shared.log.is_dirty() {
         shared.log.commit_all()?;
     }
+    // By then the last segment is converted, as a rule, and its file can be used again.
+    if shared.active_fill() > 0.5 {
+        shared.log.prepare_next()?;
+    }
     shared.update_throttle();
     Ok(false)
 }

@@ -177,10 +177,15 @@ impl Shared {
         if !self.settings.background {
             return;
         }
+        self.throttle.update(self.frozen_count(), self.active_fill(), pressure(self));
+    }
+
+    /// How full the active segment is, 0 to 1: by bytes or by the fullest index.
+    pub fn active_fill(&self) -> f64 {
         let active = self.log.active_segment();
         let by_bytes = active.published() as f64 / self.settings.segment_bytes() as f64;
         let by_entries = self.all_keyspaces().iter().map(|keyspace| keyspace.fill()).fold(0.0, f64::max);
-        self.throttle.update(self.frozen_count(), by_bytes.max(by_entries), pressure(self));
+        by_bytes.max(by_entries)
     }
 
     /// A number for a hash key or a seed.

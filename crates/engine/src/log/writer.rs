@@ -1,6 +1,6 @@
 //! Appending to the active segment, writing behind, and group commit.
 //!
-//! Lock order: shard writers, then `active`, then `commit`, then a segment's write lock.
+//! Lock order: shard writers, then `standby`, then `active`, then `commit`, then a segment's write lock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,6 +33,8 @@ pub(crate) struct Log {
     /// Whether syncs are frequent, so that written space is prepared ahead of them.
     prepare: bool,
     active: Mutex<Active>,
+    /// The segment after the active one, made ahead so that a freeze waits for no file.
+    standby: Mutex<Option<Active>>,
     commit: Mutex<Commit>,
     committed: Condvar,
     flush_wanted: AtomicBool,
@@ -80,6 +82,7 @@ impl Log {
             segment_bytes,
             prepare,
             active: Mutex::new(Active { segment, appender }),
+            standby: Mutex::new(None),
             commit: Mutex::new(Commit::default()),
             committed: Condvar::new(),
             flush_wanted: AtomicBool::new(false),
@@ -118,9 +121,10 @@ impl Log {
 
     /// Seals the active segment and starts the next. The caller has closed all log stores of the active one.
     pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
-        let next_id = self.active().segment.id + 1;
-        let (next, appender) =
-            Segment::create(&*self.storage, &self.recycler, next_id, self.session_seed, self.segment_bytes)?;
+        self.prepare_next()?;
+        let standby = self.standby.lock().expect("no panic while held").take();
+        let Active { segment: next, appender } = standby.expect("freezes take turns");
+        let next_id = next.id;
         let mut active = self.active();
         let seal = record::encode_seal(active.segment.seed, next_id);
         active.appender.append(&seal).expect("append leaves room for the seal");
@@ -128,6 +132,18 @@ impl Log {
         active.appender = appender;
         self.commit().sealed.push_back(sealed.clone());
         Ok((sealed, next))
+    }
+
+    /// Makes the segment after the active one, unless it is there already.
+    pub fn prepare_next(&self) -> Result<()> {
+        let mut standby = self.standby.lock().expect("no panic while held");
+        let id = self.active().segment.id + 1;
+        if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
+            let (segment, appender) =
+                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes)?;
+            *standby = Some(Active { segment, appender });
+        }
+        Ok(())
     }
 
     /// Whether enough has gathered to be written behind; clears the wish.
