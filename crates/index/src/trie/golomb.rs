@@ -41,7 +41,7 @@ fn fold(number: u64, mean: u64) -> u64 {
 
 #[inline]
 fn unfold(folded: u64, mean: u64) -> Option<u64> {
-    if folded % 2 == 0 { mean.checked_add(folded / 2) } else { mean.checked_sub(folded / 2 + 1) }
+    if folded.is_multiple_of(2) { mean.checked_add(folded / 2) } else { mean.checked_sub(folded / 2 + 1) }
 }
 
 #[inline]
