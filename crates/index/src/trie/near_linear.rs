@@ -85,7 +85,7 @@ impl NearLinearList {
         let list = Self { distances, bias, slope: slope(last, pairs), last };
         if width == 0 {
             // A straight line takes no bytes, so its length promises none: check it without walking it.
-            let step_most = (list.slope >> SLOPE_LOG2) + 1;
+            let step_most = list.slope.div_ceil(1 << SLOPE_LOG2);
             if bias != 0 || list.get(pairs) != last || step_most > u128::from(step_max) {
                 return Err(
                     reader.corruption(format!("a straight line from 0 to {last}"), format!("bias {bias}"))
@@ -165,6 +165,13 @@ mod tests {
     fn even_numbers_take_no_space() {
         let (list, _) = list(&[256; 100]);
         assert_eq!(list.memory_bytes(), 0);
+        let mut writer = WireWriter::new(KIND, 0);
+        list.write(&mut writer);
+        let bytes = writer.finish();
+        let read =
+            |step_max| NearLinearList::read(100, step_max, &mut WireReader::new("list", KIND, &bytes)?);
+        assert_eq!(read(256).as_ref(), Ok(&list));
+        assert!(read(255).is_err());
         assert_eq!(list.pair(99), (99 * 256, 100 * 256));
     }
 }
