@@ -33,7 +33,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
         ("trie_dense_256", 256, Granularity::Key),
         ("trie_dense_64", 64, Granularity::Key),
         ("trie_sparse_regular_32", 256, Granularity::RegularPage { keys_per_page: 32 }),
-        ("trie_sparse_regular_32_small_buckets", 192, Granularity::RegularPage { keys_per_page: 32 }),
+        ("trie_sparse_regular_32_small_buckets", 100, Granularity::RegularPage { keys_per_page: 32 }),
         ("trie_sparse_variable_32", 256, Granularity::ListedPage),
     ];
     let measure = |(case, bucket_keys_mean, granularity)| {

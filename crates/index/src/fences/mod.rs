@@ -7,9 +7,9 @@
 //! *aligned*: when no two pages share a cell, a boundary's cell belongs to the page after it.
 //!
 //! With `r = 8` and 32 keys a page that is 0.33 bit/key, and per lookup of a present key
-//! - 1 page when the writer ends pages between two cells ([`PageFencesBuilder::cell_of`]): about one page in nine then
-//!   ends one key early or late;
-//! - 1.011 pages when it does not, but tells the last hash of each page ([`PageFencesBuilder::push_page_after`]);
+//! - 1 page when the writer ends pages between two cells ([`PageFencesBuilder::cell_of`]): about one page in seventeen
+//!   then ends one key early or late;
+//! - 1.008 pages when it does not, but tells the last hash of each page ([`PageFencesBuilder::push_page_after`]);
 //! - 1.035 when only the first hashes are known.
 //!
 //! A lookup of an absent key needs 1.004 pages in the last two cases.

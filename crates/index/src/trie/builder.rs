@@ -15,7 +15,7 @@ use crate::fences::cells::Cells;
 
 /// Takes key hashes in ascending order, as a merge emits them, and makes a [`Trie`].
 ///
-/// Memory while building: the trie so far plus 16 bytes (dense: 24) for each key of the present bucket.
+/// Memory while building: the trie so far plus about 32 bytes for each key of the present bucket.
 #[derive(Debug)]
 pub struct TrieBuilder {
     config: TrieConfig,
@@ -43,7 +43,8 @@ pub struct TrieBuilder {
 
 impl TrieBuilder {
     /// A builder for about `keys_expected` keys, which determine the number of buckets. Another number of keys than
-    /// expected costs space (fewer) or time per lookup (more), never correctness.
+    /// expected costs space (fewer: the directory is made for those expected) or time per lookup (more), never
+    /// correctness.
     ///
     /// # Panics
     /// When the config's range is empty, pages have no keys, buckets have no keys, or fragments more than 64 bits.

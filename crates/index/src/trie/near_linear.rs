@@ -85,7 +85,7 @@ impl NearLinearList {
         let list = Self { distances, bias, slope: slope(last, pairs), last };
         if width == 0 {
             // A straight line takes no bytes, so its length promises none: check it without walking it.
-            let step_most = (list.slope >> SLOPE_LOG2) + 1;
+            let step_most = list.slope.div_ceil(1 << SLOPE_LOG2);
             if bias != 0 || list.get(pairs) != last || step_most > u128::from(step_max) {
                 return Err(
                     reader.corruption(format!("a straight line from 0 to {last}"), format!("bias {bias}"))
@@ -119,4 +119,59 @@ fn slope(last: u64, pairs: u64) -> u128 {
 #[inline]
 fn line(slope: u128, index: u64) -> u64 {
     ((slope * u128::from(index)) >> SLOPE_LOG2) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KIND: u64 = 1;
+
+    fn list(steps: &[u64]) -> (NearLinearList, Vec<u64>) {
+        let mut differences = Differences::default();
+        let mut values = vec![0];
+        differences.push(0);
+        for step in steps {
+            values.push(values[values.len() - 1] + step);
+            differences.push(values[values.len() - 1]);
+        }
+        (NearLinearList::new(&differences), values)
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_agree_with_the_numbers(
+            steps in prop::collection::vec(prop_oneof![200u64..300, Just(0), 0u64..1 << 50], 1..200),
+        ) {
+            let (list, values) = list(&steps);
+            for (index, pair) in values.windows(2).enumerate() {
+                prop_assert_eq!(list.pair(index as u64), (pair[0], pair[1]));
+            }
+            prop_assert_eq!(Some(&list.last()), values.last());
+            let mut writer = WireWriter::new(KIND, 0);
+            list.write(&mut writer);
+            let bytes = writer.finish();
+            let step_max = steps.iter().max().copied().unwrap_or(0);
+            let read = |pairs, step_max| {
+                NearLinearList::read(pairs, step_max, &mut WireReader::new("list", KIND, &bytes)?)
+            };
+            prop_assert_eq!(read(steps.len() as u64, step_max.max(1)), Ok(list));
+            prop_assert!(step_max < 2 || read(steps.len() as u64, step_max / 2).is_err());
+        }
+    }
+
+    #[test]
+    fn even_numbers_take_no_space() {
+        let (list, _) = list(&[256; 100]);
+        assert_eq!(list.memory_bytes(), 0);
+        let mut writer = WireWriter::new(KIND, 0);
+        list.write(&mut writer);
+        let bytes = writer.finish();
+        let read =
+            |step_max| NearLinearList::read(100, step_max, &mut WireReader::new("list", KIND, &bytes)?);
+        assert_eq!(read(256).as_ref(), Ok(&list));
+        assert!(read(255).is_err());
+        assert_eq!(list.pair(99), (99 * 256, 100 * 256));
+    }
 }
