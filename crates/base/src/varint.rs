@@ -1,6 +1,6 @@
 //! Unsigned LEB128: seven bits a byte, least significant first, high bit set on all bytes but the last.
 
-/// The most bytes that [`write`] appends.
+/// The most bytes that [`write()`] appends.
 pub const LEN_MAX: usize = 10;
 
 /// Number of bytes that `value` takes.

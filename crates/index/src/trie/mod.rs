@@ -11,7 +11,8 @@
 //! - Buckets are cut by multiplication, so that their true mean is what was asked for, not down to half of it. Their
 //!   directory keeps each number as its distance from a straight line (see `near_linear`): 0.11 bit/key for g = 256 and
 //!   16 M keys, nothing to select, and no offset can overflow.
-//! - Above 64 keys: an exponential Golomb code with an order that follows from the size, not Elias-gamma (see `golomb`).
+//! - Above 64 keys: an exponential Golomb code with an order that follows from the size, not Elias-gamma (see
+//!   `golomb`).
 //! - The four quarters of a bucket each start at a known place, two of them read backwards, so a quarter as much is
 //!   skipped (see `encoder`).
 //! - Skipping in a dense trie reads all codes in eight bits at one step by table (see `huffman`).
