@@ -40,7 +40,7 @@ trap clean_up EXIT
 
 # The system chooses a free port for a socket that is closed again at once.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-"$binary" serve "$work/data" --address "127.0.0.1:$port" --durability buffered >"$work/log" 2>&1 &
+"$binary" serve --dir "$work/data" --port "$port" --durability buffered >"$work/log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
     (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break

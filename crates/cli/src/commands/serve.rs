@@ -15,10 +15,14 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Directory of the database; created if absent
-    database: PathBuf,
-    /// Where to listen; port 0 lets the system choose
-    #[arg(long, default_value = "127.0.0.1:6379")]
-    address: SocketAddr,
+    #[arg(long)]
+    dir: PathBuf,
+    /// Port on the loopback address; 0 lets the system choose
+    #[arg(long, default_value_t = 6379)]
+    port: u16,
+    /// Where to listen instead of the loopback address, port included
+    #[arg(long, conflicts_with = "port")]
+    address: Option<SocketAddr>,
     /// Allow an address that other machines can reach. There is no password
     #[arg(long)]
     allow_remote: bool,
@@ -35,10 +39,11 @@ pub struct Options {
 
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let db = Db::builder(&options.database).durability(options.durability).open()?;
+    let loopback = SocketAddr::from(([127, 0, 0, 1], options.port));
+    let db = Db::builder(&options.dir).durability(options.durability).open()?;
     let defaults = ServerOptions::default();
     let server_options = ServerOptions {
-        address: options.address,
+        address: options.address.unwrap_or(loopback),
         allow_remote: options.allow_remote,
         clients_max: options.clients_max.unwrap_or(defaults.clients_max),
         workers: options.workers.unwrap_or(defaults.workers),
@@ -46,7 +51,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     let server = Server::bind(server_options, db.clone()).map_err(failure)?;
     server.shutdown_handle().on_termination_signals()?;
-    eprintln!("alluvium: {} is served at {}", options.database.display(), server.local_address());
+    eprintln!("alluvium: {} is served at {}", options.dir.display(), server.local_address());
     server.run().map_err(failure)?;
     db.close()?;
     Ok(())

@@ -75,6 +75,7 @@ impl Batch {
             return Ok(());
         }
         let shared = &self.handle.shared;
+        shared.check_failure()?;
         for write in &self.writes {
             check_item(&write.item())?;
         }

@@ -67,6 +67,7 @@ impl Shared {
     }
 
     /// The first failure of a write to a file, as an error.
+    #[inline]
     pub fn check_failure(&self) -> Result<()> {
         match self.log.failure() {
             Some(reason) => Err(Error::Failed { reason }),

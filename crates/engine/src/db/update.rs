@@ -35,6 +35,7 @@ impl Keyspace {
         let key = key.as_ref();
         let shared = self.database();
         let keyspace = &*self.shared;
+        shared.check_failure()?;
         let hash = keyspace.hasher.hash(key);
         shared.throttle.pay(1, &*shared.clock);
         shared.counters.gets.fetch_add(1, Ordering::Relaxed);

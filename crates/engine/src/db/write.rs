@@ -33,6 +33,7 @@ impl Keyspace {
 
     fn write(&self, item: &Item<'_>) -> Result<()> {
         let shared = self.database();
+        shared.check_failure()?;
         check_item(item)?;
         let hash = self.shared.hasher.hash(item.key);
         shared.throttle.pay(1, &*shared.clock);

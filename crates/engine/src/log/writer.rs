@@ -38,6 +38,8 @@ pub(crate) struct Log {
     commit: Mutex<Commit>,
     committed: Condvar,
     flush_wanted: AtomicBool,
+    /// Whether `Commit::failed` is set; what writers look at first.
+    has_failed: AtomicBool,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
 }
@@ -86,6 +88,7 @@ impl Log {
             commit: Mutex::new(Commit::default()),
             committed: Condvar::new(),
             flush_wanted: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             bytes_written: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
         })
@@ -189,9 +192,7 @@ impl Log {
             commit.leading = false;
             match outcome {
                 Ok(durable) => commit.durable = commit.durable.max(durable),
-                Err(error) => {
-                    commit.failed.get_or_insert(error.to_string());
-                }
+                Err(error) => self.set_failed(&mut commit, &error),
             }
             self.committed.notify_all();
         }
@@ -239,12 +240,20 @@ impl Log {
 
     /// Makes the log refuse to acknowledge anything from now on.
     pub fn fail(&self, error: &Error) {
-        self.commit().failed.get_or_insert(error.to_string());
+        self.set_failed(&mut self.commit(), error);
         self.committed.notify_all();
+    }
+
+    fn set_failed(&self, commit: &mut Commit, error: &Error) {
+        commit.failed.get_or_insert(error.to_string());
+        self.has_failed.store(true, Ordering::Release);
     }
 
     /// The first failure, if any.
     pub fn failure(&self) -> Option<String> {
+        if !self.has_failed.load(Ordering::Acquire) {
+            return None;
+        }
         self.commit().failed.clone()
     }
 
