@@ -169,7 +169,7 @@ impl Server {
     fn admit(&self, mut stream: TcpStream, session: Session, workers: &[RunningWorker]) {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-        if shared.clients.load(Ordering::Relaxed) >= shared.options.clients_max {
+        if shared.clients.load(Ordering::Acquire) >= shared.options.clients_max {
             shared.connections_refused.fetch_add(1, Ordering::Relaxed);
             // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
             let _ = stream.write(b"-ERR max number of clients reached\r\n");

@@ -358,9 +358,11 @@ impl Worker {
     }
 
     fn forget(&mut self, number: usize) {
-        if self.connections.remove(number).is_some() {
+        if let Some(connection) = self.connections.remove(number) {
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
-            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+            self.shared.clients.fetch_sub(1, Ordering::Release);
+            // Only now: who sees the connection end may open another in its place.
+            drop(connection);
         }
     }
 }
