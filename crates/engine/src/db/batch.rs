@@ -11,7 +11,7 @@ use super::write::check_item;
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
-use crate::log::{Position, record, store::Indexed};
+use crate::log::{Position, record};
 
 /// Writes to any keyspaces of one database, gathered in memory until [`Batch::commit`].
 ///
@@ -128,6 +128,13 @@ impl Batch {
             // A freeze is under way between the two loads.
             return Ok(Attempt::Closed);
         }
+        let is_full = self.writes.iter().zip(hashes).any(|(write, &hash)| {
+            let store = store_of(write);
+            store.shard(hash).index().len() >= store.entries_max()
+        });
+        if is_full {
+            return Ok(Attempt::Full { segment: segment.id });
+        }
         let mut bytes = Vec::new();
         let items = self.writes.iter().map(|write| (write.keyspace.id, write.item()));
         let starts = record::encode_batch(segment.seed, items, &mut bytes);
@@ -139,14 +146,10 @@ impl Batch {
             return Ok(Attempt::Full { segment: segment.id });
         };
         for ((write, &hash), item_start) in self.writes.iter().zip(hashes).zip(starts) {
-            let store = store_of(write);
-            let shard = store.shard(hash);
-            let existing = store.find(shard, hash, &write.key)?.map(|(slot, _, _)| slot);
+            // A batch that was begun is indexed to its end, if need be beyond the plan's bound: a conversion would
+            // make a part of it durable before the rest.
             let offset = start as u32 + item_start as u32;
-            if store.index_item(shard, hash, existing, offset, &write.keyspace.hasher)? == Indexed::Full {
-                // The whole batch is written again into the next segment; replaying both has the same outcome.
-                return Ok(Attempt::Full { segment: segment.id });
-            }
+            store_of(write).index_unbounded(hash, &write.key, offset, &write.keyspace.hasher)?;
         }
         let item_bytes: usize = self.writes.iter().map(|write| write.key.len() + write.value.len()).sum();
         shared.counters.puts.fetch_add(self.writes.len() as u64, Ordering::Relaxed);

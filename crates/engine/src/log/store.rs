@@ -133,8 +133,9 @@ impl LogStore {
         Ok(Indexed::Full)
     }
 
-    /// Like [`LogStore::index_item`] for recovery: the index grows as needed, since the segment can't freeze again.
-    pub fn index_recovered(&self, hash: KeyHash, key: &[u8], offset: u32, hasher: &KeyHasher) -> Result<()> {
+    /// Like [`LogStore::index_item`], but the index grows as needed: for items whose segment can't freeze first, those
+    /// of recovery and of a batch under way. The caller holds the shard's lock, or is alone.
+    pub fn index_unbounded(&self, hash: KeyHash, key: &[u8], offset: u32, hasher: &KeyHasher) -> Result<()> {
         let shard = self.shard(hash);
         let existing = self.find(shard, hash, key)?.map(|(slot, _, _)| slot);
         let index = shard.index.load();

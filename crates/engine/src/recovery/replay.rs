@@ -175,7 +175,7 @@ fn index(segment: &Arc<Segment>, state: &DatabaseState, replayed: &mut Replayed,
             new_log_store(&owner.plan, segment.clone(), items, 0)
         });
         let hash = owner.hasher.hash(item.key);
-        store.index_recovered(hash, item.key, offset as u32, &owner.hasher)
+        store.index_unbounded(hash, item.key, offset as u32, &owner.hasher)
     };
     let bytes = segment.slice(0..segment.published()).expect("published");
     let mut at = BLOCK as usize;

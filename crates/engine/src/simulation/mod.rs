@@ -122,6 +122,16 @@ mod tests {
         }
     }
 
+    /// 2319: a batch met a full index, so that a conversion made a part of it durable before the rest.
+    #[test]
+    fn seeds_that_once_failed() {
+        for seed in [2319] {
+            if let Err(failure) = run(seed, &Options::default()) {
+                panic!("seed {seed}: {failure}");
+            }
+        }
+    }
+
     #[test]
     fn a_seed_replays_exactly() {
         for seed in 0..5 {
