@@ -127,17 +127,6 @@ pub(super) fn find<R>(
     if let Some(item) = find_in_log(version, hash, key)? {
         return Ok(found(Some(&item)));
     }
-    find_in_tables(shared, version, hash, key, found)
-}
-
-/// Like [`find`], below the log.
-pub(super) fn find_in_tables<R>(
-    shared: &Shared,
-    version: &Version,
-    hash: KeyHash,
-    key: &[u8],
-    found: impl FnOnce(Option<&Item<'_>>) -> R,
-) -> Result<R> {
     let mut lookup = Lookup::new(version, hash);
     let mut buffer = None;
     while let Some((section, page)) = lookup.next_page()? {
