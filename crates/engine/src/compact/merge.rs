@@ -16,13 +16,14 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
-use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, pages_expected};
+use crate::table::{
+    OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter,
+    pages_expected,
+};
 
 /// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 const TABLE_BYTES_MAX: u64 = 32 << 20;
-/// Pieces in which the old sorted run is read.
-const READ_BYTES: usize = 1 << 20;
 
 /// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
 #[derive(Debug)]
@@ -127,13 +128,13 @@ fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<
     let items: u64 = sections().map(|section| section.item_count()).sum();
     let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
     let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
-    shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
-    for (age, section) in sections().enumerate() {
-        let mut scanner = SectionScanner::new(section.clone());
-        while scanner.advance()? {
-            if let Some((hash, item)) = scanner.current_encoded() {
-                young.push(hash, age as u32, item.bytes);
-            }
+    let buffers = (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
+    shared.merge_buffer_bytes.store(young.memory_bytes() + buffers, Ordering::Relaxed);
+    let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned());
+    while scanner.advance()? {
+        let age = scanner.section_number() as u32;
+        if let Some((hash, item)) = scanner.current_encoded() {
+            young.push(hash, age, item.bytes);
         }
     }
     young.finish();
@@ -169,7 +170,7 @@ fn write_part(
     let items = young_items + sorted_items;
     let pages = pages_expected(items, item_bytes);
     writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
-    for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
+    for_each_merged(young, sorted, low, high, |hash, item| {
         if !item.item.is_tombstone() {
             writer.push(hash, item)?;
         }

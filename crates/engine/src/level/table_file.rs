@@ -38,6 +38,11 @@ impl TableFile {
         Ok(())
     }
 
+    /// The storage that the file lies in.
+    pub fn storage(&self) -> &dyn Storage {
+        &*self.storage
+    }
+
     /// Gives the space of sections that nobody reads any more back to the file system.
     pub fn punch_hole(&self, offset: u64, len: u64) -> std::io::Result<()> {
         if self.obsolete.load(Ordering::Acquire) {
