@@ -49,7 +49,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let info = writer.finish()?;
         shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-        let opened = TableFile::open(&shared.storage, number)?;
+        let opened = TableFile::open(&shared.reclaimer, number)?;
         opened.load_indexes()?;
         file = Some(opened);
     }

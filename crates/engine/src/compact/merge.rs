@@ -180,7 +180,7 @@ fn write_part(
     let info = writer.finish()?;
     shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
     shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-    let file = TableFile::open(&shared.storage, number)?;
+    let file = TableFile::open(&shared.reclaimer, number)?;
     file.load_indexes()?;
     shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
     let section = file.table.sections()[0].clone();

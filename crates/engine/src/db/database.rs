@@ -162,6 +162,7 @@ impl Db {
             }
             let working = shared.convert_lock.try_lock().is_err() || shared.merge_lock.try_lock().is_err();
             if !working && shared.frozen_count() == 0 && pick(shared, false).is_none() {
+                shared.reclaimer.drain();
                 return Ok(());
             }
             shared.scheduler.wait_for_progress();
@@ -217,6 +218,7 @@ impl Handle {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.shared.reclaimer.defer(false);
         self.shared.scheduler.stop();
         for keyspace in self.shared.all_keyspaces() {
             keyspace.scan_cache.clear();
