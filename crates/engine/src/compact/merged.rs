@@ -4,34 +4,34 @@ use std::cmp::Ordering;
 
 use alluvium_base::KeyHash;
 
-use super::young::YoungItems;
+use super::young::YoungRange;
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::SortedTable;
 use crate::table::{SectionRange, SectionScanner};
 
-/// Calls `visit` with the newest item of every key whose leading hash bits lie in `low..=high`, in (hash, key) order.
-/// A young item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older
-/// lies below. The sorted run is read ahead.
-pub(crate) fn for_each_merged(
-    young: &YoungItems,
-    sorted: &[SortedTable],
-    low: u64,
-    high: u64,
-    mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut young = young.range(low, high);
+/// A scanner of the items of the sorted run whose leading hash bits lie in `low..=high`, which reads ahead; `None`
+/// without tables.
+pub(crate) fn scan_sorted(sorted: &[SortedTable], low: u64, high: u64) -> Result<Option<SectionScanner>> {
+    let Some(first) = sorted.first() else { return Ok(None) };
     let wanted = |table: &SortedTable| SectionRange {
         section: table.section.clone(),
         low: table.low.max(low),
         high: table.high.min(high),
     };
     let ranges: Vec<_> = sorted.iter().map(wanted).collect();
-    let mut scanner = match sorted.first() {
-        Some(table) => Some(SectionScanner::chain_ranges(table.file.storage(), &ranges)?),
-        None => None,
-    };
-    while let Some(scanner) = &mut scanner
+    Ok(Some(SectionScanner::chain_ranges(first.file.storage(), &ranges)?))
+}
+
+/// Calls `visit` with the newest item of every key among `young` and the `sorted` items, in (hash, key) order. A young
+/// item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older lies
+/// below.
+pub(crate) fn for_each_merged(
+    mut young: YoungRange<'_>,
+    mut sorted: Option<SectionScanner>,
+    mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
+) -> Result<()> {
+    while let Some(scanner) = &mut sorted
         && scanner.advance()?
     {
         let (hash, item) = scanner.current_encoded().expect("it advanced to an item");

@@ -45,4 +45,4 @@ pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES, pages_expected};
 pub(crate) use page_list::PageList;
 pub(crate) use scanner::{SCANNER_BYTES_MAX, SectionRange, SectionScanner};
 pub(crate) use section::Section;
-pub(crate) use writer::{SectionSpec, TableWriter};
+pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};

@@ -73,13 +73,13 @@ impl Output {
         self.append(&[0; PAGE_BYTES][..short])
     }
 
-    /// Writes what is buffered and makes the content survive a power cut.
-    pub fn sync(mut self) -> Result<()> {
+    /// Writes what is buffered and waits for all writes. The file is to be synced.
+    pub fn end(mut self) -> Result<Arc<dyn File>> {
         self.write()?;
         while let Some(written) = self.pipeline.wait() {
             self.check(written)?;
         }
-        self.file.sync().map_err(Error::io("sync", &self.name))
+        Ok(self.file)
     }
 
     #[inline]
