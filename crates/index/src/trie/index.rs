@@ -6,10 +6,9 @@ use super::builder::fragment;
 use super::config::Granularity;
 use super::decoder::{Bucket, WalkKey, find_page};
 use super::golomb::BUCKET_KEYS_MAX;
-use super::near_linear::NearLinearList;
 use super::pages::{EveryKey, ListedPages, RegularPages, bits_mean_64ths};
 use crate::elias_fano::wire::{WireReader, WireWriter};
-use crate::elias_fano::{EliasFano, PackedInts};
+use crate::elias_fano::{EliasFano, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
 
 const NAME: &str = "entropy-coded trie";

@@ -54,7 +54,6 @@ mod golomb;
 mod huffman;
 mod index;
 mod key_bits;
-mod near_linear;
 mod pages;
 
 pub use builder::TrieBuilder;

@@ -2,6 +2,7 @@
 
 use super::config::Granularity;
 use crate::elias_fano::EliasFano;
+use crate::processor::Portable;
 
 /// A walk over keys, forwards or backwards, that knows which subtries lie within one page.
 pub(super) trait PageCursor {
@@ -198,14 +199,14 @@ impl<'list> PageMap for ListedPages<'list> {
 
     #[inline]
     fn after(self, rank: u64) -> Self::After {
-        let (page, mut starts) = self.starts.upwards_from_last_at_most(rank);
+        let (page, mut starts) = self.starts.upwards_from_last_at_most(Portable, rank);
         starts.next();
         ListedAfter::new(rank, page, starts)
     }
 
     #[inline]
     fn before(self, rank: u64) -> Self::Before {
-        let (page, starts) = self.starts.downwards_from_last_at_most(rank.saturating_sub(1));
+        let (page, starts) = self.starts.downwards_from_last_at_most(Portable, rank.saturating_sub(1));
         ListedBefore::new(rank, page, starts)
     }
 }

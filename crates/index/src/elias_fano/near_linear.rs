@@ -2,8 +2,8 @@
 
 use alluvium_base::Corruption;
 
-use crate::elias_fano::wire::{WireReader, WireWriter};
-use crate::elias_fano::{Differences, PackedInts};
+use super::packed::PackedInts;
+use super::wire::{WireReader, WireWriter};
 
 /// Fractional bits of the slope.
 const SLOPE_LOG2: u32 = 32;
@@ -15,7 +15,7 @@ const SLOPE_LOG2: u32 = 32;
 /// 10 to 11 bits, but reading it takes select operations; here it is one packed number. Uneven lists take wider
 /// numbers, never more than 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NearLinearList {
+pub(crate) struct NearLinearList {
     /// Distance from the line plus `bias`.
     distances: PackedInts,
     bias: u64,
@@ -24,19 +24,18 @@ pub(super) struct NearLinearList {
 }
 
 impl NearLinearList {
-    /// The list of `values`, of which there are at least two and the first is 0.
-    pub(super) fn new(values: &Differences) -> Self {
-        let last = values.last();
-        let slope = slope(last, values.len() - 1);
+    /// The list of `values`, of which there are `count` and `last` is the last.
+    pub(crate) fn new(values: impl Iterator<Item = u64> + Clone, count: u64, last: u64) -> Self {
+        let slope = slope(last, count.saturating_sub(1));
         let (mut below, mut above) = (0, 0);
-        for (index, value) in values.iter().enumerate() {
+        for (index, value) in values.clone().enumerate() {
             let line = line(slope, index as u64);
             below = below.max(line.saturating_sub(value));
             above = above.max(value.saturating_sub(line));
         }
         let width = u64::BITS - (below + above).leading_zeros();
-        let mut distances = PackedInts::with_capacity(width, values.len());
-        for (index, value) in values.iter().enumerate() {
+        let mut distances = PackedInts::with_capacity(width, count);
+        for (index, value) in values.enumerate() {
             distances.push(value + below - line(slope, index as u64));
         }
         Self { distances, bias: below, slope, last }
@@ -45,27 +44,28 @@ impl NearLinearList {
     /// Numbers `index` and `index + 1`, in order and at most [`last`](Self::last). Indices beyond the end count as the
     /// last pair.
     #[inline]
-    pub(super) fn pair(&self, index: u64) -> (u64, u64) {
+    pub(crate) fn pair(&self, index: u64) -> (u64, u64) {
         (self.get(index), self.get(index + 1))
     }
 
     /// The last number.
-    pub(super) fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    #[inline]
-    fn get(&self, index: u64) -> u64 {
+    /// Number `index`; beyond the end, some number.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u64) -> u64 {
         (line(self.slope, index).wrapping_add(self.distances.get(index))).wrapping_sub(self.bias)
     }
 
     /// Bytes of memory that the list owns.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.distances.memory_bytes()
     }
 
     /// Appends last number, bias, width and the packed distances.
-    pub(super) fn write(&self, writer: &mut WireWriter) {
+    pub(crate) fn write(&self, writer: &mut WireWriter) {
         writer.word(self.last);
         writer.word(self.bias);
         writer.word(u64::from(self.distances.width()));
@@ -74,7 +74,7 @@ impl NearLinearList {
 
     /// Reads a list of `pairs + 1` numbers and checks that it starts at 0, ends as it says, and never decreases nor
     /// grows by more than `step_max`.
-    pub(super) fn read(pairs: u64, step_max: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
+    pub(crate) fn read(pairs: u64, step_max: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         let last = reader.word()?;
         let bias = reader.word()?;
         let width = reader.word_up_to(64, "a width")? as u32;
@@ -116,7 +116,7 @@ fn slope(last: u64, pairs: u64) -> u128 {
     (u128::from(last) << SLOPE_LOG2) / u128::from(pairs.max(1))
 }
 
-#[inline]
+#[inline(always)]
 fn line(slope: u128, index: u64) -> u64 {
     ((slope * u128::from(index)) >> SLOPE_LOG2) as u64
 }
@@ -124,6 +124,7 @@ fn line(slope: u128, index: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elias_fano::Differences;
     use proptest::prelude::*;
 
     const KIND: u64 = 1;
@@ -136,7 +137,7 @@ mod tests {
             values.push(values[values.len() - 1] + step);
             differences.push(values[values.len() - 1]);
         }
-        (NearLinearList::new(&differences), values)
+        (NearLinearList::new(differences.iter(), differences.len(), differences.last()), values)
     }
 
     proptest! {
