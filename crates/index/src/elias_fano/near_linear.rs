@@ -1,4 +1,4 @@
-//! [`NearLinearList`]: the directory of buckets, whose numbers grow almost evenly.
+//! [`NearLinearList`]: numbers that grow almost evenly, for directories and samples.
 
 use alluvium_base::Corruption;
 
@@ -8,16 +8,22 @@ use super::wire::{WireReader, WireWriter};
 /// Fractional bits of the slope.
 const SLOPE_LOG2: u32 = 32;
 
+/// Log2 of how many numbers share a frame.
+const FRAME_LOG2: u32 = 5;
+
 /// A non-decreasing list from 0 on, each number stored as its distance from a straight line.
 ///
-/// Buckets of uniform keys have almost equal counts and lengths: the distance from the line has the size of
-/// `sqrt(keys) / 2`, 14 bits for 16 M keys and one bit more for every four times as many. An Elias-Fano list would take
-/// 10 to 11 bits, but reading it takes select operations; here it is one packed number. Uneven lists take wider
-/// numbers, never more than 64 bits.
+/// The distances of uniform keys are those of a random walk: small against the numbers, but growing with the length of
+/// the list. So every 32 numbers share a *frame*, the least of their distances, and each keeps what it is above the
+/// frame: for the first ranks of buckets of 256 keys 9 bits at any length, and 14 bits a frame at 16 M keys. An
+/// Elias-Fano list would take as much, but reading it takes select operations; here it is two packed numbers. Uneven
+/// lists take wider numbers, never more than 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NearLinearList {
-    /// Distance from the line plus `bias`.
-    distances: PackedInts,
+    /// Least distance from the line of each 32 numbers, plus `bias`.
+    frames: PackedInts,
+    /// What each distance is above its frame.
+    rests: PackedInts,
     bias: u64,
     slope: u128,
     last: u64,
@@ -27,23 +33,35 @@ impl NearLinearList {
     /// The list of `values`, of which there are `count` and `last` is the last.
     pub(crate) fn new(values: impl Iterator<Item = u64> + Clone, count: u64, last: u64) -> Self {
         let slope = slope(last, count.saturating_sub(1));
-        let (mut below, mut above) = (0, 0);
-        for (index, value) in values.clone().enumerate() {
-            let line = line(slope, index as u64);
-            below = below.max(line.saturating_sub(value));
-            above = above.max(value.saturating_sub(line));
+        let lines = (0..).map(|index| line(slope, index));
+        let bias = values.clone().zip(lines.clone()).map(|(value, line)| line.saturating_sub(value)).max();
+        let bias = bias.unwrap_or(0);
+        let distances = values.zip(lines).map(|(value, line)| value + bias - line);
+        let mut least = Vec::with_capacity((count >> FRAME_LOG2) as usize + 1);
+        let (mut frame_max, mut rest_max) = (0, 0);
+        let mut rest = distances.clone().peekable();
+        while rest.peek().is_some() {
+            let (min, max) = rest
+                .by_ref()
+                .take(1 << FRAME_LOG2)
+                .fold((u64::MAX, 0), |(min, max), distance| (distance.min(min), distance.max(max)));
+            least.push(min);
+            frame_max = min.max(frame_max);
+            rest_max = (max - min).max(rest_max);
         }
-        let width = u64::BITS - (below + above).leading_zeros();
-        let mut distances = PackedInts::with_capacity(width, count);
-        for (index, value) in values.enumerate() {
-            distances.push(value + below - line(slope, index as u64));
+        let width = |max: u64| u64::BITS - max.leading_zeros();
+        let mut frames = PackedInts::with_capacity(width(frame_max), least.len() as u64);
+        least.iter().for_each(|frame| frames.push(*frame));
+        let mut rests = PackedInts::with_capacity(width(rest_max), count);
+        for (index, distance) in distances.enumerate() {
+            rests.push(distance - least[index >> FRAME_LOG2]);
         }
-        Self { distances, bias: below, slope, last }
+        Self { frames, rests, bias, slope, last }
     }
 
     /// Numbers `index` and `index + 1`, in order and at most [`last`](Self::last). Indices beyond the end count as the
     /// last pair.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pair(&self, index: u64) -> (u64, u64) {
         (self.get(index), self.get(index + 1))
     }
@@ -56,20 +74,23 @@ impl NearLinearList {
     /// Number `index`; beyond the end, some number.
     #[inline(always)]
     pub(crate) fn get(&self, index: u64) -> u64 {
-        (line(self.slope, index).wrapping_add(self.distances.get(index))).wrapping_sub(self.bias)
+        let distance = self.frames.get(index >> FRAME_LOG2).wrapping_add(self.rests.get(index));
+        line(self.slope, index).wrapping_add(distance).wrapping_sub(self.bias)
     }
 
     /// Bytes of memory that the list owns.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.distances.memory_bytes()
+        self.frames.memory_bytes() + self.rests.memory_bytes()
     }
 
-    /// Appends last number, bias, width and the packed distances.
+    /// Appends last number, bias, the two widths and the packed frames and rests.
     pub(crate) fn write(&self, writer: &mut WireWriter) {
         writer.word(self.last);
         writer.word(self.bias);
-        writer.word(u64::from(self.distances.width()));
-        writer.words(self.distances.words());
+        writer.word(u64::from(self.frames.width()));
+        writer.word(u64::from(self.rests.width()));
+        writer.words(self.frames.words());
+        writer.words(self.rests.words());
     }
 
     /// Reads a list of `pairs + 1` numbers and checks that it starts at 0, ends as it says, and never decreases nor
@@ -77,13 +98,12 @@ impl NearLinearList {
     pub(crate) fn read(pairs: u64, step_max: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         let last = reader.word()?;
         let bias = reader.word()?;
-        let width = reader.word_up_to(64, "a width")? as u32;
+        let widths = [reader.word_up_to(64, "a width")? as u32, reader.word_up_to(64, "a width")? as u32];
         let count = pairs + 1;
-        let words = reader.words(PackedInts::word_count(width, count).unwrap_or(usize::MAX))?;
-        let distances = PackedInts::from_words(words, width, count)
-            .ok_or_else(|| reader.corruption("zeros after the last number", "other bits"))?;
-        let list = Self { distances, bias, slope: slope(last, pairs), last };
-        if width == 0 {
+        let frames = packed(widths[0], count.div_ceil(1 << FRAME_LOG2), reader)?;
+        let rests = packed(widths[1], count, reader)?;
+        let list = Self { frames, rests, bias, slope: slope(last, pairs), last };
+        if widths == [0, 0] {
             // A straight line takes no bytes, so its length promises none: check it without walking it.
             let step_most = list.slope.div_ceil(1 << SLOPE_LOG2);
             if bias != 0 || list.get(pairs) != last || step_most > u128::from(step_max) {
@@ -110,6 +130,12 @@ impl NearLinearList {
         }
         Ok(list)
     }
+}
+
+fn packed(width: u32, count: u64, reader: &mut WireReader<'_>) -> Result<PackedInts, Corruption> {
+    let words = reader.words(PackedInts::word_count(width, count).unwrap_or(usize::MAX))?;
+    PackedInts::from_words(words, width, count)
+        .ok_or_else(|| reader.corruption("zeros after the last number", "other bits"))
 }
 
 fn slope(last: u64, pairs: u64) -> u128 {

@@ -7,10 +7,10 @@ use crate::processor::Processor;
 /// Log2 of how many ones lie between two samples: access is the rarer operation.
 const ONES_LOG2: u32 = 8;
 
-/// Log2 of how many zeros lie between two samples. With as many ones as zeros, two words nearly always hold the rest.
-const ZEROS_LOG2: u32 = 5;
+/// Log2 of how many zeros lie between two samples. With as many ones as zeros, 64 bits nearly always hold the rest.
+const ZEROS_LOG2: u32 = 4;
 
-/// Sampled positions of every 256th set bit of a vector of words, or of every 32nd clear one: 11 bits a sample for
+/// Sampled positions of every 256th set bit of a vector of words, or of every 16th clear one: 5 to 7 bits a sample for
 /// evenly spread bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SelectSamples<const ONES: bool> {
@@ -48,21 +48,16 @@ impl<const ONES: bool> SelectSamples<ONES> {
     /// Position of bit number `rank`, from 0, among the set (or clear) bits. The caller keeps `rank` below their
     /// number; above it, some position.
     ///
-    /// Where the samples are dense enough, two words hold the bit, and the choice between them is no branch: nothing
-    /// is mispredicted.
+    /// Where the samples are dense enough, the 64 bits after one hold the bit, and nothing is mispredicted.
     #[inline(always)]
     pub(super) fn select(&self, processor: impl Processor, words: &[u64], rank: u64) -> u64 {
         let sample = self.positions.get(rank >> Self::LOG2);
         let left = (rank & ((1 << Self::LOG2) - 1)) as u32;
-        let (first, second) = bits_from::<ONES>(words, sample);
-        let (in_first, in_second) = (first.count_ones(), second.count_ones());
-        if left >= in_first + in_second {
+        let bits = bits_from::<ONES>(words, sample);
+        if left >= bits.count_ones() {
             return select_from::<ONES>(words, sample, left);
         }
-        let beyond = u64::from(left >= in_first).wrapping_neg();
-        let bits = first ^ (first ^ second) & beyond;
-        let rank_in_word = left - (in_first & beyond as u32);
-        sample + (64 & beyond) + u64::from(processor.select_in_word(bits, rank_in_word))
+        sample + u64::from(processor.select_in_word(bits, left))
     }
 
     /// Bytes of the samples.
@@ -71,16 +66,16 @@ impl<const ONES: bool> SelectSamples<ONES> {
     }
 }
 
-/// The 128 bits from `position` on, inverted for clear bits; none are set beyond the end.
+/// The 64 bits from `position` on, inverted for clear bits; none are set beyond the end.
 #[inline(always)]
-fn bits_from<const ONES: bool>(words: &[u64], position: u64) -> (u64, u64) {
+fn bits_from<const ONES: bool>(words: &[u64], position: u64) -> u64 {
     let index = (position / 64) as usize;
     let shift = (position % 64) as u32;
-    let words = [0, 1, 2].map(|next| {
-        let word = words.get(index.wrapping_add(next)).copied().unwrap_or(if ONES { 0 } else { u64::MAX });
-        if ONES { word } else { !word }
-    });
-    (words[0] >> shift | words[1] << (63 - shift) << 1, words[1] >> shift | words[2] << (63 - shift) << 1)
+    let beyond = if ONES { 0 } else { u64::MAX };
+    let low = words.get(index).copied().unwrap_or(beyond);
+    let high = words.get(index.wrapping_add(1)).copied().unwrap_or(beyond);
+    let bits = low >> shift | high << 1 << (63 - shift);
+    if ONES { bits } else { !bits }
 }
 
 /// Position of bit number `left` from `position` on; the end of the words when there is none.
