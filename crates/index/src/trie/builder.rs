@@ -8,7 +8,7 @@ use super::encoder::{Scratch, encode_bucket};
 use super::golomb::BUCKET_KEYS_MAX;
 use super::index::{Parts, Trie};
 use super::key_bits::{KeyBits, WideKey};
-use super::pages::{EveryKey, PageMap, RecentPages, RegularPages, bits_mean_64ths};
+use super::pages::{EveryKey, PageMap, RecentPages, RegularPages};
 use crate::elias_fano::{Differences, EliasFanoBuilder, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
 
@@ -202,9 +202,8 @@ impl TrieBuilder {
     }
 
     fn encode_pages<Key: KeyBits>(&mut self, keys: &[Key], pages: impl PageMap, scratch: &mut Scratch<Key>) {
-        let granularity = self.config.granularity;
-        let bits_mean = |keys| bits_mean_64ths(granularity, keys) / 64;
-        encode_bucket(keys, self.encoded_keys, pages, bits_mean, scratch, &mut self.code);
+        let lengths = self.config.granularity;
+        encode_bucket(keys, self.encoded_keys, pages, &lengths, scratch, &mut self.code);
     }
 
     /// The trie. Linear in the number of buckets and pages.

@@ -14,117 +14,134 @@ use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::key_bits::KeyBits;
 use super::pages::{PageCursor, PageMap};
 
-/// Keys from which on a bucket says where its middle lies.
-pub(super) const QUARTERS_KEYS_MIN: u64 = 128;
-
 /// Memory that encoding a bucket needs, kept between buckets.
 #[derive(Debug)]
 pub(super) struct Scratch<Key> {
-    half: Vec<Key>,
-    quarter: Vec<Key>,
-    left: HalfBits,
-    right: HalfBits,
+    /// For each level of regions within regions.
+    levels: Vec<Level<Key>>,
 }
 
-/// The two quarters of a half: the one that is read from the bucket's end inwards, with the half's own split, and the
-/// one that is read from the bucket's middle outwards.
-#[derive(Debug, Default)]
-struct HalfBits {
-    outer: BitWriter,
-    inner: BitWriter,
+/// What a region holds until it is written.
+#[derive(Debug)]
+struct Level<Key> {
+    /// Its right half, mirrored.
+    mirrored: Vec<Key>,
+    left: BitWriter,
+    right: BitWriter,
 }
 
 impl<Key> Default for Scratch<Key> {
     fn default() -> Self {
-        Self { half: Vec::new(), quarter: Vec::new(), left: HalfBits::default(), right: HalfBits::default() }
+        Self { levels: Vec::new() }
     }
 }
 
 impl<Key> Scratch<Key> {
     /// Bytes held now.
     pub(super) fn memory_bytes(&self) -> u64 {
-        let writers = [&self.left.outer, &self.left.inner, &self.right.outer, &self.right.inner];
-        ((self.half.capacity() + self.quarter.capacity()) * size_of::<Key>()) as u64
-            + writers.into_iter().map(BitWriter::memory_bytes).sum::<u64>()
+        let level = |level: &Level<Key>| {
+            (level.mirrored.capacity() * size_of::<Key>()) as u64
+                + level.left.memory_bytes()
+                + level.right.memory_bytes()
+        };
+        self.levels.iter().map(level).sum::<u64>() + (self.levels.capacity() * size_of::<Level<Key>>()) as u64
     }
 }
 
 /// Writes a bucket, whose first key has rank `rank`.
 ///
-/// A part that is written *mirrored* is the trie of its complemented keys in reverse order, with its bits in reverse
-/// order too: it is read from its end. Mirroring twice gives the part as it was.
+/// A bucket is a *region*: a subtrie of which a reader knows the first and the last bit. A region is its first split
+/// that tells keys apart, its left half, and its right half *mirrored*: the trie of its complemented keys in reverse
+/// order, with its bits in reverse order too, so that it is read from the region's end. Mirroring twice gives the part
+/// as it was. From `region_keys_min` keys on the halves are regions themselves, and the bits of the left one are
+/// written after the split; below, they are in pre-order.
 ///
-/// - Below 128 keys: the first split, the left half, the right half mirrored.
-/// - From 128 keys on: the first split, the bits up to the middle; the left half's first split and left quarter, its
-///   right quarter mirrored; here is the middle; then the right half as the mirror image of the left half: its left
-///   quarter, its right quarter mirrored, its first split at the very end.
-///
-/// So every half or quarter starts at a known place, and a reader skips one quarter of what it would in pre-order, for
-/// no space (halves) or 0.03 bit/key (quarters). A bucket or half that lies in one page has no bits, by which a reader
-/// knows it. `bits_mean` gives the usual length of the left half by its number of keys.
+/// So a reader gets to a part of about a quarter of `region_keys_min` keys without skipping anything, for 6 to 8 bits a
+/// region that says where its halves meet. A region that lies in one page has no bits. `bits_mean` gives the usual
+/// length of a left half by its number of keys.
 pub(super) fn encode_bucket<Key: KeyBits>(
     keys: &[Key],
     rank: u64,
     pages: impl PageMap,
-    bits_mean: impl Fn(u64) -> u64,
+    lengths: &impl Lengths,
     scratch: &mut Scratch<Key>,
     out: &mut BitWriter,
 ) {
-    let codes = SplitCodes::shared();
-    if pages.after(rank).holds(keys.len() as u64) {
-        return;
-    }
-    let Some((left, depth)) = put_node(codes, keys, 0, out) else {
-        return;
-    };
-    let (left, right) = keys.split_at(left);
-    let (middle, end) = (rank + left.len() as u64, rank + keys.len() as u64);
-    mirror(right, &mut scratch.half);
-    if (keys.len() as u64) < QUARTERS_KEYS_MIN {
-        Encoder { codes, pages: pages.after(rank), out }.subtrie(left, depth);
-        let out_mirrored = &mut scratch.right.outer;
-        Encoder { codes, pages: pages.before(end), out: out_mirrored }.subtrie(&scratch.half, depth);
-        out.append_reversed(&mut scratch.right.outer);
-        return;
-    }
-    put_half(
-        codes,
-        left,
-        depth,
-        (pages.after(rank), pages.before(middle)),
-        &mut scratch.quarter,
-        &mut scratch.left,
-    );
-    let right = (pages.before(end), pages.after(middle));
-    put_half(codes, &scratch.half, depth, right, &mut scratch.quarter, &mut scratch.right);
-    let bits = scratch.left.outer.len() + scratch.left.inner.len();
-    let (code, length) = golomb::half_code(left.len() as u64, bits_mean(left.len() as u64), bits);
-    out.put(code, length);
-    out.append(&mut scratch.left.outer);
-    out.append_reversed(&mut scratch.left.inner);
-    out.append(&mut scratch.right.inner);
-    out.append_reversed(&mut scratch.right.outer);
+    let regions = Regions { codes: SplitCodes::shared(), pages, lengths };
+    regions.put(keys, 0, Ranks { rank, downwards: false }, &mut scratch.levels, out);
 }
 
-/// Writes a half: its first split and left part to the outer bits, its right part, mirrored, to the inner ones. `pages`
-/// are the walks from the half's two ends.
-fn put_half<Key: KeyBits>(
+/// What determines the size and usual length of regions.
+pub(super) trait Lengths {
+    /// Keys from which on the halves of a region are regions.
+    fn region_keys_min(&self) -> u64;
+
+    /// Bits that `keys` keys take on average.
+    fn bits_mean(&self, keys: u64) -> u64;
+}
+
+/// The keys of a region by rank: from `rank` upwards, or from the one before it downwards.
+#[derive(Clone, Copy)]
+struct Ranks {
+    rank: u64,
+    downwards: bool,
+}
+
+struct Regions<'lengths, Pages, L> {
     codes: &'static SplitCodes,
-    keys: &[Key],
-    depth: u32,
-    pages: (impl PageCursor, impl PageCursor),
-    scratch: &mut Vec<Key>,
-    bits: &mut HalfBits,
-) {
-    if pages.0.holds(keys.len() as u64) {
-        return;
+    pages: Pages,
+    lengths: &'lengths L,
+}
+
+impl<Pages: PageMap, L: Lengths> Regions<'_, Pages, L> {
+    /// Writes the region of `keys`, which share their first `depth` bits.
+    fn put<Key: KeyBits>(
+        &self,
+        keys: &[Key],
+        depth: u32,
+        ranks: Ranks,
+        levels: &mut Vec<Level<Key>>,
+        out: &mut BitWriter,
+    ) {
+        let Ranks { rank, downwards } = ranks;
+        if self.pages.walk(rank, downwards).holds(keys.len() as u64) {
+            return;
+        }
+        let Some((left, depth)) = put_node(self.codes, keys, depth, out) else {
+            return;
+        };
+        let (left, right) = keys.split_at(left);
+        let count = keys.len() as u64;
+        let end = if downwards { rank - count } else { rank + count };
+        let right_ranks = Ranks { rank: end, downwards: !downwards };
+        let mut level = levels.pop().unwrap_or_else(|| Level {
+            mirrored: Vec::new(),
+            left: BitWriter::default(),
+            right: BitWriter::default(),
+        });
+        mirror(right, &mut level.mirrored);
+        if count < self.lengths.region_keys_min() {
+            self.put_part(left, depth, ranks, out);
+            self.put_part(&level.mirrored, depth, right_ranks, &mut level.right);
+        } else {
+            self.put(left, depth, ranks, levels, &mut level.left);
+            self.put(&level.mirrored, depth, right_ranks, levels, &mut level.right);
+            let left_keys = left.len() as u64;
+            let (code, length) =
+                golomb::half_code(left_keys, self.lengths.bits_mean(left_keys), level.left.len());
+            out.put(code, length);
+            out.append(&mut level.left);
+        }
+        out.append_reversed(&mut level.right);
+        levels.push(level);
     }
-    let Some((left, depth)) = put_node(codes, keys, depth, &mut bits.outer) else {
-        return;
-    };
-    Encoder { codes, pages: pages.0, out: &mut bits.outer }.subtrie(&keys[..left], depth);
-    mirror(&keys[left..], scratch);
-    Encoder { codes, pages: pages.1, out: &mut bits.inner }.subtrie(scratch, depth);
+
+    fn put_part<Key: KeyBits>(&self, keys: &[Key], depth: u32, ranks: Ranks, out: &mut BitWriter) {
+        if !keys.is_empty() {
+            let pages = self.pages.walk(ranks.rank, ranks.downwards);
+            Encoder { codes: self.codes, pages, out }.subtrie(keys, depth);
+        }
+    }
 }
 
 fn mirror<Key: KeyBits>(keys: &[Key], out: &mut Vec<Key>) {

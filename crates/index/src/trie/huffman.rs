@@ -128,7 +128,7 @@ impl SplitCodes {
     }
 
     /// The split of `n` keys, 2 to 64, whose code starts in the lowest bit of `bits`, and the code's length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decode(&self, n: u64, bits: u64) -> (u64, u32) {
         let entry = self.splits[row(n.wrapping_sub(1)) | window(bits)];
         if entry & 31 == 0 {
@@ -153,18 +153,18 @@ impl SplitCodes {
     }
 
     /// The entry of `skips` for a subtrie of `n` keys, below 64, in front of `bits`; 0 for sizes below 2.
-    #[inline]
+    #[inline(always)]
     pub(super) fn skip(&self, n: u64, bits: u64) -> u32 {
         self.skips[row(n) | window(bits)]
     }
 }
 
-#[inline]
+#[inline(always)]
 fn row(index: u64) -> usize {
     (index as usize & (SIZES - 1)) * WINDOWS
 }
 
-#[inline]
+#[inline(always)]
 fn window(bits: u64) -> usize {
     bits as usize & (WINDOWS - 1)
 }

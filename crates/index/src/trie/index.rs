@@ -4,12 +4,13 @@ use alluvium_base::{Corruption, KeyHash};
 
 use super::builder::fragment;
 use super::config::Granularity;
-use super::decoder::{Bucket, WalkKey, find_page};
+use super::decoder::{Bucket, WalkKey, page_in, rank_in};
 use super::golomb::BUCKET_KEYS_MAX;
-use super::pages::{EveryKey, ListedPages, RegularPages, bits_mean_64ths};
+use super::pages::{ListedPages, RegularPages};
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::elias_fano::{EliasFano, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
+use crate::processor::{Processor, Work, specialized};
 
 const NAME: &str = "entropy-coded trie";
 const KIND: u64 = 0x3145_4952_5443_4545;
@@ -82,7 +83,7 @@ impl Trie {
     /// buckets of 256 keys.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<u64> {
-        let position = self.find(hash)?;
+        let position = specialized(Find { trie: self, hash })?;
         (self.parts.fragments.width() == 0 || self.has_fragment(position, hash)).then_some(position)
     }
 
@@ -105,6 +106,7 @@ impl Trie {
         })
     }
 
+    #[inline(always)]
     fn find(&self, hash: KeyHash) -> Option<u64> {
         let parts = &self.parts;
         let (bucket, place) = parts.cells.locate(hash.high());
@@ -115,17 +117,13 @@ impl Trie {
         let count = next.saturating_sub(first);
         let bucket = Bucket { words: &parts.code, start, end, first, count };
         let key = WalkKey::new(place, hash.low());
-        let bits_mean = |keys| bits_mean_64ths(parts.granularity, keys) / 64;
         Some(match parts.granularity {
-            Granularity::Key if count == 0 => first,
-            Granularity::Key => {
-                find_page(bucket, key, EveryKey, |keys| bits_mean_64ths(Granularity::Key, keys) / 64)
+            Granularity::Key => rank_in(bucket, key, &Granularity::Key),
+            lengths @ Granularity::RegularPage { keys_per_page } => {
+                page_in(bucket, key, RegularPages { keys_per_page: u64::from(keys_per_page) }, &lengths)
             }
-            Granularity::RegularPage { keys_per_page } => {
-                find_page(bucket, key, RegularPages { keys_per_page: u64::from(keys_per_page) }, bits_mean)
-            }
-            Granularity::ListedPage => {
-                find_page(bucket, key, ListedPages { starts: &parts.page_starts }, bits_mean)
+            lengths @ Granularity::ListedPage => {
+                page_in(bucket, key, ListedPages { starts: &parts.page_starts }, &lengths)
             }
         })
     }
@@ -211,6 +209,21 @@ impl Trie {
             .ok_or_else(|| reader.corruption("zeros after the last fragment", "other bits"))?;
         reader.finish()?;
         Ok(Self::new(Parts { cells, granularity, first_ranks, code_starts, code, page_starts, fragments }))
+    }
+}
+
+/// A lookup as specialized work.
+struct Find<'trie> {
+    trie: &'trie Trie,
+    hash: KeyHash,
+}
+
+impl Work for Find<'_> {
+    type Output = Option<u64>;
+
+    #[inline(always)]
+    fn run(self, _processor: impl Processor) -> Option<u64> {
+        self.trie.find(self.hash)
     }
 }
 

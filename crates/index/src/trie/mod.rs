@@ -49,12 +49,15 @@ mod bits;
 mod builder;
 mod config;
 mod decoder;
+mod dense;
 mod encoder;
 mod golomb;
 mod huffman;
 mod index;
 mod key_bits;
 mod pages;
+mod sparse;
+mod waiting;
 
 pub use builder::TrieBuilder;
 pub use config::{Granularity, TrieConfig};
