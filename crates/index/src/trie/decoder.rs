@@ -1,6 +1,6 @@
 //! Walking one bucket down to a key.
 
-use super::bits::{BitReader, Frame, select};
+use super::bits::{BitReader, Frame, SHOWN, select};
 use super::dense::find_rank;
 use super::encoder::Lengths;
 use super::golomb;
@@ -142,10 +142,7 @@ fn find_part<'words>(
                 key: key.mirrored(right),
             });
         }
-        let Some(bits) = reader.refill() else {
-            return Err(rank);
-        };
-        let Some((left_bits, length)) = golomb::decode_half(left, lengths.bits_mean(left), bits) else {
+        let Some((left_bits, length)) = left_length(&mut reader, left, lengths) else {
             return Err(rank);
         };
         let position = reader.position() + u64::from(length);
@@ -154,6 +151,17 @@ fn find_part<'words>(
         }
         frame = frame.part(position, left_bits, right);
         key = key.mirrored(right);
+    }
+}
+
+/// Bits of the left half, which has `left` keys, and the length of their code.
+#[inline(always)]
+fn left_length(reader: &mut BitReader<'_>, left: u64, lengths: &impl Lengths) -> Option<(u64, u32)> {
+    let mean = lengths.bits_mean(left);
+    match golomb::decode_half(left, mean, reader.bits()?) {
+        Some((bits, length)) if length <= SHOWN => Some((bits, length)),
+        // Crowded keys may have codes longer than a reader shows at least.
+        _ => golomb::decode_half(left, mean, reader.refill()?),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Walking down a subtrie in pre-order to the rank of a key.
 
-use super::bits::BitReader;
+use super::bits::{BitReader, select};
 use super::decoder::{Part, WalkKey, split};
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::waiting::Waiting;
@@ -27,9 +27,10 @@ pub(super) fn find_rank(codes: &SplitCodes, part: Part<'_>) -> u64 {
         if left == 0 {
             continue;
         }
-        let skipped = if right { left } else { 0 };
-        rank += if right ^ downwards { if right { left } else { count - left } } else { 0 };
-        count = if right { count - left } else { left };
+        let chosen = select(right, count - left, left);
+        rank += select(right ^ downwards, count - chosen, 0);
+        count = chosen;
+        let skipped = select(right, left, 0);
         if skipped > 1 && count > 1 && skip(codes, &mut reader, skipped).is_none() {
             break;
         }

@@ -10,6 +10,7 @@ use super::pages::{ListedPages, RegularPages};
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::elias_fano::{EliasFano, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
+use crate::prefetch::prefetch_element;
 use crate::processor::{Processor, Work, specialized};
 
 const NAME: &str = "entropy-coded trie";
@@ -115,6 +116,9 @@ impl Trie {
         let rank_last = self.keys.checked_sub(1)?;
         let first = first.min(rank_last);
         let count = next.saturating_sub(first);
+        // The bits of a bucket lie in two or three cache lines, and the walk begins at one of the ends.
+        prefetch_element(&parts.code, (start / 64) as usize);
+        prefetch_element(&parts.code, (end / 64) as usize);
         let bucket = Bucket { words: &parts.code, start, end, first, count };
         let key = WalkKey::new(place, hash.low());
         Some(match parts.granularity {
