@@ -26,7 +26,7 @@ impl BitWriter {
     }
 
     /// Appends the low `length` bits of `code`, at most 64; the bits above them are clear.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, code: u64, length: u32) {
         self.last |= code << self.last_bits;
         let bits = self.last_bits + length;

@@ -13,12 +13,14 @@ use super::golomb;
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::key_bits::KeyBits;
 use super::pages::{PageCursor, PageMap};
+use crate::processor::{Processor, Work, specialized};
 
 /// Memory that encoding a bucket needs, kept between buckets.
 #[derive(Debug)]
 pub(super) struct Scratch<Key> {
     /// For each level of regions within regions.
     levels: Vec<Level<Key>>,
+    waiting: Vec<Waiting>,
 }
 
 /// What a region holds until it is written.
@@ -32,7 +34,7 @@ struct Level<Key> {
 
 impl<Key> Default for Scratch<Key> {
     fn default() -> Self {
-        Self { levels: Vec::new() }
+        Self { levels: Vec::new(), waiting: Vec::new() }
     }
 }
 
@@ -68,7 +70,7 @@ pub(super) fn encode_bucket<Key: KeyBits>(
     out: &mut BitWriter,
 ) {
     let regions = Regions { codes: SplitCodes::shared(), pages, lengths };
-    regions.put(keys, 0, Ranks { rank, downwards: false }, &mut scratch.levels, out);
+    regions.put(keys, 0, Ranks { rank, downwards: false }, scratch, out);
 }
 
 /// What determines the size and usual length of regions.
@@ -100,7 +102,7 @@ impl<Pages: PageMap, L: Lengths> Regions<'_, Pages, L> {
         keys: &[Key],
         depth: u32,
         ranks: Ranks,
-        levels: &mut Vec<Level<Key>>,
+        scratch: &mut Scratch<Key>,
         out: &mut BitWriter,
     ) {
         let Ranks { rank, downwards } = ranks;
@@ -114,18 +116,18 @@ impl<Pages: PageMap, L: Lengths> Regions<'_, Pages, L> {
         let count = keys.len() as u64;
         let end = if downwards { rank - count } else { rank + count };
         let right_ranks = Ranks { rank: end, downwards: !downwards };
-        let mut level = levels.pop().unwrap_or_else(|| Level {
+        let mut level = scratch.levels.pop().unwrap_or_else(|| Level {
             mirrored: Vec::new(),
             left: BitWriter::default(),
             right: BitWriter::default(),
         });
         mirror(right, &mut level.mirrored);
         if count < self.lengths.region_keys_min() {
-            self.put_part(left, depth, ranks, out);
-            self.put_part(&level.mirrored, depth, right_ranks, &mut level.right);
+            self.put_part(left, depth, ranks, &mut scratch.waiting, out);
+            self.put_part(&level.mirrored, depth, right_ranks, &mut scratch.waiting, &mut level.right);
         } else {
-            self.put(left, depth, ranks, levels, &mut level.left);
-            self.put(&level.mirrored, depth, right_ranks, levels, &mut level.right);
+            self.put(left, depth, ranks, scratch, &mut level.left);
+            self.put(&level.mirrored, depth, right_ranks, scratch, &mut level.right);
             let left_keys = left.len() as u64;
             let (code, length) =
                 golomb::half_code(left_keys, self.lengths.bits_mean(left_keys), level.left.len());
@@ -133,13 +135,20 @@ impl<Pages: PageMap, L: Lengths> Regions<'_, Pages, L> {
             out.append(&mut level.left);
         }
         out.append_reversed(&mut level.right);
-        levels.push(level);
+        scratch.levels.push(level);
     }
 
-    fn put_part<Key: KeyBits>(&self, keys: &[Key], depth: u32, ranks: Ranks, out: &mut BitWriter) {
+    fn put_part<Key: KeyBits>(
+        &self,
+        keys: &[Key],
+        depth: u32,
+        ranks: Ranks,
+        waiting: &mut Vec<Waiting>,
+        out: &mut BitWriter,
+    ) {
         if !keys.is_empty() {
             let pages = self.pages.walk(ranks.rank, ranks.downwards);
-            Encoder { codes: self.codes, pages, out }.subtrie(keys, depth);
+            specialized(Subtrie { codes: self.codes, keys, depth, pages, waiting, out });
         }
     }
 }
@@ -167,47 +176,78 @@ fn put_node<Key: KeyBits>(
     Some((left, common + 1))
 }
 
-struct Encoder<'out, Pages> {
+/// Writes the subtrie of `keys`, which share their first `depth` bits, in pre-order.
+struct Subtrie<'keys, Key, Pages> {
     codes: &'static SplitCodes,
+    keys: &'keys [Key],
+    depth: u32,
     pages: Pages,
-    out: &'out mut BitWriter,
+    /// Parts that come after the present one, the next one last. Empty before and after; as deep as keys have bits.
+    waiting: &'keys mut Vec<Waiting>,
+    out: &'keys mut BitWriter,
 }
 
-impl<Pages: PageCursor> Encoder<'_, Pages> {
-    /// Writes the subtrie of `keys`, which share their first `depth` bits. Recursion is as deep as keys have bits.
-    fn subtrie<Key: KeyBits>(&mut self, keys: &[Key], depth: u32) {
-        let count = keys.len();
-        if self.pages.holds(count as u64) {
-            self.pages.advance(count as u64);
-            return;
+/// Keys `start..end` of a part, which share their first `depth` bits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    start: u32,
+    end: u32,
+    depth: u32,
+}
+
+impl<Key: KeyBits, Pages: PageCursor> Work for Subtrie<'_, Key, Pages> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _processor: impl Processor) {
+        let Self { codes, keys: all, mut depth, mut pages, waiting, out } = self;
+        let (mut start, mut end) = (0, all.len());
+        loop {
+            let keys = &all[start..end];
+            let count = keys.len();
+            if pages.holds(count as u64) {
+                pages.advance(count as u64);
+            } else {
+                let common = keys[0].common_bits(keys[count - 1]);
+                if count == 2 {
+                    put_pair(codes, out, common - depth);
+                    pages.advance(1);
+                    pages.advance(1);
+                } else {
+                    put_chain(codes, out, count as u64, common - depth);
+                    depth = common + 1;
+                    if Pages::EVERY_KEY && count == 3 {
+                        let clear = keys[1].bit_is_clear(common);
+                        put_split(codes, out, 3, 1 + u64::from(clear));
+                        let pair = keys[1].common_bits(if clear { keys[0] } else { keys[2] });
+                        put_pair(codes, out, pair - depth);
+                    } else {
+                        let left = if count <= 16 {
+                            keys.iter().map(|key| usize::from(key.bit_is_clear(common))).sum()
+                        } else {
+                            keys.partition_point(|key| key.bit_is_clear(common))
+                        };
+                        put_split(codes, out, count as u64, left as u64);
+                        let middle = start + left;
+                        if !Pages::EVERY_KEY || left + 1 < count {
+                            waiting.push(Waiting { start: middle as u32, end: end as u32, depth });
+                        }
+                        if !Pages::EVERY_KEY || left > 1 {
+                            end = middle;
+                            continue;
+                        }
+                    }
+                }
+            }
+            let Some(next) = waiting.pop() else {
+                return;
+            };
+            (start, end, depth) = (next.start as usize, next.end as usize, next.depth);
         }
-        let common = keys[0].common_bits(keys[count - 1]);
-        if count == 2 {
-            put_pair(self.codes, self.out, common - depth);
-            self.pages.advance(1);
-            self.pages.advance(1);
-            return;
-        }
-        put_chain(self.codes, self.out, count as u64, common - depth);
-        if Pages::EVERY_KEY && count == 3 {
-            let left = 1 + usize::from(keys[1].bit_is_clear(common));
-            put_split(self.codes, self.out, 3, left as u64);
-            let pair = if left == 1 { keys[1].common_bits(keys[2]) } else { keys[0].common_bits(keys[1]) };
-            put_pair(self.codes, self.out, pair - common - 1);
-            return;
-        }
-        let left = if count <= 16 {
-            keys.iter().map(|key| usize::from(key.bit_is_clear(common))).sum()
-        } else {
-            keys.partition_point(|key| key.bit_is_clear(common))
-        };
-        put_split(self.codes, self.out, count as u64, left as u64);
-        self.subtrie(&keys[..left], common + 1);
-        self.subtrie(&keys[left..], common + 1);
     }
 }
 
-#[inline]
+#[inline(always)]
 fn put_split(codes: &SplitCodes, out: &mut BitWriter, count: u64, left: u64) {
     let (code, length) =
         if count <= HUFFMAN_KEYS_MAX { codes.code(count, left) } else { golomb::split_code(count, left) };
@@ -215,7 +255,7 @@ fn put_split(codes: &SplitCodes, out: &mut BitWriter, count: u64, left: u64) {
 }
 
 /// Writes two keys that share `bits` more bits.
-#[inline]
+#[inline(always)]
 fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
     if bits < 32 {
         // A zero for every shared bit, then a one.
@@ -227,7 +267,7 @@ fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
 }
 
 /// Writes `bits` times that all keys have the same bit.
-#[inline]
+#[inline(always)]
 fn put_chain(codes: &SplitCodes, out: &mut BitWriter, count: u64, bits: u32) {
     for _ in 0..bits {
         put_split(codes, out, count, 0);

@@ -121,7 +121,7 @@ impl SplitCodes {
     }
 
     /// Code and length of the split of `n` keys, 2 to 64, into `left` and the rest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn code(&self, n: u64, left: u64) -> (u64, u32) {
         let entry = self.codes[((n - 1) * 64 + left) as usize & (SIZES * 64 - 1)];
         (u64::from(entry & 0xff_ffff), entry >> 24)

@@ -60,7 +60,7 @@ pub(super) struct EveryKey;
 impl PageMap for EveryKey {
     type Cursor = Self;
 
-    #[inline]
+    #[inline(always)]
     fn walk(self, _rank: u64, _downwards: bool) -> Self {
         self
     }
@@ -69,12 +69,12 @@ impl PageMap for EveryKey {
 impl PageCursor for EveryKey {
     const EVERY_KEY: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn holds(&self, keys: u64) -> bool {
         keys <= 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, _keys: u64) {}
 }
 
