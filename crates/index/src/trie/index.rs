@@ -80,8 +80,8 @@ impl Trie {
     /// `None` means that the key is absent. Without fragments an absent key is taken for some present one, so the full
     /// key must be compared where the position points.
     ///
-    /// Cost: reads an eighth of one bucket's code on average: 300 to 400 ns dense and 200 to 300 ns sparse with
-    /// buckets of 256 keys.
+    /// Cost: with buckets of 256 keys, about 250 ns dense and 170 ns sparse at 16 M keys on a core of 2.8 GHz, of which
+    /// cache misses are a quarter. With bit manipulation instructions; without, a fifth more.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<u64> {
         let position = specialized(Find { trie: self, hash })?;
