@@ -326,3 +326,21 @@ impl fmt::Debug for EliasFano {
         write!(out, "EliasFano({} numbers, {} bytes)", self.len(), self.memory_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_processor_counts_the_same(mut values in prop::collection::vec(0u64..5000, 0..300), probes: [u16; 8]) {
+            values.sort_unstable();
+            let list = EliasFano::new(&values);
+            for value in probes.map(|probe| u64::from(probe % 6000)) {
+                let work = || Counts { list: &list, value };
+                prop_assert_eq!(work().run(Portable), specialized(work()));
+            }
+        }
+    }
+}

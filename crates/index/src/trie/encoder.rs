@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What the code below changes: a run of bits that all keys share is found at once; subtries of two or three keys are
-//! written without a call; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
+//! written at once; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
 
 use super::bits::BitWriter;
 use super::golomb;
@@ -20,6 +20,7 @@ use crate::processor::{Processor, Work, specialized};
 pub(super) struct Scratch<Key> {
     /// For each level of regions within regions.
     levels: Vec<Level<Key>>,
+    /// Parts of a part that is written in pre-order.
     waiting: Vec<Waiting>,
 }
 

@@ -80,8 +80,7 @@ impl Trie {
     /// `None` means that the key is absent. Without fragments an absent key is taken for some present one, so the full
     /// key must be compared where the position points.
     ///
-    /// Cost: with buckets of 256 keys, about 250 ns dense and 170 ns sparse at 16 M keys on a core of 2.8 GHz, of which
-    /// cache misses are a quarter. With bit manipulation instructions; without, a fifth more.
+    /// Cost: with buckets of 256 keys, about 250 ns dense and 170 ns sparse at 16 M keys on a core of 2.8 GHz.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<u64> {
         let position = specialized(Find { trie: self, hash })?;
@@ -233,4 +232,38 @@ impl Work for Find<'_> {
 
 fn last(list: &EliasFano) -> u64 {
     list.len().checked_sub(1).and_then(|last| list.get(last)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Portable;
+    use crate::trie::{TrieBuilder, TrieConfig};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_processor_finds_the_same(hashes in prop::collection::vec(any::<u128>(), 1..600), absent: [u128; 8]) {
+            let mut hashes: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
+            hashes.sort_unstable();
+            for granularity in [
+                Granularity::Key,
+                Granularity::RegularPage { keys_per_page: 9 },
+                Granularity::ListedPage,
+            ] {
+                let mut builder = TrieBuilder::new(256, TrieConfig::new(granularity));
+                for (rank, hash) in hashes.iter().enumerate() {
+                    builder.push(*hash);
+                    if rank % 7 == 0 {
+                        builder.end_page();
+                    }
+                }
+                let trie = builder.finish();
+                for hash in hashes.iter().copied().chain(absent.map(KeyHash)) {
+                    let work = || Find { trie: &trie, hash };
+                    prop_assert_eq!(work().run(Portable), specialized(work()));
+                }
+            }
+        }
+    }
 }
