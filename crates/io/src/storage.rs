@@ -57,6 +57,19 @@ pub trait Storage: Send + Sync + fmt::Debug {
         Box::new(Immediate::default())
     }
 
+    /// Gives a file of `source` the same name here too, so that both share its bytes; `false` where that is impossible
+    /// (another file system, another kind of storage) and the caller must copy. The name survives a power cut after
+    /// [`Storage::sync_directory`].
+    fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
+        let _ = (source, name);
+        Ok(false)
+    }
+
+    /// The storage's own type, by which another of its kind recognises it; `None` where nobody needs it.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// How this storage reaches the device, for `stats`: for example `direct io_uring`, `direct pread`, `buffered`.
     fn describe(&self) -> String;
 }
@@ -94,6 +107,11 @@ pub trait File: Send + Sync + fmt::Debug {
 
     /// Bytes of the device that the file occupies (holes excluded).
     fn allocated_bytes(&self) -> Result<u64>;
+
+    /// Under how many names the bytes are known: above one after [`Storage::link_from`].
+    fn link_count(&self) -> Result<u64> {
+        Ok(1)
+    }
 
     /// The name it was opened under.
     fn name(&self) -> &str;

@@ -59,10 +59,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
             Some(file) if store.len() > 0 => Some(open_run(file, keyspace.id, store.shard_bits())?),
             _ => None,
         };
-        keyspace.update_version(|version| replace_store(version, &segment, run.clone()));
-        for pinned in keyspace.pinned_versions() {
-            pinned.replace(|version| replace_store(version, &segment, run.clone()));
-        }
+        keyspace.update_all_versions(|version| replace_store(version, &segment, run.clone()));
     }
     shared.finish_segment(&segment);
     Ok(true)

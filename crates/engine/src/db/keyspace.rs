@@ -69,6 +69,26 @@ impl KeyspaceShared {
         self.version.store(Arc::new(next));
     }
 
+    /// Replaces the version, and those that snapshots hold, by equal ones.
+    pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let next = change(&self.version.load());
+        self.version.store(Arc::new(next));
+        for pinned in self.pinned_versions() {
+            pinned.replace(&change);
+        }
+    }
+
+    /// Holds the present version, without its active log store, for a snapshot. The caller has seen to it that the
+    /// active store has nothing that belongs to it.
+    pub fn pin_frozen(&self) -> Arc<PinnedVersion> {
+        // The lock, so that no conversion slips in between the version and its registration.
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let mut version = Version::clone(&self.version.load());
+        version.log_stores.remove(0);
+        self.register(version)
+    }
+
     /// The log store over a frozen segment.
     pub fn frozen_store(&self, segment: &Segment) -> Option<Arc<LogStore>> {
         let version = self.version.load();

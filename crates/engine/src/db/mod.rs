@@ -1,6 +1,7 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
 mod batch;
+mod checkpoint;
 mod database;
 mod keyspace;
 mod metadata;
@@ -14,6 +15,7 @@ mod verify;
 mod write;
 
 pub use batch::Batch;
+pub use checkpoint::Checkpoint;
 pub use database::Db;
 pub use keyspace::Keyspace;
 pub use metadata::Metadata;

@@ -11,6 +11,7 @@ use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::Plan;
 
 use super::keyspace::KeyspaceShared;
+use super::snapshot::PinnedVersion;
 use crate::compact::{Scheduler, Throttle, pressure};
 use crate::error::{Error, Result};
 use crate::level::{Reclaimer, Version};
@@ -134,8 +135,8 @@ impl Shared {
         Ok(())
     }
 
-    /// All keyspaces' versions of one moment, without their active log stores: everything written before is frozen.
-    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Version)>> {
+    /// Holds all keyspaces' versions of one moment: everything written before is frozen.
+    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
         self.wait_for_room()?;
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         let keyspaces = self.all_keyspaces();
@@ -145,16 +146,12 @@ impl Shared {
         if written {
             self.switch(&keyspaces, &active)?;
         }
-        let mut frozen: Vec<Version> =
-            keyspaces.iter().map(|keyspace| Version::clone(&keyspace.version.load())).collect();
-        for version in &mut frozen {
-            version.log_stores.remove(0);
-        }
+        let pinned: Vec<_> = keyspaces.iter().map(|keyspace| keyspace.pin_frozen()).collect();
         drop(guards);
         if written {
             self.frozen_one();
         }
-        Ok(keyspaces.into_iter().zip(frozen).collect())
+        Ok(keyspaces.into_iter().zip(pinned).collect())
     }
 
     /// Seals the active segment and gives every keyspace a log store over the next. The caller holds the freeze lock

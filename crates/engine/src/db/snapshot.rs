@@ -21,11 +21,11 @@ use crate::level::Version;
 pub(crate) struct PinnedVersion(ArcSwap<Version>);
 
 impl PinnedVersion {
-    pub fn new(version: Version) -> Arc<Self> {
-        Arc::new(Self(ArcSwap::from_pointee(version)))
+    pub fn load(&self) -> Arc<Version> {
+        self.0.load_full()
     }
 
-    /// Replaces the version by an equal one. Conversions take turns, so there is one caller at a time.
+    /// Replaces the version by an equal one. The keyspace's publish lock is held, so there is one caller at a time.
     pub fn replace(&self, change: impl FnOnce(&Version) -> Version) {
         let next = change(&self.0.load());
         self.0.store(Arc::new(next));
@@ -34,8 +34,8 @@ impl PinnedVersion {
 
 impl KeyspaceShared {
     /// Registers a version for [`KeyspaceShared::pinned_versions`].
-    pub(super) fn pin(&self, version: Version) -> Arc<PinnedVersion> {
-        let pinned = PinnedVersion::new(version);
+    pub(super) fn register(&self, version: Version) -> Arc<PinnedVersion> {
+        let pinned = Arc::new(PinnedVersion(ArcSwap::from_pointee(version)));
         let mut snapshots = self.snapshots.lock().expect("no panic while held");
         snapshots.retain(|snapshot: &Weak<PinnedVersion>| snapshot.strong_count() > 0);
         snapshots.push(Arc::downgrade(&pinned));
@@ -43,7 +43,7 @@ impl KeyspaceShared {
     }
 
     /// The versions of all snapshots.
-    pub(crate) fn pinned_versions(&self) -> Vec<Arc<PinnedVersion>> {
+    pub(super) fn pinned_versions(&self) -> Vec<Arc<PinnedVersion>> {
         self.snapshots.lock().expect("no panic while held").iter().filter_map(Weak::upgrade).collect()
     }
 }
@@ -55,7 +55,7 @@ impl KeyspaceShared {
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
-    keyspaces: Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>,
+    pub(super) keyspaces: Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>,
     taken_at_ms: u64,
 }
 
@@ -76,12 +76,7 @@ impl Db {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
         shared.check_failure()?;
-        let versions = shared.freeze_for_snapshot()?;
-        let keyspaces = versions.into_iter().map(|(keyspace, version)| {
-            let pinned = keyspace.pin(version);
-            (keyspace, pinned)
-        });
-        let keyspaces = keyspaces.collect();
+        let keyspaces = shared.freeze_for_snapshot()?;
         Ok(Snapshot { handle: self.handle().clone(), keyspaces, taken_at_ms: shared.now_ms() })
     }
 }
@@ -134,7 +129,7 @@ impl KeyspaceSnapshot {
 
     /// All items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        Iter::over(self.keyspace.clone(), self.version.0.load_full(), 0, self.taken_at_ms)
+        Iter::over(self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
     }
 
     fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {

@@ -67,6 +67,10 @@ impl TableFile {
                 self.writable.get_or_init(|| file)
             }
         };
+        if file.link_count()? > 1 {
+            // A checkpoint may still need what this database does not.
+            return Ok(());
+        }
         file.punch_hole(offset, len)
     }
 

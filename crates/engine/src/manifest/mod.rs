@@ -11,4 +11,4 @@ pub(crate) use edit::Edit;
 pub(crate) use file::{Manifest, is_file_name as is_manifest_file_name, read_current};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use file::{parse, parse_current, sample};
-pub(crate) use state::{DatabaseState, KeyspaceState};
+pub(crate) use state::{DatabaseState, KeyspaceState, RunState, SortedTableState};

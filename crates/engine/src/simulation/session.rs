@@ -102,8 +102,13 @@ impl<'a> Session<'a> {
     }
 
     fn open(&mut self) -> Result<(Db, Vec<Keyspace>), Error> {
+        self.open_in(self.storage.clone())
+    }
+
+    /// Opens the database that `storage` holds.
+    pub(super) fn open_in(&mut self, storage: SimulatedStorage) -> Result<(Db, Vec<Keyspace>), Error> {
         let environment = Environment {
-            storage: Arc::new(self.storage.clone()),
+            storage: Arc::new(storage),
             clock: Arc::new(self.clock.clone()),
             random_seed: self.rng.random(),
             planted_bugs: self.planted_bugs,
@@ -185,6 +190,7 @@ impl<'a> Session<'a> {
             13 => self.pass_time(),
             14 => self.take_snapshot(db),
             15 => self.check_snapshot(),
+            16 => self.checkpoint(db),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }
@@ -325,7 +331,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn read_all(keyspaces: &[Keyspace]) -> Result<Contents, Error> {
+pub(super) fn read_all(keyspaces: &[Keyspace]) -> Result<Contents, Error> {
     let mut found = Contents::new();
     for (number, keyspace) in keyspaces.iter().enumerate() {
         for item in keyspace.iter() {

@@ -1,10 +1,14 @@
-//! Snapshots in the simulation: each must hold what the model held when it was taken.
+//! Snapshots and checkpoints in the simulation: each must hold what the model held when it was taken.
+
+use std::sync::Arc;
+
+use alluvium_io::SimulatedStorage;
 
 use rand::RngExt;
 
 use super::Failure;
 use super::model::Contents;
-use super::session::{Session, Stop};
+use super::session::{Session, Stop, read_all};
 use crate::{Db, Error, Snapshot};
 
 /// Snapshots held at a time.
@@ -50,6 +54,25 @@ impl Session<'_> {
             };
             let found = found.map_err(|error| self.stop(&error, "getting from a snapshot"))?;
             self.compare(&name, expected, found, "get from a snapshot")?;
+        }
+        Ok(())
+    }
+
+    /// Makes a checkpoint, pulls its plug, and opens it.
+    pub(super) fn checkpoint(&mut self, db: &Db) -> Result<(), Stop> {
+        let copy = SimulatedStorage::new(self.rng.random());
+        let made = db.checkpoint_into(Arc::new(copy.clone()));
+        made.map_err(|error| self.stop(&error, "making a checkpoint"))?;
+        copy.crash();
+        let failure = |error: Error| Failure { reason: format!("opening a checkpoint: {error}") };
+        let (copied, keyspaces) = self.open_in(copy.reopen()).map_err(failure)?;
+        let found = read_all(&keyspaces).map_err(failure)?;
+        let problems = copied.verify().map_err(failure)?.problems;
+        let expected = self.model.contents();
+        if found != expected || !problems.is_empty() {
+            let reason =
+                format!("a checkpoint holds {} items, not {}: {problems:?}", found.len(), expected.len());
+            return Err(Failure { reason }.into());
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod ring_batch;
 mod ring_pipeline;
 mod system;
 
+use std::any::Any;
 use std::fs;
 use std::io::{Error, Result};
 use std::os::fd::OwnedFd;
@@ -200,6 +201,24 @@ impl Storage for FileStorage {
             return Box::new(pipeline);
         }
         Box::new(ThreadPipeline::new(Arc::clone(&self.threads), depth))
+    }
+
+    fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
+        use rustix::io::Errno;
+        check_name(name)?;
+        let Some(source) = source.as_any().and_then(|any| any.downcast_ref::<FileStorage>()) else {
+            return Ok(false);
+        };
+        match rustix::fs::linkat(&source.directory, name, &self.directory, name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            // Another file system, one without links, or too many links to one file.
+            Err(Errno::XDEV | Errno::PERM | Errno::NOTSUP | Errno::MLINK) => Ok(false),
+            Err(error) => Err(FileError::wrap("link", name, None, error.into())),
+        }
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn describe(&self) -> String {

@@ -232,6 +232,12 @@ impl File for FileHandle {
         Ok(metadata.blocks() * BLOCK_BYTES)
     }
 
+    fn link_count(&self) -> Result<u64> {
+        let metadata =
+            self.0.file.metadata().map_err(|error| FileError::wrap("stat", &self.0.name, None, error))?;
+        Ok(metadata.nlink())
+    }
+
     fn name(&self) -> &str {
         &self.0.name
     }

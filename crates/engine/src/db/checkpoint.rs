@@ -1,0 +1,134 @@
+//! Checkpoints: a copy of the database that is a database of its own.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
+
+use super::database::Db;
+use super::keyspace::KeyspaceShared;
+use super::shared::Shared;
+use crate::compact::convert;
+use crate::error::{Error, IoContext, Result};
+use crate::level::{Run, Version, table_file_name};
+use crate::manifest::{DatabaseState, KeyspaceState, Manifest, RunState, SortedTableState};
+
+/// Bytes copied at a time. Pieces of zeros are left out: they are holes in the source.
+const COPY_BYTES: usize = 256 << 10;
+
+/// What a checkpoint came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Tables that share their bytes with the database.
+    pub linked_tables: u64,
+    /// Tables that were copied, because the directories are on different file systems.
+    pub copied_tables: u64,
+    /// Bytes copied.
+    pub copied_bytes: u64,
+}
+
+impl Db {
+    /// Makes the directory `path`, which must be empty or missing, a database that holds what this one holds now.
+    ///
+    /// Tables are linked where both directories are on one file system, which takes milliseconds and no space; else
+    /// they are copied. Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases
+    /// have let go of them.
+    ///
+    /// # Errors
+    /// [`Error::NotADatabase`] when the directory holds anything. After other errors it may hold tables but no
+    /// database.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
+        let path = path.as_ref();
+        let destination = FileStorage::create(path, IoOptions::default())
+            .context(|| format!("creating directory {}", path.display()))?;
+        self.checkpoint_into(Arc::new(destination))
+    }
+
+    /// Like [`Db::checkpoint`], into any storage.
+    #[doc(hidden)]
+    pub fn checkpoint_into(&self, destination: Arc<dyn Storage>) -> Result<Checkpoint> {
+        let names = destination.list().context(|| "listing the checkpoint's directory".to_owned())?;
+        if let Some(name) = names.first() {
+            let reason = format!("a checkpoint needs an empty directory, and this one holds {name}");
+            return Err(Error::NotADatabase { reason });
+        }
+        let shared = self.shared();
+        let snapshot = self.snapshot()?;
+        // A checkpoint has no log.
+        while snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty()) {
+            convert(shared).inspect_err(|error| shared.log.fail(error))?;
+        }
+        let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
+            snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
+        let state = checkpoint_state(shared, &versions);
+        let mut checkpoint = Checkpoint::default();
+        for number in state.files() {
+            let name = table_file_name(number);
+            let context = || format!("adding {name} to a checkpoint");
+            if destination.link_from(&*shared.storage, &name).context(context)? {
+                checkpoint.linked_tables += 1;
+            } else {
+                checkpoint.copied_bytes += copy(&*shared.storage, &*destination, &name).context(context)?;
+                checkpoint.copied_tables += 1;
+            }
+        }
+        destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
+        Manifest::create(destination, 1, state)?;
+        Ok(checkpoint)
+    }
+}
+
+fn checkpoint_state(shared: &Shared, versions: &[(&KeyspaceShared, Arc<Version>)]) -> DatabaseState {
+    // A seed of its own: the two databases go different ways, and none shall take the other's log for its own.
+    let seed = shared.next_random() | 1;
+    let mut state = DatabaseState { seed, next_segment: 1, log_start: 1, ..DatabaseState::default() };
+    for (keyspace, version) in versions {
+        let sorted = version.sorted.iter();
+        let keyspace_state = KeyspaceState {
+            name: keyspace.name.clone(),
+            hasher: keyspace.hasher,
+            plan: keyspace.plan.clone(),
+            log_start: 0,
+            runs: version.runs.iter().rev().filter(|run| !run.is_empty()).map(|run| run_state(run)).collect(),
+            sorted: sorted
+                .map(|table| SortedTableState { file: table.file.number, low: table.low, high: table.high })
+                .collect(),
+        };
+        state.next_keyspace = state.next_keyspace.max(keyspace.id + 1);
+        state.keyspaces.insert(keyspace.id, keyspace_state);
+    }
+    state.next_file = state.files().last().map_or(1, |last| last + 1);
+    state
+}
+
+fn run_state(run: &Run) -> RunState {
+    let shards = run.sections.iter().enumerate();
+    let dropped: BTreeSet<u32> =
+        shards.filter(|(_, section)| section.is_none()).map(|(shard, _)| shard as u32).collect();
+    RunState { file: run.file.number, shard_bits: run.shard_bits, dropped }
+}
+
+/// Copies a file and makes its content survive a power cut; returns the bytes written.
+fn copy(source: &dyn Storage, destination: &dyn Storage, name: &str) -> std::io::Result<u64> {
+    let source = source.open(name, OpenMode::Read)?;
+    let target = destination.open(name, OpenMode::Create)?;
+    let len = source.len()?;
+    let mut buffer = AlignedBuffer::with_len(COPY_BYTES);
+    let (mut offset, mut written) = (0, 0);
+    while offset < len {
+        let read = source.read_at(&mut buffer, offset)?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let bytes = &buffer[..read];
+        if bytes.iter().any(|&byte| byte != 0) {
+            target.write_at(bytes, offset)?;
+            written += read as u64;
+        }
+        offset += read as u64;
+    }
+    target.set_len(len)?;
+    target.sync()?;
+    Ok(written)
+}
