@@ -9,8 +9,10 @@
 mod error;
 pub mod models;
 pub mod plan;
+pub mod plan_model;
 mod popularity;
 mod root;
+pub mod simulator;
 
 pub use error::ModelError;
 pub use plan::{

@@ -48,6 +48,31 @@ impl Default for Sharding {
     }
 }
 
+/// Until there are this many shards, one comes for each [`EARLY_ITEMS_PER_SHARD`] items.
+const EARLY_SHARDS_MAX: u64 = 8;
+const EARLY_ITEMS_PER_SHARD: u64 = 32 << 10;
+/// Log entries of a shard before the log freezes, at least, unless `log_entries_per_shard` is smaller.
+const LOG_ENTRIES_MIN: u64 = 1024;
+
+impl Sharding {
+    /// Shards of a keyspace of `items` items, a power of two.
+    ///
+    /// A merge needs the space of a shard's runs twice: so that it is small beside small data, too, the first shards
+    /// come earlier than `items_per_shard` asks.
+    pub fn shards(&self, items: u64) -> u64 {
+        let by_size = (items / self.items_per_shard + 1).next_power_of_two();
+        let by_merge_space = (items / EARLY_ITEMS_PER_SHARD + 1).next_power_of_two().min(EARLY_SHARDS_MAX);
+        by_size.max(by_merge_space).min(u64::from(self.shards_max))
+    }
+
+    /// Entries that a shard's log index takes before the log freezes, in a keyspace of `items` items.
+    pub fn log_entries(&self, items: u64) -> u64 {
+        let entries_max = u64::from(self.log_entries_per_shard);
+        let share = (items as f64 * self.log_share) as u64 / self.shards(items);
+        share.min(entries_max).max(LOG_ENTRIES_MIN.min(entries_max))
+    }
+}
+
 /// The log in front of the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogSpec {

@@ -130,6 +130,18 @@ mod tests {
     }
 
     #[test]
+    fn table_4_1_with_the_best_level_sizes() {
+        let keys = KeyDistribution::uniform(1e8).unwrap();
+        let sizes = vec![47_891.0, 321_368.0, 2_158_785.0, 14_603_841.0];
+        let cost = LevelDb { sizes, ..LevelDb::default() }.cost(&keys).unwrap();
+        let published = [1.00, 1.00, 3.85, 4.85, 4.82, 4.65, 3.50];
+        for (actual, expected) in amounts(&cost).into_iter().zip(published) {
+            assert_within(actual, expected, 0.01);
+        }
+        assert_within(cost.write_amplification(), 23.67, 0.001);
+    }
+
+    #[test]
     fn skew_makes_compaction_cheaper() {
         // Figure 4.9: the estimate falls with the skew, from 25.8 for uniform keys.
         let mut last = f64::INFINITY;

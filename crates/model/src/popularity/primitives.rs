@@ -35,22 +35,26 @@ impl KeyDistribution {
         if self.keys() < 2.0 && self.groups.len() == 1 && self.groups[0].rate.is_infinite() {
             return 0.0;
         }
-        let derivative = |requests: f64| -> f64 {
-            let groups = self.groups.iter();
-            groups.map(|group| group.keys * group.rate * (-group.rate * requests).exp()).sum()
-        };
         if unique <= self.keys() / 2.0 {
             return root::increasing(unique, |requests| {
                 let value = self.unique(requests);
-                ((value / unique).ln(), requests * derivative(requests) / value)
+                ((value / unique).ln(), self.unique_slope(requests) / value)
             });
         }
         // Near saturation the missing keys tell more than the present ones.
         let missing = self.keys() - unique;
         root::increasing(unique, |requests| {
             let value = self.missing(requests);
-            ((missing / value).ln(), requests * derivative(requests) / value)
+            ((missing / value).ln(), self.unique_slope(requests) / value)
         })
+    }
+
+    /// Derivative of [`unique`](Self::unique) with respect to the logarithm of the requests.
+    pub(crate) fn unique_slope(&self, requests: f64) -> f64 {
+        let groups = self.groups.iter();
+        let per_request: f64 =
+            groups.map(|group| group.keys * group.rate * (-group.rate * requests).exp()).sum();
+        requests * per_request
     }
 
     /// Expected size of the union of two tables of `left` and `right` keys that independent requests built
