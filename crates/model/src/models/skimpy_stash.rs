@@ -3,6 +3,7 @@
 
 use super::skimpy_chain::{reads_of_all, reads_of_one};
 use super::{ChainLengths, Component, Cost};
+use crate::KeyDistribution;
 use crate::error::{ModelError, within};
 
 /// How keys choose their slot of the directory.
@@ -55,8 +56,9 @@ impl SkimpyStash {
         self.chain_length / (2.0 * self.records_per_page)
     }
 
-    /// What it costs per key, whatever the number of keys. Gets and updates are uniform.
-    pub fn cost(&self) -> Result<Cost, ModelError> {
+    /// What it costs. Gets are as popular as updates; where nothing is updated, popularity and number of keys make no
+    /// difference.
+    pub fn cost(&self, keys: &KeyDistribution) -> Result<Cost, ModelError> {
         self.validate()?;
         let lengths = match self.directory {
             ChainDirectory::Base => ChainLengths::single(self.chain_length),
@@ -87,7 +89,7 @@ impl SkimpyStash {
             memory.push(Component::new("count", 1.0 / self.chain_length));
             memory.push(Component::new("filter", self.filter_bits / 8.0));
         }
-        let (reads_per_get, reads_per_miss) = self.reads(&lengths, compacted, cleaning);
+        let (reads_per_get, reads_per_miss) = self.reads(keys, &lengths, compacted, cleaning);
         Ok(Cost { writes, reads_per_get, reads_per_miss, memory, space })
     }
 
@@ -120,22 +122,34 @@ impl SkimpyStash {
     }
 
     /// Reads per present and per missing key.
-    fn reads(&self, lengths: &ChainLengths, compacted: f64, cleaning: f64) -> (f64, f64) {
+    fn reads(
+        &self,
+        keys: &KeyDistribution,
+        lengths: &ChainLengths,
+        compacted: f64,
+        cleaning: f64,
+    ) -> (f64, f64) {
         let page = self.records_per_page;
         let moved_hit = lengths.mean_over_keys(|length| reads_of_one(length, page));
         let others = lengths.mean_over_keys(|length| length - 1.0);
         let updates = self.updates_per_move(compacted, cleaning);
-        // Over the time between two moves of a chain: a key that was updated since lies behind as many records as
-        // others were updated in its age, one each on average; a key that was not lies behind those of its age, too,
-        // and its place in the moved chain. Both make (1 − e^−a) · (1 + others) + e^−a · moved_hit.
+        // Over the time between two moves of a chain: a key that was updated since lies behind what others were
+        // updated in its age; one that was not lies behind all of that, and then at its place in the moved chain.
+        // With a expected updates of the key and n of the others so far, updates of the others since the last one of
+        // the key average n · (1 − e^−a)/a, those before a key without updates included.
         let (mut hit, mut longer) = (0.0, 0.0);
-        const MOMENTS: u32 = 64;
+        const MOMENTS: u32 = 32;
         for moment in 0..MOMENTS {
-            let age = updates * (f64::from(moment) + 0.5) / f64::from(MOMENTS);
-            let untouched = (-age).exp();
-            let behind = 1.0 + packed(others, page);
-            hit += ((1.0 - untouched) * behind + untouched * moved_hit) / f64::from(MOMENTS);
-            longer += packed(self.chain_length * age, page) / f64::from(MOMENTS);
+            let per_key = updates * (f64::from(moment) + 0.5) / f64::from(MOMENTS);
+            let of_others = others * per_key;
+            for group in keys.groups() {
+                let own = per_key * group.probability * keys.keys();
+                let untouched = (-own).exp();
+                let since = if own > 0.0 { -(-own).exp_m1() / own } else { 1.0 };
+                let reads = packed(of_others * since, page) + (1.0 - untouched) + untouched * moved_hit;
+                hit += group.keys * group.probability * reads / f64::from(MOMENTS);
+            }
+            longer += packed(self.chain_length * per_key, page) / f64::from(MOMENTS);
         }
         match self.directory {
             ChainDirectory::Base => {
@@ -188,14 +202,20 @@ fn packed(records: f64, per_page: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn keys() -> KeyDistribution {
+        KeyDistribution::uniform(1e6).unwrap()
+    }
+
     #[test]
     fn memory_as_section_4_5_says() {
         // Figure 4: 4 / k bytes, and 1 + 5 / k.
         for chain_length in [1.0, 2.0, 4.0, 10.0, 32.0] {
             let base = SkimpyStash { chain_length, ..SkimpyStash::new(ChainDirectory::Base) };
-            assert!((base.cost().unwrap().bytes_per_item() - 4.0 / chain_length).abs() < 1e-12);
+            assert!((base.cost(&keys()).unwrap().bytes_per_item() - 4.0 / chain_length).abs() < 1e-12);
             let enhanced = SkimpyStash { chain_length, ..SkimpyStash::new(ChainDirectory::Enhanced) };
-            assert!((enhanced.cost().unwrap().bytes_per_item() - (1.0 + 5.0 / chain_length)).abs() < 1e-12);
+            assert!(
+                (enhanced.cost(&keys()).unwrap().bytes_per_item() - (1.0 + 5.0 / chain_length)).abs() < 1e-12
+            );
         }
     }
 
@@ -203,13 +223,13 @@ mod tests {
     fn reads_are_one_more_than_half_a_chain() {
         let base = SkimpyStash::new(ChainDirectory::Base);
         assert_eq!(base.reads_as_published(), 5.0);
-        let cost = base.cost().unwrap();
+        let cost = base.cost(&keys()).unwrap();
         assert!((cost.reads_per_get - 6.0).abs() < 1e-9, "{}", cost.reads_per_get);
         assert!((cost.reads_per_miss - 10.0).abs() < 1e-9);
         // Two choices make chains even: 5.55, and little for wrong filters.
         let enhanced = SkimpyStash { filter_bits: 40.0, ..SkimpyStash::new(ChainDirectory::Enhanced) };
-        assert!((enhanced.cost().unwrap().reads_per_get - 5.55).abs() < 0.02);
-        let enhanced = SkimpyStash::new(ChainDirectory::Enhanced).cost().unwrap();
+        assert!((enhanced.cost(&keys()).unwrap().reads_per_get - 5.55).abs() < 0.02);
+        let enhanced = SkimpyStash::new(ChainDirectory::Enhanced).cost(&keys()).unwrap();
         assert!(enhanced.reads_per_get < 5.75 && enhanced.reads_per_miss < 0.6);
     }
 
@@ -217,7 +237,7 @@ mod tests {
     fn compaction_divides_reads_and_doubles_writes() {
         let plain = SkimpyStash { chain_length: 32.0, ..SkimpyStash::new(ChainDirectory::Enhanced) };
         let packed = SkimpyStash { records_per_page: 8.0, ..plain };
-        let (plain, packed) = (plain.cost().unwrap(), packed.cost().unwrap());
+        let (plain, packed) = (plain.cost(&keys()).unwrap(), packed.cost(&keys()).unwrap());
         assert!(packed.reads_per_get < plain.reads_per_get / 2.5);
         let (before, after) = (plain.write_amplification(), packed.write_amplification());
         assert!(after > 1.7 * before && after < 2.0 * before, "{before} {after}");
@@ -226,20 +246,23 @@ mod tests {
     #[test]
     fn cleaning_costs_the_inverse_of_the_garbage() {
         let design = SkimpyStash { garbage_share: 0.25, ..SkimpyStash::new(ChainDirectory::Base) };
-        let cost = design.cost().unwrap();
+        let cost = design.cost(&keys()).unwrap();
         let without_pointers = cost.write_amplification() / (1.0 + 4.0 / 64.0);
         assert!((without_pointers - 4.0).abs() < 1e-9);
         // Reads suffer from old versions in the chain, a little.
         assert!(cost.reads_per_get > 6.0 && cost.reads_per_get < 7.0);
         assert!(cost.reads_per_miss > 10.0);
+        // A popular key is near the head of its chain.
+        let skewed = design.cost(&KeyDistribution::zipf(1e6, 0.99).unwrap()).unwrap();
+        assert!(skewed.reads_per_get < cost.reads_per_get - 0.3, "{}", skewed.reads_per_get);
         assert!((cost.space[0].amount + cost.space[1].amount - 4.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
     fn bad_parameters_are_refused() {
         let design = SkimpyStash::new(ChainDirectory::Base);
-        assert!(SkimpyStash { chain_length: 0.0, ..design }.cost().is_err());
-        assert!(SkimpyStash { records_per_page: 2.5, ..design }.cost().is_err());
-        assert!(SkimpyStash { garbage_share: 1.0, ..design }.cost().is_err());
+        assert!(SkimpyStash { chain_length: 0.0, ..design }.cost(&keys()).is_err());
+        assert!(SkimpyStash { records_per_page: 2.5, ..design }.cost(&keys()).is_err());
+        assert!(SkimpyStash { garbage_share: 1.0, ..design }.cost(&keys()).is_err());
     }
 }

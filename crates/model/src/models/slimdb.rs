@@ -2,6 +2,7 @@
 //! §4, Table 1).
 
 use super::{Component, Cost};
+use crate::KeyDistribution;
 use crate::error::{ModelError, positive, within};
 
 /// A level's layout: a row of Table 1, by its number.
@@ -70,6 +71,8 @@ pub struct SlimDb {
     pub block_write: f64,
     /// f: false positive rate of a filter.
     pub false_positive_rate: f64,
+    /// Zipf skew of puts and gets of present keys: popular keys are young. 0 in the paper.
+    pub skew: f64,
 }
 
 impl Default for SlimDb {
@@ -82,6 +85,7 @@ impl Default for SlimDb {
             block_items: 15.0,
             block_write: 0.146,
             false_positive_rate: 0.001,
+            skew: 0.0,
         }
     }
 }
@@ -116,11 +120,12 @@ impl SlimDb {
         self.validate(mix)?;
         within("number of layouts", layouts.len() as f64, f64::from(self.levels), f64::from(self.levels))?;
         let items = self.level_items();
+        let found = self.found_shares()?;
         let all: f64 = items.iter().sum();
         let (mut present, mut absent, mut memory_bits) = (0.0, 0.0, 0.0);
         let mut writes = Vec::new();
         for (level, (&layout, &here)) in layouts.iter().zip(&items).enumerate() {
-            present += here / all * (self.present_reads(layout) + absent);
+            present += found[level] * (self.present_reads(layout) + absent);
             absent += self.absent_reads(layout);
             memory_bits += here * layout.memory_bits();
             // An entry that lives in a level was written by every level down to it.
@@ -143,6 +148,22 @@ impl SlimDb {
                 space,
             },
         })
+    }
+
+    /// Share of the gets of present keys that each level answers: its share of the entries when all are equally popular;
+    /// else the levels hold the most recently put keys first.
+    pub(super) fn found_shares(&self) -> Result<Vec<f64>, ModelError> {
+        let items = self.level_items();
+        let keys = KeyDistribution::zipf(items.iter().sum::<f64>().max(1.0), self.skew)?;
+        let (mut held, mut found) = (0.0, 0.0);
+        let shares = items.iter().enumerate().map(|(level, here)| {
+            held += here;
+            let is_last = level + 1 == items.len();
+            let before = found;
+            found = if is_last { 1.0 } else { keys.cache_hit_share(held) };
+            found - before
+        });
+        Ok(shares.collect())
     }
 
     /// C_PR of Table 1: reads of a level that holds the key.
@@ -221,12 +242,37 @@ mod tests {
         for (layout, (bits, present, absent, rewrites)) in SlimDbLayout::ALL.into_iter().zip(rows) {
             let cost = design.cost(&[layout], &MIX).unwrap();
             assert_eq!(cost.memory_bytes * 8.0 / design.level0_items, bits, "{}", layout.name());
-            assert_eq!((cost.cost.reads_per_get, cost.cost.reads_per_miss), (present, absent));
+            assert_eq!(
+                (cost.cost.reads_per_get, cost.cost.reads_per_miss),
+                (present, absent),
+                "{}",
+                layout.name()
+            );
             assert_eq!(cost.cost.write_amplification(), rewrites);
             assert_eq!(SlimDbLayout::new(layout.number()).unwrap(), layout);
         }
         assert!(SlimDbLayout::new(8).is_err());
         assert!(design.cost(&[], &MIX).is_err());
+    }
+
+    #[test]
+    fn skew_finds_keys_in_young_levels() {
+        let layouts = SlimDbLayout::ALL.map(|_| SlimDbLayout(7));
+        let reads = |skew: f64| {
+            let design = SlimDb { skew, ..SlimDb::default() };
+            design.cost(&layouts[..5], &MIX).unwrap().cost.reads_per_get
+        };
+        // By entries, seven in eight keys lie behind four levels of eight runs: that is what the closed form says, too.
+        let design = SlimDb::default();
+        let all: f64 = design.level_items().iter().sum();
+        let by_entries: f64 = design
+            .level_items()
+            .iter()
+            .enumerate()
+            .map(|(level, here)| here / all * (4.5 + 8.0 * level as f64))
+            .sum();
+        assert!((reads(0.0) / by_entries - 1.0).abs() < 1e-9);
+        assert!(reads(0.99) < 0.6 * reads(0.0));
     }
 
     #[test]

@@ -14,21 +14,22 @@ struct Partial {
 impl SlimDb {
     /// All choices of layouts that no other choice beats in both memory and cost per operation, by rising memory.
     ///
-    /// The paper searches heuristically. But the cost of an operation is a sum over levels: of a level's C_PR by its
-    /// share of entries, its C_NR by the share of entries below it and of missing keys, its C_W by the share that
+    /// The paper searches heuristically. But the cost of an operation is a sum over levels: of a level's C_PR by the
+    /// share of gets it answers, its C_NR by the share answered below it and of missing keys, its C_W by the share that
     /// reaches it. So choices beaten level by level can be dropped at once, and what is left is exact.
     pub fn frontier(&self, mix: &SlimDbMix) -> Result<Vec<SlimDbCost>, ModelError> {
         self.validate(mix)?;
         let items = self.level_items();
+        let found = self.found_shares()?;
         let all: f64 = items.iter().sum();
         let block_write = self.block_write / self.block_items;
         let mut frontier = vec![Partial { layouts: Vec::new(), memory_bits: 0.0, operation: 0.0 }];
         for (level, &here) in items.iter().enumerate() {
             let reaching = items[level..].iter().sum::<f64>() / all;
-            let below = items[level + 1..].iter().sum::<f64>() / all;
+            let below: f64 = found[level + 1..].iter().sum();
             let mut longer = Vec::with_capacity(frontier.len() * SlimDbLayout::ALL.len());
             for layout in SlimDbLayout::ALL {
-                let operation = mix.positive * here / all * self.present_reads(layout)
+                let operation = mix.positive * found[level] * self.present_reads(layout)
                     + (mix.positive * below + mix.negative) * self.absent_reads(layout)
                     + mix.write * reaching * self.rewrites(layout) * block_write;
                 longer.extend(frontier.iter().map(|partial| {

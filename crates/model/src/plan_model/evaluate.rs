@@ -302,7 +302,7 @@ impl PlanModel {
             item_bytes: written + self.rules.log_record_bytes,
             ..SkimpyStash::new(self.rules.chain_directory)
         };
-        let mut cost = design.cost()?;
+        let mut cost = design.cost(&self.workload.keys)?;
         // The model counts records; what the user wrote is smaller.
         let overhead = (written + self.rules.log_record_bytes) / written;
         cost.writes.iter_mut().chain(&mut cost.space).for_each(|component| component.amount *= overhead);
