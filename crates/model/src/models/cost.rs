@@ -41,7 +41,8 @@ pub(super) fn transition(level: u32) -> String {
 }
 
 fn sum(components: &[Component]) -> f64 {
-    components.iter().map(|component| component.amount).sum()
+    // An empty `sum()` of floats is −0.
+    components.iter().fold(0.0, |sum, component| sum + component.amount)
 }
 
 impl Cost {

@@ -1,5 +1,7 @@
 //! The plan model against the papers' models, of which each is a special case, and against what was measured.
 
+use proptest::prelude::*;
+
 use super::{GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload};
 use crate::models::{Cost, LevelDb, LsmTrie, Samt, Silt};
 use crate::{Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sharding, TableLayout};
@@ -209,4 +211,80 @@ fn growth_without_new_keys_and_illegal_plans_are_refused() {
     let (sharding, log) = one_log(1_000);
     let illegal = Plan::Levels { sharding, log, levels: Vec::new() };
     assert!(PlanModel::new(illegal, Workload::updates(keys, SMALL)).cost().is_err());
+}
+
+fn growths() -> impl Strategy<Value = Growth> {
+    prop_oneof![
+        (2u32..200, 0.001..0.999f64).prop_map(|(runs_max, share)| Growth::Tiering { runs_max, share }),
+        (1.01..50.0f64).prop_map(|ratio| Growth::Leveling { ratio }),
+    ]
+}
+
+fn levels() -> impl Strategy<Value = LevelSpec> {
+    let filters = prop_oneof![
+        Just(Filter::None),
+        (4u32..=15).prop_map(|tag_bits| Filter::Cuckoo { tag_bits }),
+        (4u32..=15).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
+        any::<bool>().prop_map(|on_flash| Filter::BloomCluster { on_flash }),
+    ];
+    let tables = prop_oneof![
+        Just((TableLayout::Bucketed, Index::Implicit)),
+        Just((TableLayout::Sorted, Index::Trie)),
+        Just((TableLayout::Sorted, Index::Fences)),
+        Just((TableLayout::Sorted, Index::ThreeLevel)),
+    ];
+    (growths(), filters, tables).prop_map(|(growth, filter, (table, index))| LevelSpec {
+        growth,
+        table,
+        filter,
+        index,
+    })
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    (prop::collection::vec(levels(), 1..6), 64u32..1_000_000, 0.0001..0.5f64).prop_map(
+        |(levels, log_entries_per_shard, log_share)| Plan::Levels {
+            sharding: Sharding { log_entries_per_shard, log_share, ..Sharding::default() },
+            log: LogSpec::default(),
+            levels,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_legal_plan_has_a_price(
+        plan in plans(),
+        (power, skew) in (0.0..12.0f64, 0.0..2.0f64),
+        (fresh_share, delete_share) in (0.0..=1.0f64, 0.0..0.9f64),
+        (value_bytes, deviation_bytes) in (0.0..20_000.0f64, 0.0..1_000.0f64),
+        is_growing: bool,
+    ) {
+        let keys = KeyDistribution::zipf(10f64.powf(power).round(), skew).unwrap();
+        let start_keys = if is_growing && fresh_share > 0.0 { 0.0 } else { keys.keys() };
+        let item = ItemSize { key_bytes: 16.0, value_bytes, deviation_bytes };
+        let workload =
+            Workload { start_keys, fresh_share, delete_share, ..Workload::updates(keys, item) };
+        let model = PlanModel::new(plan, workload);
+        let PlanCost { cost, levels, .. } = model.cost().unwrap();
+        let figures = [
+            cost.write_amplification(),
+            cost.reads_per_get,
+            cost.reads_per_miss,
+            cost.bytes_per_item(),
+            cost.space_amplification(),
+        ];
+        prop_assert!(figures.iter().all(|figure| figure.is_finite() && *figure >= 0.0), "{figures:?}");
+        prop_assert!(cost.write_amplification() >= 1.0 && !levels.is_empty());
+        let components = cost.writes.iter().chain(&cost.memory).chain(&cost.space);
+        prop_assert!(components.into_iter().all(|component| component.amount >= 0.0), "{cost:?}");
+        // Memory that is short costs reads, never writes.
+        let limit = 0.7 * cost.bytes_per_item() * model.workload.live_keys();
+        let short = PlanModel { memory_limit_bytes: limit, ..model };
+        if let Ok(short) = short.cost() {
+            prop_assert!(short.cost.reads_per_get >= cost.reads_per_get * (1.0 - 1e-9));
+            prop_assert!(short.cost.reads_per_miss >= cost.reads_per_miss * (1.0 - 1e-9));
+        }
+    }
 }

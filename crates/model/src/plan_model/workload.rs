@@ -88,6 +88,11 @@ impl Workload {
         self.start_keys < self.keys.keys()
     }
 
+    /// Keys at the end that are not deleted.
+    pub fn live_keys(&self) -> f64 {
+        self.keys.keys() * self.live_share()
+    }
+
     /// Share of all writes that delete.
     pub(super) fn deletes(&self) -> f64 {
         (1.0 - self.fresh_share) * self.delete_share

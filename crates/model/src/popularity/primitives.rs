@@ -37,15 +37,27 @@ impl KeyDistribution {
         }
         if unique <= self.keys() / 2.0 {
             return root::increasing(unique, |requests| {
-                let value = self.unique(requests);
-                ((value / unique).ln(), self.unique_slope(requests) / value)
+                let (mut value, mut slope) = (0.0, 0.0);
+                for group in &self.groups {
+                    let exponent = group.rate * requests;
+                    let present = -(-exponent).exp_m1();
+                    value += group.keys * present;
+                    slope += group.keys * exponent * (1.0 - present);
+                }
+                ((value / unique).ln(), slope / value)
             });
         }
         // Near saturation the missing keys tell more than the present ones.
         let missing = self.keys() - unique;
         root::increasing(unique, |requests| {
-            let value = self.missing(requests);
-            ((missing / value).ln(), self.unique_slope(requests) / value)
+            let (mut value, mut slope) = (0.0, 0.0);
+            for group in &self.groups {
+                let exponent = group.rate * requests;
+                let absent = group.keys * (-exponent).exp();
+                value += absent;
+                slope += exponent * absent;
+            }
+            ((missing / value).ln(), slope / value)
         })
     }
 
