@@ -15,14 +15,17 @@ pub struct Cola {
     pub levels: u32,
     /// A level takes `growth` − 1 merges before its table moves on. Usually 2 to 4.
     pub growth: u32,
+    /// Bytes of index in memory per item of a table; 0 to leave it out, as the paper does.
+    pub index_bytes: f64,
 }
 
 impl Cola {
-    /// What it costs. Tables are indexed in memory and have no filters; the index is not counted, as in the paper.
+    /// What it costs. Tables are indexed in memory and have no filters.
     pub fn cost(&self, keys: &KeyDistribution) -> Result<Cost, ModelError> {
         positive("wal", self.wal)?;
         within("levels", f64::from(self.levels), 1.0, 64.0)?;
         within("growth", f64::from(self.growth), 2.0, 1_000.0)?;
+        within("index-bytes", self.index_bytes, 0.0, 1e6)?;
         let growth = f64::from(self.growth);
         let mut writes = vec![Component::new("log", 1.0)];
         let mut space = vec![Component::new(format!("level {}", self.levels), 1.0)];
@@ -41,11 +44,12 @@ impl Cola {
         }
         writes.push(Component::new(transition(self.levels), keys.keys() / interval));
         lookup.stages.push(Stage::single(1.0, 1.0, 1.0));
+        let stored: f64 = space.iter().map(|component| component.amount).sum();
         Ok(Cost {
             writes,
             reads_per_get: lookup.reads_per_get(),
             reads_per_miss: lookup.reads_per_miss(),
-            memory: Vec::new(),
+            memory: vec![Component::new("index", stored * self.index_bytes)],
             space,
         })
     }
@@ -59,7 +63,7 @@ mod tests {
     fn algorithm_4_line_by_line() {
         // wal 10, r = 3, L = 3 on 1,000 uniform keys, the sums of the algorithm written out.
         let keys = KeyDistribution::uniform(1_000.0).unwrap();
-        let cost = Cola { wal: 10.0, levels: 3, growth: 3 }.cost(&keys).unwrap();
+        let cost = Cola { wal: 10.0, levels: 3, growth: 3, index_bytes: 0.0 }.cost(&keys).unwrap();
         let unique = |requests: f64| 1_000.0 * (1.0 - 0.999f64.powf(requests));
         let first = (keys.merge(unique(10.0), 0.0) + keys.merge(unique(10.0), unique(10.0))) / 30.0;
         let second = (unique(30.0) + keys.merge(unique(30.0), unique(30.0))) / 90.0;
@@ -71,7 +75,7 @@ mod tests {
     fn without_repeats_a_level_costs_half_the_growth() {
         // O((r − 1) / 2) rewrites per level when nothing repeats.
         let keys = KeyDistribution::uniform(1e12).unwrap();
-        let cost = Cola { wal: 1e4, levels: 4, growth: 4 }.cost(&keys).unwrap();
+        let cost = Cola { wal: 1e4, levels: 4, growth: 4, index_bytes: 0.0 }.cost(&keys).unwrap();
         assert!((cost.writes[1].amount - 6.0 / 4.0).abs() < 1e-3);
         assert!((cost.writes[2].amount - 6.0 / 4.0).abs() < 1e-3);
         assert!((cost.reads_per_miss - (3.0 * 0.75 + 1.0)).abs() < 1e-12);
@@ -81,9 +85,9 @@ mod tests {
     fn bad_parameters_are_refused() {
         let keys = KeyDistribution::uniform(1e3).unwrap();
         for cola in [
-            Cola { wal: 0.0, levels: 3, growth: 3 },
-            Cola { wal: 1.0, levels: 0, growth: 3 },
-            Cola { wal: 1.0, levels: 3, growth: 1 },
+            Cola { wal: 0.0, levels: 3, growth: 3, index_bytes: 0.0 },
+            Cola { wal: 1.0, levels: 0, growth: 3, index_bytes: 0.0 },
+            Cola { wal: 1.0, levels: 3, growth: 1, index_bytes: 0.0 },
         ] {
             assert!(cola.cost(&keys).is_err());
         }

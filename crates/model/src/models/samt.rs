@@ -15,14 +15,17 @@ pub struct Samt {
     pub levels: u32,
     /// Tables that a level collects.
     pub growth: u32,
+    /// Bytes of index in memory per item of a table; 0 to leave it out, as the paper does.
+    pub index_bytes: f64,
 }
 
 impl Samt {
-    /// What it costs. Tables are indexed in memory and have no filters; the index is not counted, as in the paper.
+    /// What it costs. Tables are indexed in memory and have no filters.
     pub fn cost(&self, keys: &KeyDistribution) -> Result<Cost, ModelError> {
         positive("wal", self.wal)?;
         within("levels", f64::from(self.levels), 1.0, 64.0)?;
         within("growth", f64::from(self.growth), 2.0, 1_000.0)?;
+        within("index-bytes", self.index_bytes, 0.0, 1e6)?;
         let growth = f64::from(self.growth);
         let mut writes = vec![Component::new("log", 1.0)];
         let mut space = vec![Component::new(format!("level {}", self.levels), 1.0)];
@@ -38,11 +41,12 @@ impl Samt {
         }
         writes.push(Component::new(transition(self.levels), keys.keys() / interval));
         lookup.stages.push(Stage::single(1.0, 1.0, 1.0));
+        let stored: f64 = space.iter().map(|component| component.amount).sum();
         Ok(Cost {
             writes,
             reads_per_get: lookup.reads_per_get(),
             reads_per_miss: lookup.reads_per_miss(),
-            memory: Vec::new(),
+            memory: vec![Component::new("index", stored * self.index_bytes)],
             space,
         })
     }
@@ -55,7 +59,7 @@ mod tests {
     #[test]
     fn algorithm_4_line_by_line() {
         let keys = KeyDistribution::zipf(1_000.0, 0.99).unwrap();
-        let cost = Samt { wal: 10.0, levels: 3, growth: 4 }.cost(&keys).unwrap();
+        let cost = Samt { wal: 10.0, levels: 3, growth: 4, index_bytes: 0.0 }.cost(&keys).unwrap();
         let expected =
             1.0 + 4.0 * keys.unique(10.0) / 40.0 + 4.0 * keys.unique(40.0) / 160.0 + 1_000.0 / 160.0;
         assert!((cost.write_amplification() / expected - 1.0).abs() < 1e-12);
@@ -66,8 +70,8 @@ mod tests {
     #[test]
     fn one_level_rewrites_everything_at_every_log() {
         let keys = KeyDistribution::uniform(1e4).unwrap();
-        let cost = Samt { wal: 100.0, levels: 1, growth: 4 }.cost(&keys).unwrap();
+        let cost = Samt { wal: 100.0, levels: 1, growth: 4, index_bytes: 0.0 }.cost(&keys).unwrap();
         assert!((cost.write_amplification() - 101.0).abs() < 1e-9);
-        assert!(Samt { wal: f64::NAN, levels: 1, growth: 4 }.cost(&keys).is_err());
+        assert!(Samt { wal: f64::NAN, levels: 1, growth: 4, index_bytes: 0.0 }.cost(&keys).is_err());
     }
 }

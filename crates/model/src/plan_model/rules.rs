@@ -81,9 +81,9 @@ impl Rules {
     }
 
     /// This engine while writers put as fast as it takes: conversion and merges are behind by as much as writers are
-    /// not slowed for. The backlogs are those seen in loads of 2 and 20 million items.
+    /// not slowed for. The backlogs are those seen in loads of 2 to 20 million items on two cores.
     pub fn engine_at_full_speed() -> Self {
-        Self { overrun: 1.15, frozen_logs: 0.7, ..Self::engine() }
+        Self { overrun: 1.1, frozen_logs: 1.0, ..Self::engine() }
     }
 
     /// The papers' world: an item costs its own size wherever it is written, pages are always full.

@@ -133,10 +133,10 @@ mod tests {
             for (wal, levels, growth) in [(200, 4, 3), (1_000, 3, 4)] {
                 let mut requests = RequestStream::new(50_000, skew, 9).unwrap();
                 let rules = StagesSimulation { rule: StageRule::Merge, wal, levels, growth };
-                let cola = Cola { wal: wal as f64, levels, growth }.cost(&keys).unwrap();
+                let cola = Cola { wal: wal as f64, levels, growth, index_bytes: 0.0 }.cost(&keys).unwrap();
                 assert_agrees(&cola, &rules.run(&mut requests, 4).unwrap(), 0.02);
                 let rules = StagesSimulation { rule: StageRule::Collect, ..rules };
-                let samt = Samt { wal: wal as f64, levels, growth }.cost(&keys).unwrap();
+                let samt = Samt { wal: wal as f64, levels, growth, index_bytes: 0.0 }.cost(&keys).unwrap();
                 let simulated = rules.run(&mut requests, 4).unwrap();
                 assert_agrees(&samt, &simulated, 0.02);
                 assert!((simulated.records_per_key / samt.space_amplification() - 1.0).abs() < 0.01);

@@ -57,6 +57,9 @@ pub struct StageOptions {
     /// Growth factor
     #[arg(long, default_value_t = 4)]
     growth: u32,
+    /// Bytes of index in memory per item
+    #[arg(long, default_value_t = LevelDb::default().index_bytes)]
+    index_bytes: f64,
     #[command(flatten)]
     item: ItemOptions,
     #[command(flatten)]
@@ -218,13 +221,15 @@ impl LevelDbOptions {
 impl StageOptions {
     pub fn run_cola(&self) -> Result<Vec<Measurement>, Failure> {
         let keys = self.keys.distribution()?;
-        let design = Cola { wal: self.wal, levels: self.levels, growth: self.growth };
+        let design =
+            Cola { wal: self.wal, levels: self.levels, growth: self.growth, index_bytes: self.index_bytes };
         self.report("cola", keys.keys(), &design.cost(&keys)?)
     }
 
     pub fn run_samt(&self) -> Result<Vec<Measurement>, Failure> {
         let keys = self.keys.distribution()?;
-        let design = Samt { wal: self.wal, levels: self.levels, growth: self.growth };
+        let design =
+            Samt { wal: self.wal, levels: self.levels, growth: self.growth, index_bytes: self.index_bytes };
         self.report("samt", keys.keys(), &design.cost(&keys)?)
     }
 

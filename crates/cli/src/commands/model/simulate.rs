@@ -143,8 +143,12 @@ impl StageRules {
         let (wal, levels, growth) = (self.wal as f64, self.levels, self.growth);
         let distribution = keys.distribution()?;
         let (name, cost) = match rule {
-            StageRule::Merge => ("simulate-cola", Cola { wal, levels, growth }.cost(&distribution)?),
-            StageRule::Collect => ("simulate-samt", Samt { wal, levels, growth }.cost(&distribution)?),
+            StageRule::Merge => {
+                ("simulate-cola", Cola { wal, levels, growth, index_bytes: 0.0 }.cost(&distribution)?)
+            }
+            StageRule::Collect => {
+                ("simulate-samt", Samt { wal, levels, growth, index_bytes: 0.0 }.cost(&distribution)?)
+            }
         };
         let rules = StagesSimulation { rule, wal: self.wal, levels, growth };
         let simulated = rules.run(&mut requests, 3)?;
