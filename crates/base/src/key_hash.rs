@@ -4,10 +4,9 @@
 //! low half picks cuckoo buckets and tags. So the two choices are independent. Equality is always that of full keys.
 
 use std::fmt;
-use std::hash::Hasher as _;
 
 use serde::{Deserialize, Serialize};
-use siphasher::sip128::{Hasher128, SipHasher13};
+use siphasher::sip128::SipHasher13;
 
 /// A 128-bit key hash. Ordered as an unsigned number, which is the order of items in a hashed keyspace (ties by key).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -74,12 +73,10 @@ impl KeyHasher {
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         match *self {
             Self::SipHash13 { key0, key1 } => {
-                let mut hasher = SipHasher13::new_with_keys(key0, key1);
-                hasher.write(key);
-                let hash = hasher.finish128();
+                let hash = SipHasher13::new_with_keys(key0, key1).hash(key);
                 KeyHash::from_halves(hash.h1, hash.h2)
             }
-            Self::Xxh3 { seed } => KeyHash(xxhash_rust::xxh3::xxh3_128_with_seed(key, seed)),
+            Self::Xxh3 { seed } => KeyHash(twox_hash::XxHash3_128::oneshot_with_seed(seed, key)),
         }
     }
 }

@@ -137,6 +137,7 @@ impl<'a> EncodedItem<'a> {
 }
 
 /// Where the parts of an encoded item lie.
+#[derive(Clone, Copy, Debug)]
 struct ItemLayout {
     header: u8,
     key_start: usize,
@@ -148,6 +149,19 @@ impl ItemLayout {
     /// `None` also for lengths that no item may have, so that their sum can't overflow.
     #[inline]
     fn decode(bytes: &[u8]) -> Option<Self> {
+        // Nearly every item is a plain value with one-byte lengths.
+        if let [0, key_len @ 0..=127, value_len @ 0..=127, ..] = *bytes {
+            return Some(Self {
+                header: 0,
+                key_start: 3,
+                key_len: key_len.into(),
+                value_len: value_len.into(),
+            });
+        }
+        Self::decode_any(bytes)
+    }
+
+    fn decode_any(bytes: &[u8]) -> Option<Self> {
         const LEN_MAX: u64 = 1 << 32;
         let header = *bytes.first()?;
         if header & !KNOWN_BITS != 0 || header & KIND_MASK > ItemKind::Tombstone as u8 {

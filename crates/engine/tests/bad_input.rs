@@ -186,3 +186,56 @@ fn a_closed_database_takes_no_writes() {
     assert!(matches!(items.insert(b"key", b"other"), Err(Error::Failed { .. })));
     assert_eq!(items.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
 }
+
+/// After a clean close the manifest says how far the log goes, so nothing of it can vanish unnoticed.
+#[test]
+fn a_missing_truncated_or_damaged_log_is_an_error_and_never_wrong_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path()).unwrap();
+    let items = db.keyspace("items").unwrap();
+    for number in 0..300u32 {
+        items.insert(number.to_le_bytes(), [7; 50]).unwrap();
+    }
+    db.close().unwrap();
+    drop(items);
+    let kept: Vec<_> =
+        files(directory.path(), "").into_iter().map(|path| (fs::read(&path).unwrap(), path)).collect();
+    let restore = || {
+        for path in files(directory.path(), "") {
+            fs::remove_file(path).unwrap();
+        }
+        kept.iter().for_each(|(content, path)| fs::write(path, content).unwrap());
+    };
+    let is_noticed = || match open(directory.path()) {
+        Err(error) => {
+            assert!(matches!(error, Error::Corruption(_)), "{error}");
+            true
+        }
+        Ok(db) => {
+            let items = db.keyspace("items").unwrap();
+            for number in 0..300u32 {
+                assert_eq!(items.get(number.to_le_bytes()).unwrap().as_deref(), Some(&[7; 50][..]));
+            }
+            false
+        }
+    };
+    let mut noticed = 0;
+    for log in files(directory.path(), "log-") {
+        let content = fs::read(&log).unwrap();
+        fs::remove_file(&log).unwrap();
+        noticed += u32::from(is_noticed());
+        restore();
+        fs::write(&log, &content[..content.len().min(9000)]).unwrap();
+        noticed += u32::from(is_noticed());
+        restore();
+        for at in (0..content.len().min(30_000)).step_by(701) {
+            let mut damaged = content.clone();
+            damaged[at] ^= 16;
+            fs::write(&log, damaged).unwrap();
+            noticed += u32::from(is_noticed());
+            restore();
+        }
+    }
+    assert!(noticed > 20, "noticed {noticed}");
+    assert!(!is_noticed());
+}

@@ -10,4 +10,4 @@ mod prefetch;
 
 pub mod trie;
 
-pub use prefetch::prefetch_element;
+pub use prefetch::{prefetch_bytes, prefetch_element};

@@ -28,3 +28,18 @@ pub fn prefetch_element<T>(slice: &[T], index: usize) {
     #[cfg(miri)]
     let _ = address;
 }
+
+/// Starts loading the lines of `bytes[start..start + len]`, four at most: what lies beyond, the processor's own
+/// prefetching follows.
+#[inline(always)]
+pub fn prefetch_bytes(bytes: &[u8], start: usize, len: usize) {
+    const LINE_BYTES: usize = 64;
+    const LINES_MAX: usize = 4;
+    let last = start + len.clamp(1, LINES_MAX * LINE_BYTES) - 1;
+    let mut place = start;
+    while place < last {
+        prefetch_element(bytes, place);
+        place += LINE_BYTES;
+    }
+    prefetch_element(bytes, last);
+}

@@ -30,7 +30,7 @@ pub use error::FileError;
 #[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, Usage};
 pub use memory_pool::{POOL_BYTES_MAX, pooled_bytes};
-pub use pipeline::{CompletedRead, ReadPipeline};
+pub use pipeline::{Completed, Operation, Pipeline};
 pub use simulated::{FaultPlan, PlantedBug, SimulatedFault, SimulatedStorage};
 pub use storage::{DirectoryLock, File, OpenMode, ReadRequest, Storage};
 

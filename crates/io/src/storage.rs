@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Result;
 use std::sync::Arc;
 
-use crate::pipeline::{ImmediateReads, ReadPipeline};
+use crate::pipeline::{Immediate, Pipeline};
 
 /// How [`Storage::open`] opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +50,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
         }
     }
 
-    /// A stream of reads with up to `depth` in flight, for callers that have the next read before all earlier ones are
-    /// done: see [`ReadPipeline`]. The default performs each read when it is submitted.
-    fn read_pipeline(&self, depth: usize) -> Box<dyn ReadPipeline> {
+    /// A stream of reads and writes with up to `depth` in flight, for callers that have the next operation before all
+    /// earlier ones are done: see [`Pipeline`]. The default performs each operation when it is submitted.
+    fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
         let _ = depth;
-        Box::new(ImmediateReads::default())
+        Box::new(Immediate::default())
     }
 
     /// How this storage reaches the device, for `stats`: for example `direct io_uring`, `direct pread`, `buffered`.

@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use alluvium_io::{
-    AlignedBuffer, File, FileStorage, IoOptions, OpenMode, ReadRequest, SimulatedStorage, Storage, Usage,
+    AlignedBuffer, File, FileStorage, IoOptions, OpenMode, Operation, ReadRequest, SimulatedStorage, Storage,
+    Usage,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -138,15 +139,15 @@ proptest! {
                 prop_assert_eq!(&request.buffer[..got], expected(offset, len));
             }
 
-            let mut pipeline = storage.read_pipeline(16);
+            let mut pipeline = storage.pipeline(16);
             let mut seen = vec![false; reads.len()];
-            let mut check = |done: alluvium_io::CompletedRead| {
+            let mut check = |done: alluvium_io::Completed| {
                 let (offset, len, _) = reads[done.token as usize];
                 assert_eq!(&done.buffer[..done.result.unwrap()], expected(offset, len));
                 assert!(!std::mem::replace(&mut seen[done.token as usize], true), "completed twice");
             };
             for (token, &(offset, len, _)) in reads.iter().enumerate() {
-                pipeline.submit(&*file, offset as u64, AlignedBuffer::with_len(len), token as u64);
+                pipeline.submit(Operation::Read, &*file, offset as u64, AlignedBuffer::with_len(len), token as u64);
                 if token % 3 == 0 {
                     pipeline.poll().map(&mut check);
                 }
@@ -156,6 +157,42 @@ proptest! {
             }
             prop_assert_eq!(pipeline.pending(), 0);
             prop_assert!(seen.iter().all(|&seen| seen));
+        }
+    }
+
+    /// Each write has pages of its own, as the contract of a pipeline asks.
+    #[test]
+    fn what_a_pipeline_writes_is_there_when_it_completes(
+        writes in prop::collection::vec((0usize..3, prop_oneof![Just(4096usize), Just(200_000), 0usize..9000]), 0..40),
+    ) {
+        for (_directory, storage) in all_storages() {
+            let file = storage.open("file", OpenMode::Create).unwrap();
+            let mut pipeline = storage.pipeline(3);
+            let mut model: Vec<u8> = Vec::new();
+            for (token, &(pages_before, len)) in writes.iter().enumerate() {
+                let offset = model.len().next_multiple_of(4096) + pages_before * 4096;
+                let bytes: Vec<u8> = (0..len).map(|i| (i / 256 + i + token) as u8 | 1).collect();
+                pipeline.submit(
+                    Operation::Write,
+                    &*file,
+                    offset as u64,
+                    AlignedBuffer::from(&bytes[..]),
+                    token as u64,
+                );
+                if len > 0 {
+                    model.resize(offset, 0);
+                    model.extend_from_slice(&bytes);
+                }
+            }
+            let mut completed = 0;
+            while let Some(done) = pipeline.wait() {
+                assert_eq!(done.result.unwrap(), writes[done.token as usize].1);
+                completed += 1;
+            }
+            prop_assert_eq!(completed, writes.len());
+            let mut content = vec![0; model.len() + 10];
+            prop_assert_eq!(file.read_at(&mut content, 0).unwrap(), model.len());
+            prop_assert_eq!(&content[..model.len()], &*model);
         }
     }
 }

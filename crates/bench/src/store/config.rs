@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use alluvium::Durability;
 use alluvium_base::units;
+use alluvium_model::Plan;
 use serde_json::{Map, Value};
 
 use super::phase::Phase;
@@ -26,7 +27,7 @@ pub struct StoreOptions {
     /// Bytes of a value
     #[arg(long, default_value_t = 100)]
     pub value_size: usize,
-    /// What to do, in order: load, settle, flush, compact, get, all, miss, update, mixed, scan, sustain
+    /// What to do, in order: load, settle, flush, compact, get, all, miss, update, mixed, scan, sustain, reopen
     #[arg(long, value_delimiter = ',', default_value = "load,get,miss,update,mixed,scan")]
     pub phases: Vec<Phase>,
     /// Threads of get, miss and mixed
@@ -89,7 +90,13 @@ impl StoreOptions {
         if !(0.0..1e6).contains(&self.raw_seconds) {
             return refuse("--raw-seconds lies between 0 and a million");
         }
+        self.plan()?;
         self.durability().map(drop)
+    }
+
+    /// The plan by name.
+    pub(super) fn plan(&self) -> Result<Plan, BenchError> {
+        Plan::named(&self.plan).map_err(|error| BenchError::Usage(error.to_string()))
     }
 
     /// The durability by name.

@@ -10,11 +10,11 @@ mod sampler;
 mod sustain;
 mod workload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use alluvium::{Db, Keyspace};
-use alluvium_model::Plan;
 use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
@@ -47,7 +47,7 @@ struct StoreBench {
 /// The first wrong answer, error of the store or unusable option. The database is then left where it is.
 pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError> {
     options.validate()?;
-    let bench = StoreBench::open(options)?;
+    let mut bench = StoreBench::open(options)?;
     for phase in &options.phases {
         let measurement = match phase {
             Phase::Load => bench.load()?,
@@ -61,6 +61,11 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Mixed => bench.mixed()?,
             Phase::Scan => bench.scan()?,
             Phase::Sustain => bench.sustain()?,
+            Phase::Reopen => {
+                let (reopened, measurement) = bench.reopen()?;
+                bench = reopened;
+                measurement
+            }
         };
         report.add(measurement)?;
     }
@@ -69,7 +74,6 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
 
 impl StoreBench {
     fn open(options: &StoreOptions) -> Result<Self, BenchError> {
-        let plan = Plan::named(&options.plan).map_err(|error| BenchError::Usage(error.to_string()))?;
         let directory = options.dir.join(SUBDIRECTORY);
         let exists = directory.exists();
         let loads = options.phases.contains(&Phase::Load);
@@ -80,11 +84,7 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
-        let db = Db::builder(&directory)
-            .plan(plan)
-            .expected_items(options.items)
-            .durability(options.durability()?)
-            .open()?;
+        let db = open_database(&directory, options)?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
         Ok(Self {
             keyspace: db.keyspace("bench")?,
@@ -102,6 +102,30 @@ impl StoreBench {
             db,
             directory,
         })
+    }
+
+    /// Closes the database and opens it again; measures both, and the first get, which loads an index.
+    fn reopen(self) -> Result<(Self, Measurement), BenchError> {
+        let measurement = self.measurement("reopen");
+        let Self { options, db, keyspace, workload, directory, device, config, streams } = self;
+        drop(keyspace);
+        let start = Instant::now();
+        db.close()?;
+        let closed = Instant::now();
+        let db = open_database(&directory, &options)?;
+        let opened = Instant::now();
+        let keyspace = db.keyspace("bench")?;
+        let mut key = Vec::new();
+        workload.key(0, &mut key);
+        let found = keyspace.get(&key)?.is_some();
+        let measurement = measurement
+            .metric("close_s", (closed - start).as_secs_f64())
+            .metric("open_s", (opened - closed).as_secs_f64())
+            .metric("first_get_us", opened.elapsed().as_secs_f64() * 1e6);
+        if !found {
+            return Err(BenchError::WrongAnswer("the first item is gone after a reopening".to_owned()));
+        }
+        Ok((Self { options, db, keyspace, workload, directory, device, config, streams }, measurement))
     }
 
     fn close(self) -> Result<(), BenchError> {
@@ -124,6 +148,11 @@ impl StoreBench {
         measurement.config = self.config.clone();
         measurement
     }
+}
+
+fn open_database(directory: &Path, options: &StoreOptions) -> Result<Db, BenchError> {
+    let builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
+    Ok(builder.durability(options.durability()?).open()?)
 }
 
 #[cfg(test)]

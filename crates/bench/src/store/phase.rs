@@ -27,9 +27,11 @@ pub enum Phase {
     Scan,
     /// Overwrites at 90 % of the highest rate.
     Sustain,
+    /// Closes the database and opens it again.
+    Reopen,
 }
 
-const NAMES: [(&str, Phase); 11] = [
+const NAMES: [(&str, Phase); 12] = [
     ("load", Phase::Load),
     ("settle", Phase::Settle),
     ("flush", Phase::Flush),
@@ -41,6 +43,7 @@ const NAMES: [(&str, Phase); 11] = [
     ("mixed", Phase::Mixed),
     ("scan", Phase::Scan),
     ("sustain", Phase::Sustain),
+    ("reopen", Phase::Reopen),
 ];
 
 impl Phase {

@@ -71,7 +71,7 @@ impl Samples {
 
     /// Adds the figures of memory and space.
     ///
-    /// - `index_bytes_per_item` with `_average`, `_second_half`, `_peak`: memory of indexes, filters and log index by
+    /// - `index_bytes_per_item` with `_average`, `_second_half`, `_second_half_peak`, `_peak`: memory of indexes, filters and log index by
     ///   items present at that moment. Average and peak leave out the time before a tenth of `items` was there, when
     ///   fixed costs stand against nearly no items; the second half is that of the operations (and settling).
     /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
@@ -92,6 +92,7 @@ impl Samples {
             .metric("index_bytes_per_item", last.index_bytes_per_item())
             .metric("index_bytes_per_item_average", average(&per_item))
             .metric("index_bytes_per_item_second_half", average(&second_half))
+            .metric("index_bytes_per_item_second_half_peak", peak(&second_half))
             .metric("index_bytes_per_item_peak", peak(&per_item))
             .metric("space_amplification", last.space_amplification(item_bytes))
             .metric("space_amplification_peak", peak(&space))
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!(metrics["index_bytes_per_item"], 1.0);
         assert_eq!(metrics["index_bytes_per_item_peak"], 2.0);
         assert_eq!(metrics["index_bytes_per_item_second_half"], 0.75);
+        assert_eq!(metrics["index_bytes_per_item_second_half_peak"], 1.0);
         assert_eq!(metrics["space_amplification"], 1.0);
         assert_eq!(metrics["space_amplification_peak"], 2.0);
         assert_eq!(metrics["resident_bytes_peak"], 5);

@@ -20,7 +20,7 @@ fn options(directory: &std::path::Path, arguments: &[&str]) -> StoreOptions {
 #[test]
 fn every_phase_runs_and_verifies() {
     let directory = tempfile::tempdir().unwrap();
-    let phases = "load,settle,get,all,miss,update,flush,mixed,sustain,compact,all,scan";
+    let phases = "load,settle,get,all,miss,update,flush,mixed,sustain,compact,reopen,all,scan";
     let options = options(
         directory.path(),
         &["--phases", phases, "--batch", "7", "--threads", "3", "--writers", "2", "--sustain-seconds", "0.1"],

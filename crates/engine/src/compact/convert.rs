@@ -46,10 +46,10 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
                 edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
             }
         }
-        let info = writer.finish()?;
+        let info = writer.finish()?.sync()?;
         shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-        let opened = TableFile::open(&shared.storage, number)?;
+        let opened = TableFile::open(&shared.reclaimer, number)?;
         opened.load_indexes()?;
         file = Some(opened);
     }
@@ -79,12 +79,14 @@ fn write_sections(writer: &mut TableWriter, keyspace: &KeyspaceShared, store: &L
         let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
         writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits));
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
+        let mut item_bytes = 64;
         for (position, &(slot, offset)) in entries.iter().enumerate() {
             // Slot order is random in the log, so each item is a cache miss unless it is fetched ahead.
             if let Some(&(_, ahead)) = entries.get(position + PREFETCH_AHEAD) {
-                store.segment.prefetch(ahead);
+                store.segment.prefetch(ahead, item_bytes);
             }
             let item = store.segment.encoded_item_at(offset)?;
+            item_bytes = item.bytes.len();
             writer.push_slot(slot, keyspace.hasher.hash(item.item.key), &item)?;
         }
         writer.finish_section()?;

@@ -7,22 +7,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::ScopedJoinHandle;
 
 use alluvium_model::{Growth, Index, Plan};
 
-use super::merged::for_each_merged;
+use super::merged::{for_each_merged, scan_sorted};
 use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
-use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, pages_expected};
+use crate::table::{
+    OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter,
+    UnsyncedTable, pages_expected,
+};
 
 /// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 const TABLE_BYTES_MAX: u64 = 32 << 20;
-/// Pieces in which the old sorted run is read.
-const READ_BYTES: usize = 1 << 20;
 
 /// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
 #[derive(Debug)]
@@ -110,12 +112,12 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
-    for part in 0..parts {
-        let width = (high - low) / parts;
+    let width = (high - low) / parts;
+    let ranges = (0..parts).map(|part| {
         let part_low = low + part * width + part;
-        let part_high = if part + 1 == parts { high } else { part_low + width };
-        write_part(shared, keyspace, &young, part_low, part_high)?;
-    }
+        (part_low, if part + 1 == parts { high } else { part_low + width })
+    });
+    write_parts(shared, keyspace, &young, ranges)?;
     drop_sections(shared, keyspace, &merged)?;
     shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
@@ -127,69 +129,136 @@ fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<
     let items: u64 = sections().map(|section| section.item_count()).sum();
     let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
     let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
-    shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
-    for (age, section) in sections().enumerate() {
-        let mut scanner = SectionScanner::new(section.clone());
-        while scanner.advance()? {
-            if let Some((hash, item)) = scanner.current_encoded() {
-                young.push(hash, age as u32, item.bytes);
-            }
+    let buffers = (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
+    shared.merge_buffer_bytes.store(young.memory_bytes() + buffers, Ordering::Relaxed);
+    let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned());
+    while scanner.advance()? {
+        let age = scanner.section_number() as u32;
+        if let Some((hash, item)) = scanner.current_encoded() {
+            young.push(hash, age, item.bytes);
         }
     }
     young.finish();
     Ok(young)
 }
 
-/// Writes the new table of one part and puts it in place of the old ones. Tombstones end here: nothing is older.
-fn write_part(
+/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones.
+///
+/// With background threads the sync and the switch of a part overlap with the merge of the next.
+fn write_parts(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     young: &YoungItems,
+    mut ranges: impl Iterator<Item = (u64, u64)>,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
+        let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        let mut open_next = || {
+            let range = ranges.next();
+            range.map(|(low, high)| Part::open(keyspace, young, low, high)).transpose()
+        };
+        let mut next = open_next()?;
+        while let Some(part) = next {
+            let written = part.write(shared, keyspace, young)?;
+            next = open_next()?;
+            finishing.take().map_or(Ok(()), join)?;
+            let Some(written) = written else { continue };
+            if shared.settings.background {
+                finishing = Some(scope.spawn(move || written.finish(shared, keyspace)));
+            } else {
+                written.finish(shared, keyspace)?;
+            }
+        }
+        finishing.map_or(Ok(()), join)
+    })
+}
+
+/// A part of a merge, its old items being read.
+struct Part {
     low: u64,
     high: u64,
-) -> Result<()> {
-    let version = keyspace.version.load_full();
-    let sorted = version.sorted_within(low, high);
-    let young_items = young.range(low, high).len() as u64;
-    let overlap = |table: &SortedTable| {
-        let span = (table.high.min(high) - table.low.max(low)) as f64;
-        let share = span / ((table.high - table.low) as f64).max(1.0);
-        ((table.items_estimate() as f64 * share) as u64, (table.bytes_estimate() as f64 * share) as u64)
-    };
-    let sorted_items: u64 = sorted.iter().map(|table| overlap(table).0).sum();
-    if young_items + sorted_items == 0 && sorted.is_empty() {
-        return Ok(());
+    old_tables: bool,
+    items_estimate: u64,
+    item_bytes: u64,
+    sorted: Option<SectionScanner>,
+}
+
+/// A part whose table is written, but neither durable nor in place.
+struct WrittenPart {
+    low: u64,
+    high: u64,
+    table: UnsyncedTable,
+}
+
+impl Part {
+    fn open(keyspace: &KeyspaceShared, young: &YoungItems, low: u64, high: u64) -> Result<Self> {
+        let version = keyspace.version.load_full();
+        let sorted = version.sorted_within(low, high);
+        let overlap = |table: &SortedTable| {
+            let span = (table.high.min(high) - table.low.max(low)) as f64;
+            let share = span / ((table.high - table.low) as f64).max(1.0);
+            (table.items_estimate() as f64 * share) as u64
+        };
+        Ok(Self {
+            low,
+            high,
+            old_tables: !sorted.is_empty(),
+            items_estimate: young.range(low, high).len() as u64 + sorted.iter().map(overlap).sum::<u64>(),
+            item_bytes: mean_item_bytes(young, sorted),
+            sorted: scan_sorted(sorted, low, high)?,
+        })
     }
-    let item_bytes = mean_item_bytes(young, sorted) * (young_items + sorted_items);
-    let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-    let name = table_file_name(number);
-    let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
-    let spec =
-        SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
-    let items = young_items + sorted_items;
-    let pages = pages_expected(items, item_bytes);
-    writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
-    for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
-        if !item.item.is_tombstone() {
-            writer.push(hash, item)?;
+
+    /// Writes the part's table; `None` when it needs none. Tombstones end here: nothing is older.
+    fn write(
+        self,
+        shared: &Shared,
+        keyspace: &KeyspaceShared,
+        young: &YoungItems,
+    ) -> Result<Option<WrittenPart>> {
+        let Self { low, high, .. } = self;
+        if self.items_estimate == 0 && !self.old_tables {
+            return Ok(None);
         }
+        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let mut writer = TableWriter::create(&*shared.storage, &table_file_name(number), number)?;
+        let spec =
+            SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
+        let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
+        writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
+        for_each_merged(young.range(low, high), self.sorted, |hash, item| {
+            if !item.item.is_tombstone() {
+                writer.push(hash, item)?;
+            }
+            Ok(())
+        })?;
+        writer.finish_section()?;
+        Ok(Some(WrittenPart { low, high, table: writer.finish()? }))
+    }
+}
+
+impl WrittenPart {
+    fn finish(self, shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
+        let Self { low, high, table } = self;
+        let info = table.sync()?;
+        let number = info.file_number;
+        shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+        let file = TableFile::open(&shared.reclaimer, number)?;
+        file.load_indexes()?;
+        shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
+        let section = file.table.sections()[0].clone();
+        let table = SortedTable { low, high, section, file };
+        keyspace.update_version(|version| {
+            let sorted = version.with_sorted(table.clone());
+            mark_obsolete(&version.sorted, &sorted);
+            Version { sorted, ..version.clone() }
+        });
         Ok(())
-    })?;
-    writer.finish_section()?;
-    let info = writer.finish()?;
-    shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
-    shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-    let file = TableFile::open(&shared.storage, number)?;
-    file.load_indexes()?;
-    shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
-    let section = file.table.sections()[0].clone();
-    let table = SortedTable { low, high, section, file };
-    keyspace.update_version(|version| {
-        let sorted = version.with_sorted(table.clone());
-        mark_obsolete(&version.sorted, &sorted);
-        Version { sorted, ..version.clone() }
-    });
-    Ok(())
+    }
 }
 
 /// Mean encoded size of the items, tags excluded.

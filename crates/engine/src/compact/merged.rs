@@ -4,52 +4,55 @@ use std::cmp::Ordering;
 
 use alluvium_base::KeyHash;
 
-use super::young::YoungItems;
+use super::young::YoungRange;
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::SortedTable;
-use crate::table::SectionScanner;
+use crate::table::{SectionRange, SectionScanner};
 
-/// Calls `visit` with the newest item of every key whose leading hash bits lie in `low..=high`, in (hash, key) order.
-/// A young item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older
-/// lies below. The sorted run is read in pieces of `read_bytes`.
+/// A scanner of the items of the sorted run whose leading hash bits lie in `low..=high`, which reads ahead; `None`
+/// without tables.
+pub(crate) fn scan_sorted(sorted: &[SortedTable], low: u64, high: u64) -> Result<Option<SectionScanner>> {
+    let Some(first) = sorted.first() else { return Ok(None) };
+    let wanted = |table: &SortedTable| SectionRange {
+        section: table.section.clone(),
+        low: table.low.max(low),
+        high: table.high.min(high),
+    };
+    let ranges: Vec<_> = sorted.iter().map(wanted).collect();
+    Ok(Some(SectionScanner::chain_ranges(first.file.storage(), &ranges)?))
+}
+
+/// Calls `visit` with the newest item of every key among `young` and the `sorted` items, in (hash, key) order. A young
+/// item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older lies
+/// below.
 pub(crate) fn for_each_merged(
-    young: &YoungItems,
-    sorted: &[SortedTable],
-    low: u64,
-    high: u64,
-    read_bytes: usize,
+    mut young: YoungRange<'_>,
+    mut sorted: Option<SectionScanner>,
     mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut young = young.range(low, high);
-    for table in sorted {
-        let (from, to) = (table.low.max(low), table.high.min(high));
-        let start = KeyHash::from_halves(from, 0);
-        let mut scanner = SectionScanner::seek(table.section.clone(), start, read_bytes)?;
-        while let Some((hash, item)) = scanner.current_encoded() {
-            if hash.high() > to {
-                break;
-            }
-            loop {
-                match young.compare_front(hash, item.item.key) {
-                    Ordering::Less => {
-                        let (young_hash, young_item) = young.peek().expect("it compared less");
-                        visit(young_hash, &young_item)?;
-                        young.advance();
-                    }
-                    Ordering::Equal => {
-                        let (young_hash, young_item) = young.peek().expect("it compared equal");
-                        visit(young_hash, &young_item)?;
-                        young.advance();
-                        break;
-                    }
-                    Ordering::Greater => {
-                        visit(hash, &item)?;
-                        break;
-                    }
+    while let Some(scanner) = &mut sorted
+        && scanner.advance()?
+    {
+        let (hash, item) = scanner.current_encoded().expect("it advanced to an item");
+        loop {
+            match young.compare_front(hash, item.item.key) {
+                Ordering::Less => {
+                    let (young_hash, young_item) = young.peek().expect("it compared less");
+                    visit(young_hash, &young_item)?;
+                    young.advance();
+                }
+                Ordering::Equal => {
+                    let (young_hash, young_item) = young.peek().expect("it compared equal");
+                    visit(young_hash, &young_item)?;
+                    young.advance();
+                    break;
+                }
+                Ordering::Greater => {
+                    visit(hash, &item)?;
+                    break;
                 }
             }
-            scanner.advance()?;
         }
     }
     while let Some((hash, item)) = young.peek() {

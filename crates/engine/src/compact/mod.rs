@@ -9,7 +9,7 @@ mod young;
 
 pub(crate) use convert::{convert, open_run};
 pub(crate) use merge::{merge, pick, pressure};
-pub(crate) use merged::for_each_merged;
+pub(crate) use merged::{for_each_merged, scan_sorted};
 pub(crate) use scheduler::Scheduler;
 pub(crate) use throttle::Throttle;
 pub(crate) use young::YoungItems;

@@ -1,4 +1,5 @@
-//! Background threads: one writes the log behind and syncs it at intervals, one converts, one merges.
+//! Background threads: one writes the log behind and syncs it at intervals, one converts, one
+//! merges, one gives space back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -24,7 +25,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts the threads: one for the log, one that converts, one that merges.
+    /// Starts the threads.
     pub fn start(shared: &Arc<Shared>) {
         let mut threads = shared.scheduler.threads.lock().expect("no panic while held");
         let mut spawn = |name: &str, body: fn(&Shared) -> Result<bool>, pause: Duration| {
@@ -42,6 +43,7 @@ impl Scheduler {
         spawn("alluvium-log", keep_log, log_pause);
         spawn("alluvium-convert", convert, IDLE);
         spawn("alluvium-merge", merge_one, IDLE);
+        spawn("alluvium-reclaim", reclaim, Duration::ZERO);
     }
 
     /// Tells the threads that there may be work.
@@ -115,6 +117,11 @@ fn keep_log(shared: &Shared) -> Result<bool> {
         shared.log.prepare_next()?;
     }
     shared.update_throttle();
+    Ok(false)
+}
+
+fn reclaim(shared: &Shared) -> Result<bool> {
+    shared.reclaimer.work(IDLE);
     Ok(false)
 }
 

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use alluvium_base::KeyHash;
-use alluvium_index::prefetch_element;
+use alluvium_index::prefetch_bytes;
+use alluvium_io::AlignedBuffer;
 
 use crate::item::EncodedItem;
 
@@ -12,7 +13,8 @@ use crate::item::EncodedItem;
 /// Costs the encoded items and 24 bytes for each.
 #[derive(Debug, Default)]
 pub(crate) struct YoungItems {
-    bytes: Vec<u8>,
+    /// Of a merge in huge pages: items are visited in no order of theirs.
+    bytes: AlignedBuffer,
     entries: Vec<Entry>,
 }
 
@@ -45,7 +47,7 @@ impl Entry {
 impl YoungItems {
     /// Room for so many items of so many bytes in all, encoded.
     pub fn with_capacity(items: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(items) }
+        Self { bytes: AlignedBuffer::with_capacity(bytes), entries: Vec::with_capacity(items) }
     }
 
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
@@ -91,7 +93,8 @@ impl YoungItems {
     pub fn range(&self, low: u64, high: u64) -> YoungRange<'_> {
         let start = self.entries.partition_point(|entry| entry.high < low);
         let end = self.entries.partition_point(|entry| entry.high <= high);
-        YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)] }
+        let item_bytes = self.bytes.len() / self.entries.len().max(1);
+        YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)], item_bytes }
     }
 }
 
@@ -104,6 +107,8 @@ fn decode<'a>(bytes: &'a [u8], entry: &Entry) -> EncodedItem<'a> {
 pub(crate) struct YoungRange<'a> {
     bytes: &'a [u8],
     entries: &'a [Entry],
+    /// Mean length of an item.
+    item_bytes: usize,
 }
 
 impl<'a> YoungRange<'a> {
@@ -121,8 +126,7 @@ impl<'a> YoungRange<'a> {
         self.entries = &self.entries[1..];
         // Items lie in the order of their sections, so each is a cache miss unless it is fetched ahead.
         if let Some(ahead) = self.entries.get(PREFETCH_AHEAD) {
-            prefetch_element(self.bytes, ahead.start());
-            prefetch_element(self.bytes, ahead.start() + 64);
+            prefetch_bytes(self.bytes, ahead.start(), self.item_bytes);
         }
     }
 

@@ -162,6 +162,7 @@ impl Db {
             }
             let working = shared.convert_lock.try_lock().is_err() || shared.merge_lock.try_lock().is_err();
             if !working && shared.frozen_count() == 0 && pick(shared, false).is_none() {
+                shared.reclaimer.drain();
                 return Ok(());
             }
             shared.scheduler.wait_for_progress();
@@ -217,13 +218,25 @@ impl Handle {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.shared.reclaimer.defer(false);
         self.shared.scheduler.stop();
         for keyspace in self.shared.all_keyspaces() {
             keyspace.scan_cache.clear();
         }
         let outcome = self.settle_log();
         self.shared.log.fail(&Error::Closed);
-        outcome
+        outcome.and_then(|()| self.mark_log_end())
+    }
+
+    /// Says in the manifest how far the log goes, so that the next opening notices when something of it is missing.
+    /// Nothing is appended any more.
+    fn mark_log_end(&self) -> Result<()> {
+        let durable = self.shared.log.durable();
+        if durable.segment != self.shared.log.active_segment().id || self.shared.frozen_count() > 0 {
+            return Ok(());
+        }
+        let end = Edit::LogEnd { segment: durable.segment, offset: durable.offset };
+        self.shared.manifest.lock().expect("no panic while held").append(&[end])
     }
 
     /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.

@@ -4,15 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::keyspace::{Keyspace, KeyspaceShared};
-use crate::compact::{YoungItems, for_each_merged};
+use crate::compact::{YoungItems, for_each_merged, scan_sorted};
 use crate::error::Result;
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
 use crate::table::SectionScanner;
 
 /// Items gathered in memory at a time.
 const CHUNK_ITEMS: u64 = 4096;
-/// Pieces in which the sorted run is read.
-const READ_BYTES: usize = 256 << 10;
 /// Iterators kept between the calls of [`Keyspace::scan`].
 const CACHED_ITERATORS_MAX: usize = 4;
 
@@ -98,7 +96,7 @@ impl Iter {
         let high = low.saturating_add(width).min(*unit_high);
         let chunk = &mut self.chunk;
         let sorted = self.version.sorted_within(low, high);
-        for_each_merged(young, sorted, low, high, READ_BYTES, |hash, item| {
+        for_each_merged(young.range(low, high), scan_sorted(sorted, low, high)?, |hash, item| {
             let item = &item.item;
             if !item.is_tombstone() {
                 let (key, value) = (item.key.to_vec(), item.value.to_vec());

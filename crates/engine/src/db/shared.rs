@@ -13,7 +13,7 @@ use alluvium_model::Plan;
 use super::keyspace::KeyspaceShared;
 use crate::compact::{Scheduler, Throttle, pressure};
 use crate::error::{Error, Result};
-use crate::level::Version;
+use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
 use crate::options::{Durability, PlantedBugs, Settings};
@@ -26,6 +26,7 @@ const SPARE_LOG_FILES: usize = 1;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub storage: Arc<dyn Storage>,
+    pub reclaimer: Arc<Reclaimer>,
     pub clock: Arc<dyn Clock>,
     pub settings: Settings,
     pub planted_bugs: PlantedBugs,

@@ -1,11 +1,13 @@
 //! What readers see: the immutable list of runs of a keyspace, replaced as a whole.
 
 mod lookup;
+mod reclaimer;
 mod run;
 mod table_file;
 mod version;
 
 pub(crate) use lookup::Lookup;
+pub(crate) use reclaimer::Reclaimer;
 pub(crate) use run::{MergeUnit, Run, RunSection, shard_range};
 pub(crate) use table_file::{
     TableFile, file_name as table_file_name, parse_file_name as parse_table_file_name,

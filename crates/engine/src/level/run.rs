@@ -39,8 +39,7 @@ impl Drop for RunSection {
     fn drop(&mut self) {
         if self.merged.load(Ordering::Acquire) {
             let (offset, len) = (self.section.page_offset(0), self.section.pages_bytes());
-            // Space that can't be freed now is freed with the file.
-            let _ = self.file.punch_hole(offset, len);
+            self.file.reclaim(offset, len);
         }
     }
 }

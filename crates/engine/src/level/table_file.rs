@@ -1,10 +1,11 @@
 //! A table file and its end: when nothing refers to it any more, it is removed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use alluvium_io::{OpenMode, Storage};
+use alluvium_io::{File, OpenMode, Storage};
 
+use super::reclaimer::{Job, Reclaimer};
 use crate::error::{Error, Result};
 use crate::table::Table;
 
@@ -13,38 +14,60 @@ use crate::table::Table;
 pub(crate) struct TableFile {
     pub number: u64,
     pub table: Table,
-    storage: Arc<dyn Storage>,
+    reclaimer: Arc<Reclaimer>,
+    /// For punching holes: the table itself is open for reading only.
+    writable: OnceLock<Arc<dyn File>>,
     obsolete: AtomicBool,
 }
 
 impl TableFile {
     /// Opens the file of this number: reads its directory, not its items.
-    pub fn open(storage: &Arc<dyn Storage>, number: u64) -> Result<Arc<Self>> {
+    pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
-        let table = Table::open(&**storage, &name).map_err(|error| match error {
+        let table = Table::open(&**reclaimer.storage(), &name).map_err(|error| match error {
             crate::table::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 Error::MissingFile { file: name.clone() }
             }
             other => other.into(),
         })?;
-        Ok(Arc::new(Self { number, table, storage: storage.clone(), obsolete: AtomicBool::new(false) }))
+        Ok(Arc::new(Self {
+            number,
+            table,
+            reclaimer: reclaimer.clone(),
+            writable: OnceLock::new(),
+            obsolete: AtomicBool::new(false),
+        }))
     }
 
     /// Loads the filters and indexes of all sections, so that no lookup has to. For files just written.
     pub fn load_indexes(&self) -> Result<()> {
-        for section in self.table.sections() {
-            section.index()?;
-        }
-        Ok(())
+        Ok(self.table.load_indexes()?)
     }
 
-    /// Gives the space of sections that nobody reads any more back to the file system.
-    pub fn punch_hole(&self, offset: u64, len: u64) -> std::io::Result<()> {
+    /// The storage that the file lies in.
+    pub fn storage(&self) -> &dyn Storage {
+        &**self.reclaimer.storage()
+    }
+
+    /// Gives the space of a section that nobody reads any more back to the file system, sooner or later.
+    pub fn reclaim(self: &Arc<Self>, offset: u64, len: u64) {
+        self.reclaimer.submit(Job::Punch { file: Arc::clone(self), offset, len });
+    }
+
+    /// Does what [`TableFile::reclaim`] asked for. The reclaimer alone calls it, so one thread at a time.
+    pub(super) fn punch_hole(&self, offset: u64, len: u64) -> std::io::Result<()> {
         if self.obsolete.load(Ordering::Acquire) {
+            // The file itself is about to go.
             return Ok(());
         }
-        // The table itself is open for reading only.
-        self.storage.open(&file_name(self.number), OpenMode::Write)?.punch_hole(offset, len)
+        let file = match self.writable.get() {
+            Some(file) => file,
+            None => {
+                let file = self.storage().open(&file_name(self.number), OpenMode::Write)?;
+                self.writable.get_or_init(|| file)
+            }
+        };
+        file.punch_hole(offset, len)
     }
 
     /// Declares that the manifest no longer names the file.
@@ -56,8 +79,7 @@ impl TableFile {
 impl Drop for TableFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            // A file that can't be removed now is removed when the database is opened next.
-            let _ = self.storage.remove(&file_name(self.number));
+            self.reclaimer.submit(Job::Remove { name: file_name(self.number) });
         }
     }
 }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
-use alluvium_index::prefetch_element;
+use alluvium_index::prefetch_bytes;
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use crate::error::{Error, IoContext, Result};
@@ -172,12 +172,10 @@ impl Segment {
         })
     }
 
-    /// Starts loading the item at `offset` into the cache.
+    /// Starts loading the item at `offset`, of about `len` bytes, into the cache.
     #[inline]
-    pub fn prefetch(&self, offset: u32) {
-        let content = self.buffer.bytes();
-        prefetch_element(content, offset as usize);
-        prefetch_element(content, offset as usize + 64);
+    pub fn prefetch(&self, offset: u32, len: usize) {
+        prefetch_bytes(self.buffer.bytes(), offset as usize, len);
     }
 
     /// Writes content that the file lacks: whole blocks only, or with `edge` also the last, partly filled one.

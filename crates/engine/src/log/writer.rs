@@ -198,6 +198,11 @@ impl Log {
         }
     }
 
+    /// How far the log survives a power cut.
+    pub fn durable(&self) -> Position {
+        self.commit().durable
+    }
+
     /// Makes everything appended so far survive a power cut.
     pub fn commit_all(&self) -> Result<()> {
         let active = self.active_segment();

@@ -11,7 +11,7 @@ use alluvium_io::{DirectoryLock, Storage};
 use crate::compact::{Scheduler, Throttle, open_run};
 use crate::db::{Counters, KeyspaceShared, Shared, new_log_store};
 use crate::error::{Error, IoContext, Result};
-use crate::level::{Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
+use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
 use crate::log::segment::{self, Recycler};
 use crate::log::writer::LogOptions;
 use crate::log::{Log, LogStore};
@@ -45,10 +45,12 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         },
         first_segment,
     )?;
+    let reclaimer = Reclaimer::new(storage.clone());
+    reclaimer.defer(settings.background);
     let keyspaces = state
         .keyspaces
         .iter()
-        .map(|(&id, keyspace)| open_keyspace(&storage, id, keyspace, &log, &replayed))
+        .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &replayed))
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
     // From here on the new manifest counts: it says where the replayed segments end.
@@ -56,6 +58,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     remove_old_manifests(&*storage, &manifest)?;
     Ok(Shared {
         storage,
+        reclaimer,
         clock,
         settings,
         planted_bugs,
@@ -129,7 +132,7 @@ fn remove_old_manifests(storage: &dyn Storage, manifest: &Manifest) -> Result<()
 }
 
 fn open_keyspace(
-    storage: &Arc<dyn Storage>,
+    reclaimer: &Arc<Reclaimer>,
     id: u32,
     state: &KeyspaceState,
     log: &Log,
@@ -138,7 +141,7 @@ fn open_keyspace(
     crate::db::check_plan(&state.plan)?;
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
-        let file = TableFile::open(storage, run_state.file)?;
+        let file = TableFile::open(reclaimer, run_state.file)?;
         let run = open_run(&file, id, run_state.shard_bits)?;
         let dropped: Vec<u32> = run_state.dropped.iter().copied().collect();
         let present = run.without(&dropped);
@@ -155,7 +158,7 @@ fn open_keyspace(
     for table in &state.sorted {
         let file = match last.take().filter(|file| file.number == table.file) {
             Some(file) => file,
-            None => TableFile::open(storage, table.file)?,
+            None => TableFile::open(reclaimer, table.file)?,
         };
         let section = file.table.sections().first().cloned().ok_or_else(|| {
             let name = table_file_name(table.file);

@@ -14,6 +14,9 @@ use super::section::{Section, read_exact};
 /// What opening reads at first: trailer and, with up to a hundred sections, all of the directory.
 const TAIL_BYTES: u64 = 4 * PAGE_BYTES as u64;
 
+/// Filters and indexes of a file that are read at once are no larger.
+const INDEXES_BYTES_MAX: u64 = 8 << 20;
+
 /// An open table file: its sections, whose indexes load when first used.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -60,6 +63,21 @@ impl Table {
     /// The sections, in the order in which they were written.
     pub fn sections(&self) -> &[Arc<Section>] {
         &self.sections
+    }
+
+    /// Loads the filters and indexes of all sections, with one read where they are not too large together.
+    pub fn load_indexes(&self) -> Result<()> {
+        let (mut start, mut end) = (u64::MAX, 0);
+        for block in self.sections.iter().flat_map(|section| section.index_blocks()) {
+            start = start.min(block.offset - block.offset % PAGE_BYTES as u64);
+            end = end.max((block.offset + block.len).next_multiple_of(PAGE_BYTES as u64));
+        }
+        if start >= end || end - start > INDEXES_BYTES_MAX {
+            return self.sections.iter().try_for_each(|section| section.index().map(drop));
+        }
+        let mut bytes = AlignedBuffer::with_len((end - start) as usize);
+        read_exact(&*self.file, &mut bytes, start)?;
+        self.sections.iter().try_for_each(|section| section.load_index_from(&bytes, start))
     }
 
     /// Length of the file in bytes.

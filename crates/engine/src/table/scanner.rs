@@ -1,30 +1,46 @@
-//! [`SectionScanner`]: the items of a section in their order, through large sequential reads.
+//! [`SectionScanner`]: the items of sections in their order, through large sequential reads.
 
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
-use alluvium_io::AlignedBuffer;
+use alluvium_io::{AlignedBuffer, Storage};
 
 use super::error::{Error, Result};
 use super::page::{Layout, PAGE_BYTES};
+use super::read_ahead::{Extent, PIECES_AHEAD, ReadAhead};
 use super::section::Section;
 use crate::item::{EncodedItem, Item};
 
-/// Default bytes of a read: 1 MiB keeps a device at its sequential rate, and merges hold one buffer per run.
+/// Default bytes of a read: 1 MiB keeps a device at its sequential rate.
 const READ_BYTES: usize = 1 << 20;
+/// Bytes of a read where several are in flight.
+const READ_AHEAD_BYTES: usize = 512 << 10;
+/// Memory that a scanner with reads ahead holds in buffers.
+pub(crate) const SCANNER_BYTES_MAX: usize = READ_AHEAD_BYTES * (PIECES_AHEAD + 1);
 
-/// A cursor over the items of a section, from a page on.
+/// A part of the hash space, of which a section's items are wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct SectionRange {
+    pub section: Arc<Section>,
+    /// Lowest [`KeyHash::high`] wanted.
+    pub low: u64,
+    /// Highest one, included.
+    pub high: u64,
+}
+
+/// A cursor over the items of a section from a page on, or of several sections one after the other.
 ///
-/// [`SectionScanner::advance`] moves to the next item, [`SectionScanner::current`] is the item there; a merge compares
-/// the current items of several scanners. Starts before the first item. Every page is checked as it is entered; in a
-/// section of sorted layout also that (hash, key) ascends, so that a merge may rely on it.
+/// [`SectionScanner::advance`] moves to the next item, [`SectionScanner::current_encoded`] is the item there. Starts
+/// before the first item. Every page is checked as it is entered; in a section of sorted layout also that (hash, key)
+/// ascends, so that a merge may rely on it.
 #[derive(Debug)]
 pub(crate) struct SectionScanner {
-    section: Arc<Section>,
+    reads: ReadAhead,
+    /// What part of each section is wanted; empty where everything is.
+    wanted: Vec<(u64, u64)>,
+    /// The section that the buffer belongs to; `None` before the first read.
+    scope: Option<Scope>,
     buffer: AlignedBuffer,
-    read_pages: usize,
-    /// First page that is not in the buffer yet.
-    unread_page: u32,
     /// Page that the buffer begins with.
     buffer_page: u32,
     /// Start of the page after the current one, within the buffer.
@@ -37,6 +53,16 @@ pub(crate) struct SectionScanner {
     current: Option<Current>,
     /// Key of the item before, where it has left the buffer or was needed.
     previous_key: Vec<u8>,
+}
+
+/// The section being scanned.
+#[derive(Clone, Debug)]
+struct Scope {
+    /// Its number among the sections to scan.
+    number: usize,
+    section: Arc<Section>,
+    /// Lowest and highest [`KeyHash::high`] wanted.
+    wanted: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +85,42 @@ impl SectionScanner {
 
     /// A scanner from `page` on that reads about `read_bytes` at a time: less for short ranges.
     pub fn with_read_bytes(section: Arc<Section>, page: u32, read_bytes: usize) -> Self {
-        let pages_max = section.page_count().saturating_sub(page) as usize;
+        let pages = page.min(section.page_count())..section.page_count();
+        Self::over(ReadAhead::without([Extent { section, pages }], read_bytes), Vec::new())
+    }
+
+    /// A scanner of all items of `sections`, files of `storage`, one section after the other, with reads ahead: it
+    /// holds five buffers of 512 KiB.
+    pub fn chain(storage: &dyn Storage, sections: impl IntoIterator<Item = Arc<Section>>) -> Self {
+        let extents = sections.into_iter().map(|section| Extent { pages: 0..section.page_count(), section });
+        Self::over(ReadAhead::start(storage, extents, READ_AHEAD_BYTES), Vec::new())
+    }
+
+    /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or by
+    /// about log2 of the number of pages in reads.
+    pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange]) -> Result<Self> {
+        let mut extents = Vec::with_capacity(ranges.len());
+        for SectionRange { section, low, high } in ranges {
+            let first = first_page_for(section, KeyHash::from_halves(*low, 0))?;
+            let above = high.checked_add(1).map(|above| KeyHash::from_halves(above, 0));
+            let last = match above {
+                Some(above) if section.page_count() > 0 => section.index()?.first_page(above),
+                _ => None,
+            };
+            let end = last.map_or(section.page_count(), |last| (last + 1).min(section.page_count()));
+            extents.push(Extent { section: Arc::clone(section), pages: first..end.max(first) });
+        }
+        let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
+        Ok(Self::over(ReadAhead::start(storage, extents, READ_AHEAD_BYTES), wanted))
+    }
+
+    fn over(reads: ReadAhead, wanted: Vec<(u64, u64)>) -> Self {
         Self {
-            read_pages: (read_bytes / PAGE_BYTES).clamp(1, pages_max.max(1)),
-            section,
+            reads,
+            wanted,
+            scope: None,
             buffer: AlignedBuffer::new(),
-            unread_page: page,
-            buffer_page: page,
+            buffer_page: 0,
             next_page: 0,
             position: 0,
             items_end: 0,
@@ -73,19 +128,6 @@ impl SectionScanner {
             current: None,
             previous_key: Vec::new(),
         }
-    }
-
-    /// A scanner of sorted layout that starts with the first item whose hash is at least `hash`: it stands there, so
-    /// read [`SectionScanner::current`] before advancing. Reads about log2 of the number of pages before.
-    pub fn seek(section: Arc<Section>, hash: KeyHash, read_bytes: usize) -> Result<Self> {
-        let page = first_page_for(&section, hash)?;
-        let mut scanner = Self::with_read_bytes(section, page, read_bytes);
-        while scanner.advance()? {
-            if scanner.current.is_some_and(|current| current.hash >= hash) {
-                break;
-            }
-        }
-        Ok(scanner)
     }
 
     /// The hash and the item that the scanner stands on; `None` before the first and behind the last.
@@ -103,26 +145,74 @@ impl SectionScanner {
         EncodedItem::decode(&self.buffer[start..end]).map(|item| (hash, item))
     }
 
+    /// The number of the section that the current item is of, among those that are scanned.
+    #[inline]
+    pub fn section_number(&self) -> usize {
+        self.scope.as_ref().map_or(0, |scope| scope.number)
+    }
+
     /// Moves to the next item; `false` behind the last.
     ///
     /// # Errors
     /// After an error the scanner stands on no item, and the scan is over.
     #[inline]
     pub fn advance(&mut self) -> Result<bool> {
-        let previous = self.current.take();
-        let left_page = self.items_left == 0;
-        if left_page {
-            self.keep_key(previous);
-            if !self.enter_next_page().map_err(|error| self.stop(error))? {
-                return Ok(false);
+        let mut previous = self.current.take();
+        loop {
+            let left_page = self.items_left == 0;
+            if left_page {
+                self.keep_key(previous);
+                match self.enter_next_page().map_err(|error| self.stop(error))? {
+                    Entered::Page => {}
+                    Entered::Section => previous = None,
+                    Entered::End => return Ok(false),
+                }
             }
+            let scope = self.scope.as_ref().expect("a page of it was entered");
+            let item = step(scope, &self.buffer[..self.items_end], self.position)
+                .and_then(|item| self.check_order(item, previous, left_page).map(|()| item))
+                .map_err(|corruption| self.corrupt(corruption))?;
+            self.position = item.end;
+            self.items_left -= 1;
+            if self.items_left == 0 && self.position != self.items_end {
+                let found = format!("{} more bytes", self.items_end - self.position);
+                return Err(self.corrupt(fault(self.position, "the end of the page's items", found)));
+            }
+            let (low, high) = self.scope.as_ref().map_or((0, u64::MAX), |scope| scope.wanted);
+            if item.hash.high() >= low && item.hash.high() <= high {
+                self.current = Some(item);
+                return Ok(true);
+            }
+            previous = Some(item);
         }
-        self.step(previous, left_page).map_err(|corruption| {
-            let offset = self.section.page_offset(self.buffer_page);
-            let corruption = corruption.within(self.section.file().name(), offset);
-            self.stop(corruption.into())
-        })?;
-        Ok(true)
+    }
+
+    /// Hash and key ascend in a section of sorted layout. The key of the `previous` item was kept if the scanner
+    /// `left_page`.
+    #[inline]
+    fn check_order(
+        &mut self,
+        item: Current,
+        previous: Option<Current>,
+        left_page: bool,
+    ) -> std::result::Result<(), Corruption> {
+        match previous {
+            Some(previous) if item.hash <= previous.hash && self.is_sorted() => {
+                self.check_tie(item.hash, previous, left_page)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.scope.as_ref().is_some_and(|scope| scope.section.layout() == Layout::Sorted)
+    }
+
+    #[cold]
+    fn corrupt(&mut self, corruption: Corruption) -> Error {
+        let Some(Scope { section, .. }) = &self.scope else { return corruption.into() };
+        let corruption = corruption.within(section.file().name(), section.page_offset(self.buffer_page));
+        self.stop(corruption.into())
     }
 
     /// Moves to the next item and returns it: [`SectionScanner::advance`] and [`SectionScanner::current`] in one.
@@ -130,36 +220,6 @@ impl SectionScanner {
     #[cfg(test)]
     pub fn next(&mut self) -> Result<Option<(KeyHash, Item<'_>)>> {
         Ok(if self.advance()? { self.current() } else { None })
-    }
-
-    /// Makes the item at the position current. The key of the `previous` one was kept if the scanner `left_page`.
-    ///
-    /// Offsets of corruptions are relative to the buffer.
-    #[inline]
-    fn step(&mut self, previous: Option<Current>, left_page: bool) -> std::result::Result<(), Corruption> {
-        let start = self.position;
-        let Some((item, len)) = self.buffer.get(start..self.items_end).and_then(Item::decode) else {
-            return Err(fault(start, "an item", "bytes that are none"));
-        };
-        let hash = self.section.hasher().hash(item.key);
-        if let Some(previous) = previous
-            && hash <= previous.hash
-            && self.section.layout() == Layout::Sorted
-        {
-            self.check_tie(hash, previous, left_page)?;
-        }
-        let (low, high) = self.section.range();
-        if hash.high() < low || hash.high() > high {
-            return Err(fault(start, format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
-        }
-        self.position = start + len;
-        self.items_left -= 1;
-        if self.items_left == 0 && self.position != self.items_end {
-            let found = format!("{} more bytes", self.items_end - self.position);
-            return Err(fault(self.position, "the end of the page's items", found));
-        }
-        self.current = Some(Current { hash, start, end: start + len });
-        Ok(())
     }
 
     /// Equal hashes are in order when their keys ascend.
@@ -192,21 +252,24 @@ impl SectionScanner {
         }
     }
 
-    /// Enters the next page that has items; `false` behind the last page.
-    fn enter_next_page(&mut self) -> Result<bool> {
+    /// Enters the next page that has items.
+    fn enter_next_page(&mut self) -> Result<Entered> {
+        let number_before = self.scope.as_ref().map(|scope| scope.number);
         loop {
             if self.next_page == self.buffer.len() && !self.read_on()? {
-                return Ok(false);
+                return Ok(Entered::End);
             }
+            let Some(Scope { section, number, .. }) = &self.scope else { return Ok(Entered::End) };
             let start = self.next_page;
             self.next_page += PAGE_BYTES;
-            let number = self.buffer_page + (start / PAGE_BYTES) as u32;
-            let page = self.section.check_page(number, &self.buffer[start..self.next_page])?;
+            let page_number = self.buffer_page + (start / PAGE_BYTES) as u32;
+            let page = section.check_page(page_number, &self.buffer[start..self.next_page])?;
             self.items_left = page.item_count();
             self.position = start + page.items_start();
             self.items_end = start + page.used_bytes();
             if self.items_left > 0 {
-                return Ok(true);
+                let same = number_before == Some(*number);
+                return Ok(if same { Entered::Page } else { Entered::Section });
             }
         }
     }
@@ -214,15 +277,14 @@ impl SectionScanner {
     /// Fills the buffer with the next pages; `false` when there are none.
     #[cold]
     fn read_on(&mut self) -> Result<bool> {
-        let left = self.section.page_count().saturating_sub(self.unread_page);
-        let count = self.read_pages.min(left as usize);
-        if count == 0 {
-            return Ok(false);
-        }
-        self.section.read_pages(self.unread_page, count, &mut self.buffer)?;
-        self.buffer_page = self.unread_page;
-        self.unread_page += count as u32;
         self.next_page = 0;
+        let Some(piece) = self.reads.next(std::mem::take(&mut self.buffer))? else { return Ok(false) };
+        self.buffer = piece.buffer;
+        self.buffer_page = piece.extent.pages.start;
+        if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
+            let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u64::MAX));
+            self.scope = Some(Scope { number: piece.number, section: piece.extent.section, wanted });
+        }
         Ok(true)
     }
 
@@ -231,11 +293,36 @@ impl SectionScanner {
     fn stop(&mut self, error: Error) -> Error {
         self.buffer.clear();
         self.next_page = 0;
-        self.unread_page = self.section.page_count();
+        self.reads.stop();
         self.items_left = 0;
         self.current = None;
         error
     }
+}
+
+/// What [`SectionScanner::enter_next_page`] came to.
+enum Entered {
+    /// Another page of the same section.
+    Page,
+    /// The first page of a section.
+    Section,
+    /// Nothing is left.
+    End,
+}
+
+/// The item at `position` of `bytes`, which end where its page's items do. Offsets of corruptions are relative to the
+/// buffer.
+#[inline]
+fn step(scope: &Scope, bytes: &[u8], position: usize) -> std::result::Result<Current, Corruption> {
+    let Some((item, len)) = bytes.get(position..).and_then(Item::decode) else {
+        return Err(fault(position, "an item", "bytes that are none"));
+    };
+    let hash = scope.section.hasher().hash(item.key);
+    let (low, high) = scope.section.range();
+    if hash.high() < low || hash.high() > high {
+        return Err(fault(position, format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
+    }
+    Ok(Current { hash, start: position, end: position + len })
 }
 
 #[cold]

@@ -221,8 +221,38 @@ impl Section {
     fn load_index(&self) -> Result<SectionIndex> {
         let filter = self.read_block(self.entry.filter, "filter")?;
         let index = self.read_block(self.entry.index, "index")?;
-        SectionIndex::decode(&self.entry, &filter, &index)
+        self.decode_index(&filter, &index)
+    }
+
+    /// Where filter and index lie; without those that are empty.
+    pub(super) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
+        [self.entry.filter, self.entry.index].into_iter().filter(|block| block.len > 0)
+    }
+
+    /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
+    pub(super) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
+        let block = |block: BlockHandle, what| {
+            let from = block.offset.saturating_sub(start) as usize;
+            let bytes = if block.len == 0 { &[] } else { &bytes[from..from + block.len as usize] };
+            self.check_block(bytes, block, what)
+        };
+        let index =
+            self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)?;
+        self.index.get_or_init(|| index);
+        Ok(())
+    }
+
+    fn decode_index(&self, filter: &[u8], index: &[u8]) -> Result<SectionIndex> {
+        SectionIndex::decode(&self.entry, filter, index)
             .map_err(|corruption| corruption.within(self.file.name(), self.entry.index.offset).into())
+    }
+
+    fn check_block<'a>(&self, bytes: &'a [u8], block: BlockHandle, what: &str) -> Result<&'a [u8]> {
+        if block.len > 0 {
+            let seed = self.identity.seed ^ block.offset;
+            check_sum(bytes, block.checksum, seed, self.file.name(), block.offset, what)?;
+        }
+        Ok(bytes)
     }
 
     /// Reads a block with aligned reads and checks its checksum.
@@ -236,10 +266,7 @@ impl Section {
         let len = block.len as usize;
         let mut buffer = AlignedBuffer::with_len((skip + len).next_multiple_of(PAGE_BYTES));
         read_exact(&*self.file, &mut buffer, start)?;
-        let bytes = &buffer[skip..skip + len];
-        let seed = self.identity.seed ^ block.offset;
-        check_sum(bytes, block.checksum, seed, self.file.name(), block.offset, what)?;
-        Ok(bytes.to_vec())
+        Ok(self.check_block(&buffer[skip..skip + len], block, what)?.to_vec())
     }
 }
 

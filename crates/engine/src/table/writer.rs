@@ -1,8 +1,10 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
+use std::sync::Arc;
+
 use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_io::Storage;
+use alluvium_io::{File, Storage};
 
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
@@ -49,6 +51,21 @@ pub(crate) struct TableWriter {
     identity: Identity,
     finished: Vec<FinishedSection>,
     section: Option<OpenSection>,
+}
+
+/// A table file written to its end that doesn't survive a power cut yet.
+#[derive(Debug)]
+pub(crate) struct UnsyncedTable {
+    file: Arc<dyn File>,
+    info: TableInfo,
+}
+
+impl UnsyncedTable {
+    /// Makes the content survive a power cut. The caller syncs the directory of files.
+    pub fn sync(self) -> Result<TableInfo> {
+        self.file.sync().map_err(Error::io("sync", self.file.name()))?;
+        Ok(self.info)
+    }
 }
 
 #[derive(Debug)]
@@ -236,11 +253,11 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Writes indexes, directory and trailer and syncs the file. The caller syncs the directory of files.
+    /// Writes indexes, directory and trailer. The caller syncs the file, then the directory of files.
     ///
     /// # Panics
     /// When a section is open.
-    pub fn finish(mut self) -> Result<TableInfo> {
+    pub fn finish(mut self) -> Result<UnsyncedTable> {
         assert!(self.section.is_none(), "the last section was not finished");
         let finished = std::mem::take(&mut self.finished);
         let mut entries = Vec::with_capacity(finished.len());
@@ -261,13 +278,13 @@ impl TableWriter {
         self.output.pad_page_but(TRAILER_BYTES)?;
         self.output.append(&trailer.encode())?;
         let file_bytes = self.output.position();
-        self.output.sync()?;
-        Ok(TableInfo {
+        let info = TableInfo {
             file_number: self.identity.file_number,
             file_bytes,
             section_count: entries.len(),
             item_count: entries.iter().map(|entry| entry.totals.item_count).sum(),
-        })
+        };
+        Ok(UnsyncedTable { file: self.output.end()?, info })
     }
 
     fn append_block(&mut self, bytes: &[u8]) -> Result<BlockHandle> {

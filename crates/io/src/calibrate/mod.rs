@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::random::Random;
-use crate::{ALIGNMENT, AlignedBuffer, File, OpenMode, Storage};
+use crate::{ALIGNMENT, AlignedBuffer, File, OpenMode, Operation, Storage};
 #[cfg(unix)]
 pub use raw::{RawMethod, measure_raw_reads};
 
@@ -100,13 +100,13 @@ pub fn measure_reads(storage: &dyn Storage, file: &dyn File, reads: &RandomReads
     reads.check()?;
     let mut random = Random::new(reads.seed);
     let mut rate = Rate::new()?;
-    let mut pipeline = storage.read_pipeline(reads.in_flight);
+    let mut pipeline = storage.pipeline(reads.in_flight);
     let start = Instant::now();
     let mut starts = vec![start; reads.in_flight];
     for (token, started) in starts.iter_mut().enumerate() {
         *started = Instant::now();
         let buffer = AlignedBuffer::with_len(reads.page_bytes);
-        pipeline.submit(file, reads.offset(&mut random), buffer, token as u64);
+        pipeline.submit(Operation::Read, file, reads.offset(&mut random), buffer, token as u64);
     }
     while let Some(done) = pipeline.wait() {
         expect_page(done.result?, reads.page_bytes)?;
@@ -116,7 +116,7 @@ pub fn measure_reads(storage: &dyn Storage, file: &dyn File, reads: &RandomReads
         rate.record(now - starts[token]);
         if rate.elapsed < reads.duration {
             starts[token] = now;
-            pipeline.submit(file, reads.offset(&mut random), done.buffer, done.token);
+            pipeline.submit(Operation::Read, file, reads.offset(&mut random), done.buffer, done.token);
         }
     }
     Ok(rate)

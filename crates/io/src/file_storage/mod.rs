@@ -4,10 +4,10 @@
 //! results by slower ways.
 
 mod alignment;
+mod io_threads;
 mod lock;
 mod open_file;
 mod options;
-mod read_threads;
 #[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
@@ -26,11 +26,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::error::{FileError, check_name};
-use crate::{DirectoryLock, File, OpenMode, ReadPipeline, ReadRequest, Storage};
+use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
+use io_threads::{IoThreads, ThreadPipeline};
 use lock::FlockLock;
 use open_file::{FileHandle, OpenFile};
 pub use options::{IoOptions, Usage};
-use read_threads::{ReadThreads, ThreadPipeline};
 
 /// The largest depth of a pipeline; a larger wish gets this.
 const PIPELINE_DEPTH_MAX: usize = 1024;
@@ -46,7 +46,7 @@ pub struct FileStorage {
     options: IoOptions,
     /// Whether direct I/O has been seen to work here.
     direct: AtomicBool,
-    threads: Arc<ReadThreads>,
+    threads: Arc<IoThreads>,
 }
 
 impl FileStorage {
@@ -191,7 +191,7 @@ impl Storage for FileStorage {
         self.threads.read_batch(requests);
     }
 
-    fn read_pipeline(&self, depth: usize) -> Box<dyn ReadPipeline> {
+    fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
         let depth = depth.clamp(1, PIPELINE_DEPTH_MAX);
         #[cfg(target_os = "linux")]
         if self.options.uring == Usage::Auto

@@ -7,17 +7,19 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use io_uring::{IoUring, Probe, opcode, types};
 
-/// A ring for reads, used by the one thread that made it.
+use crate::pipeline::Operation;
+
+/// A ring of reads and writes, used by the one thread that made it.
 ///
-/// Invariant: `in_flight` reads are queued or with the kernel, and their completions have not been taken.
+/// Invariant: `in_flight` operations are queued or with the kernel, and their completions have not been taken.
 pub(super) struct Ring {
     uring: IoUring,
     in_flight: usize,
     depth: usize,
 }
 
-/// The most bytes of one read; the kernel cuts longer ones short.
-const READ_BYTES_MAX: usize = 1 << 30;
+/// The most bytes of one operation; the kernel cuts longer ones short.
+const BYTES_MAX: usize = 1 << 30;
 
 const UNKNOWN: u8 = 0;
 const AVAILABLE: u8 = 1;
@@ -27,7 +29,7 @@ const REFUSED: u8 = 2;
 /// thread would only cost.
 static AVAILABILITY: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Whether this process may use io_uring for reads. The first call tries it.
+/// Whether this process may use io_uring. The first call tries it.
 pub(super) fn is_available() -> bool {
     match AVAILABILITY.load(Ordering::Relaxed) {
         UNKNOWN => Ring::new(1).is_ok(),
@@ -36,7 +38,7 @@ pub(super) fn is_available() -> bool {
 }
 
 impl Ring {
-    /// A ring for `depth` reads at once.
+    /// A ring for `depth` operations at once.
     ///
     /// # Errors
     /// `Unsupported` where io_uring is missing, forbidden or too old; others (no memory, no descriptors) may pass.
@@ -72,50 +74,60 @@ impl Ring {
             })?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe)?;
-        if !probe.is_supported(opcode::Read::CODE) {
+        if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
             return Err(ErrorKind::Unsupported.into());
         }
         Ok(Self { uring, in_flight: 0, depth: entries as usize })
     }
 
-    /// Reads queued or with the kernel.
+    /// Operations queued or with the kernel.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Whether no further read can be pushed before one completes.
+    /// Whether no further operation can be pushed before one completes.
     pub(super) fn is_full(&self) -> bool {
         self.in_flight == self.depth
     }
 
-    /// Reads pushed and not yet given to the kernel.
+    /// Operations pushed and not yet given to the kernel.
     pub(super) fn queued(&mut self) -> usize {
         self.uring.submission().len()
     }
 
-    /// Queues a read of up to `len` bytes at `offset`; its completion will carry `token`.
+    /// Queues an operation on up to `len` bytes at `offset`; its completion will carry `token`.
     ///
     /// # Safety
-    /// Until [`Ring::next`] has returned `token`, `pointer` stays valid for writes of `len` bytes that nothing else
-    /// accesses, and `file` stays open.
+    /// Until [`Ring::next`] has returned `token`, `pointer` stays valid for `len` bytes that nothing else accesses, and
+    /// `file` stays open.
     ///
     /// # Panics
     /// When the ring is full.
-    pub(super) unsafe fn push(&mut self, file: &File, pointer: *mut u8, len: usize, offset: u64, token: u64) {
-        assert!(!self.is_full(), "more reads than the ring holds");
-        let len = len.min(READ_BYTES_MAX) as u32;
-        let entry = opcode::Read::new(types::Fd(file.as_raw_fd()), pointer, len)
-            .offset(offset)
-            .build()
-            .user_data(token);
+    pub(super) unsafe fn push(
+        &mut self,
+        operation: Operation,
+        file: &File,
+        pointer: *mut u8,
+        len: usize,
+        offset: u64,
+        token: u64,
+    ) {
+        assert!(!self.is_full(), "more operations than the ring holds");
+        let len = len.min(BYTES_MAX) as u32;
+        let descriptor = types::Fd(file.as_raw_fd());
+        let entry = match operation {
+            Operation::Read => opcode::Read::new(descriptor, pointer, len).offset(offset).build(),
+            Operation::Write => opcode::Write::new(descriptor, pointer, len).offset(offset).build(),
+        };
+        let entry = entry.user_data(token);
         // SAFETY: descriptor and memory stay valid for the whole operation by the caller's promise.
         let pushed = unsafe { self.uring.submission().push(&entry) };
         // The queue has at least `depth` entries and the kernel empties it at every `enter`.
-        assert!(pushed.is_ok(), "more reads than the submission queue holds");
+        assert!(pushed.is_ok(), "more operations than the submission queue holds");
         self.in_flight += 1;
     }
 
-    /// Gives queued reads to the kernel and waits until `wanted` completions are there (at most those in flight).
+    /// Gives queued operations to the kernel and waits until `wanted` completions are there (at most those in flight).
     pub(super) fn enter(&mut self, wanted: usize) {
         let wanted = wanted.min(self.in_flight);
         match self.uring.submit_and_wait(wanted) {
@@ -127,15 +139,15 @@ impl Ring {
                 }
             }
             Err(error) => {
-                // The kernel may still write into the buffers of reads in flight, and there is no way left to wait
+                // The kernel may still write into the buffers of operations in flight, and there is no way left to wait
                 // for it: going on would corrupt memory.
-                eprintln!("io_uring_enter failed with reads in flight: {error}");
+                eprintln!("io_uring_enter failed with operations in flight: {error}");
                 std::process::abort();
             }
         }
     }
 
-    /// A completion that is there: its token, and the bytes read or the negative error code.
+    /// A completion that is there: its token, and the bytes transferred or the negative error code.
     pub(super) fn next(&mut self) -> Option<(u64, i32)> {
         let entry = self.uring.completion().next()?;
         self.in_flight -= 1;

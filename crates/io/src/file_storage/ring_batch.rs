@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use super::alignment::Span;
 use super::open_file::{FileHandle, check_range};
 use super::ring::Ring;
-use crate::{AlignedBuffer, ReadRequest};
+use crate::{AlignedBuffer, Operation, ReadRequest};
 
 /// Reads in flight at most; more requests wait their turn. Devices of this kind reach their full rate at 32–64.
 const DEPTH: usize = 128;
@@ -94,7 +94,7 @@ impl Batch<'_> {
         };
         // SAFETY: `run` does not return before the completion, and neither touches the request's buffer nor drops
         // the bounce buffer until then; `Batch::drop` upholds the same in a panic. The file is borrowed by the request.
-        unsafe { self.ring.push(&handle.0.file, pointer, len, offset, index as u64) };
+        unsafe { self.ring.push(Operation::Read, &handle.0.file, pointer, len, offset, index as u64) };
     }
 }
 

@@ -1,4 +1,4 @@
-//! A pipeline of reads over an io_uring of its own.
+//! A pipeline of reads and writes over an io_uring of its own.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,15 +7,18 @@ use std::io::Result;
 use super::alignment::Span;
 use super::open_file::{FileHandle, check_range};
 use super::ring::Ring;
-use crate::pipeline::{CompletedRead, ReadPipeline};
+use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::{AlignedBuffer, File};
 
-/// Queued reads go to the kernel together once there are this many: a system call for each would cost more than the
-/// read, a longer wait would starve the device.
+/// Queued operations go to the kernel together once there are this many: a system call for each would cost more than
+/// a read of one page, a longer wait would starve the device.
 const QUEUED_MAX: usize = 8;
+/// From this length on an operation goes to the kernel at once.
+const LARGE_BYTES: usize = 64 << 10;
 
-/// The reads of one [`RingPipeline`] that are in flight own their file and buffers here, at stable heap addresses.
+/// The operations of one [`RingPipeline`] in flight own their file and buffers here, at stable heap addresses.
 struct Slot {
+    operation: Operation,
     handle: FileHandle,
     buffer: AlignedBuffer,
     bounce: Option<(Span, AlignedBuffer)>,
@@ -25,10 +28,10 @@ struct Slot {
 
 pub(super) struct RingPipeline {
     ring: Ring,
-    /// Indexed by the ring's token; `Some` while the read is in flight.
+    /// Indexed by the ring's token; `Some` while the operation is in flight.
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
-    done: VecDeque<CompletedRead>,
+    done: VecDeque<Completed>,
 }
 
 impl RingPipeline {
@@ -51,11 +54,21 @@ impl RingPipeline {
 }
 
 impl Slot {
-    fn complete(mut self, outcome: i32) -> CompletedRead {
+    fn complete(mut self, outcome: i32) -> Completed {
         let result = match (usize::try_from(outcome), self.bounce) {
             // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the
             // place.
-            (Err(_), _) => self.handle.read_at(&mut self.buffer, self.offset),
+            (Err(_), _) => self.operation.perform(&self.handle, &mut self.buffer, self.offset),
+            (Ok(written), _) if self.operation == Operation::Write => {
+                let rest = written.min(self.buffer.len())..;
+                let start = self.offset + rest.start as u64;
+                let outcome = if self.buffer[rest.clone()].is_empty() {
+                    Ok(())
+                } else {
+                    self.handle.write_at(&self.buffer[rest], start)
+                };
+                outcome.map(|()| self.buffer.len())
+            }
             (Ok(got), None) => self.handle.0.read_rest(&mut self.buffer, self.offset, got),
             (Ok(got), Some((span, mut memory))) => {
                 self.handle.0.read_rest(&mut memory, span.start, got).map(|got| {
@@ -65,17 +78,28 @@ impl Slot {
                 })
             }
         };
-        CompletedRead { token: self.token, buffer: self.buffer, result }
+        Completed { token: self.token, buffer: self.buffer, result }
     }
 }
 
-impl ReadPipeline for RingPipeline {
-    fn submit(&mut self, file: &dyn File, offset: u64, mut buffer: AlignedBuffer, token: u64) {
+impl Pipeline for RingPipeline {
+    fn submit(
+        &mut self,
+        operation: Operation,
+        file: &dyn File,
+        offset: u64,
+        mut buffer: AlignedBuffer,
+        token: u64,
+    ) {
         let len = buffer.len();
         let handle = file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
-        let (Some(handle), true) = (handle, len > 0 && check_range(len, offset).is_ok()) else {
-            let result = file.read_at(&mut buffer, offset);
-            self.done.push_back(CompletedRead { token, buffer, result });
+        let ready = |handle: &&FileHandle| match (operation, handle.0.alignment()) {
+            (Operation::Write, Some(alignment)) => alignment.allows(buffer.as_ptr(), len, offset),
+            _ => true,
+        };
+        let (Some(handle), true) = (handle.filter(ready), len > 0 && check_range(len, offset).is_ok()) else {
+            let result = operation.perform(file, &mut buffer, offset);
+            self.done.push_back(Completed { token, buffer, result });
             return;
         };
         let index = loop {
@@ -93,20 +117,27 @@ impl ReadPipeline for RingPipeline {
             .filter(|alignment| !alignment.allows(buffer.as_ptr(), len, offset))
             .and_then(|alignment| Span::around(offset, len, alignment.offset))
             .map(|span| (span, AlignedBuffer::with_len(span.len)));
-        let slot = self.slots[index].insert(Slot { handle: handle.clone(), buffer, bounce, offset, token });
+        let slot = self.slots[index].insert(Slot {
+            operation,
+            handle: handle.clone(),
+            buffer,
+            bounce,
+            offset,
+            token,
+        });
         let (pointer, len, start) = match &mut slot.bounce {
             Some((span, memory)) => (memory.as_mut_ptr(), span.len, span.start),
             None => (slot.buffer.as_mut_ptr(), len, offset),
         };
         // SAFETY: the slot owns the file and the heap memory behind `pointer`, and is emptied only by `reap`, after
         // the completion; `drop` waits for all completions, and a forgotten pipeline leaks its slots with the ring.
-        unsafe { self.ring.push(&slot.handle.0.file, pointer, len, start, index as u64) };
-        if self.ring.queued() >= QUEUED_MAX {
+        unsafe { self.ring.push(operation, &slot.handle.0.file, pointer, len, start, index as u64) };
+        if len >= LARGE_BYTES || self.ring.queued() >= QUEUED_MAX {
             self.ring.enter(0);
         }
     }
 
-    fn wait(&mut self) -> Option<CompletedRead> {
+    fn wait(&mut self) -> Option<Completed> {
         loop {
             if let Some(done) = self.done.pop_front() {
                 return Some(done);
@@ -122,7 +153,7 @@ impl ReadPipeline for RingPipeline {
         }
     }
 
-    fn poll(&mut self) -> Option<CompletedRead> {
+    fn poll(&mut self) -> Option<Completed> {
         if self.done.is_empty() && self.ring.in_flight() > 0 {
             self.ring.enter(0);
             self.reap();

@@ -16,7 +16,7 @@ impl Plan {
     pub fn silt() -> Self {
         Self::levels(vec![
             LevelSpec {
-                growth: Growth::Tiering { runs_max: 64, share: 0.090 },
+                growth: Growth::Tiering { runs_max: 64, share: 0.095 },
                 table: TableLayout::Hash,
                 filter: Filter::Cuckoo { tag_bits: 15 },
                 index: Index::Implicit,

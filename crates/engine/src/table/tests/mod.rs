@@ -150,7 +150,7 @@ fn sorted(items: &[OwnedItem]) -> Vec<OwnedItem> {
 fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, TableInfo) {
     let mut writer = TableWriter::create(storage, NAME, 7).unwrap();
     fill(&mut writer);
-    let info = writer.finish().unwrap();
+    let info = writer.finish().unwrap().sync().unwrap();
     (Table::open(storage, NAME).unwrap(), info)
 }
 

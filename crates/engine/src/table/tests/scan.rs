@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_base::KeyHash;
 use proptest::prelude::*;
 
-use super::super::{SectionScanner, SortedIndex};
+use super::super::{SectionRange, SectionScanner, SortedIndex};
 use super::memory_storage::MemoryStorage;
 use super::{
     OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
@@ -64,15 +64,51 @@ proptest! {
             .into_iter()
             .chain(expected.iter().map(|(hash, _)| *hash).step_by(7))
         {
-            let first = expected.iter().find(|(hash, _)| *hash >= sought);
+            let first = expected.iter().find(|(hash, _)| hash.high() >= sought.high());
             for section in [sorted_section, trie_section] {
-                let scanner = SectionScanner::seek(Arc::clone(section), sought, 4096).unwrap();
+                let range = SectionRange { section: Arc::clone(section), low: sought.high(), high: u64::MAX };
+                let mut scanner = SectionScanner::chain_ranges(&storage, &[range]).unwrap();
                 prop_assert_eq!(
-                    scanner.current().map(|(hash, item)| (hash, item.key)),
+                    scanner.next().unwrap().map(|(hash, item)| (hash, item.key)),
                     first.map(|(hash, item)| (*hash, item.key.as_slice()))
                 );
             }
         }
+    }
+}
+
+proptest! {
+    /// Parts of several sections, one after the other, with reads ahead: what each part holds, in its order.
+    #[test]
+    fn parts_of_sections_are_scanned_one_after_the_other(
+        sections in prop::collection::vec((items_of_any_size(60), any::<u64>(), any::<u64>(), any::<bool>()), 1..6),
+    ) {
+        let storage = MemoryStorage::default();
+        let (table, _) = table(&storage, |writer| {
+            for (items, _, _, trie) in &sections {
+                let index = if *trie { SortedIndex::Trie } else { SortedIndex::FENCES };
+                write_sorted_section(writer, SPEC, items, index);
+            }
+        });
+        let mut ranges = Vec::new();
+        let mut expected = Vec::new();
+        for (section, (items, low, high, _)) in table.sections().iter().zip(&sections) {
+            let (low, high) = (*low.min(high), *low.max(high));
+            ranges.push(SectionRange { section: Arc::clone(section), low, high });
+            let wanted = |(hash, _): &(KeyHash, OwnedItem)| (low..=high).contains(&hash.high());
+            expected.extend(with_hashes(sorted(items)).into_iter().filter(wanted));
+        }
+        let mut scanner = SectionScanner::chain_ranges(&storage, &ranges).unwrap();
+        prop_assert_eq!(&rest(&mut scanner), &expected);
+        let mut scanner = SectionScanner::chain(&storage, table.sections().iter().cloned());
+        let mut count = 0;
+        while let Some((_, item)) = scanner.next().unwrap() {
+            let key = item.key.to_vec();
+            let (items, ..) = &sections[scanner.section_number()];
+            prop_assert!(items.iter().any(|known| known.key == key));
+            count += 1;
+        }
+        prop_assert_eq!(count, sections.iter().map(|(items, ..)| sorted(items).len()).sum::<usize>());
     }
 }
 

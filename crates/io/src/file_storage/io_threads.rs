@@ -1,4 +1,4 @@
-//! Reads in flight without io_uring: a few threads that read.
+//! Operations in flight without io_uring: a few threads that read and write.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,28 +6,29 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::open_file::FileHandle;
-use crate::pipeline::{CompletedRead, ReadPipeline};
+use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::{AlignedBuffer, File, ReadRequest};
 
-/// Threads at most, and so reads in flight at most. They sleep in the kernel; started as needed.
+/// Threads at most, and so operations in flight at most. They sleep in the kernel; started as needed.
 const THREADS_MAX: usize = 32;
 
-/// 128 KiB hold a read's stack many times over.
+/// 128 KiB hold an operation's stack many times over.
 const STACK_BYTES: usize = 128 << 10;
 
 struct Job {
+    operation: Operation,
     handle: FileHandle,
     offset: u64,
     buffer: AlignedBuffer,
     token: u64,
-    reply: Sender<CompletedRead>,
+    reply: Sender<Completed>,
 }
 
 impl Job {
     fn run(mut self) {
-        let result = self.handle.read_at(&mut self.buffer, self.offset);
-        // The pipeline may be gone by now, and nobody misses the read then.
-        let _ = self.reply.send(CompletedRead { token: self.token, buffer: self.buffer, result });
+        let result = self.operation.perform(&self.handle, &mut self.buffer, self.offset);
+        // The pipeline may be gone by now, and nobody misses the outcome then.
+        let _ = self.reply.send(Completed { token: self.token, buffer: self.buffer, result });
     }
 }
 
@@ -69,26 +70,26 @@ impl Queue {
     }
 }
 
-/// The threads of one storage. They end when it is dropped and their reads are done.
+/// The threads of one storage. They end when it is dropped and their jobs are done.
 #[derive(Default)]
-pub(super) struct ReadThreads {
+pub(super) struct IoThreads {
     queue: Arc<Queue>,
 }
 
-impl ReadThreads {
+impl IoThreads {
     fn submit(&self, job: Job) {
         let mut state = self.queue.state();
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && state.threads < THREADS_MAX {
             let queue = Arc::clone(&self.queue);
             let thread = std::thread::Builder::new()
-                .name("alluvium-read".to_owned())
+                .name("alluvium-io".to_owned())
                 .stack_size(STACK_BYTES)
                 .spawn(move || queue.serve());
             match thread {
                 Ok(_) => state.threads += 1,
                 Err(_) if state.threads == 0 => {
-                    // No threads to be had: read here.
+                    // No threads to be had: do it here.
                     let job = state.jobs.pop_back();
                     drop(state);
                     return job.into_iter().for_each(Job::run);
@@ -105,6 +106,7 @@ impl ReadThreads {
         let mut pipeline = ThreadPipeline::new(Arc::clone(self), requests.len());
         for (index, request) in requests.iter().enumerate() {
             pipeline.submit(
+                Operation::Read,
                 request.file,
                 request.offset,
                 AlignedBuffer::with_len(request.buffer.len()),
@@ -121,39 +123,39 @@ impl ReadThreads {
     }
 }
 
-impl Drop for ReadThreads {
+impl Drop for IoThreads {
     fn drop(&mut self) {
         self.queue.state().closed = true;
         self.queue.wake.notify_all();
     }
 }
 
-impl fmt::Debug for ReadThreads {
+impl fmt::Debug for IoThreads {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ReadThreads").field("threads", &self.queue.state().threads).finish_non_exhaustive()
+        out.debug_struct("IoThreads").field("threads", &self.queue.state().threads).finish_non_exhaustive()
     }
 }
 
-/// A pipeline of reads over [`ReadThreads`].
+/// A pipeline over [`IoThreads`].
 #[derive(Debug)]
 pub(super) struct ThreadPipeline {
-    threads: Arc<ReadThreads>,
+    threads: Arc<IoThreads>,
     depth: usize,
-    reply: Sender<CompletedRead>,
-    completions: Receiver<CompletedRead>,
+    reply: Sender<Completed>,
+    completions: Receiver<Completed>,
     /// With the threads.
     in_flight: usize,
     /// Completed, and not yet taken by the caller.
-    done: VecDeque<CompletedRead>,
+    done: VecDeque<Completed>,
 }
 
 impl ThreadPipeline {
-    pub(super) fn new(threads: Arc<ReadThreads>, depth: usize) -> Self {
+    pub(super) fn new(threads: Arc<IoThreads>, depth: usize) -> Self {
         let (reply, completions) = channel();
         Self { threads, depth: depth.max(1), reply, completions, in_flight: 0, done: VecDeque::new() }
     }
 
-    fn receive(&mut self) -> Option<CompletedRead> {
+    fn receive(&mut self) -> Option<Completed> {
         if self.in_flight == 0 {
             return None;
         }
@@ -164,11 +166,18 @@ impl ThreadPipeline {
     }
 }
 
-impl ReadPipeline for ThreadPipeline {
-    fn submit(&mut self, file: &dyn File, offset: u64, mut buffer: AlignedBuffer, token: u64) {
+impl Pipeline for ThreadPipeline {
+    fn submit(
+        &mut self,
+        operation: Operation,
+        file: &dyn File,
+        offset: u64,
+        mut buffer: AlignedBuffer,
+        token: u64,
+    ) {
         let Some(handle) = file.as_any().and_then(|any| any.downcast_ref::<FileHandle>()) else {
-            let result = file.read_at(&mut buffer, offset);
-            self.done.push_back(CompletedRead { token, buffer, result });
+            let result = operation.perform(file, &mut buffer, offset);
+            self.done.push_back(Completed { token, buffer, result });
             return;
         };
         if self.in_flight == self.depth
@@ -178,14 +187,14 @@ impl ReadPipeline for ThreadPipeline {
         }
         self.in_flight += 1;
         let reply = self.reply.clone();
-        self.threads.submit(Job { handle: handle.clone(), offset, buffer, token, reply });
+        self.threads.submit(Job { operation, handle: handle.clone(), offset, buffer, token, reply });
     }
 
-    fn wait(&mut self) -> Option<CompletedRead> {
+    fn wait(&mut self) -> Option<Completed> {
         self.done.pop_front().or_else(|| self.receive())
     }
 
-    fn poll(&mut self) -> Option<CompletedRead> {
+    fn poll(&mut self) -> Option<Completed> {
         self.done.pop_front().or_else(|| {
             let done = self.completions.try_recv().ok()?;
             self.in_flight -= 1;

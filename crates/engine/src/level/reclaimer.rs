@@ -1,0 +1,93 @@
+//! [`Reclaimer`]: gives the space of merged tables back, away from readers and writers.
+//!
+//! Whoever lets go of a table last (a get, a put, a merge) would otherwise pay for its removal, which takes a file
+//! system milliseconds.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use alluvium_io::Storage;
+
+use super::table_file::TableFile;
+
+/// Removes files and punches holes: at once, or in a thread of its own while [`Reclaimer::defer`] says so.
+#[derive(Debug)]
+pub(crate) struct Reclaimer {
+    storage: Arc<dyn Storage>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    deferred: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Job {
+    Remove { name: String },
+    Punch { file: Arc<TableFile>, offset: u64, len: u64 },
+}
+
+impl Reclaimer {
+    pub fn new(storage: Arc<dyn Storage>) -> Arc<Self> {
+        Arc::new(Self { storage, queue: Mutex::default(), changed: Condvar::new() })
+    }
+
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no panic while held")
+    }
+
+    /// Leaves jobs to [`Reclaimer::work`] from now on, or does them at once again after those that wait.
+    pub fn defer(&self, deferred: bool) {
+        self.queue().deferred = deferred;
+        self.changed.notify_all();
+        if !deferred {
+            self.drain();
+        }
+    }
+
+    pub(super) fn submit(&self, job: Job) {
+        let mut queue = self.queue();
+        if queue.deferred {
+            queue.jobs.push_back(job);
+            self.changed.notify_one();
+        } else {
+            drop(queue);
+            self.run(job);
+        }
+    }
+
+    /// Does the jobs that wait.
+    pub fn drain(&self) {
+        loop {
+            let Some(job) = self.queue().jobs.pop_front() else { return };
+            self.run(job);
+        }
+    }
+
+    /// Does the jobs that wait; when there are none, waits for one first, but not longer than `pause`.
+    pub fn work(&self, pause: Duration) {
+        let queue = self.queue();
+        if queue.jobs.is_empty() && queue.deferred {
+            let _ = self.changed.wait_timeout(queue, pause);
+        } else {
+            drop(queue);
+        }
+        self.drain();
+    }
+
+    /// Space that can't be freed now is freed at the next opening.
+    fn run(&self, job: Job) {
+        let _ = match job {
+            Job::Remove { name } => self.storage.remove(&name),
+            Job::Punch { file, offset, len } => file.punch_hole(offset, len),
+        };
+    }
+}

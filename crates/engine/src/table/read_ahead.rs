@@ -1,0 +1,164 @@
+//! [`ReadAhead`]: pages of sections on their way into memory while earlier ones are in use.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use alluvium_base::Corruption;
+use alluvium_io::{AlignedBuffer, Completed, Operation, Pipeline, Storage};
+
+use super::error::{Error, Result};
+use super::page::PAGE_BYTES;
+use super::section::Section;
+
+/// Pieces in flight beside the one in use: enough that the device is never idle while the caller computes.
+pub(super) const PIECES_AHEAD: usize = 4;
+
+/// A stretch of the pages of a section.
+#[derive(Clone, Debug)]
+pub(super) struct Extent {
+    pub section: Arc<Section>,
+    pub pages: Range<u32>,
+}
+
+/// Pages that are in memory: those of `extent`, which belongs to the `number`-th extent that was asked for.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub number: usize,
+    pub extent: Extent,
+    pub buffer: AlignedBuffer,
+}
+
+/// Reads extents one after the other, in pieces of so many pages, each within one extent.
+///
+/// With a pipeline up to four pieces are read ahead, and the memory is that of five pieces; without one each piece is
+/// read when it is asked for.
+pub(super) struct ReadAhead {
+    pipeline: Option<Box<dyn Pipeline>>,
+    piece_pages: u32,
+    /// What is left to submit, with the numbers of the extents.
+    unread: VecDeque<(usize, Extent)>,
+    /// What was submitted, in order; token `first_token + i` is the read of `ahead[i]`.
+    ahead: VecDeque<(usize, Extent, Option<Completed>)>,
+    first_token: u64,
+    spare: Vec<AlignedBuffer>,
+}
+
+impl ReadAhead {
+    /// Reads `extents` when they are asked for.
+    pub fn without(extents: impl IntoIterator<Item = Extent>, read_bytes: usize) -> Self {
+        Self {
+            pipeline: None,
+            piece_pages: (read_bytes / PAGE_BYTES).max(1) as u32,
+            unread: extents.into_iter().enumerate().collect(),
+            ahead: VecDeque::new(),
+            first_token: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Reads `extents`, files of `storage`, ahead of their use. Starts at once.
+    pub fn start(
+        storage: &dyn Storage,
+        extents: impl IntoIterator<Item = Extent>,
+        read_bytes: usize,
+    ) -> Self {
+        let mut reads = Self::without(extents, read_bytes);
+        let pages: usize = reads.unread.iter().map(|(_, extent)| extent.pages.len()).sum();
+        if pages <= reads.piece_pages as usize {
+            // What is read by one operation or by a few short ones isn't worth a pipeline.
+            return reads;
+        }
+        reads.pipeline = Some(storage.pipeline(PIECES_AHEAD));
+        reads.submit();
+        reads
+    }
+
+    /// The next piece; `None` behind the last. `used` is the buffer of an earlier one, to be filled again.
+    ///
+    /// # Errors
+    /// Those of reading, and a corruption when the file ends early. The caller must not ask again after one.
+    pub fn next(&mut self, used: AlignedBuffer) -> Result<Option<Piece>> {
+        self.spare.push(used);
+        if self.pipeline.is_none() {
+            let Some((number, extent)) = self.next_extent() else { return Ok(None) };
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            extent.section.read_pages(extent.pages.start, extent.pages.len(), &mut buffer)?;
+            return Ok(Some(Piece { number, extent, buffer }));
+        }
+        self.submit();
+        let Some(completed) = self.wait_for_first() else { return Ok(None) };
+        let (number, extent, _) = self.ahead.pop_front().expect("its read has completed");
+        self.first_token += 1;
+        let (file, offset) = (extent.section.file(), extent.section.page_offset(extent.pages.start));
+        let read = completed.result.map_err(Error::io("read", file.name()))?;
+        if read < completed.buffer.len() {
+            let expected = format!("{} bytes", completed.buffer.len());
+            let found = format!("{read}, then the end");
+            return Err(Corruption::new(file.name(), offset, expected, found).into());
+        }
+        Ok(Some(Piece { number, extent, buffer: completed.buffer }))
+    }
+
+    /// Forgets what is not read yet.
+    pub fn stop(&mut self) {
+        self.unread.clear();
+        self.ahead.clear();
+        self.pipeline = None;
+    }
+
+    /// Cuts the next piece off what is unread.
+    fn next_extent(&mut self) -> Option<(usize, Extent)> {
+        loop {
+            let (number, extent) = self.unread.front_mut()?;
+            let end = extent.pages.end.min(extent.pages.start.saturating_add(self.piece_pages));
+            let pages = extent.pages.start..end;
+            extent.pages.start = end;
+            let piece = (*number, Extent { section: Arc::clone(&extent.section), pages: pages.clone() });
+            if extent.pages.is_empty() {
+                self.unread.pop_front();
+            }
+            if !pages.is_empty() {
+                return Some(piece);
+            }
+        }
+    }
+
+    /// Starts as many reads as may be in flight.
+    fn submit(&mut self) {
+        while self.pipeline.is_some() && self.ahead.len() < PIECES_AHEAD {
+            let Some((number, extent)) = self.next_extent() else { return };
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            buffer.resize_unspecified(extent.pages.len() * PAGE_BYTES);
+            let token = self.first_token + self.ahead.len() as u64;
+            let offset = extent.section.page_offset(extent.pages.start);
+            if let Some(pipeline) = &mut self.pipeline {
+                pipeline.submit(Operation::Read, &**extent.section.file(), offset, buffer, token);
+            }
+            self.ahead.push_back((number, extent, None));
+        }
+    }
+
+    /// Waits until the first piece ahead is read; `None` when there is none.
+    fn wait_for_first(&mut self) -> Option<Completed> {
+        loop {
+            let (_, _, completed) = self.ahead.front_mut()?;
+            if let Some(completed) = completed.take() {
+                return Some(completed);
+            }
+            let completed = self.pipeline.as_mut()?.wait()?;
+            let place = (completed.token - self.first_token) as usize;
+            self.ahead[place].2 = Some(completed);
+        }
+    }
+}
+
+impl fmt::Debug for ReadAhead {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ReadAhead")
+            .field("unread", &self.unread.len())
+            .field("ahead", &self.ahead.len())
+            .finish_non_exhaustive()
+    }
+}
