@@ -150,8 +150,8 @@ impl SlimDb {
         })
     }
 
-    /// Share of the gets of present keys that each level answers: its share of the entries when all are equally popular;
-    /// else the levels hold the most recently put keys first.
+    /// Share of the gets of present keys that each level answers: its share of the entries when all are equally
+    /// popular; else the levels hold the most recently put keys first.
     pub(super) fn found_shares(&self) -> Result<Vec<f64>, ModelError> {
         let items = self.level_items();
         let keys = KeyDistribution::zipf(items.iter().sum::<f64>().max(1.0), self.skew)?;

@@ -65,8 +65,8 @@ struct Unit {
 }
 
 impl EngineSimulation {
-    /// An empty store of up to `keys` keys. `expected_keys` is what it is told to expect, `segment_records_max` how many
-    /// records the plan's log segment holds.
+    /// An empty store of up to `keys` keys. `expected_keys` is what it is told to expect, `segment_records_max` how
+    /// many records the plan's log segment holds.
     pub fn new(
         plan: &Plan,
         keys: u64,
