@@ -25,8 +25,8 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Batch, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, LevelStats, MemoryStats, Stats, TrafficStats, Update,
-    VerifyReport,
+    Batch, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats, MemoryStats, Metadata,
+    Snapshot, Stats, TrafficStats, Update, VerifyReport,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

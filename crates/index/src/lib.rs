@@ -2,12 +2,13 @@
 //!
 //! Architecture invariant: this crate does no I/O and knows no files.
 
+mod broadword;
 pub mod cuckoo;
 pub mod elias_fano;
 pub mod fences;
 pub mod hash_filter;
 mod prefetch;
-
+mod processor;
 pub mod trie;
 
 pub use prefetch::{prefetch_bytes, prefetch_element};

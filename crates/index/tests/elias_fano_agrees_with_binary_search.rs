@@ -46,10 +46,10 @@ fn check(list: &EliasFano, values: &[u64]) {
 }
 
 fn check_search(list: &EliasFano, values: &[u64], probe: u64) {
-    let expected = values.partition_point(|value| *value <= probe).checked_sub(1);
-    let expected = expected.map(|index| (index as u64, values[index] == probe));
-    assert_eq!(list.locate(probe), expected, "of {probe}");
-    assert_eq!(list.last_at_most(probe), expected.map(|(index, _)| index));
+    let below = values.partition_point(|value| *value < probe) as u64;
+    let at_most = values.partition_point(|value| *value <= probe) as u64;
+    assert_eq!(list.counts(probe), (below, at_most), "of {probe}");
+    assert_eq!(list.last_at_most(probe), at_most.checked_sub(1));
 }
 
 proptest! {

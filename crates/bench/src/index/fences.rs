@@ -1,7 +1,6 @@
 //! Figures of page fences (SPEC A8).
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use alluvium_base::KeyHash;
 use alluvium_index::fences::{PageFences, PageFencesBuilder};
@@ -9,6 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::IndexConfig;
+use super::cuckoo::{nanoseconds_each, rate_per_s};
 use super::trie::sorted_hashes;
 use crate::measurement::Measurement;
 
@@ -27,15 +27,17 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
         keys => (0..LOOKUPS).map(|_| hashes[random.random_range(0..keys)].high()).collect(),
     };
     let measure = |(case, aligned)| {
-        let start = Instant::now();
         let (fences, page_starts) = build(&hashes, aligned);
-        let build_s = start.elapsed().as_secs_f64();
         let pages_read = verify(&fences, &hashes, &page_starts);
-        let start = Instant::now();
-        let sum =
-            probes.iter().fold(0u64, |sum, hash| sum ^ fences.lookup(*hash).map_or(0, |pages| pages.last));
-        let lookup_ns = start.elapsed().as_nanos() as f64 / probes.len().max(1) as f64;
-        black_box(sum);
+        let builds = |_: &()| {
+            black_box(build(&hashes, aligned));
+        };
+        let build_keys_per_s = rate_per_s(hashes.len().max(1), || (), builds);
+        let lookups = |_: &()| {
+            let pages = probes.iter().map(|hash| fences.lookup(*hash).map_or(0, |pages| pages.last));
+            black_box(pages.fold(0, std::ops::BitXor::bitxor));
+        };
+        let lookup_ns = nanoseconds_each(rate_per_s(probes.len().max(1), || (), lookups));
         let keys = config.keys.max(1) as f64;
         Measurement::new("index", case)
             .config("keys", config.keys)
@@ -45,7 +47,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
             .metric("keys_per_page_mean", keys / fences.pages().max(1) as f64)
             .metric("pages_per_lookup", pages_read as f64 / keys)
             .metric("lookup_ns", lookup_ns)
-            .metric("build_keys_per_s", config.keys as f64 / build_s)
+            .metric("build_keys_per_s", build_keys_per_s)
             .metric("memory_bytes", fences.memory_bytes())
     };
     [("fences_32", false), ("fences_aligned_32", true)].into_iter().map(measure).collect()

@@ -1,7 +1,6 @@
 //! Figures of the entropy-coded trie (SPEC A3).
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use alluvium_base::KeyHash;
 use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
@@ -9,6 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::IndexConfig;
+use super::cuckoo::{nanoseconds_each, rate_per_s};
 use crate::measurement::Measurement;
 
 /// Lookups that are timed.
@@ -38,14 +38,17 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     ];
     let measure = |(case, bucket_keys_mean, granularity)| {
         let trie_config = TrieConfig { bucket_keys_mean, ..TrieConfig::new(granularity) };
-        let start = Instant::now();
         let trie = build(&hashes, &page_of, trie_config);
-        let build_s = start.elapsed().as_secs_f64();
         verify(&trie, &hashes, &page_of);
-        let start = Instant::now();
-        let sum = probes.iter().fold(0u64, |sum, hash| sum.wrapping_add(trie.lookup(*hash).unwrap_or(0)));
-        let lookup_ns = start.elapsed().as_nanos() as f64 / probes.len().max(1) as f64;
-        black_box(sum);
+        let builds = |_: &()| {
+            black_box(build(&hashes, &page_of, trie_config));
+        };
+        let build_keys_per_s = rate_per_s(hashes.len().max(1), || (), builds);
+        let lookups = |_: &()| {
+            let positions = probes.iter().map(|hash| trie.lookup(*hash).unwrap_or(0));
+            black_box(positions.fold(0u64, u64::wrapping_add));
+        };
+        let lookup_ns = nanoseconds_each(rate_per_s(probes.len().max(1), || (), lookups));
         let keys = config.keys.max(1) as f64;
         Measurement::new("index", case)
             .config("keys", config.keys)
@@ -55,7 +58,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
             .metric("bucket_keys_mean", keys / trie.buckets() as f64)
             .metric("keys_per_position_mean", keys / trie.positions().max(1) as f64)
             .metric("lookup_ns", lookup_ns)
-            .metric("build_keys_per_s", config.keys as f64 / build_s)
+            .metric("build_keys_per_s", build_keys_per_s)
             .metric("memory_bytes", trie.memory_bytes())
     };
     cases.into_iter().map(measure).collect()

@@ -71,9 +71,10 @@ impl Samples {
 
     /// Adds the figures of memory and space.
     ///
-    /// - `index_bytes_per_item` with `_average`, `_second_half`, `_second_half_peak`, `_peak`: memory of indexes, filters and log index by
-    ///   items present at that moment. Average and peak leave out the time before a tenth of `items` was there, when
-    ///   fixed costs stand against nearly no items; the second half is that of the operations (and settling).
+    /// - `index_bytes_per_item` with `_average`, `_second_half`, `_second_half_peak`, `_peak`: memory of indexes,
+    ///   filters and log index by items present at that moment. Average and peak leave out the time before a tenth of
+    ///   `items` was there, when fixed costs stand against nearly no items; the second half is that of the operations
+    ///   (and settling).
     /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
     ///   bytes, at the worst moment and at the end.
     pub fn report(&self, measurement: Measurement, items: u64, item_bytes: u64) -> Measurement {

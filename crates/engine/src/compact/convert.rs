@@ -60,6 +60,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
             _ => None,
         };
         keyspace.update_version(|version| replace_store(version, &segment, run.clone()));
+        for pinned in keyspace.pinned_versions() {
+            pinned.replace(|version| replace_store(version, &segment, run.clone()));
+        }
     }
     shared.finish_segment(&segment);
     Ok(true)
@@ -119,7 +122,8 @@ pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) ->
 fn replace_store(version: &Version, segment: &Segment, run: Option<Arc<Run>>) -> Version {
     let mut next = version.clone();
     next.log_stores.retain(|store| store.segment.id != segment.id);
-    if let Some(run) = run {
+    let had_it = next.log_stores.len() < version.log_stores.len();
+    if let Some(run) = run.filter(|_| had_it) {
         next.runs.insert(0, run);
     }
     next

@@ -13,7 +13,7 @@ use alluvium_model::{Growth, Index, Plan};
 
 use super::merged::{for_each_merged, scan_sorted};
 use super::young::YoungItems;
-use crate::db::{KeyspaceShared, Shared};
+use crate::db::{KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
@@ -124,6 +124,19 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     Ok(())
 }
 
+/// Rewrites the tables of the sorted runs that hold items with an expiry, without those that have expired.
+pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
+    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    for keyspace in shared.all_keyspaces() {
+        let sorted = keyspace.version.load().sorted.clone();
+        let expiring = sorted.iter().filter(|table| table.section.expiring_count() > 0);
+        let ranges: Vec<_> = expiring.map(|table| (table.low, table.high)).collect();
+        drop(sorted);
+        write_parts(shared, &keyspace, &YoungItems::default(), ranges.into_iter())?;
+    }
+    Ok(())
+}
+
 fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<YoungItems> {
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
     let items: u64 = sections().map(|section| section.item_count()).sum();
@@ -212,7 +225,7 @@ impl Part {
         })
     }
 
-    /// Writes the part's table; `None` when it needs none. Tombstones end here: nothing is older.
+    /// Writes the part's table; `None` when it needs none. Tombstones and expired items end here: nothing is older.
     fn write(
         self,
         shared: &Shared,
@@ -229,8 +242,9 @@ impl Part {
             SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
         let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
         writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
+        let moment = Moment::At(shared.now_ms());
         for_each_merged(young.range(low, high), self.sorted, |hash, item| {
-            if !item.item.is_tombstone() {
+            if moment.is_live(&item.item) {
                 writer.push(hash, item)?;
             }
             Ok(())

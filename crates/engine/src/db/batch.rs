@@ -7,6 +7,7 @@ use alluvium_base::KeyHash;
 
 use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::metadata::Metadata;
 use super::write::check_item;
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
@@ -26,6 +27,7 @@ pub struct Batch {
 struct Write {
     keyspace: Arc<KeyspaceShared>,
     kind: ItemKind,
+    metadata: Metadata,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -33,7 +35,7 @@ struct Write {
 impl Write {
     fn item(&self) -> Item<'_> {
         match self.kind {
-            ItemKind::Value => Item::value(&self.key, &self.value),
+            ItemKind::Value => self.metadata.item(&self.key, &self.value),
             ItemKind::Tombstone => Item::tombstone(&self.key),
         }
     }
@@ -46,17 +48,36 @@ impl Batch {
 
     /// Stores `value` under `key`. A later write of the same key in the batch replaces this one.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
-        self.push(keyspace, ItemKind::Value, key.into(), value.into());
+        self.insert_with(keyspace, key, value, Metadata::default());
+    }
+
+    /// Like [`Batch::insert`], with flags or an expiry.
+    pub fn insert_with(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        metadata: Metadata,
+    ) {
+        let kind = ItemKind::Value;
+        self.push(
+            keyspace,
+            Write { keyspace: keyspace.shared.clone(), kind, metadata, key: key.into(), value: value.into() },
+        );
     }
 
     /// Removes `key`.
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>) {
-        self.push(keyspace, ItemKind::Tombstone, key.into(), Vec::new());
+        let (kind, metadata) = (ItemKind::Tombstone, Metadata::default());
+        self.push(
+            keyspace,
+            Write { keyspace: keyspace.shared.clone(), kind, metadata, key: key.into(), value: Vec::new() },
+        );
     }
 
-    fn push(&mut self, keyspace: &Keyspace, kind: ItemKind, key: Vec<u8>, value: Vec<u8>) {
+    fn push(&mut self, keyspace: &Keyspace, write: Write) {
         assert!(Arc::ptr_eq(&self.handle, &keyspace.handle), "the keyspace belongs to another database");
-        self.writes.push(Write { keyspace: keyspace.shared.clone(), kind, key, value });
+        self.writes.push(write);
     }
 
     /// Number of writes gathered.

@@ -11,7 +11,7 @@ use alluvium_model::{Growth, LevelSpec, Plan, PlanError, TableLayout};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
-use crate::compact::{Scheduler, convert, merge, pick};
+use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
@@ -80,6 +80,10 @@ impl Db {
             Scheduler::start(&shared);
         }
         Ok(Self { handle: Arc::new(Handle { shared, closed: AtomicBool::new(false) }) })
+    }
+
+    pub(super) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -169,14 +173,14 @@ impl Db {
         }
     }
 
-    /// Merges all hash runs into the sorted runs, log included, whether that is due or not.
+    /// Merges all hash runs into the sorted runs, log included, whether that is due or not, and drops what has expired.
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         let shared = self.shared();
         while let Some(due) = pick(shared, true) {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
-        Ok(())
+        drop_expired(shared).inspect_err(|error| shared.log.fail(error))
     }
 
     /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with

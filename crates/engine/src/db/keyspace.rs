@@ -1,6 +1,6 @@
 //! [`Keyspace`]: a named set of items.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::KeyHasher;
 use alluvium_model::Plan;
@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use super::database::Handle;
 use super::scan::ScanCache;
 use super::shared::Shared;
+use super::snapshot::PinnedVersion;
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
 
@@ -34,6 +35,8 @@ pub(crate) struct KeyspaceShared {
     /// Held by read-modify-writes, one stripe per key hash, so that they don't disturb each other.
     pub update_stripes: Box<[Mutex<()>]>,
     pub scan_cache: ScanCache,
+    /// Versions that snapshots hold.
+    pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
 }
 
 const UPDATE_STRIPES: usize = 64;
@@ -48,6 +51,7 @@ impl KeyspaceShared {
             publish: Mutex::new(()),
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             scan_cache: ScanCache::default(),
+            snapshots: Mutex::default(),
         }
     }
 

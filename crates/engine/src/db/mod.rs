@@ -3,9 +3,11 @@
 mod batch;
 mod database;
 mod keyspace;
+mod metadata;
 mod read;
 mod scan;
 mod shared;
+mod snapshot;
 mod stats;
 mod update;
 mod verify;
@@ -14,13 +16,16 @@ mod write;
 pub use batch::Batch;
 pub use database::Db;
 pub use keyspace::Keyspace;
+pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
+pub use snapshot::{KeyspaceSnapshot, Snapshot};
 pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
 pub use update::Update;
 pub use verify::VerifyReport;
 
 pub(crate) use database::check_plan;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
+pub(crate) use metadata::Moment;
 pub(crate) use shared::{Counters, Shared};
 
 /// Most bytes of a key.

@@ -6,6 +6,7 @@ use alluvium_base::KeyHash;
 use alluvium_io::{AlignedBuffer, ReadRequest};
 
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::metadata::{Metadata, Moment};
 use super::shared::Shared;
 use crate::error::{IoContext, Result};
 use crate::item::Item;
@@ -21,37 +22,79 @@ impl Keyspace {
     /// Costs no read for an item that is still in the log, else one read of a page (1.005 at most on average), absent
     /// or present.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let key = key.as_ref();
-        let shared = self.database();
-        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-        let hash = self.shared.hasher.hash(key);
-        let version = self.shared.version.load();
-        find(shared, &version, hash, key, live_value)
+        self.read(key.as_ref(), live_value)
+    }
+
+    /// The value of `key` and what is stored with it; `None` when it is absent. Costs as much as [`Keyspace::get`].
+    pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
+        self.read(key.as_ref(), |item| item.map(|item| (item.value.to_vec(), Metadata::of(item))))
     }
 
     /// Whether `key` is present. Costs as much as [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        let shared = self.database();
-        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-        let version = self.shared.version.load();
-        let hash = self.shared.hasher.hash(key);
-        find(shared, &version, hash, key, |item| item.is_some_and(|item| !item.is_tombstone()))
+        self.read(key.as_ref(), |item| item.is_some())
     }
 
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
+        View {
+            shared,
+            keyspace: &self.shared,
+            version: &self.shared.version.load_full(),
+            moment: Moment::Now(shared),
+        }
+        .multi_get(keys)
+    }
+
+    fn read<R>(&self, key: &[u8], found: impl FnOnce(Option<&Item<'_>>) -> R) -> Result<R> {
+        let shared = self.database();
+        let version = &self.shared.version.load();
+        View { shared, keyspace: &self.shared, version, moment: Moment::Now(shared) }.read(key, found)
+    }
+}
+
+/// A keyspace as it is in a version at a moment.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub shared: &'a Shared,
+    pub keyspace: &'a KeyspaceShared,
+    pub version: &'a Version,
+    pub moment: Moment<'a>,
+}
+
+impl View<'_> {
+    /// Calls `found` with the item of `key` if it is live, else with `None`. Counts as a get.
+    pub fn read<R>(&self, key: &[u8], found: impl FnOnce(Option<&Item<'_>>) -> R) -> Result<R> {
+        self.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        self.find(self.keyspace.hasher.hash(key), key, found)
+    }
+
+    /// Like [`View::read`], for a key whose hash is known, and without counting.
+    pub fn find<R>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        found: impl FnOnce(Option<&Item<'_>>) -> R,
+    ) -> Result<R> {
+        find(self.shared, self.version, hash, key, |item| {
+            found(item.filter(|item| self.moment.is_live(item)))
+        })
+    }
+
+    /// The values of many keys, in their order, with all page reads in flight together.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let Self { shared, keyspace, version, moment } = *self;
         shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
-        let version = self.shared.version.load_full();
+        let live_value = |item: Item<'_>| live_value(Some(&item).filter(|item| moment.is_live(item)));
         let mut values = vec![None; keys.len()];
         let mut waiting = Vec::new();
         for (index, key) in keys.iter().enumerate() {
             let key = key.as_ref();
-            let hash = self.shared.hasher.hash(key);
-            match find_in_log(&version, hash, key)? {
-                Some(item) => values[index] = live_value(Some(&item)),
-                None => waiting.push((index, Lookup::new(&version, hash))),
+            let hash = keyspace.hasher.hash(key);
+            match find_in_log(version, hash, key)? {
+                Some(item) => values[index] = live_value(item),
+                None => waiting.push((index, Lookup::new(version, hash))),
             }
         }
         let mut buffers: Vec<AlignedBuffer> = Vec::new();
@@ -74,7 +117,7 @@ impl Keyspace {
             for ((index, lookup, section, page), buffer) in reading.drain(..).zip(&buffers) {
                 let key = keys[index].as_ref();
                 match section.search_page(page, buffer, lookup.hash, key)? {
-                    Some(item) => values[index] = live_value(Some(&item)),
+                    Some(item) => values[index] = live_value(item),
                     None => waiting.push((index, lookup)),
                 }
             }
@@ -117,7 +160,7 @@ fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Op
 }
 
 /// Calls `found` with the newest item of `key`, tombstones included, or with `None`.
-pub(super) fn find<R>(
+fn find<R>(
     shared: &Shared,
     version: &Version,
     hash: KeyHash,
@@ -143,20 +186,7 @@ pub(super) fn find<R>(
     Ok(found(None))
 }
 
-/// The value of an item, unless it is a tombstone.
+/// The value of an item that is live.
 pub(super) fn live_value(item: Option<&Item<'_>>) -> Option<Vec<u8>> {
-    item.filter(|item| !item.is_tombstone()).map(|item| item.value.to_vec())
-}
-
-impl KeyspaceShared {
-    /// The newest value of a key in this version.
-    pub(super) fn value(
-        &self,
-        shared: &Shared,
-        version: &Version,
-        hash: KeyHash,
-        key: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
-        find(shared, version, hash, key, live_value)
-    }
+    item.map(|item| item.value.to_vec())
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::metadata::Moment;
 use crate::compact::{YoungItems, for_each_merged, scan_sorted};
 use crate::error::Result;
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
@@ -25,6 +26,8 @@ pub type KeyValue = (Vec<u8>, Vec<u8>);
 pub struct Iter {
     keyspace: Arc<KeyspaceShared>,
     version: Arc<Version>,
+    /// When it began: items that expire later are returned.
+    now_ms: u64,
     /// The hash (leading bits) at which the next chunk starts; `None` at the end.
     next: Option<u64>,
     /// The part of the hash space whose young items are gathered, and those.
@@ -42,14 +45,18 @@ struct ChunkItem {
 impl Keyspace {
     /// Iterates over all items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        Iter::starting_at(self.shared.clone(), 0)
+        self.iter_from(0)
+    }
+
+    fn iter_from(&self, hash_high: u64) -> Iter {
+        Iter::over(self.shared.clone(), self.shared.version.load_full(), hash_high, self.database().now_ms())
     }
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
     /// means the end. Items present from the first call to the last are returned; others may be.
     pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {
         let cache = &self.shared.scan_cache;
-        let mut iter = cache.take(cursor).unwrap_or_else(|| Iter::starting_at(self.shared.clone(), cursor));
+        let mut iter = cache.take(cursor).unwrap_or_else(|| self.iter_from(cursor));
         let mut items = Vec::new();
         let mut last = None;
         while let Some(item) = iter.next_item()? {
@@ -68,9 +75,14 @@ impl Keyspace {
 }
 
 impl Iter {
-    fn starting_at(keyspace: Arc<KeyspaceShared>, hash_high: u64) -> Self {
-        let version = keyspace.version.load_full();
-        Self { keyspace, version, next: Some(hash_high), unit: None, chunk: VecDeque::new() }
+    /// An iterator from a hash (leading bits) on, without items that had expired by `now_ms`.
+    pub(super) fn over(
+        keyspace: Arc<KeyspaceShared>,
+        version: Arc<Version>,
+        hash_high: u64,
+        now_ms: u64,
+    ) -> Self {
+        Self { keyspace, version, now_ms, next: Some(hash_high), unit: None, chunk: VecDeque::new() }
     }
 
     fn next_item(&mut self) -> Result<Option<ChunkItem>> {
@@ -95,10 +107,11 @@ impl Iter {
         let width = (unit_high - unit_low) / pieces;
         let high = low.saturating_add(width).min(*unit_high);
         let chunk = &mut self.chunk;
+        let moment = Moment::At(self.now_ms);
         let sorted = self.version.sorted_within(low, high);
         for_each_merged(young.range(low, high), scan_sorted(sorted, low, high)?, |hash, item| {
             let item = &item.item;
-            if !item.is_tombstone() {
+            if moment.is_live(item) {
                 let (key, value) = (item.key.to_vec(), item.value.to_vec());
                 chunk.push_back(ChunkItem { hash_high: hash.high(), key, value });
             }
@@ -111,9 +124,9 @@ impl Iter {
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items.
     fn gather(&self, low: u64) -> Result<(u64, u64, YoungItems)> {
         let version = &self.version;
-        let finest = version.log_stores.iter().map(|store| store.shard_bits()).min().unwrap_or(0);
-        let runs_bits = version.runs.iter().map(|run| run.shard_bits).min().unwrap_or(finest);
-        let bits = finest.min(runs_bits);
+        let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
+        let run_bits = version.runs.iter().map(|run| run.shard_bits);
+        let bits = store_bits.chain(run_bits).min().unwrap_or(0);
         let index = if bits == 0 { 0 } else { low >> (64 - bits) };
         let (unit_low, unit_high) = shard_range(bits, index);
         let unit = MergeUnit { bits, index, items: 0, runs: 0 };

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::Plan;
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub throttle: Throttle,
     pub counters: Counters,
     pub merge_buffer_bytes: AtomicU64,
+    /// The latest time that was looked up, so that time does not go back.
+    pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
     pub random: Mutex<u64>,
     pub _directory_lock: Box<dyn DirectoryLock>,
@@ -120,18 +122,46 @@ impl Shared {
     /// Like [`Shared::freeze`], however many segments wait for conversion.
     pub fn freeze_now(&self, segment_id: u64) -> Result<()> {
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
-        let keyspaces = self.all_keyspaces();
         if self.log.active_segment().id != segment_id {
             return Ok(());
         }
-        let versions: Vec<Arc<Version>> =
-            keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect();
-        let guards: Vec<_> = versions
-            .iter()
-            .flat_map(|version| version.active().shards().iter().map(|shard| shard.lock()))
-            .collect();
+        let keyspaces = self.all_keyspaces();
+        let versions = versions(&keyspaces);
+        let guards = lock_shards(&versions);
+        self.switch(&keyspaces, &versions)?;
+        drop(guards);
+        self.frozen_one();
+        Ok(())
+    }
+
+    /// All keyspaces' versions of one moment, without their active log stores: everything written before is frozen.
+    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Version)>> {
+        self.wait_for_room()?;
+        let _only_one = self.freeze_lock.lock().expect("no panic while held");
+        let keyspaces = self.all_keyspaces();
+        let active = versions(&keyspaces);
+        let guards = lock_shards(&active);
+        let written = active.iter().any(|version| version.active().len() > 0);
+        if written {
+            self.switch(&keyspaces, &active)?;
+        }
+        let mut frozen: Vec<Version> =
+            keyspaces.iter().map(|keyspace| Version::clone(&keyspace.version.load())).collect();
+        for version in &mut frozen {
+            version.log_stores.remove(0);
+        }
+        drop(guards);
+        if written {
+            self.frozen_one();
+        }
+        Ok(keyspaces.into_iter().zip(frozen).collect())
+    }
+
+    /// Seals the active segment and gives every keyspace a log store over the next. The caller holds the freeze lock
+    /// and all shards of the active stores, which are those of `versions`.
+    fn switch(&self, keyspaces: &[Arc<KeyspaceShared>], versions: &[Arc<Version>]) -> Result<()> {
         let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
-        for (keyspace, version) in keyspaces.iter().zip(&versions) {
+        for (keyspace, version) in keyspaces.iter().zip(versions) {
             version.active().close();
             let store = Arc::new(keyspace.next_log_store(version, next.clone()));
             keyspace.update_version(|version| {
@@ -145,11 +175,13 @@ impl Shared {
             });
         }
         self.frozen.lock().expect("no panic while held").push_back(sealed);
-        drop(guards);
+        Ok(())
+    }
+
+    fn frozen_one(&self) {
         self.counters.freezes.fetch_add(1, Ordering::Relaxed);
         self.update_throttle();
         self.scheduler.wake();
-        Ok(())
     }
 
     /// Holds a writer while too many frozen segments wait; the throttle makes that rare.
@@ -190,12 +222,29 @@ impl Shared {
         by_bytes.max(by_entries)
     }
 
+    /// Milliseconds since 1970. Never less than before, whatever the system's clock does.
+    pub fn now_ms(&self) -> u64 {
+        let now = u64::try_from(self.clock.unix().as_millis()).unwrap_or(u64::MAX);
+        self.latest_ms.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
     /// A number for a hash key or a seed.
     pub fn next_random(&self) -> u64 {
         let mut state = self.random.lock().expect("no panic while held");
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         alluvium_base::checksum::checksum64(&state.to_le_bytes(), 0x616c_6c75_7669_756d)
     }
+}
+
+/// The keyspaces' versions. Their active log stores stay so while the freeze lock is held.
+fn versions(keyspaces: &[Arc<KeyspaceShared>]) -> Vec<Arc<Version>> {
+    keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect()
+}
+
+/// Excludes all writers.
+fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> {
+    let stores = versions.iter().map(|version| version.active());
+    stores.flat_map(|store| store.shards().iter().map(|shard| shard.lock())).collect()
 }
 
 impl Settings {

@@ -6,6 +6,8 @@
 use std::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
+use super::metadata::{Metadata, Moment};
+use super::read::{View, live_value};
 use super::write::{Witness, check_item, write_item};
 use crate::error::Result;
 use crate::item::Item;
@@ -16,8 +18,10 @@ use crate::log::Position;
 pub enum Update {
     /// Leave it as it is.
     Keep,
-    /// Store this value.
+    /// Store this value, without flags and expiry.
     Insert(Vec<u8>),
+    /// Store this value with flags or an expiry.
+    InsertWith(Vec<u8>, Metadata),
     /// Remove it.
     Remove,
 }
@@ -47,11 +51,13 @@ impl Keyspace {
             let store = version.active();
             let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
             let witness = Witness { segment: store.segment.id, offset };
-            let before = keyspace.value(shared, &version, hash, key)?;
+            let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
+            let before = view.find(hash, key, live_value)?;
             let after = change(before.as_deref());
             let item = match &after {
                 Update::Keep => break (before, None),
                 Update::Insert(value) => Item::value(key, value),
+                Update::InsertWith(value, metadata) => metadata.item(key, value),
                 Update::Remove if before.is_none() => break (before, None),
                 Update::Remove => Item::tombstone(key),
             };

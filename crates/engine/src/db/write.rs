@@ -7,6 +7,7 @@ use alluvium_base::KeyHash;
 
 use super::KEY_BYTES_MAX;
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::metadata::Metadata;
 use super::shared::Shared;
 use crate::error::{Error, Result};
 use crate::item::Item;
@@ -24,6 +25,16 @@ impl Keyspace {
     /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.write(&Item::value(key.as_ref(), value.as_ref()))
+    }
+
+    /// Like [`Keyspace::insert`], with flags or an expiry.
+    pub fn insert_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        metadata: Metadata,
+    ) -> Result<()> {
+        self.write(&metadata.item(key.as_ref(), value.as_ref()))
     }
 
     /// Removes `key`, present or not. Its space comes back when the tombstone reaches the sorted run.

@@ -75,6 +75,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         throttle: Throttle::default(),
         counters: Counters::default(),
         merge_buffer_bytes: AtomicU64::new(0),
+        latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
         _directory_lock: directory_lock,
     })

@@ -7,10 +7,12 @@
 mod model;
 mod session;
 mod shape;
+mod snapshots;
+mod writes;
 
 use std::fmt;
 
-use alluvium_io::{PlantedBug, SimulatedStorage};
+use alluvium_io::{PlantedBug, SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -80,16 +82,24 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let mut model = Model::default();
     let shape = shape::Shape::random(&mut rng);
     let sessions = rng.random_range(2..7);
+    let clock = SimulatedClock::default();
     let mut current = storage.clone();
     for number in 0..sessions {
-        let mut session =
-            Session::new(&mut rng, &mut model, &mut summary, &shape, current.clone(), planted_bugs);
+        let mut session = Session::new(
+            &mut rng,
+            &mut model,
+            &mut summary,
+            &shape,
+            current.clone(),
+            clock.clone(),
+            planted_bugs,
+        );
         session.run(number)?;
         summary.reopenings += 1;
         current = current.reopen();
     }
     // A last look, without faults: everything must be there and sound.
-    Session::new(&mut rng, &mut model, &mut summary, &shape, current, planted_bugs).final_check()?;
+    Session::new(&mut rng, &mut model, &mut summary, &shape, current, clock, planted_bugs).final_check()?;
     summary.storage_operations = storage.operation_count();
     Ok(summary)
 }

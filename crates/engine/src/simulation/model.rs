@@ -7,20 +7,39 @@ use super::{Failure, fail};
 /// Keyspace and key.
 pub(super) type Name = (usize, Vec<u8>);
 
+/// A value and when it expires, in milliseconds since 1970. Values that differ in their expiry differ in their bytes,
+/// so that a state that was found tells which expiries count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Value {
+    pub bytes: Vec<u8>,
+    pub expires_at_ms: Option<u64>,
+}
+
+impl Value {
+    fn has_expired(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_some_and(|expiry| expiry <= now_ms)
+    }
+}
+
+/// What is there for its users to see.
+pub(super) type Contents = BTreeMap<Name, Vec<u8>>;
+
 /// One step of a user: its writes happen together or not at all.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Write(Vec<(Name, Option<Vec<u8>>)>),
+    Write(Vec<(Name, Option<Value>)>),
     Clear(usize),
 }
+
+type State = BTreeMap<Name, Value>;
 
 /// A map, and the steps that a crash may still undo, last first.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     /// The state with all steps done.
-    pub now: BTreeMap<Name, Vec<u8>>,
+    now: State,
     /// The state that must survive.
-    durable: BTreeMap<Name, Vec<u8>>,
+    durable: State,
     /// Steps from `durable` to `now`.
     pending: Vec<Step>,
 }
@@ -31,6 +50,29 @@ impl Model {
         self.pending.push(step);
     }
 
+    /// The value of a key.
+    pub fn get(&self, name: &Name) -> Option<&Vec<u8>> {
+        self.now.get(name).map(|value| &value.bytes)
+    }
+
+    /// All keys and values.
+    pub fn contents(&self) -> Contents {
+        self.now.iter().map(|(name, value)| (name.clone(), value.bytes.clone())).collect()
+    }
+
+    /// Time has moved on: what has expired is gone, as if it had never been written, whatever a crash undoes.
+    pub fn expire(&mut self, now_ms: u64) {
+        self.now.retain(|_, value| !value.has_expired(now_ms));
+        self.durable.retain(|_, value| !value.has_expired(now_ms));
+        for step in &mut self.pending {
+            if let Step::Write(writes) = step {
+                for (_, value) in writes {
+                    value.take_if(|value| value.has_expired(now_ms));
+                }
+            }
+        }
+    }
+
     /// All steps so far must survive from here on.
     pub fn set_durable(&mut self) {
         self.pending.clear();
@@ -39,16 +81,16 @@ impl Model {
 
     /// After a crash: `found` must be the state after some number of steps since the durable one. It becomes the
     /// state of the model.
-    pub fn settle(&mut self, found: BTreeMap<Name, Vec<u8>>) -> Result<(), Failure> {
+    pub fn settle(&mut self, found: &Contents) -> Result<(), Failure> {
         let mut state = std::mem::take(&mut self.durable);
-        let mut differences = count_differences(&state, &found);
+        let mut differences = count_differences(&state, found);
         let mut best = (differences, 0);
         let pending = std::mem::take(&mut self.pending);
         for (index, step) in pending.iter().enumerate() {
             if differences == 0 {
                 break;
             }
-            differences = apply_counting(&mut state, step, &found, differences);
+            differences = apply_counting(&mut state, step, found, differences);
             best = best.min((differences, index + 1));
         }
         if differences > 0 {
@@ -57,16 +99,16 @@ impl Model {
                 "the state after a crash is that of no moment: at least {least} keys differ, after {after} of {} \
                  steps since the durable state; {}",
                 pending.len(),
-                describe(&state, &found),
+                describe(&state, found),
             ));
         }
-        self.now = found.clone();
-        self.durable = found;
+        self.now = state.clone();
+        self.durable = state;
         Ok(())
     }
 }
 
-fn apply(state: &mut BTreeMap<Name, Vec<u8>>, step: &Step) {
+fn apply(state: &mut State, step: &Step) {
     match step {
         Step::Write(writes) => {
             for (name, value) in writes {
@@ -80,36 +122,33 @@ fn apply(state: &mut BTreeMap<Name, Vec<u8>>, step: &Step) {
     }
 }
 
+fn differs(state: &State, found: &Contents, name: &Name) -> bool {
+    state.get(name).map(|value| &value.bytes) != found.get(name)
+}
+
 /// Applies a step and returns the new number of keys in which `state` and `found` differ.
-fn apply_counting(
-    state: &mut BTreeMap<Name, Vec<u8>>,
-    step: &Step,
-    found: &BTreeMap<Name, Vec<u8>>,
-    differences: usize,
-) -> usize {
+fn apply_counting(state: &mut State, step: &Step, found: &Contents, differences: usize) -> usize {
     let Step::Write(writes) = step else {
         apply(state, step);
         return count_differences(state, found);
     };
-    let differs =
-        |state: &BTreeMap<Name, Vec<u8>>, name: &Name| usize::from(state.get(name) != found.get(name));
     let mut differences = differences;
     for write in writes {
-        differences -= differs(state, &write.0);
+        differences -= usize::from(differs(state, found, &write.0));
         apply(state, &Step::Write(vec![write.clone()]));
-        differences += differs(state, &write.0);
+        differences += usize::from(differs(state, found, &write.0));
     }
     differences
 }
 
-fn count_differences(a: &BTreeMap<Name, Vec<u8>>, b: &BTreeMap<Name, Vec<u8>>) -> usize {
-    a.iter().filter(|(name, value)| b.get(*name) != Some(value)).count()
-        + b.keys().filter(|name| !a.contains_key(*name)).count()
+fn count_differences(state: &State, found: &Contents) -> usize {
+    state.keys().filter(|name| differs(state, found, name)).count()
+        + found.keys().filter(|name| !state.contains_key(*name)).count()
 }
 
-fn describe(expected: &BTreeMap<Name, Vec<u8>>, found: &BTreeMap<Name, Vec<u8>>) -> String {
+fn describe(expected: &State, found: &Contents) -> String {
     let names = expected.keys().chain(found.keys());
-    let Some(name) = names.into_iter().find(|name| expected.get(*name) != found.get(*name)) else {
+    let Some(name) = names.into_iter().find(|name| differs(expected, found, name)) else {
         return "the last state agrees".to_owned();
     };
     let show = |value: Option<&Vec<u8>>| match value {
@@ -120,7 +159,7 @@ fn describe(expected: &BTreeMap<Name, Vec<u8>>, found: &BTreeMap<Name, Vec<u8>>)
         "for example key {:?} of keyspace {}: last written {}, found {}",
         String::from_utf8_lossy(&name.1),
         name.0,
-        show(expected.get(name)),
+        show(expected.get(name).map(|value| &value.bytes)),
         show(found.get(name))
     )
 }
@@ -130,7 +169,8 @@ mod tests {
     use super::*;
 
     fn write(key: &str, value: &str) -> Step {
-        Step::Write(vec![((0, key.into()), Some(value.into()))])
+        let value = Value { bytes: value.into(), expires_at_ms: None };
+        Step::Write(vec![((0, key.into()), Some(value))])
     }
 
     #[test]
@@ -140,15 +180,36 @@ mod tests {
             let mut model = Model::default();
             model.set_durable();
             states.iter().for_each(|(key, value)| model.apply(write(key, value)));
-            let mut found = BTreeMap::new();
+            let mut found = State::new();
             states[..kept].iter().for_each(|(key, value)| apply(&mut found, &write(key, value)));
-            model.settle(found.clone()).unwrap();
-            assert_eq!(model.now, found);
+            let found: Contents = found.into_iter().map(|(name, value)| (name, value.bytes)).collect();
+            model.settle(&found).unwrap();
+            assert_eq!(model.contents(), found);
         }
         let mut model = Model::default();
         states.iter().for_each(|(key, value)| model.apply(write(key, value)));
-        let mut found = BTreeMap::new();
-        apply(&mut found, &write("b", "2"));
-        assert!(model.settle(found).is_err());
+        let found = Contents::from([((0, b"b".to_vec()), b"2".to_vec())]);
+        assert!(model.settle(&found).is_err());
+    }
+
+    #[test]
+    fn what_expires_is_gone_before_and_after_a_crash() {
+        let expiring = |key: &str, expiry: u64| {
+            let value = Value { bytes: expiry.to_le_bytes().to_vec(), expires_at_ms: Some(expiry) };
+            Step::Write(vec![((0, key.into()), Some(value))])
+        };
+        let mut model = Model::default();
+        model.apply(expiring("a", 5));
+        model.set_durable();
+        model.apply(expiring("b", 7));
+        model.apply(expiring("c", 9));
+        model.expire(7);
+        assert_eq!(model.contents().len(), 1);
+        let mut crashed =
+            Model { durable: model.durable.clone(), pending: model.pending.clone(), ..Model::default() };
+        crashed.settle(&Contents::new()).unwrap();
+        let with_c = model.contents();
+        model.settle(&with_c).unwrap();
+        assert_eq!(model.contents().len(), 1);
     }
 }

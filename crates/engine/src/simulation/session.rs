@@ -1,20 +1,20 @@
 //! One opening of the simulated database: operations until it is closed, killed, crashed or fails.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+use alluvium_io::{Clock as _, FaultPlan, SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-use super::model::{Model, Name, Step};
+use super::model::{Contents, Model, Name, Value};
 use super::shape::Shape;
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
-use crate::{Db, Durability, Environment, Error, Keyspace, Update};
+use crate::{Db, Durability, Environment, Error, Keyspace, Snapshot};
 
 /// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
-enum Stop {
+pub(super) enum Stop {
     Expected,
     Finding(Failure),
 }
@@ -26,14 +26,17 @@ impl From<Failure> for Stop {
 }
 
 pub(super) struct Session<'a> {
-    rng: &'a mut StdRng,
-    model: &'a mut Model,
+    pub(super) rng: &'a mut StdRng,
+    pub(super) model: &'a mut Model,
     summary: &'a mut Summary,
-    shape: &'a Shape,
+    pub(super) shape: &'a Shape,
     storage: SimulatedStorage,
     planted_bugs: PlantedBugs,
-    durability: Durability,
+    clock: SimulatedClock,
+    pub(super) durability: Durability,
     faults: FaultPlan,
+    /// Snapshots taken, with what they must hold.
+    pub(super) snapshots: Vec<(Snapshot, Contents)>,
 }
 
 impl<'a> Session<'a> {
@@ -43,11 +46,13 @@ impl<'a> Session<'a> {
         summary: &'a mut Summary,
         shape: &'a Shape,
         storage: SimulatedStorage,
+        clock: SimulatedClock,
         planted_bugs: PlantedBugs,
     ) -> Self {
         let durability = if rng.random_range(0..3) == 0 { Durability::Buffered } else { Durability::Sync };
         let faults = FaultPlan::default();
-        Self { rng, model, summary, shape, storage, planted_bugs, durability, faults }
+        let snapshots = Vec::new();
+        Self { rng, model, summary, shape, storage, clock, planted_bugs, durability, faults, snapshots }
     }
 
     /// Opens the database, checks it against the model, works with it, and ends in one of several ways.
@@ -64,7 +69,7 @@ impl<'a> Session<'a> {
             Ok(found) => found,
             Err(error) => return self.expect_injected(&error, "reading everything"),
         };
-        self.model.settle(found)?;
+        self.model.settle(&found)?;
         let steps = self.rng.random_range(1..600);
         for _ in 0..steps {
             match self.step(&db, &keyspaces) {
@@ -80,7 +85,7 @@ impl<'a> Session<'a> {
     pub fn final_check(&mut self) -> Result<(), Failure> {
         let describe = |error: Error| Failure { reason: format!("at the last opening: {error}") };
         let (db, keyspaces) = self.open().map_err(describe)?;
-        self.model.settle(read_all(&keyspaces).map_err(describe)?)?;
+        self.model.settle(&read_all(&keyspaces).map_err(describe)?)?;
         self.check_some(&keyspaces, 200).map_err(|stop| match stop {
             Stop::Finding(failure) => failure,
             Stop::Expected => Failure { reason: "an error without an injected fault".to_owned() },
@@ -90,7 +95,7 @@ impl<'a> Session<'a> {
         if !problems.is_empty() {
             return fail(format!("verify finds {problems:?}"));
         }
-        if read_all(&keyspaces).map_err(describe)? != self.model.now {
+        if read_all(&keyspaces).map_err(describe)? != self.model.contents() {
             return fail("compaction changed the contents");
         }
         Ok(())
@@ -99,7 +104,7 @@ impl<'a> Session<'a> {
     fn open(&mut self) -> Result<(Db, Vec<Keyspace>), Error> {
         let environment = Environment {
             storage: Arc::new(self.storage.clone()),
-            clock: Arc::new(SimulatedClock::default()),
+            clock: Arc::new(self.clock.clone()),
             random_seed: self.rng.random(),
             planted_bugs: self.planted_bugs,
         };
@@ -146,7 +151,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn stop(&mut self, error: &Error, doing: &str) -> Stop {
+    pub(super) fn stop(&mut self, error: &Error, doing: &str) -> Stop {
         match self.expect_injected(error, doing) {
             Ok(()) => Stop::Expected,
             Err(failure) => Stop::Finding(failure),
@@ -177,11 +182,14 @@ impl<'a> Session<'a> {
             10 => self.clear(keyspaces),
             11 => self.quietly("working in the background", false, || db.run_background_job().map(drop)),
             12 => self.compare_and_swap(keyspaces),
+            13 => self.pass_time(),
+            14 => self.take_snapshot(db),
+            15 => self.check_snapshot(),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }
 
-    fn name(&mut self) -> Name {
+    pub(super) fn name(&mut self) -> Name {
         let keyspace = self.rng.random_range(0..self.shape.keyspaces);
         let keys = self.shape.keys;
         // A quarter of all operations meet on few keys.
@@ -192,98 +200,33 @@ impl<'a> Session<'a> {
         (keyspace, format!("key-{number}").into_bytes())
     }
 
-    fn value(&mut self) -> Vec<u8> {
+    pub(super) fn value(&mut self) -> Vec<u8> {
         let len = self.rng.random_range(0..=self.shape.value_bytes_max);
         let mut value = vec![0; len];
         self.rng.fill_bytes(&mut value);
         value
     }
 
-    /// Notes that a write was acknowledged.
-    fn acknowledged(&mut self) {
-        if self.durability == Durability::Sync {
-            self.model.set_durable();
+    /// A value that expires soon, one time in five.
+    pub(super) fn expiring_value(&mut self) -> Value {
+        let mut bytes = self.value();
+        let mut expires_at_ms = None;
+        if self.shape.expires && self.rng.random_range(0..5) == 0 {
+            let expiry = self.now_ms() + self.rng.random_range(1..2_000);
+            bytes.extend_from_slice(&expiry.to_le_bytes());
+            expires_at_ms = Some(expiry);
         }
+        Value { bytes, expires_at_ms }
     }
 
-    /// Performs one step of a user: the model has it whether it is acknowledged or not.
-    fn write(
-        &mut self,
-        step: Step,
-        doing: &str,
-        perform: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Stop> {
-        self.model.apply(step);
-        match perform() {
-            Ok(()) => {
-                self.acknowledged();
-                Ok(())
-            }
-            Err(error) => Err(self.stop(&error, doing)),
-        }
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock.unix().as_millis() as u64
     }
 
-    fn insert(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let (name, value) = (self.name(), self.value());
-        let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
-        self.write(step, "inserting", || keyspaces[name.0].insert(&name.1, &value))
-    }
-
-    fn remove(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let name = self.name();
-        self.write(Step::Write(vec![(name.clone(), None)]), "removing", || keyspaces[name.0].remove(&name.1))
-    }
-
-    fn update(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let (name, value) = (self.name(), self.value());
-        let expected = self.model.now.get(&name).cloned();
-        let mut before = None;
-        let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
-        self.write(step, "updating", || {
-            before = keyspaces[name.0].update(&name.1, |_| Update::Insert(value.clone()))?;
-            Ok(())
-        })?;
-        self.compare(&name, expected, before, "update")
-    }
-
-    fn compare_and_swap(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let (name, value) = (self.name(), self.value());
-        let current = self.model.now.get(&name).cloned();
-        let expected = if self.rng.random() { current.clone() } else { Some(self.value()) };
-        let matches = expected == current;
-        let writes = if matches { vec![(name.clone(), Some(value.clone()))] } else { Vec::new() };
-        let mut swapped = None;
-        self.write(Step::Write(writes), "swapping", || {
-            swapped = Some(keyspaces[name.0].compare_and_swap(&name.1, expected.as_deref(), Some(&value))?);
-            Ok(())
-        })?;
-        if swapped != Some(matches) {
-            return Err(
-                Failure { reason: format!("compare_and_swap said {swapped:?}, not {matches}") }.into()
-            );
-        }
-        Ok(())
-    }
-
-    fn batch(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let mut batch = db.batch();
-        let mut writes = Vec::new();
-        for _ in 0..self.rng.random_range(1..12) {
-            let name = self.name();
-            let value = if self.rng.random_range(0..4) == 0 { None } else { Some(self.value()) };
-            match &value {
-                Some(value) => batch.insert(&keyspaces[name.0], name.1.clone(), value.clone()),
-                None => batch.remove(&keyspaces[name.0], name.1.clone()),
-            }
-            writes.push((name, value));
-        }
-        self.write(Step::Write(writes), "committing a batch", || batch.commit())
-    }
-
-    fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let keyspace = self.rng.random_range(0..keyspaces.len());
-        self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
-        self.model.set_durable();
+    /// Moves the clock on.
+    fn pass_time(&mut self) -> Result<(), Stop> {
+        self.clock.advance(Duration::from_millis(self.rng.random_range(0..500)));
+        self.model.expire(self.now_ms());
         Ok(())
     }
 
@@ -318,7 +261,7 @@ impl<'a> Session<'a> {
             let found = found.map_err(|error| self.stop(&error, "getting"))?;
             for (key, found) in keys.into_iter().zip(found) {
                 let name = (number, key.to_vec());
-                let expected = self.model.now.get(&name).cloned();
+                let expected = self.model.get(&name).cloned();
                 self.compare(&name, expected, found, "get")?;
             }
         }
@@ -327,14 +270,15 @@ impl<'a> Session<'a> {
 
     fn check_scan(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let found = read_all(keyspaces).map_err(|error| self.stop(&error, "iterating"))?;
-        if found != self.model.now {
-            let reason = format!("iteration found {} items, not {}", found.len(), self.model.now.len());
+        let expected = self.model.contents();
+        if found != expected {
+            let reason = format!("iteration found {} items, not {}", found.len(), expected.len());
             return Err(Failure { reason }.into());
         }
         Ok(())
     }
 
-    fn compare(
+    pub(super) fn compare(
         &self,
         name: &Name,
         expected: Option<Vec<u8>>,
@@ -357,6 +301,7 @@ impl<'a> Session<'a> {
 
     /// Closes the database, or kills it, or pulls the plug.
     fn end(&mut self, db: Db, keyspaces: Vec<Keyspace>) -> Result<(), Failure> {
+        self.snapshots.clear();
         if self.storage.is_crashed() {
             return Ok(());
         }
@@ -380,8 +325,8 @@ impl<'a> Session<'a> {
     }
 }
 
-fn read_all(keyspaces: &[Keyspace]) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
-    let mut found = BTreeMap::new();
+fn read_all(keyspaces: &[Keyspace]) -> Result<Contents, Error> {
+    let mut found = Contents::new();
     for (number, keyspace) in keyspaces.iter().enumerate() {
         for item in keyspace.iter() {
             let (key, value) = item?;

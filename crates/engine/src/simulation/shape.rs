@@ -11,11 +11,13 @@ pub(super) struct Shape {
     pub keyspaces: usize,
     pub keys: u32,
     pub value_bytes_max: usize,
+    /// Whether some values expire.
+    pub expires: bool,
     /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
     pub weights: [u32; OPERATIONS],
 }
 
-const OPERATIONS: usize = 14;
+const OPERATIONS: usize = 17;
 
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
@@ -24,7 +26,7 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 1];
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1];
         for weight in &mut weights[1..] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
@@ -36,6 +38,7 @@ impl Shape {
             keys: rng.random_range(5..400),
             value_bytes_max: *[8, 100, 600, 1900].get(rng.random_range(0..4)).expect("in range"),
             weights,
+            expires: rng.random(),
         }
     }
 }

@@ -64,7 +64,6 @@ impl Section {
     }
 
     /// Items that expire some time.
-    #[cfg(test)]
     pub fn expiring_count(&self) -> u64 {
         self.entry.totals.expiring_count
     }

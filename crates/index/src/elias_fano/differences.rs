@@ -33,7 +33,7 @@ impl Differences {
     }
 
     /// The numbers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         let mut rest = self.bytes.as_slice();
         let mut value = 0;
         std::iter::from_fn(move || {

@@ -4,15 +4,13 @@ use std::fmt;
 
 use alluvium_base::Corruption;
 
-use super::packed::PackedInts;
-use super::select::SelectSamples;
+use super::packed::{LANE_BITS_MAX, LANES, PackedInts, read_before};
+use super::select::{SelectSamples, next_one, one_before};
 use super::wire::{WireReader, WireWriter};
+use crate::processor::{Portable, Processor, Work, specialized};
 
 const NAME: &str = "Elias-Fano list";
 const KIND: u64 = 0x3146_4554_5341_494c;
-
-/// Elements with equal high part that a predecessor search compares one by one before it searches by halves.
-const LINEAR_MAX: u64 = 8;
 
 /// A non-decreasing list of 64-bit numbers. Immutable; see the module for the layout.
 ///
@@ -76,7 +74,7 @@ impl EliasFano {
         if index >= self.len() {
             return None;
         }
-        let position = self.ones.select(&self.highs, index);
+        let position = self.ones.select(Portable, &self.highs, index);
         Some((position - index) << self.lows.width() | self.lows.get(index))
     }
 
@@ -87,8 +85,8 @@ impl EliasFano {
             return None;
         }
         let width = self.lows.width();
-        let position = self.ones.select(&self.highs, index);
-        let next = self.next_one(position + 1);
+        let position = self.ones.select(Portable, &self.highs, index);
+        let next = next_one(&self.highs, position + 1);
         let first = (position - index) << width | self.lows.get(index);
         let second = (next - index - 1) << width | self.lows.get(index + 1);
         Some((first, second))
@@ -97,81 +95,96 @@ impl EliasFano {
     /// Index of the last number that is at most `value`; `None` when all are above it.
     #[inline]
     pub fn last_at_most(&self, value: u64) -> Option<u64> {
-        self.locate(value).map(|(index, _)| index)
+        self.counts(value).1.checked_sub(1)
     }
 
-    /// Index of the last number that is at most `value`, and whether it equals `value`; `None` when all are above it.
+    /// How many numbers are below `value`, and how many are at most `value`.
+    ///
+    /// Without unpredictable branches for evenly spread numbers, so that a processor works on several searches at a
+    /// time.
     #[inline]
-    pub fn locate(&self, value: u64) -> Option<(u64, bool)> {
-        self.search(value).map(|found| (found.index, found.equal))
+    pub fn counts(&self, value: u64) -> (u64, u64) {
+        specialized(Counts { list: self, value })
     }
 
-    #[inline]
-    fn search(&self, value: u64) -> Option<Found> {
+    #[inline(always)]
+    fn search(&self, processor: impl Processor, value: u64) -> Found {
         let width = self.lows.width();
         let high = value >> width;
         // The vector has one zero after each high part up to that of the largest number.
         if high >= self.highs_length - self.len() {
-            let index = self.len().checked_sub(1)?;
-            return Some(Found { index, position: self.highs_length - 2, equal: false });
+            return Found { at_most: self.len(), equal: 0, position: self.highs_length };
         }
-        let end = self.zeros.select(&self.highs, high);
-        let mut after = end - high;
+        let end = self.zeros.select(processor, &self.highs, high);
+        let after = end - high;
         let low = value & !(u64::MAX << width);
-        for step in 1..=LINEAR_MAX {
-            // Left of the group of this high part lies a zero, or the start.
-            if step > end || !self.high_bit(end - step) {
-                let index = after.checked_sub(1)?;
-                return Some(Found { index, position: self.one_before(end - step), equal: false });
-            }
-            after -= 1;
-            let found = self.lows.get(after);
-            if found <= low {
-                return Some(Found { index: after, position: end - step, equal: found == low });
-            }
-        }
-        let mut start = match high.checked_sub(1) {
-            Some(before) => self.zeros.select(&self.highs, before) - before,
+        // The ones right before the zero are the numbers of this high part.
+        let group = u64::from((!read_before(&self.highs, end)).leading_zeros());
+        let (above, equal) = if group <= LANES && width <= LANE_BITS_MAX {
+            self.lows.compare_before(after, group, low)
+        } else {
+            self.compare_group(high, after, low)
+        };
+        Found { at_most: after - above, equal, position: end - above }
+    }
+
+    /// How many of the numbers with high part `high`, which end before number `after`, have low parts above `low`, and
+    /// how many have that one. By halves.
+    #[cold]
+    #[inline(never)]
+    fn compare_group(&self, high: u64, after: u64, low: u64) -> (u64, u64) {
+        let start = match high.checked_sub(1) {
+            Some(before) => self.zeros.select(Portable, &self.highs, before) - before,
             None => 0,
         };
-        let group_start = start;
-        while start < after {
-            let middle = start.midpoint(after);
-            if self.lows.get(middle) <= low {
-                start = middle + 1;
-            } else {
-                after = middle;
+        let partition = |keeps: &dyn Fn(u64) -> bool| {
+            let (mut from, mut to) = (start, after);
+            while from < to {
+                let middle = from.midpoint(to);
+                if keeps(self.lows.get(middle)) {
+                    from = middle + 1;
+                } else {
+                    to = middle;
+                }
             }
-        }
-        let index = after.checked_sub(1)?;
-        let equal = index >= group_start && self.lows.get(index) == low;
-        Some(Found { index, position: self.ones.select(&self.highs, index), equal })
+            from
+        };
+        let (below, at_most) = (partition(&|found| found < low), partition(&|found| found <= low));
+        (after - at_most, at_most - below)
     }
 
     /// All numbers from number `index` on. Cheaper than repeated [`get`](Self::get).
     pub fn iter_from(&self, index: u64) -> Upwards<'_> {
-        let position = if index < self.len() { self.ones.select(&self.highs, index) } else { 0 };
+        let position = if index < self.len() { self.ones.select(Portable, &self.highs, index) } else { 0 };
         Upwards { list: self, index, position }
     }
 
     /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there upwards.
-    #[inline]
-    pub(crate) fn upwards_from_last_at_most(&self, value: u64) -> (u64, Upwards<'_>) {
-        match self.search(value) {
-            Some(Found { index, position, .. }) => (index, Upwards { list: self, index, position }),
+    #[inline(always)]
+    pub(crate) fn upwards_from_last_at_most(
+        &self,
+        processor: impl Processor,
+        value: u64,
+    ) -> (u64, Upwards<'_>) {
+        let found = self.search(processor, value);
+        match found.at_most.checked_sub(1) {
+            Some(index) => {
+                (index, Upwards { list: self, index, position: one_before(&self.highs, found.position) })
+            }
             None => (0, self.iter_from(0)),
         }
     }
 
     /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there downwards.
-    #[inline]
-    pub(crate) fn downwards_from_last_at_most(&self, value: u64) -> (u64, Downwards<'_>) {
-        match self.search(value) {
-            Some(Found { index, position, .. }) => {
-                (index, Downwards { list: self, left: index + 1, position })
-            }
-            None => (0, Downwards { list: self, left: 0, position: 0 }),
-        }
+    #[inline(always)]
+    pub(crate) fn downwards_from_last_at_most(
+        &self,
+        processor: impl Processor,
+        value: u64,
+    ) -> (u64, Downwards<'_>) {
+        let found = self.search(processor, value);
+        let position = one_before(&self.highs, found.position);
+        (found.at_most.saturating_sub(1), Downwards { list: self, left: found.at_most, position })
     }
 
     /// All numbers.
@@ -238,53 +251,32 @@ impl EliasFano {
         }
         Ok(list)
     }
-
-    #[inline]
-    fn high_bit(&self, position: u64) -> bool {
-        self.highs.get((position / 64) as usize).is_some_and(|word| word >> (position % 64) & 1 == 1)
-    }
-
-    /// Position of the last one before `position`; 0 when there is none.
-    #[inline]
-    fn one_before(&self, position: u64) -> u64 {
-        let mut index = (position / 64) as usize;
-        let mut keep = !(u64::MAX << (position % 64));
-        loop {
-            let bits = self.highs.get(index).copied().unwrap_or(0) & keep;
-            if bits != 0 {
-                return index as u64 * 64 + u64::from(63 - bits.leading_zeros());
-            }
-            if index == 0 {
-                return 0;
-            }
-            index -= 1;
-            keep = u64::MAX;
-        }
-    }
-
-    /// Position of the first one at or after `position`; the end of the words when there is none.
-    #[inline]
-    fn next_one(&self, position: u64) -> u64 {
-        let mut index = (position / 64) as usize;
-        let mut keep = u64::MAX << (position % 64);
-        while let Some(&word) = self.highs.get(index) {
-            let bits = word & keep;
-            if bits != 0 {
-                return index as u64 * 64 + u64::from(bits.trailing_zeros());
-            }
-            index += 1;
-            keep = u64::MAX;
-        }
-        self.highs.len() as u64 * 64
-    }
 }
 
 /// Where a search ended.
 struct Found {
-    index: u64,
-    /// Of the number's one in the high bits.
+    /// How many numbers are at most the value.
+    at_most: u64,
+    /// How many of them equal it.
+    equal: u64,
+    /// A position in the high bits after the one of the last of them, with nothing but zeros between.
     position: u64,
-    equal: bool,
+}
+
+/// [`EliasFano::counts`] as specialized work.
+struct Counts<'list> {
+    list: &'list EliasFano,
+    value: u64,
+}
+
+impl Work for Counts<'_> {
+    type Output = (u64, u64);
+
+    #[inline(always)]
+    fn run(self, processor: impl Processor) -> (u64, u64) {
+        let found = self.list.search(processor, self.value);
+        (found.at_most - found.equal, found.at_most)
+    }
 }
 
 /// Numbers of a list, upwards.
@@ -304,7 +296,7 @@ impl Iterator for Upwards<'_> {
         }
         let value = (self.position - self.index) << self.list.lows.width() | self.list.lows.get(self.index);
         self.index += 1;
-        self.position = self.list.next_one(self.position + 1);
+        self.position = next_one(&self.list.highs, self.position + 1);
         Some(value)
     }
 }
@@ -324,7 +316,7 @@ impl Iterator for Downwards<'_> {
         let index = self.left.checked_sub(1)?;
         let value = (self.position - index) << self.list.lows.width() | self.list.lows.get(index);
         self.left = index;
-        self.position = self.list.one_before(self.position);
+        self.position = one_before(&self.list.highs, self.position);
         Some(value)
     }
 }
@@ -332,5 +324,23 @@ impl Iterator for Downwards<'_> {
 impl fmt::Debug for EliasFano {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "EliasFano({} numbers, {} bytes)", self.len(), self.memory_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_processor_counts_the_same(mut values in prop::collection::vec(0u64..5000, 0..300), probes: [u16; 8]) {
+            values.sort_unstable();
+            let list = EliasFano::new(&values);
+            for value in probes.map(|probe| u64::from(probe % 6000)) {
+                let work = || Counts { list: &list, value };
+                prop_assert_eq!(work().run(Portable), specialized(work()));
+            }
+        }
     }
 }

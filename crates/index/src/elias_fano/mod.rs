@@ -4,12 +4,14 @@
 //! Each number is cut in two. The low `l` bits, about log2(universe / count), are stored as they are; the rest, the
 //! *high part*, is stored in unary: element `i` with high part `h` sets bit `h + i` of one bit vector. Position of the
 //! i-th one gives element `i`; position of the h-th zero gives the number of elements with high part at most `h`.
-//! Every 256th one and every 64th zero have their position sampled in as few bits as the vector's length needs.
+//! Every 256th one and every 16th zero have their position sampled, as its distance from a straight line (see
+//! `near_linear`).
 //!
 //! Sources: P. Elias 1974, R. Fano 1971; the bit vector layout and the broadword selection follow S. Vigna,
 //! "Quasi-succinct indices", WSDM 2013. We differ in having one plain sample level and no skip pointers: our lists have
-//! evenly spread numbers, for which two or three words are scanned. For clustered numbers the scan grows with the
-//! largest run of the bit vector; answers stay right.
+//! evenly spread numbers, for which one sample, 64 bits from there and one word of low parts answer a predecessor
+//! search without an unpredictable branch. For clustered numbers the scan grows with the largest run of the bit vector;
+//! answers stay right.
 //!
 //! # Bytes
 //!
@@ -19,6 +21,7 @@
 mod builder;
 mod differences;
 mod list;
+mod near_linear;
 mod packed;
 mod select;
 pub(crate) mod wire;
@@ -27,4 +30,5 @@ pub use builder::EliasFanoBuilder;
 pub(crate) use differences::Differences;
 pub(crate) use list::Downwards;
 pub use list::{EliasFano, Upwards};
+pub(crate) use near_linear::NearLinearList;
 pub(crate) use packed::PackedInts;

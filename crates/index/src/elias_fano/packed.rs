@@ -1,5 +1,11 @@
 //! [`PackedInts`]: numbers of one fixed width, without gaps.
 
+/// Numbers that [`PackedInts::compare_before`] compares at most.
+pub(super) const LANES: u64 = 4;
+
+/// Bits that such a number has at most, so that one word holds all.
+pub(super) const LANE_BITS_MAX: u32 = 64 / LANES as u32;
+
 /// Numbers of `width` bits each, 0 to 64, packed into words from the lowest bit up. Costs `width` bits a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PackedInts {
@@ -88,22 +94,46 @@ impl PackedInts {
     }
 
     /// Number `index`; 0 beyond the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: u64) -> u64 {
         let bit = index * u64::from(self.width);
         let word = (bit / 64) as usize;
         let shift = (bit % 64) as u32;
-        let low = self.words.get(word).copied().unwrap_or(0) >> shift;
-        let bits = if shift + self.width > 64 {
-            low | self.words.get(word + 1).copied().unwrap_or(0) << (64 - shift)
-        } else {
-            low
-        };
+        let low = self.words.get(word).copied().unwrap_or(0);
+        // No branch on whether the number crosses words: it would be mispredicted as often as it does.
+        let high = self.words.get(word + 1).copied().unwrap_or(0);
+        let bits = low >> shift | high << 1 << (63 - shift);
         bits & mask(self.width)
+    }
+
+    /// How many of the `count` numbers before number `after` are above `value`, and how many equal it. At most
+    /// [`LANES`] numbers of at most [`LANE_BITS_MAX`] bits: all are compared at once, without a branch.
+    #[inline(always)]
+    pub(super) fn compare_before(&self, after: u64, count: u64, value: u64) -> (u64, u64) {
+        let mut window = read_before(&self.words, after * u64::from(self.width));
+        let (mut above, mut equal) = (0, 0);
+        for lane in 0..LANES {
+            let found = window >> 1 >> (63 - self.width);
+            let counts = lane < count;
+            above += u64::from(counts & (found > value));
+            equal += u64::from(counts & (found == value));
+            window <<= self.width;
+        }
+        (above, equal)
     }
 }
 
-#[inline]
+/// The 64 bits before position `end`, the last one highest; zeros beyond both ends.
+#[inline(always)]
+pub(super) fn read_before(words: &[u64], end: u64) -> u64 {
+    let word = (end / 64) as usize;
+    let shift = (end % 64) as u32;
+    let high = words.get(word).copied().unwrap_or(0);
+    let low = words.get(word.wrapping_sub(1)).copied().unwrap_or(0);
+    high << (63 - shift) << 1 | low >> shift
+}
+
+#[inline(always)]
 fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

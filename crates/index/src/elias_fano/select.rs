@@ -1,26 +1,28 @@
 //! Position of the k-th one or zero in a bit vector, helped by samples.
 
-use super::packed::PackedInts;
+use super::near_linear::NearLinearList;
+use crate::broadword::select_in_word;
+use crate::processor::Processor;
 
 /// Log2 of how many ones lie between two samples: access is the rarer operation.
 const ONES_LOG2: u32 = 8;
 
-/// Log2 of how many zeros lie between two samples. A sample of 20 bits then costs 0.3 bit a zero.
-const ZEROS_LOG2: u32 = 6;
+/// Log2 of how many zeros lie between two samples. With as many ones as zeros, 64 bits nearly always hold the rest.
+const ZEROS_LOG2: u32 = 4;
 
-/// Sampled positions of every 256th set bit of a vector of words, or of every 64th clear one.
+/// Sampled positions of every 256th set bit of a vector of words, or of every 16th clear one: 5 to 7 bits a sample for
+/// evenly spread bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SelectSamples<const ONES: bool> {
-    positions: PackedInts,
+    positions: NearLinearList,
 }
 
 impl<const ONES: bool> SelectSamples<ONES> {
     const LOG2: u32 = if ONES { ONES_LOG2 } else { ZEROS_LOG2 };
 
-    /// Samples the first `length` bits of `words`. One pass.
+    /// Samples the first `length` bits of `words`. One pass; holds 8 bytes a sample meanwhile.
     pub(super) fn new(words: &[u64], length: u64) -> Self {
-        let width = u64::BITS - length.leading_zeros();
-        let mut positions = PackedInts::new(width);
+        let mut positions = Vec::new();
         let mut seen = 0u64;
         for (index, &word) in words.iter().enumerate() {
             let base = index as u64 * 64;
@@ -31,36 +33,31 @@ impl<const ONES: bool> SelectSamples<ONES> {
             if length - base < 64 {
                 bits &= (1 << (length - base)) - 1;
             }
-            let ones = u64::from(bits.count_ones());
-            let wanted = positions.len() << Self::LOG2;
-            if wanted < seen + ones {
+            let found = u64::from(bits.count_ones());
+            let mut wanted = (positions.len() as u64) << Self::LOG2;
+            while wanted < seen + found {
                 positions.push(base + u64::from(select_in_word(bits, (wanted - seen) as u32)));
+                wanted += 1 << Self::LOG2;
             }
-            seen += ones;
+            seen += found;
         }
-        positions.shrink_to_fit();
-        Self { positions }
+        let last = positions.last().copied().unwrap_or(0);
+        Self { positions: NearLinearList::new(positions.iter().copied(), positions.len() as u64, last) }
     }
 
     /// Position of bit number `rank`, from 0, among the set (or clear) bits. The caller keeps `rank` below their
-    /// number; above it, some position at or beyond the end of the words.
-    #[inline]
-    pub(super) fn select(&self, words: &[u64], rank: u64) -> u64 {
+    /// number; above it, some position.
+    ///
+    /// Where the samples are dense enough, the 64 bits after one hold the bit, and nothing is mispredicted.
+    #[inline(always)]
+    pub(super) fn select(&self, processor: impl Processor, words: &[u64], rank: u64) -> u64 {
         let sample = self.positions.get(rank >> Self::LOG2);
-        let mut left = rank & ((1 << Self::LOG2) - 1);
-        let mut index = (sample / 64) as usize;
-        let mut skip = u64::MAX << (sample % 64);
-        while let Some(&word) = words.get(index) {
-            let bits = (if ONES { word } else { !word }) & skip;
-            let ones = u64::from(bits.count_ones());
-            if left < ones {
-                return index as u64 * 64 + u64::from(select_in_word(bits, left as u32));
-            }
-            left -= ones;
-            index += 1;
-            skip = u64::MAX;
+        let left = (rank & ((1 << Self::LOG2) - 1)) as u32;
+        let bits = bits_from::<ONES>(words, sample);
+        if left >= bits.count_ones() {
+            return select_from::<ONES>(words, sample, left);
         }
-        words.len() as u64 * 64
+        sample + u64::from(processor.select_in_word(bits, left))
     }
 
     /// Bytes of the samples.
@@ -69,55 +66,76 @@ impl<const ONES: bool> SelectSamples<ONES> {
     }
 }
 
-const IN_BYTE: [[u8; 256]; 8] = in_byte();
-
-const fn in_byte() -> [[u8; 256]; 8] {
-    let mut table = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut rank) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                table[rank][byte] = bit;
-                rank += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    table
+/// The 64 bits from `position` on, inverted for clear bits; none are set beyond the end.
+#[inline(always)]
+fn bits_from<const ONES: bool>(words: &[u64], position: u64) -> u64 {
+    let index = (position / 64) as usize;
+    let shift = (position % 64) as u32;
+    let beyond = if ONES { 0 } else { u64::MAX };
+    let low = words.get(index).copied().unwrap_or(beyond);
+    let high = words.get(index.wrapping_add(1)).copied().unwrap_or(beyond);
+    let bits = low >> shift | high << 1 << (63 - shift);
+    if ONES { bits } else { !bits }
 }
 
-/// Position of set bit number `rank` of `word`, by byte sums in one word (Vigna 2008, "Broadword implementation of
-/// rank/select queries"). `rank` is below the number of set bits.
+/// Position of bit number `left` from `position` on; the end of the words when there is none.
+#[cold]
+#[inline(never)]
+fn select_from<const ONES: bool>(words: &[u64], position: u64, mut left: u32) -> u64 {
+    let mut keep = u64::MAX << (position % 64);
+    for (index, &word) in words.iter().enumerate().skip((position / 64) as usize) {
+        let bits = (if ONES { word } else { !word }) & keep;
+        let found = bits.count_ones();
+        if left < found {
+            return index as u64 * 64 + u64::from(select_in_word(bits, left));
+        }
+        left -= found;
+        keep = u64::MAX;
+    }
+    words.len() as u64 * 64
+}
+
+/// Position of the last one before `position`; 0 when there is none.
 #[inline]
-fn select_in_word(word: u64, rank: u32) -> u32 {
-    const STEP: u64 = 0x0101_0101_0101_0101;
-    const TOP: u64 = 0x8080_8080_8080_8080;
-    let pairs = word - ((word >> 1) & (STEP * 0x55));
-    let nibbles = (pairs & (STEP * 0x33)) + ((pairs >> 2) & (STEP * 0x33));
-    let sums = ((nibbles + (nibbles >> 4)) & (STEP * 0x0f)).wrapping_mul(STEP);
-    let full_bytes = ((((u64::from(rank) * STEP) | TOP).wrapping_sub(sums)) & TOP) >> 7;
-    let place = ((full_bytes.wrapping_mul(STEP) >> 56) as u32 * 8).min(56);
-    let before = ((sums << 8) >> place & 0xff) as u32;
-    let byte = (word >> place & 0xff) as usize;
-    place + u32::from(IN_BYTE[(rank - before.min(rank)) as usize & 7][byte])
+pub(super) fn one_before(words: &[u64], position: u64) -> u64 {
+    let mut index = (position / 64) as usize;
+    let mut keep = !(u64::MAX << (position % 64));
+    loop {
+        let bits = words.get(index).copied().unwrap_or(0) & keep;
+        if bits != 0 {
+            return index as u64 * 64 + u64::from(63 - bits.leading_zeros());
+        }
+        if index == 0 {
+            return 0;
+        }
+        index -= 1;
+        keep = u64::MAX;
+    }
+}
+
+/// Position of the first one at or after `position`; the end of the words when there is none.
+#[inline]
+pub(super) fn next_one(words: &[u64], position: u64) -> u64 {
+    let mut index = (position / 64) as usize;
+    let mut keep = u64::MAX << (position % 64);
+    while let Some(&word) = words.get(index) {
+        let bits = word & keep;
+        if bits != 0 {
+            return index as u64 * 64 + u64::from(bits.trailing_zeros());
+        }
+        index += 1;
+        keep = u64::MAX;
+    }
+    words.len() as u64 * 64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processor::Portable;
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn select_in_word_agrees_with_counting(word: u64) {
-            let ones: Vec<u32> = (0..64).filter(|bit| word >> bit & 1 == 1).collect();
-            for (rank, &position) in ones.iter().enumerate() {
-                prop_assert_eq!(select_in_word(word, rank as u32), position);
-            }
-        }
-
         #[test]
         fn select_agrees_with_counting(words in prop::collection::vec(
             prop_oneof![Just(0u64), Just(u64::MAX), any::<u64>()], 0..40)) {
@@ -127,20 +145,13 @@ mod tests {
             let (mut one, mut zero) = (0, 0);
             for position in 0..length {
                 if words[(position / 64) as usize] >> (position % 64) & 1 == 1 {
-                    prop_assert_eq!(ones.select(&words, one), position);
+                    prop_assert_eq!(ones.select(Portable, &words, one), position);
                     one += 1;
                 } else {
-                    prop_assert_eq!(zeros.select(&words, zero), position);
+                    prop_assert_eq!(zeros.select(Portable, &words, zero), position);
                     zero += 1;
                 }
             }
-        }
-    }
-
-    #[test]
-    fn all_ones_is_the_widest_sum() {
-        for rank in 0..64 {
-            assert_eq!(select_in_word(u64::MAX, rank), rank);
         }
     }
 }

@@ -84,13 +84,10 @@ impl PageFences {
         if self.boundaries.is_empty() {
             return None;
         }
-        let cell = self.cells.cell(hash_high);
-        let (last, shared) = self.boundaries.locate(cell).unwrap_or((0, false));
-        if self.aligned || !shared {
-            return Some(PageRange { first: last, last });
-        }
-        let first = cell.checked_sub(1).and_then(|before| self.boundaries.last_at_most(before));
-        Some(PageRange { first: first.unwrap_or(0).min(last), last })
+        let (below, at_most) = self.boundaries.counts(self.cells.cell(hash_high));
+        let last = at_most.saturating_sub(1);
+        let first = if self.aligned { last } else { below.saturating_sub(1) };
+        Some(PageRange { first, last })
     }
 
     /// Bytes of memory, this value included.

@@ -26,7 +26,7 @@ impl BitWriter {
     }
 
     /// Appends the low `length` bits of `code`, at most 64; the bits above them are clear.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, code: u64, length: u32) {
         self.last |= code << self.last_bits;
         let bits = self.last_bits + length;
@@ -71,67 +71,123 @@ impl BitWriter {
     }
 }
 
-/// A bit string that is read from position 0 on.
-pub(super) trait BitSource: Copy {
-    /// Bits of the string.
-    fn len(&self) -> u64;
+/// Part of `words` that is read from one of its ends: from bit `origin` upwards, or from the bit before it downwards.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'words> {
+    pub(super) words: &'words [u64],
+    pub(super) origin: u64,
+    /// Bits of the part.
+    pub(super) length: u64,
+    pub(super) downwards: bool,
+}
 
+impl<'words> Frame<'words> {
     /// The 64 bits from `position` on, the first one lowest; beyond the end they have no meaning.
-    fn peek(&self, position: u64) -> u64;
-}
-
-/// Bits `start..end` of `words`.
-#[derive(Clone, Copy)]
-pub(super) struct Forward<'words> {
-    pub(super) words: &'words [u64],
-    pub(super) start: u64,
-    pub(super) end: u64,
-}
-
-impl BitSource for Forward<'_> {
-    #[inline]
-    fn len(&self) -> u64 {
-        self.end - self.start
-    }
-
-    #[inline]
+    ///
+    /// The direction is a coin toss, so it decides no branch.
+    #[inline(always)]
     fn peek(&self, position: u64) -> u64 {
-        read(self.words, self.start + position)
-    }
-}
-
-/// Bits `start..end` of `words`, the last one first.
-#[derive(Clone, Copy)]
-pub(super) struct Backward<'words> {
-    pub(super) words: &'words [u64],
-    pub(super) start: u64,
-    pub(super) end: u64,
-}
-
-impl BitSource for Backward<'_> {
-    #[inline]
-    fn len(&self) -> u64 {
-        self.end - self.start
+        let upwards = self.origin.wrapping_add(position);
+        let downwards = self.origin.wrapping_sub(position).wrapping_sub(64);
+        let start = select(self.downwards, downwards, upwards);
+        let bits = if start > u64::MAX - 64 {
+            // The first bits of all, read downwards.
+            self.words.first().map_or(0, |word| word << (start.wrapping_neg() & 63))
+        } else {
+            let (word, shift) = ((start / 64) as usize, start % 64);
+            let low = self.words.get(word).copied().unwrap_or(0);
+            let high = self.words.get(word.wrapping_add(1)).copied().unwrap_or(0);
+            low >> shift | high << 1 << (63 - shift)
+        };
+        select(self.downwards, bits.reverse_bits(), bits)
     }
 
-    #[inline]
-    fn peek(&self, position: u64) -> u64 {
-        let end = self.end.saturating_sub(position);
-        match end.checked_sub(64) {
-            Some(start) => read(self.words, start).reverse_bits(),
-            None if end == 0 => 0,
-            None => (read(self.words, 0) << (64 - end)).reverse_bits(),
+    /// Two parts of this one: the `length` bits from `position` on, read in the same direction, or those after them,
+    /// read from their end.
+    #[inline(always)]
+    pub(super) fn part(&self, position: u64, length: u64, second: bool) -> Frame<'words> {
+        let near = self.at(position);
+        let far = self.at(self.length);
+        Frame {
+            words: self.words,
+            origin: select(second, far, near),
+            length: select(second, self.length.saturating_sub(position + length), length),
+            downwards: self.downwards ^ second,
         }
     }
+
+    #[inline(always)]
+    fn at(&self, position: u64) -> u64 {
+        select(self.downwards, self.origin.wrapping_sub(position), self.origin.wrapping_add(position))
+    }
 }
 
-#[inline]
-fn read(words: &[u64], bit: u64) -> u64 {
-    let word = (bit / 64) as usize;
-    let shift = (bit % 64) as u32;
-    let low = words.get(word).copied().unwrap_or(0);
-    let high = words.get(word + 1).copied().unwrap_or(0);
-    low >> shift | high << 1 << (63 - shift)
+/// One of two numbers without a branch.
+#[inline(always)]
+pub(super) fn select(condition: bool, yes: u64, no: u64) -> u64 {
+    let mask = u64::from(condition).wrapping_neg();
+    no ^ (no ^ yes) & mask
+}
+
+/// Reads a [`Frame`] from a position on, 64 bits at a time.
+pub(super) struct BitReader<'words> {
+    frame: Frame<'words>,
+    /// Of the window's first bit.
+    position: u64,
+    /// The bits at `position`, those that were taken shifted out.
+    window: u64,
+    taken: u32,
+}
+
+/// Bits that [`BitReader::bits`] shows at least.
+pub(super) const SHOWN: u32 = 40;
+
+impl<'words> BitReader<'words> {
+    #[inline(always)]
+    pub(super) fn new(frame: Frame<'words>, position: u64) -> Self {
+        Self { frame, position, window: frame.peek(position), taken: 0 }
+    }
+
+    /// The next bits, at least [`SHOWN`] of them; `None` when the frame ended before. So every loop that takes bits
+    /// ends, whatever they are.
+    #[inline(always)]
+    pub(super) fn bits(&mut self) -> Option<u64> {
+        if self.taken > 64 - SHOWN { self.refill() } else { Some(self.window) }
+    }
+
+    /// The next 64 bits; `None` when the frame ended before.
+    #[inline(always)]
+    pub(super) fn refill(&mut self) -> Option<u64> {
+        self.position += u64::from(self.taken);
+        self.taken = 0;
+        self.window = self.frame.peek(self.position);
+        (self.position <= self.frame.length).then_some(self.window)
+    }
+
+    /// Moves over `length` bits, at most 64.
+    #[inline(always)]
+    pub(super) fn take(&mut self, length: u32) {
+        self.window = self.window >> (length >> 1) >> (length - (length >> 1));
+        self.taken += length;
+    }
+
+    /// Moves over `length` bits, less than 64.
+    #[inline(always)]
+    pub(super) fn take_short(&mut self, length: u32) {
+        self.window >>= length & 63;
+        self.taken += length;
+    }
+
+    /// The position after the bits that were taken.
+    #[inline(always)]
+    pub(super) fn position(&self) -> u64 {
+        self.position + u64::from(self.taken)
+    }
+
+    #[inline(always)]
+    pub(super) fn frame(&self) -> Frame<'words> {
+        self.frame
+    }
 }
 
 #[cfg(test)]
@@ -154,8 +210,8 @@ mod tests {
             prop_assert_eq!(forward.len(), backward.len());
             let end = forward.len();
             let (forward, backward) = (forward.finish(), backward.finish());
-            let (forward, backward) =
-                (Forward { words: &forward, start: 0, end }, Backward { words: &backward, start: 0, end });
+            let forward = Frame { words: &forward, origin: 0, length: end, downwards: false };
+            let backward = Frame { words: &backward, origin: end, length: end, downwards: true };
             let mut position = 0;
             for &pair in &codes {
                 let mask = cut((u64::MAX, pair.1));

@@ -8,9 +8,8 @@ use super::encoder::{Scratch, encode_bucket};
 use super::golomb::BUCKET_KEYS_MAX;
 use super::index::{Parts, Trie};
 use super::key_bits::{KeyBits, WideKey};
-use super::near_linear::NearLinearList;
-use super::pages::{EveryKey, PageMap, RecentPages, RegularPages, bits_mean_64ths};
-use crate::elias_fano::{Differences, EliasFanoBuilder, PackedInts};
+use super::pages::{EveryKey, PageMap, RecentPages, RegularPages};
+use crate::elias_fano::{Differences, EliasFanoBuilder, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
 
 /// Takes key hashes in ascending order, as a merge emits them, and makes a [`Trie`].
@@ -203,9 +202,8 @@ impl TrieBuilder {
     }
 
     fn encode_pages<Key: KeyBits>(&mut self, keys: &[Key], pages: impl PageMap, scratch: &mut Scratch<Key>) {
-        let granularity = self.config.granularity;
-        let bits_mean = |keys| bits_mean_64ths(granularity, keys) / 64;
-        encode_bucket(keys, self.encoded_keys, pages, bits_mean, scratch, &mut self.code);
+        let lengths = self.config.granularity;
+        encode_bucket(keys, self.encoded_keys, pages, &lengths, scratch, &mut self.code);
     }
 
     /// The trie. Linear in the number of buckets and pages.
@@ -215,8 +213,16 @@ impl TrieBuilder {
         Trie::new(Parts {
             cells: self.cells,
             granularity: self.config.granularity,
-            first_ranks: NearLinearList::new(&self.first_ranks),
-            code_starts: NearLinearList::new(&self.code_starts),
+            first_ranks: NearLinearList::new(
+                self.first_ranks.iter(),
+                self.first_ranks.len(),
+                self.first_ranks.last(),
+            ),
+            code_starts: NearLinearList::new(
+                self.code_starts.iter(),
+                self.code_starts.len(),
+                self.code_starts.last(),
+            ),
             code: self.code.finish(),
             page_starts: self.page_starts.finish(),
             fragments: self.fragments,

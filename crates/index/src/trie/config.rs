@@ -5,13 +5,13 @@
 pub enum Granularity {
     /// The rank of the key: its number among all keys in hash order. About 2.5 bit/key.
     Key,
-    /// The number of the page, where every page but the last holds `keys_per_page` keys. About 0.63 bit/key at 32.
+    /// The number of the page, where every page but the last holds `keys_per_page` keys. About 0.60 bit/key at 32.
     RegularPage {
         /// Keys in a page, at least 1.
         keys_per_page: u32,
     },
     /// The number of the page, where pages end as [`TrieBuilder::end_page`](super::TrieBuilder::end_page) says. About
-    /// 0.86 bit/key at 32 keys a page on average, of which 0.23 are the list of the pages' first ranks.
+    /// 0.84 bit/key at 32 keys a page on average, of which 0.23 are the list of the pages' first ranks.
     ListedPage,
 }
 
@@ -20,8 +20,8 @@ pub enum Granularity {
 pub struct TrieConfig {
     /// What a lookup finds. Default: the key's rank.
     pub granularity: Granularity,
-    /// Average number of keys in a virtual bucket, `g` in the thesis, at least 1. Default 256. Lookups take time linear
-    /// in it; the directory takes about `28 / g` bit/key.
+    /// Average number of keys in a virtual bucket, `g` in the thesis, at least 1. Default 256. Lookups take little more
+    /// time for more keys; the directory takes about `20 / g` bit/key.
     pub bucket_keys_mean: u32,
     /// Bits of each key's hash kept as a filter, 0 to 64. Default 0: none. They cost that many bits a key, and a lookup
     /// of an absent key then ends in "absent" but for a share of 2^-bits (dense), or keys per page times that (sparse).

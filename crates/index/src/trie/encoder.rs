@@ -6,125 +6,152 @@
 //! ```
 //!
 //! What the code below changes: a run of bits that all keys share is found at once; subtries of two or three keys are
-//! written without a call; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
+//! written at once; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
 
 use super::bits::BitWriter;
 use super::golomb;
 use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::key_bits::KeyBits;
 use super::pages::{PageCursor, PageMap};
-
-/// Keys from which on a bucket says where its middle lies.
-pub(super) const QUARTERS_KEYS_MIN: u64 = 128;
+use crate::processor::{Processor, Work, specialized};
 
 /// Memory that encoding a bucket needs, kept between buckets.
 #[derive(Debug)]
 pub(super) struct Scratch<Key> {
-    half: Vec<Key>,
-    quarter: Vec<Key>,
-    left: HalfBits,
-    right: HalfBits,
+    /// For each level of regions within regions.
+    levels: Vec<Level<Key>>,
+    /// Parts of a part that is written in pre-order.
+    waiting: Vec<Waiting>,
 }
 
-/// The two quarters of a half: the one that is read from the bucket's end inwards, with the half's own split, and the
-/// one that is read from the bucket's middle outwards.
-#[derive(Debug, Default)]
-struct HalfBits {
-    outer: BitWriter,
-    inner: BitWriter,
+/// What a region holds until it is written.
+#[derive(Debug)]
+struct Level<Key> {
+    /// Its right half, mirrored.
+    mirrored: Vec<Key>,
+    left: BitWriter,
+    right: BitWriter,
 }
 
 impl<Key> Default for Scratch<Key> {
     fn default() -> Self {
-        Self { half: Vec::new(), quarter: Vec::new(), left: HalfBits::default(), right: HalfBits::default() }
+        Self { levels: Vec::new(), waiting: Vec::new() }
     }
 }
 
 impl<Key> Scratch<Key> {
     /// Bytes held now.
     pub(super) fn memory_bytes(&self) -> u64 {
-        let writers = [&self.left.outer, &self.left.inner, &self.right.outer, &self.right.inner];
-        ((self.half.capacity() + self.quarter.capacity()) * size_of::<Key>()) as u64
-            + writers.into_iter().map(BitWriter::memory_bytes).sum::<u64>()
+        let level = |level: &Level<Key>| {
+            (level.mirrored.capacity() * size_of::<Key>()) as u64
+                + level.left.memory_bytes()
+                + level.right.memory_bytes()
+        };
+        self.levels.iter().map(level).sum::<u64>() + (self.levels.capacity() * size_of::<Level<Key>>()) as u64
     }
 }
 
 /// Writes a bucket, whose first key has rank `rank`.
 ///
-/// A part that is written *mirrored* is the trie of its complemented keys in reverse order, with its bits in reverse
-/// order too: it is read from its end. Mirroring twice gives the part as it was.
+/// A bucket is a *region*: a subtrie of which a reader knows the first and the last bit. A region is its first split
+/// that tells keys apart, its left half, and its right half *mirrored*: the trie of its complemented keys in reverse
+/// order, with its bits in reverse order too, so that it is read from the region's end. Mirroring twice gives the part
+/// as it was. From `region_keys_min` keys on the halves are regions themselves, and the bits of the left one are
+/// written after the split; below, they are in pre-order.
 ///
-/// - Below 128 keys: the first split, the left half, the right half mirrored.
-/// - From 128 keys on: the first split, the bits up to the middle; the left half's first split and left quarter, its
-///   right quarter mirrored; here is the middle; then the right half as the mirror image of the left half: its left
-///   quarter, its right quarter mirrored, its first split at the very end.
-///
-/// So every half or quarter starts at a known place, and a reader skips one quarter of what it would in pre-order, for
-/// no space (halves) or 0.03 bit/key (quarters). A bucket or half that lies in one page has no bits, by which a reader
-/// knows it. `bits_mean` gives the usual length of the left half by its number of keys.
+/// So a reader gets to a part of about a quarter of `region_keys_min` keys without skipping anything, for 6 to 8 bits a
+/// region that says where its halves meet. A region that lies in one page has no bits. `bits_mean` gives the usual
+/// length of a left half by its number of keys.
 pub(super) fn encode_bucket<Key: KeyBits>(
     keys: &[Key],
     rank: u64,
     pages: impl PageMap,
-    bits_mean: impl Fn(u64) -> u64,
+    lengths: &impl Lengths,
     scratch: &mut Scratch<Key>,
     out: &mut BitWriter,
 ) {
-    let codes = SplitCodes::shared();
-    if pages.after(rank).holds(keys.len() as u64) {
-        return;
-    }
-    let Some((left, depth)) = put_node(codes, keys, 0, out) else {
-        return;
-    };
-    let (left, right) = keys.split_at(left);
-    let (middle, end) = (rank + left.len() as u64, rank + keys.len() as u64);
-    mirror(right, &mut scratch.half);
-    if (keys.len() as u64) < QUARTERS_KEYS_MIN {
-        Encoder { codes, pages: pages.after(rank), out }.subtrie(left, depth);
-        let out_mirrored = &mut scratch.right.outer;
-        Encoder { codes, pages: pages.before(end), out: out_mirrored }.subtrie(&scratch.half, depth);
-        out.append_reversed(&mut scratch.right.outer);
-        return;
-    }
-    put_half(
-        codes,
-        left,
-        depth,
-        (pages.after(rank), pages.before(middle)),
-        &mut scratch.quarter,
-        &mut scratch.left,
-    );
-    let right = (pages.before(end), pages.after(middle));
-    put_half(codes, &scratch.half, depth, right, &mut scratch.quarter, &mut scratch.right);
-    let bits = scratch.left.outer.len() + scratch.left.inner.len();
-    let (code, length) = golomb::half_code(left.len() as u64, bits_mean(left.len() as u64), bits);
-    out.put(code, length);
-    out.append(&mut scratch.left.outer);
-    out.append_reversed(&mut scratch.left.inner);
-    out.append(&mut scratch.right.inner);
-    out.append_reversed(&mut scratch.right.outer);
+    let regions = Regions { codes: SplitCodes::shared(), pages, lengths };
+    regions.put(keys, 0, Ranks { rank, downwards: false }, scratch, out);
 }
 
-/// Writes a half: its first split and left part to the outer bits, its right part, mirrored, to the inner ones. `pages`
-/// are the walks from the half's two ends.
-fn put_half<Key: KeyBits>(
+/// What determines the size and usual length of regions.
+pub(super) trait Lengths {
+    /// Keys from which on the halves of a region are regions.
+    fn region_keys_min(&self) -> u64;
+
+    /// Bits that `keys` keys take on average.
+    fn bits_mean(&self, keys: u64) -> u64;
+}
+
+/// The keys of a region by rank: from `rank` upwards, or from the one before it downwards.
+#[derive(Clone, Copy)]
+struct Ranks {
+    rank: u64,
+    downwards: bool,
+}
+
+struct Regions<'lengths, Pages, L> {
     codes: &'static SplitCodes,
-    keys: &[Key],
-    depth: u32,
-    pages: (impl PageCursor, impl PageCursor),
-    scratch: &mut Vec<Key>,
-    bits: &mut HalfBits,
-) {
-    if pages.0.holds(keys.len() as u64) {
-        return;
+    pages: Pages,
+    lengths: &'lengths L,
+}
+
+impl<Pages: PageMap, L: Lengths> Regions<'_, Pages, L> {
+    /// Writes the region of `keys`, which share their first `depth` bits.
+    fn put<Key: KeyBits>(
+        &self,
+        keys: &[Key],
+        depth: u32,
+        ranks: Ranks,
+        scratch: &mut Scratch<Key>,
+        out: &mut BitWriter,
+    ) {
+        let Ranks { rank, downwards } = ranks;
+        if self.pages.walk(rank, downwards).holds(keys.len() as u64) {
+            return;
+        }
+        let Some((left, depth)) = put_node(self.codes, keys, depth, out) else {
+            return;
+        };
+        let (left, right) = keys.split_at(left);
+        let count = keys.len() as u64;
+        let end = if downwards { rank - count } else { rank + count };
+        let right_ranks = Ranks { rank: end, downwards: !downwards };
+        let mut level = scratch.levels.pop().unwrap_or_else(|| Level {
+            mirrored: Vec::new(),
+            left: BitWriter::default(),
+            right: BitWriter::default(),
+        });
+        mirror(right, &mut level.mirrored);
+        if count < self.lengths.region_keys_min() {
+            self.put_part(left, depth, ranks, &mut scratch.waiting, out);
+            self.put_part(&level.mirrored, depth, right_ranks, &mut scratch.waiting, &mut level.right);
+        } else {
+            self.put(left, depth, ranks, scratch, &mut level.left);
+            self.put(&level.mirrored, depth, right_ranks, scratch, &mut level.right);
+            let left_keys = left.len() as u64;
+            let (code, length) =
+                golomb::half_code(left_keys, self.lengths.bits_mean(left_keys), level.left.len());
+            out.put(code, length);
+            out.append(&mut level.left);
+        }
+        out.append_reversed(&mut level.right);
+        scratch.levels.push(level);
     }
-    let Some((left, depth)) = put_node(codes, keys, depth, &mut bits.outer) else {
-        return;
-    };
-    Encoder { codes, pages: pages.0, out: &mut bits.outer }.subtrie(&keys[..left], depth);
-    mirror(&keys[left..], scratch);
-    Encoder { codes, pages: pages.1, out: &mut bits.inner }.subtrie(scratch, depth);
+
+    fn put_part<Key: KeyBits>(
+        &self,
+        keys: &[Key],
+        depth: u32,
+        ranks: Ranks,
+        waiting: &mut Vec<Waiting>,
+        out: &mut BitWriter,
+    ) {
+        if !keys.is_empty() {
+            let pages = self.pages.walk(ranks.rank, ranks.downwards);
+            specialized(Subtrie { codes: self.codes, keys, depth, pages, waiting, out });
+        }
+    }
 }
 
 fn mirror<Key: KeyBits>(keys: &[Key], out: &mut Vec<Key>) {
@@ -150,47 +177,78 @@ fn put_node<Key: KeyBits>(
     Some((left, common + 1))
 }
 
-struct Encoder<'out, Pages> {
+/// Writes the subtrie of `keys`, which share their first `depth` bits, in pre-order.
+struct Subtrie<'keys, Key, Pages> {
     codes: &'static SplitCodes,
+    keys: &'keys [Key],
+    depth: u32,
     pages: Pages,
-    out: &'out mut BitWriter,
+    /// Parts that come after the present one, the next one last. Empty before and after; as deep as keys have bits.
+    waiting: &'keys mut Vec<Waiting>,
+    out: &'keys mut BitWriter,
 }
 
-impl<Pages: PageCursor> Encoder<'_, Pages> {
-    /// Writes the subtrie of `keys`, which share their first `depth` bits. Recursion is as deep as keys have bits.
-    fn subtrie<Key: KeyBits>(&mut self, keys: &[Key], depth: u32) {
-        let count = keys.len();
-        if self.pages.holds(count as u64) {
-            self.pages.advance(count as u64);
-            return;
+/// Keys `start..end` of a part, which share their first `depth` bits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    start: u32,
+    end: u32,
+    depth: u32,
+}
+
+impl<Key: KeyBits, Pages: PageCursor> Work for Subtrie<'_, Key, Pages> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _processor: impl Processor) {
+        let Self { codes, keys: all, mut depth, mut pages, waiting, out } = self;
+        let (mut start, mut end) = (0, all.len());
+        loop {
+            let keys = &all[start..end];
+            let count = keys.len();
+            if pages.holds(count as u64) {
+                pages.advance(count as u64);
+            } else {
+                let common = keys[0].common_bits(keys[count - 1]);
+                if count == 2 {
+                    put_pair(codes, out, common - depth);
+                    pages.advance(1);
+                    pages.advance(1);
+                } else {
+                    put_chain(codes, out, count as u64, common - depth);
+                    depth = common + 1;
+                    if Pages::EVERY_KEY && count == 3 {
+                        let clear = keys[1].bit_is_clear(common);
+                        put_split(codes, out, 3, 1 + u64::from(clear));
+                        let pair = keys[1].common_bits(if clear { keys[0] } else { keys[2] });
+                        put_pair(codes, out, pair - depth);
+                    } else {
+                        let left = if count <= 16 {
+                            keys.iter().map(|key| usize::from(key.bit_is_clear(common))).sum()
+                        } else {
+                            keys.partition_point(|key| key.bit_is_clear(common))
+                        };
+                        put_split(codes, out, count as u64, left as u64);
+                        let middle = start + left;
+                        if !Pages::EVERY_KEY || left + 1 < count {
+                            waiting.push(Waiting { start: middle as u32, end: end as u32, depth });
+                        }
+                        if !Pages::EVERY_KEY || left > 1 {
+                            end = middle;
+                            continue;
+                        }
+                    }
+                }
+            }
+            let Some(next) = waiting.pop() else {
+                return;
+            };
+            (start, end, depth) = (next.start as usize, next.end as usize, next.depth);
         }
-        let common = keys[0].common_bits(keys[count - 1]);
-        if count == 2 {
-            put_pair(self.codes, self.out, common - depth);
-            self.pages.advance(1);
-            self.pages.advance(1);
-            return;
-        }
-        put_chain(self.codes, self.out, count as u64, common - depth);
-        if Pages::EVERY_KEY && count == 3 {
-            let left = 1 + usize::from(keys[1].bit_is_clear(common));
-            put_split(self.codes, self.out, 3, left as u64);
-            let pair = if left == 1 { keys[1].common_bits(keys[2]) } else { keys[0].common_bits(keys[1]) };
-            put_pair(self.codes, self.out, pair - common - 1);
-            return;
-        }
-        let left = if count <= 16 {
-            keys.iter().map(|key| usize::from(key.bit_is_clear(common))).sum()
-        } else {
-            keys.partition_point(|key| key.bit_is_clear(common))
-        };
-        put_split(self.codes, self.out, count as u64, left as u64);
-        self.subtrie(&keys[..left], common + 1);
-        self.subtrie(&keys[left..], common + 1);
     }
 }
 
-#[inline]
+#[inline(always)]
 fn put_split(codes: &SplitCodes, out: &mut BitWriter, count: u64, left: u64) {
     let (code, length) =
         if count <= HUFFMAN_KEYS_MAX { codes.code(count, left) } else { golomb::split_code(count, left) };
@@ -198,7 +256,7 @@ fn put_split(codes: &SplitCodes, out: &mut BitWriter, count: u64, left: u64) {
 }
 
 /// Writes two keys that share `bits` more bits.
-#[inline]
+#[inline(always)]
 fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
     if bits < 32 {
         // A zero for every shared bit, then a one.
@@ -210,7 +268,7 @@ fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
 }
 
 /// Writes `bits` times that all keys have the same bit.
-#[inline]
+#[inline(always)]
 fn put_chain(codes: &SplitCodes, out: &mut BitWriter, count: u64, bits: u32) {
     for _ in 0..bits {
         put_split(codes, out, count, 0);

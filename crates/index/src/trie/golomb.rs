@@ -22,7 +22,7 @@ fn code(value: u64, order: u32) -> (u64, u32) {
 }
 
 /// The value whose code of `order` is at the lowest bit of `bits`, and the code's length.
-#[inline]
+#[inline(always)]
 fn decode(bits: u64, order: u32) -> Option<(u64, u32)> {
     let zeros = bits.trailing_zeros();
     if zeros > ZEROS_MAX {
@@ -34,17 +34,18 @@ fn decode(bits: u64, order: u32) -> Option<(u64, u32)> {
 }
 
 /// Numbers by their distance from `mean`, near ones first: mean, one below, one above, two below and so on.
-#[inline]
+#[inline(always)]
 fn fold(number: u64, mean: u64) -> u64 {
     if number >= mean { (number - mean) * 2 } else { (mean - number) * 2 - 1 }
 }
 
-#[inline]
-fn unfold(folded: u64, mean: u64) -> Option<u64> {
-    if folded.is_multiple_of(2) { mean.checked_add(folded / 2) } else { mean.checked_sub(folded / 2 + 1) }
+/// What [`fold`] made `folded` of, wrapping where there is none. Below or above is a coin toss, so it is no branch.
+#[inline(always)]
+fn unfold(folded: u64, mean: u64) -> u64 {
+    mean.wrapping_add(folded >> 1 ^ (folded & 1).wrapping_neg())
 }
 
-#[inline]
+#[inline(always)]
 fn split_order(n: u64) -> u32 {
     n.ilog2() / 2 - 1
 }
@@ -55,15 +56,15 @@ pub(super) fn split_code(n: u64, left: u64) -> (u64, u32) {
 }
 
 /// The split of `n` keys, above 64, in front of `bits`, and its length. `None` when no split of `n` keys has this code.
-#[inline]
+#[inline(always)]
 pub(super) fn decode_split(n: u64, bits: u64) -> Option<(u64, u32)> {
     let (folded, length) = decode(bits, split_order(n))?;
-    let left = unfold(folded, n / 2)?;
+    let left = unfold(folded, n / 2);
     (left < n).then_some((left, length))
 }
 
 /// The second order is for crowds of keys that share most of their bits, whose halves may have 192 bits a key.
-#[inline]
+#[inline(always)]
 fn half_order(n: u64) -> u32 {
     let log2 = n.max(2).ilog2();
     (log2 / 2 + 1).max(log2.saturating_sub(13))
@@ -74,11 +75,11 @@ pub(super) fn half_code(n: u64, mean: u64, bits: u64) -> (u64, u32) {
     code(fold(bits, mean), half_order(n))
 }
 
-/// The length that [`half_code`] wrote in front of `bits`, and the code's length.
-#[inline]
+/// The length that [`half_code`] wrote in front of `bits`, and the code's length. Wrong bits may give any number.
+#[inline(always)]
 pub(super) fn decode_half(n: u64, mean: u64, bits: u64) -> Option<(u64, u32)> {
     let (folded, length) = decode(bits, half_order(n))?;
-    Some((unfold(folded, mean)?, length))
+    Some((unfold(folded, mean), length))
 }
 
 #[cfg(test)]

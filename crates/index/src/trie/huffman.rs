@@ -121,14 +121,14 @@ impl SplitCodes {
     }
 
     /// Code and length of the split of `n` keys, 2 to 64, into `left` and the rest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn code(&self, n: u64, left: u64) -> (u64, u32) {
         let entry = self.codes[((n - 1) * 64 + left) as usize & (SIZES * 64 - 1)];
         (u64::from(entry & 0xff_ffff), entry >> 24)
     }
 
     /// The split of `n` keys, 2 to 64, whose code starts in the lowest bit of `bits`, and the code's length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decode(&self, n: u64, bits: u64) -> (u64, u32) {
         let entry = self.splits[row(n.wrapping_sub(1)) | window(bits)];
         if entry & 31 == 0 {
@@ -153,18 +153,18 @@ impl SplitCodes {
     }
 
     /// The entry of `skips` for a subtrie of `n` keys, below 64, in front of `bits`; 0 for sizes below 2.
-    #[inline]
+    #[inline(always)]
     pub(super) fn skip(&self, n: u64, bits: u64) -> u32 {
         self.skips[row(n) | window(bits)]
     }
 }
 
-#[inline]
+#[inline(always)]
 fn row(index: u64) -> usize {
     (index as usize & (SIZES - 1)) * WINDOWS
 }
 
-#[inline]
+#[inline(always)]
 fn window(bits: u64) -> usize {
     bits as usize & (WINDOWS - 1)
 }

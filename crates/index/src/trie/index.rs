@@ -4,13 +4,14 @@ use alluvium_base::{Corruption, KeyHash};
 
 use super::builder::fragment;
 use super::config::Granularity;
-use super::decoder::{Bucket, WalkKey, find_page};
+use super::decoder::{Bucket, WalkKey, page_in, rank_in};
 use super::golomb::BUCKET_KEYS_MAX;
-use super::near_linear::NearLinearList;
-use super::pages::{EveryKey, ListedPages, RegularPages, bits_mean_64ths};
+use super::pages::{ListedPages, RegularPages};
 use crate::elias_fano::wire::{WireReader, WireWriter};
-use crate::elias_fano::{EliasFano, PackedInts};
+use crate::elias_fano::{EliasFano, NearLinearList, PackedInts};
 use crate::fences::cells::Cells;
+use crate::prefetch::prefetch_element;
+use crate::processor::{Processor, Work, specialized};
 
 const NAME: &str = "entropy-coded trie";
 const KIND: u64 = 0x3145_4952_5443_4545;
@@ -79,11 +80,10 @@ impl Trie {
     /// `None` means that the key is absent. Without fragments an absent key is taken for some present one, so the full
     /// key must be compared where the position points.
     ///
-    /// Cost: reads an eighth of one bucket's code on average: 300 to 400 ns dense and 200 to 300 ns sparse with
-    /// buckets of 256 keys.
+    /// Cost: with buckets of 256 keys, about 250 ns dense and 170 ns sparse at 16 M keys on a core of 2.8 GHz.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<u64> {
-        let position = self.find(hash)?;
+        let position = specialized(Find { trie: self, hash })?;
         (self.parts.fragments.width() == 0 || self.has_fragment(position, hash)).then_some(position)
     }
 
@@ -106,6 +106,7 @@ impl Trie {
         })
     }
 
+    #[inline(always)]
     fn find(&self, hash: KeyHash) -> Option<u64> {
         let parts = &self.parts;
         let (bucket, place) = parts.cells.locate(hash.high());
@@ -114,19 +115,18 @@ impl Trie {
         let rank_last = self.keys.checked_sub(1)?;
         let first = first.min(rank_last);
         let count = next.saturating_sub(first);
+        // The bits of a bucket lie in two or three cache lines, and the walk begins at one of the ends.
+        prefetch_element(&parts.code, (start / 64) as usize);
+        prefetch_element(&parts.code, (end / 64) as usize);
         let bucket = Bucket { words: &parts.code, start, end, first, count };
         let key = WalkKey::new(place, hash.low());
-        let bits_mean = |keys| bits_mean_64ths(parts.granularity, keys) / 64;
         Some(match parts.granularity {
-            Granularity::Key if count == 0 => first,
-            Granularity::Key => {
-                find_page(bucket, key, EveryKey, |keys| bits_mean_64ths(Granularity::Key, keys) / 64)
+            Granularity::Key => rank_in(bucket, key, &Granularity::Key),
+            lengths @ Granularity::RegularPage { keys_per_page } => {
+                page_in(bucket, key, RegularPages { keys_per_page: u64::from(keys_per_page) }, &lengths)
             }
-            Granularity::RegularPage { keys_per_page } => {
-                find_page(bucket, key, RegularPages { keys_per_page: u64::from(keys_per_page) }, bits_mean)
-            }
-            Granularity::ListedPage => {
-                find_page(bucket, key, ListedPages { starts: &parts.page_starts }, bits_mean)
+            lengths @ Granularity::ListedPage => {
+                page_in(bucket, key, ListedPages { starts: &parts.page_starts }, &lengths)
             }
         })
     }
@@ -215,6 +215,55 @@ impl Trie {
     }
 }
 
+/// A lookup as specialized work.
+struct Find<'trie> {
+    trie: &'trie Trie,
+    hash: KeyHash,
+}
+
+impl Work for Find<'_> {
+    type Output = Option<u64>;
+
+    #[inline(always)]
+    fn run(self, _processor: impl Processor) -> Option<u64> {
+        self.trie.find(self.hash)
+    }
+}
+
 fn last(list: &EliasFano) -> u64 {
     list.len().checked_sub(1).and_then(|last| list.get(last)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Portable;
+    use crate::trie::{TrieBuilder, TrieConfig};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_processor_finds_the_same(hashes in prop::collection::vec(any::<u128>(), 1..600), absent: [u128; 8]) {
+            let mut hashes: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
+            hashes.sort_unstable();
+            for granularity in [
+                Granularity::Key,
+                Granularity::RegularPage { keys_per_page: 9 },
+                Granularity::ListedPage,
+            ] {
+                let mut builder = TrieBuilder::new(256, TrieConfig::new(granularity));
+                for (rank, hash) in hashes.iter().enumerate() {
+                    builder.push(*hash);
+                    if rank % 7 == 0 {
+                        builder.end_page();
+                    }
+                }
+                let trie = builder.finish();
+                for hash in hashes.iter().copied().chain(absent.map(KeyHash)) {
+                    let work = || Find { trie: &trie, hash };
+                    prop_assert_eq!(work().run(Portable), specialized(work()));
+                }
+            }
+        }
+    }
 }

@@ -14,17 +14,17 @@ pub(super) trait KeyBits: Copy {
 
 /// The place of a key within its bucket, as a fraction of 2^64.
 impl KeyBits for u64 {
-    #[inline]
+    #[inline(always)]
     fn common_bits(self, other: Self) -> u32 {
         (self ^ other).leading_zeros()
     }
 
-    #[inline]
+    #[inline(always)]
     fn bit_is_clear(self, depth: u32) -> bool {
         (self << depth) >> 63 == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn mirrored(self) -> Self {
         !self
     }

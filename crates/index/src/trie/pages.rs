@@ -1,7 +1,10 @@
 //! Where pages end, seen while part of a bucket is walked in one direction.
 
+use super::bits::select;
 use super::config::Granularity;
-use crate::elias_fano::EliasFano;
+use super::encoder::Lengths;
+use crate::elias_fano::{Downwards, EliasFano, Upwards};
+use crate::processor::Portable;
 
 /// A walk over keys, forwards or backwards, that knows which subtries lie within one page.
 pub(super) trait PageCursor {
@@ -13,98 +16,66 @@ pub(super) trait PageCursor {
 
     /// Moves over `keys` keys, which [`holds`](Self::holds) said lie in one page (any number in a dense trie).
     fn advance(&mut self, keys: u64);
+}
 
+/// A walk that knows the numbers of pages.
+pub(super) trait NumberedPages: PageCursor {
     /// The page of the next key.
     fn page(&self) -> u64;
 }
 
 /// Where walks begin.
 pub(super) trait PageMap: Copy {
-    /// A walk from low to high ranks.
-    type After: PageCursor;
-    /// A walk from high to low ranks.
-    type Before: PageCursor;
+    /// A walk in either direction.
+    type Cursor: PageCursor;
 
-    /// The walk whose next key is `rank`.
-    fn after(self, rank: u64) -> Self::After;
-
-    /// The walk whose next key is `rank - 1`; `rank` is not 0.
-    fn before(self, rank: u64) -> Self::Before;
+    /// The walk whose next key is `rank`, or downwards `rank - 1`; then `rank` is not 0.
+    fn walk(self, rank: u64, downwards: bool) -> Self::Cursor;
 }
 
-/// Bits that the trie of one page and its boundary take on average, in 64ths: close for 1 to 64 keys a page. The bits
-/// up to the middle of a bucket are written as a distance from this.
-pub(super) fn bits_mean_64ths(granularity: Granularity, keys: u64) -> u64 {
-    let keys_per_page = match granularity {
-        Granularity::Key => 1,
-        Granularity::RegularPage { keys_per_page } => u64::from(keys_per_page.max(1)),
-        Granularity::ListedPage => 32,
-    };
-    let log2 = u64::from(keys_per_page.ilog2());
-    keys * (150 + 102 * log2 + 16 * log2 * log2) / keys_per_page
+impl Lengths for Granularity {
+    /// Dense: buckets of 256 keys are cut in eight parts. Sparse: in four, for their parts have few bits to skip.
+    #[inline(always)]
+    fn region_keys_min(&self) -> u64 {
+        if *self == Self::Key { 96 } else { 192 }
+    }
+
+    /// What the trie of one page and its boundary take: close for 1 to 64 keys a page.
+    #[inline(always)]
+    fn bits_mean(&self, keys: u64) -> u64 {
+        let keys_per_page = match self {
+            Self::Key => return keys * 150 / 64,
+            Self::RegularPage { keys_per_page } => u64::from(*keys_per_page).max(1),
+            Self::ListedPage => 32,
+        };
+        let log2 = u64::from(keys_per_page.ilog2());
+        keys * (150 + 102 * log2 + 16 * log2 * log2) / keys_per_page / 64
+    }
 }
 
 /// The pages of a dense trie: one for each key.
 #[derive(Clone, Copy)]
 pub(super) struct EveryKey;
 
-/// A walk of [`EveryKey`] upwards.
-pub(super) struct EveryKeyAfter(u64);
-
-/// A walk of [`EveryKey`] downwards.
-pub(super) struct EveryKeyBefore(u64);
-
 impl PageMap for EveryKey {
-    type After = EveryKeyAfter;
-    type Before = EveryKeyBefore;
+    type Cursor = Self;
 
-    #[inline]
-    fn after(self, rank: u64) -> EveryKeyAfter {
-        EveryKeyAfter(rank)
-    }
-
-    #[inline]
-    fn before(self, rank: u64) -> EveryKeyBefore {
-        EveryKeyBefore(rank)
+    #[inline(always)]
+    fn walk(self, _rank: u64, _downwards: bool) -> Self {
+        self
     }
 }
 
-impl PageCursor for EveryKeyAfter {
+impl PageCursor for EveryKey {
     const EVERY_KEY: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn holds(&self, keys: u64) -> bool {
         keys <= 1
     }
 
-    #[inline]
-    fn advance(&mut self, keys: u64) {
-        self.0 += keys;
-    }
-
-    #[inline]
-    fn page(&self) -> u64 {
-        self.0
-    }
-}
-
-impl PageCursor for EveryKeyBefore {
-    const EVERY_KEY: bool = true;
-
-    #[inline]
-    fn holds(&self, keys: u64) -> bool {
-        keys <= 1
-    }
-
-    #[inline]
-    fn advance(&mut self, keys: u64) {
-        self.0 = self.0.saturating_sub(keys);
-    }
-
-    #[inline]
-    fn page(&self) -> u64 {
-        self.0.saturating_sub(1)
-    }
+    #[inline(always)]
+    fn advance(&mut self, _keys: u64) {}
 }
 
 /// Pages of equally many keys, at least one.
@@ -113,51 +84,49 @@ pub(super) struct RegularPages {
     pub(super) keys_per_page: u64,
 }
 
-/// A walk of [`RegularPages`], upwards or downwards.
-pub(super) struct RegularCursor<const UPWARDS: bool> {
+/// A walk of [`RegularPages`].
+pub(super) struct RegularCursor {
     keys_per_page: u64,
     /// Keys of the present page in front of the walk.
     left: u64,
     page: u64,
+    /// From a page to the next one of the walk: one more or, wrapping, one less.
+    step: u64,
 }
 
 impl PageMap for RegularPages {
-    type After = RegularCursor<true>;
-    type Before = RegularCursor<false>;
+    type Cursor = RegularCursor;
 
-    #[inline]
-    fn after(self, rank: u64) -> RegularCursor<true> {
+    #[inline(always)]
+    fn walk(self, rank: u64, downwards: bool) -> RegularCursor {
         let keys_per_page = self.keys_per_page.max(1);
-        let page = rank / keys_per_page;
-        RegularCursor { keys_per_page, left: (page + 1) * keys_per_page - rank, page }
-    }
-
-    #[inline]
-    fn before(self, rank: u64) -> RegularCursor<false> {
-        let keys_per_page = self.keys_per_page.max(1);
-        let page = rank.saturating_sub(1) / keys_per_page;
-        RegularCursor { keys_per_page, left: rank - page * keys_per_page, page }
+        let page = rank.saturating_sub(u64::from(downwards)) / keys_per_page;
+        let passed = rank - page * keys_per_page;
+        let left = select(downwards, passed, keys_per_page.wrapping_sub(passed));
+        RegularCursor { keys_per_page, left, page, step: select(downwards, u64::MAX, 1) }
     }
 }
 
-impl<const UPWARDS: bool> PageCursor for RegularCursor<UPWARDS> {
-    #[inline]
+impl PageCursor for RegularCursor {
+    #[inline(always)]
     fn holds(&self, keys: u64) -> bool {
         keys <= self.left
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, keys: u64) {
         let left = self.left.saturating_sub(keys);
         let done = left == 0;
-        self.left = if done { self.keys_per_page } else { left };
-        self.page =
-            if UPWARDS { self.page + u64::from(done) } else { self.page.saturating_sub(u64::from(done)) };
+        self.left = select(done, self.keys_per_page, left);
+        self.page = self.page.wrapping_add(select(done, self.step, 0));
     }
+}
 
-    #[inline]
+impl NumberedPages for RegularCursor {
+    /// Below page 0 there is none: a walk that got there was led by wrong bits.
+    #[inline(always)]
     fn page(&self) -> u64 {
-        self.page
+        if self.page == u64::MAX { 0 } else { self.page }
     }
 }
 
@@ -192,36 +161,74 @@ pub(super) struct ListedBefore<Starts> {
     page: u64,
 }
 
+/// A walk over listed pages in either direction.
+pub(super) enum ListedCursor<Ascending, Descending> {
+    After(ListedAfter<Ascending>),
+    Before(ListedBefore<Descending>),
+}
+
 impl<'list> PageMap for ListedPages<'list> {
-    type After = ListedAfter<crate::elias_fano::Upwards<'list>>;
-    type Before = ListedBefore<crate::elias_fano::Downwards<'list>>;
+    type Cursor = ListedCursor<Upwards<'list>, Downwards<'list>>;
 
     #[inline]
-    fn after(self, rank: u64) -> Self::After {
-        let (page, mut starts) = self.starts.upwards_from_last_at_most(rank);
-        starts.next();
-        ListedAfter::new(rank, page, starts)
-    }
-
-    #[inline]
-    fn before(self, rank: u64) -> Self::Before {
-        let (page, starts) = self.starts.downwards_from_last_at_most(rank.saturating_sub(1));
-        ListedBefore::new(rank, page, starts)
+    fn walk(self, rank: u64, downwards: bool) -> Self::Cursor {
+        if downwards {
+            let (page, starts) = self.starts.downwards_from_last_at_most(Portable, rank.saturating_sub(1));
+            ListedCursor::Before(ListedBefore::new(rank, page, starts))
+        } else {
+            let (page, mut starts) = self.starts.upwards_from_last_at_most(Portable, rank);
+            starts.next();
+            ListedCursor::After(ListedAfter::new(rank, page, starts))
+        }
     }
 }
 
 impl<'list> PageMap for RecentPages<'list> {
-    type After = ListedAfter<std::iter::Copied<std::slice::Iter<'list, u64>>>;
-    type Before = ListedBefore<std::iter::Rev<std::iter::Copied<std::slice::Iter<'list, u64>>>>;
+    type Cursor = ListedCursor<
+        std::iter::Copied<std::slice::Iter<'list, u64>>,
+        std::iter::Rev<std::iter::Copied<std::slice::Iter<'list, u64>>>,
+    >;
 
-    fn after(self, rank: u64) -> Self::After {
-        let after = self.starts.partition_point(|start| *start <= rank);
-        ListedAfter::new(rank, 0, self.starts[after..].iter().copied())
+    fn walk(self, rank: u64, downwards: bool) -> Self::Cursor {
+        if downwards {
+            let after = self.starts.partition_point(|start| *start < rank);
+            ListedCursor::Before(ListedBefore::new(rank, 0, self.starts[..after].iter().copied().rev()))
+        } else {
+            let after = self.starts.partition_point(|start| *start <= rank);
+            ListedCursor::After(ListedAfter::new(rank, 0, self.starts[after..].iter().copied()))
+        }
+    }
+}
+
+impl<Ascending: Iterator<Item = u64>, Descending: Iterator<Item = u64>> PageCursor
+    for ListedCursor<Ascending, Descending>
+{
+    #[inline]
+    fn holds(&self, keys: u64) -> bool {
+        match self {
+            Self::After(walk) => walk.holds(keys),
+            Self::Before(walk) => walk.holds(keys),
+        }
     }
 
-    fn before(self, rank: u64) -> Self::Before {
-        let after = self.starts.partition_point(|start| *start < rank);
-        ListedBefore::new(rank, 0, self.starts[..after].iter().copied().rev())
+    #[inline]
+    fn advance(&mut self, keys: u64) {
+        match self {
+            Self::After(walk) => walk.advance(keys),
+            Self::Before(walk) => walk.advance(keys),
+        }
+    }
+}
+
+impl<Ascending: Iterator<Item = u64>, Descending: Iterator<Item = u64>> NumberedPages
+    for ListedCursor<Ascending, Descending>
+{
+    #[inline]
+    fn page(&self) -> u64 {
+        match self {
+            Self::After(walk) => walk.page,
+            Self::Before(walk) => walk.page,
+        }
     }
 }
 
@@ -235,7 +242,7 @@ impl<Starts: Iterator<Item = u64>> ListedAfter<Starts> {
     }
 }
 
-impl<Starts: Iterator<Item = u64>> PageCursor for ListedAfter<Starts> {
+impl<Starts: Iterator<Item = u64>> ListedAfter<Starts> {
     #[inline]
     fn holds(&self, keys: u64) -> bool {
         keys <= self.end - self.rank
@@ -250,11 +257,6 @@ impl<Starts: Iterator<Item = u64>> PageCursor for ListedAfter<Starts> {
             self.end = self.starts.next().unwrap_or(u64::MAX);
         }
     }
-
-    #[inline]
-    fn page(&self) -> u64 {
-        self.page
-    }
 }
 
 impl<Starts: Iterator<Item = u64>> ListedBefore<Starts> {
@@ -265,7 +267,7 @@ impl<Starts: Iterator<Item = u64>> ListedBefore<Starts> {
     }
 }
 
-impl<Starts: Iterator<Item = u64>> PageCursor for ListedBefore<Starts> {
+impl<Starts: Iterator<Item = u64>> ListedBefore<Starts> {
     #[inline]
     fn holds(&self, keys: u64) -> bool {
         keys <= self.rank - self.start
@@ -278,10 +280,5 @@ impl<Starts: Iterator<Item = u64>> PageCursor for ListedBefore<Starts> {
             self.page = self.page.saturating_sub(1);
             self.start = self.starts.next().unwrap_or(0);
         }
-    }
-
-    #[inline]
-    fn page(&self) -> u64 {
-        self.page
     }
 }

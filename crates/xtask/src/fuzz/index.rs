@@ -67,7 +67,7 @@ fn elias_fano(bytes: &[u8]) {
         if let Ok(list) = EliasFano::from_bytes(bytes) {
             assert_eq!(list.iter().take(10_000).count() as u64, list.len().min(10_000));
             for hash in probes() {
-                let _ = (list.last_at_most(hash.high()), list.locate(hash.high()), list.get(hash.low()));
+                let _ = (list.last_at_most(hash.high()), list.counts(hash.high()), list.get(hash.low()));
             }
         }
     }

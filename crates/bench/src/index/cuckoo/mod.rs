@@ -22,7 +22,7 @@ const ENTRIES_PER_TABLE: usize = 16 << 10;
 const KEYS_REFERENCE: usize = 64 * ENTRIES_PER_TABLE;
 
 /// Keys ahead of the current one for which memory is fetched.
-pub(super) const PREFETCH_DISTANCE: usize = 12;
+pub(super) const PREFETCH_DISTANCE: usize = 16;
 
 /// Tables filled until a key finds no room, for the load factor.
 const FILLINGS: u64 = 8;

@@ -1,0 +1,148 @@
+//! [`Snapshot`]: the database as it was at one moment, while writes and merges go on.
+//!
+//! A snapshot is a set of versions, which are immutable once the log they end with is frozen. It costs that freeze;
+//! nothing else in the store knows of it, except that files live until the last version that names them is dropped.
+
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
+
+use super::database::{Db, Handle};
+use super::keyspace::KeyspaceShared;
+use super::metadata::{Metadata, Moment};
+use super::read::{View, live_value};
+use super::scan::Iter;
+use crate::error::Result;
+use crate::level::Version;
+
+/// The version that a snapshot reads. It changes in one way only: a frozen log segment gives way to the run that it
+/// was converted to, so that snapshots hold no log in memory for long.
+#[derive(Debug)]
+pub(crate) struct PinnedVersion(ArcSwap<Version>);
+
+impl PinnedVersion {
+    pub fn new(version: Version) -> Arc<Self> {
+        Arc::new(Self(ArcSwap::from_pointee(version)))
+    }
+
+    /// Replaces the version by an equal one. Conversions take turns, so there is one caller at a time.
+    pub fn replace(&self, change: impl FnOnce(&Version) -> Version) {
+        let next = change(&self.0.load());
+        self.0.store(Arc::new(next));
+    }
+}
+
+impl KeyspaceShared {
+    /// Registers a version for [`KeyspaceShared::pinned_versions`].
+    pub(super) fn pin(&self, version: Version) -> Arc<PinnedVersion> {
+        let pinned = PinnedVersion::new(version);
+        let mut snapshots = self.snapshots.lock().expect("no panic while held");
+        snapshots.retain(|snapshot: &Weak<PinnedVersion>| snapshot.strong_count() > 0);
+        snapshots.push(Arc::downgrade(&pinned));
+        pinned
+    }
+
+    /// The versions of all snapshots.
+    pub(crate) fn pinned_versions(&self) -> Vec<Arc<PinnedVersion>> {
+        self.snapshots.lock().expect("no panic while held").iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// The database at the moment when [`Db::snapshot`] was called: every read sees the writes that were acknowledged
+/// before, and none that began after.
+///
+/// Space of items that are overwritten or removed meanwhile comes back when the snapshot is dropped. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    handle: Arc<Handle>,
+    keyspaces: Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>,
+    taken_at_ms: u64,
+}
+
+/// A keyspace of a [`Snapshot`].
+#[derive(Debug, Clone)]
+pub struct KeyspaceSnapshot {
+    handle: Arc<Handle>,
+    keyspace: Arc<KeyspaceShared>,
+    version: Arc<PinnedVersion>,
+    taken_at_ms: u64,
+}
+
+impl Db {
+    /// The database as it is now, all keyspaces at the same moment.
+    ///
+    /// Freezes the log when something was written since the last freeze; so many snapshots in little time make many
+    /// small runs, which are merged sooner. Costs no copy.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let shared = self.shared();
+        shared.check_failure()?;
+        let versions = shared.freeze_for_snapshot()?;
+        let keyspaces = versions.into_iter().map(|(keyspace, version)| {
+            let pinned = keyspace.pin(version);
+            (keyspace, pinned)
+        });
+        let keyspaces = keyspaces.collect();
+        Ok(Snapshot { handle: self.handle().clone(), keyspaces, taken_at_ms: shared.now_ms() })
+    }
+}
+
+impl Snapshot {
+    /// The keyspace of this name; `None` when there was none.
+    pub fn keyspace(&self, name: &str) -> Option<KeyspaceSnapshot> {
+        let (keyspace, version) = self.keyspaces.iter().find(|(keyspace, _)| keyspace.name == name)?;
+        Some(KeyspaceSnapshot {
+            handle: self.handle.clone(),
+            keyspace: keyspace.clone(),
+            version: version.clone(),
+            taken_at_ms: self.taken_at_ms,
+        })
+    }
+
+    /// Names of all keyspaces, in the order of their creation.
+    pub fn keyspace_names(&self) -> Vec<String> {
+        self.keyspaces.iter().map(|(keyspace, _)| keyspace.name.clone()).collect()
+    }
+
+    /// Milliseconds since 1970 when it was taken: items that expired later are still there.
+    pub fn taken_at_ms(&self) -> u64 {
+        self.taken_at_ms
+    }
+}
+
+impl KeyspaceSnapshot {
+    /// The value that `key` had; `None` when it was absent. Costs as much as [`crate::Keyspace::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.with_view(|view| view.read(key.as_ref(), live_value))
+    }
+
+    /// The value that `key` had and what is stored with it; `None` when it was absent.
+    pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
+        self.with_view(|view| {
+            view.read(key.as_ref(), |item| item.map(|item| (item.value.to_vec(), Metadata::of(item))))
+        })
+    }
+
+    /// Whether `key` was present.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.with_view(|view| view.read(key.as_ref(), |item| item.is_some()))
+    }
+
+    /// The values that many keys had, in their order, with all page reads in flight together.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.with_view(|view| view.multi_get(keys))
+    }
+
+    /// All items, in the order of their key hashes.
+    pub fn iter(&self) -> Iter {
+        Iter::over(self.keyspace.clone(), self.version.0.load_full(), 0, self.taken_at_ms)
+    }
+
+    fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {
+        read(View {
+            shared: &self.handle.shared,
+            keyspace: &self.keyspace,
+            version: &self.version.0.load(),
+            moment: Moment::At(self.taken_at_ms),
+        })
+    }
+}

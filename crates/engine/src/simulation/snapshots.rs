@@ -1,0 +1,72 @@
+//! Snapshots in the simulation: each must hold what the model held when it was taken.
+
+use rand::RngExt;
+
+use super::Failure;
+use super::model::Contents;
+use super::session::{Session, Stop};
+use crate::{Db, Error, Snapshot};
+
+/// Snapshots held at a time.
+const SNAPSHOTS_MAX: usize = 3;
+
+impl Session<'_> {
+    /// Takes a snapshot, in place of a random one when there are enough.
+    pub(super) fn take_snapshot(&mut self, db: &Db) -> Result<(), Stop> {
+        if self.snapshots.len() >= SNAPSHOTS_MAX {
+            let dropped = self.random_snapshot();
+            self.snapshots.swap_remove(dropped);
+        }
+        let snapshot = db.snapshot().map_err(|error| self.stop(&error, "taking a snapshot"))?;
+        self.snapshots.push((snapshot, self.model.contents()));
+        Ok(())
+    }
+
+    /// Reads some keys of a snapshot, or all of it.
+    pub(super) fn check_snapshot(&mut self) -> Result<(), Stop> {
+        if self.snapshots.is_empty() {
+            return Ok(());
+        }
+        let chosen = self.random_snapshot();
+        if self.rng.random_range(0..4) == 0 {
+            let (snapshot, expected) = &self.snapshots[chosen];
+            let found = read_snapshot(snapshot);
+            let expected_len = expected.len();
+            let agrees = found.as_ref().is_ok_and(|found| found == expected);
+            let found = found.map_err(|error| self.stop(&error, "iterating over a snapshot"))?;
+            if !agrees {
+                let reason = format!("a snapshot holds {} items, not {expected_len}", found.len());
+                return Err(Failure { reason }.into());
+            }
+            return Ok(());
+        }
+        for _ in 0..5 {
+            let name = self.name();
+            let (snapshot, expected) = &self.snapshots[chosen];
+            let expected = expected.get(&name).cloned();
+            let found = match snapshot.keyspace(&format!("keyspace-{}", name.0)) {
+                Some(keyspace) => keyspace.get(&name.1),
+                None => Ok(None),
+            };
+            let found = found.map_err(|error| self.stop(&error, "getting from a snapshot"))?;
+            self.compare(&name, expected, found, "get from a snapshot")?;
+        }
+        Ok(())
+    }
+
+    fn random_snapshot(&mut self) -> usize {
+        self.rng.random_range(0..self.snapshots.len())
+    }
+}
+
+fn read_snapshot(snapshot: &Snapshot) -> Result<Contents, Error> {
+    let mut found = Contents::new();
+    for (number, name) in snapshot.keyspace_names().iter().enumerate() {
+        let Some(keyspace) = snapshot.keyspace(name) else { continue };
+        for item in keyspace.iter() {
+            let (key, value) = item?;
+            found.insert((number, key), value);
+        }
+    }
+    Ok(found)
+}

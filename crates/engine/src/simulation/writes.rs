@@ -1,0 +1,104 @@
+//! Writes in the simulation: the model has each of them whether it is acknowledged or not.
+
+use rand::RngExt;
+
+use super::Failure;
+use super::model::{Step, Value};
+use super::session::{Session, Stop};
+use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
+
+impl Session<'_> {
+    /// Notes that a write was acknowledged.
+    fn acknowledged(&mut self) {
+        if self.durability == Durability::Sync {
+            self.model.set_durable();
+        }
+    }
+
+    /// Performs one step of a user: the model has it whether it is acknowledged or not.
+    fn write(
+        &mut self,
+        step: Step,
+        doing: &str,
+        perform: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        self.model.apply(step);
+        match perform() {
+            Ok(()) => {
+                self.acknowledged();
+                Ok(())
+            }
+            Err(error) => Err(self.stop(&error, doing)),
+        }
+    }
+
+    pub(super) fn insert(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.expiring_value());
+        let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
+        let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
+        self.write(step, "inserting", || keyspaces[name.0].insert_with(&name.1, &value.bytes, metadata))
+    }
+
+    pub(super) fn remove(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let name = self.name();
+        self.write(Step::Write(vec![(name.clone(), None)]), "removing", || keyspaces[name.0].remove(&name.1))
+    }
+
+    pub(super) fn update(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let expected = self.model.get(&name).cloned();
+        let mut before = None;
+        let step = Step::Write(vec![(name.clone(), Some(lasting(&value)))]);
+        self.write(step, "updating", || {
+            before = keyspaces[name.0].update(&name.1, |_| Update::Insert(value.clone()))?;
+            Ok(())
+        })?;
+        self.compare(&name, expected, before, "update")
+    }
+
+    pub(super) fn compare_and_swap(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let current = self.model.get(&name).cloned();
+        let expected = if self.rng.random() { current.clone() } else { Some(self.value()) };
+        let matches = expected == current;
+        let writes = if matches { vec![(name.clone(), Some(lasting(&value)))] } else { Vec::new() };
+        let mut swapped = None;
+        self.write(Step::Write(writes), "swapping", || {
+            swapped = Some(keyspaces[name.0].compare_and_swap(&name.1, expected.as_deref(), Some(&value))?);
+            Ok(())
+        })?;
+        if swapped != Some(matches) {
+            return Err(
+                Failure { reason: format!("compare_and_swap said {swapped:?}, not {matches}") }.into()
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn batch(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let mut batch = db.batch();
+        let mut writes = Vec::new();
+        for _ in 0..self.rng.random_range(1..12) {
+            let name = self.name();
+            let value = if self.rng.random_range(0..4) == 0 { None } else { Some(self.value()) };
+            match &value {
+                Some(value) => batch.insert(&keyspaces[name.0], name.1.clone(), value.clone()),
+                None => batch.remove(&keyspaces[name.0], name.1.clone()),
+            }
+            writes.push((name, value.as_deref().map(lasting)));
+        }
+        self.write(Step::Write(writes), "committing a batch", || batch.commit())
+    }
+
+    pub(super) fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let keyspace = self.rng.random_range(0..keyspaces.len());
+        self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
+        self.model.set_durable();
+        Ok(())
+    }
+}
+
+/// A value that never expires.
+fn lasting(bytes: &[u8]) -> Value {
+    Value { bytes: bytes.to_vec(), expires_at_ms: None }
+}

@@ -1,0 +1,95 @@
+//! Expiry: an item is gone from its time on, for reads at once and from the disk with the next merge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::{Db, Durability, Environment, Metadata, Update};
+use alluvium_io::{Clock, SimulatedClock, SimulatedStorage};
+
+fn open(storage: &SimulatedStorage, clock: &SimulatedClock) -> Db {
+    let mut environment = Environment::over(Arc::new(storage.clone()));
+    environment.clock = Arc::new(clock.clone());
+    Db::builder("simulated")
+        .durability(Durability::Buffered)
+        .background(false)
+        .environment(environment)
+        .open()
+        .unwrap()
+}
+
+fn expiring(clock: &SimulatedClock, after_ms: u64) -> Metadata {
+    Metadata { flags: 7, expires_at_ms: Some(clock.unix().as_millis() as u64 + after_ms) }
+}
+
+#[test]
+fn an_item_is_absent_from_its_expiry_on_wherever_it_lies() {
+    let (storage, clock) = (SimulatedStorage::new(1), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    let settle_into = |place: &str| match place {
+        "log" => Ok(()),
+        "run" => db.flush(),
+        _ => db.compact(),
+    };
+    for place in ["log", "run", "sorted run"] {
+        items.insert("stays", place).unwrap();
+        items.insert("goes", "before").unwrap();
+        let metadata = expiring(&clock, 1_000);
+        items.insert_with("goes", "value", metadata).unwrap();
+        settle_into(place).unwrap();
+        assert_eq!(items.get_with_metadata("goes").unwrap(), Some((b"value".to_vec(), metadata)), "{place}");
+        clock.advance(Duration::from_millis(999));
+        assert!(items.contains_key("goes").unwrap(), "{place}");
+        let snapshot = db.snapshot().unwrap();
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(items.get("goes").unwrap(), None, "{place}");
+        assert_eq!(items.multi_get(&["goes", "stays"]).unwrap(), [None, Some(place.into())], "{place}");
+        assert_eq!(items.iter().count(), 1, "{place}");
+        assert_eq!(
+            items
+                .update("goes", |value| {
+                    assert_eq!(value, None);
+                    Update::Keep
+                })
+                .unwrap(),
+            None
+        );
+        // A snapshot is of its moment, so its reads repeat.
+        let before = snapshot.keyspace("items").unwrap();
+        assert_eq!(before.get("goes").unwrap().as_deref(), Some(&b"value"[..]), "{place}");
+        assert_eq!(before.iter().count(), 2, "{place}");
+        db.compact().unwrap();
+        assert_eq!((items.get("goes").unwrap(), items.iter().count()), (None, 1), "{place}");
+    }
+}
+
+#[test]
+fn what_has_expired_stays_gone_when_the_clock_goes_back() {
+    let (storage, clock) = (SimulatedStorage::new(2), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    items.insert_with("key", "value", expiring(&clock, 1_000)).unwrap();
+    items.insert_with("forever", "value", Metadata { flags: 0, expires_at_ms: Some(u64::MAX) }).unwrap();
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(items.get("key").unwrap(), None);
+    clock.set_unix(Duration::from_secs(1));
+    assert_eq!(items.get("key").unwrap(), None);
+    assert!(items.contains_key("forever").unwrap());
+}
+
+#[test]
+fn a_merge_gives_the_space_of_expired_items_back() {
+    let (storage, clock) = (SimulatedStorage::new(3), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    for number in 0..10_000u32 {
+        let metadata = if number % 2 == 0 { expiring(&clock, 1_000) } else { Metadata::default() };
+        items.insert_with(number.to_le_bytes(), [1; 60], metadata).unwrap();
+    }
+    db.compact().unwrap();
+    let before = db.stats().levels.iter().map(|level| level.items).sum::<u64>();
+    clock.advance(Duration::from_secs(1));
+    db.compact().unwrap();
+    let after = db.stats().levels.iter().map(|level| level.items).sum::<u64>();
+    assert_eq!((before, after), (10_000, 5_000));
+}
