@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use alluvium_bench::BenchError;
+use alluvium_model::ModelError;
 
 /// What ended a command early.
 #[derive(Debug)]
@@ -39,6 +40,13 @@ impl Failure {
 impl From<alluvium::Error> for Failure {
     fn from(error: alluvium::Error) -> Self {
         Self::Failed(error.to_string())
+    }
+}
+
+/// A model refuses parameters: they came from the command line.
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::Usage(error.to_string())
     }
 }
 

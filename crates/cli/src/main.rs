@@ -39,6 +39,8 @@ enum Command {
     Verify(commands::verify::Options),
     /// Measure
     Bench(commands::bench::Options),
+    /// Evaluate a cost model
+    Model(commands::model::Options),
     /// Serve a database over the Redis protocol
     Serve(commands::serve::Options),
 }
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Verify(options) => commands::verify::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
+        Command::Model(options) => commands::model::run(&options),
         Command::Serve(options) => commands::serve::run(&options),
     };
     match outcome {

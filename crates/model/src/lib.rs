@@ -1,10 +1,21 @@
-//! Plans of storage layouts, and (as this crate grows) what they cost.
+//! Plans of storage layouts, and what they cost.
+//!
+//! [`KeyDistribution`] and its primitives count different keys among requests; [`models`] are the cost models of the
+//! papers built on them.
 //!
 //! Architecture invariant: this crate knows no files, threads or clocks.
 #![forbid(unsafe_code)]
 
+mod error;
+pub mod models;
 pub mod plan;
+pub mod plan_model;
+mod popularity;
+mod root;
+pub mod simulator;
 
+pub use error::ModelError;
 pub use plan::{
     ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanError, Sharding, TableLayout,
 };
+pub use popularity::{KeyDistribution, KeyGroup};

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod delete;
 pub mod get;
 pub mod inspect;
+pub mod model;
 pub mod put;
 pub mod scan;
 pub mod serve;

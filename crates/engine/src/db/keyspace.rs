@@ -40,13 +40,6 @@ pub(crate) struct KeyspaceShared {
 }
 
 const UPDATE_STRIPES: usize = 64;
-/// A merge needs the space of a shard's hash runs twice: so that it is small beside small data, too, the first shards
-/// come earlier than the plan's size asks.
-const EARLY_ITEMS_PER_SHARD: u64 = 32 << 10;
-const EARLY_SHARDS_MAX: u64 = 8;
-/// Log entries of a shard before the log freezes, at least.
-const ENTRIES_MIN: u32 = 1024;
-
 impl KeyspaceShared {
     pub fn new(id: u32, name: String, hasher: KeyHasher, plan: Plan, version: Version) -> Self {
         Self {
@@ -116,21 +109,15 @@ impl KeyspaceShared {
 /// An empty log store for a keyspace of this plan and so many items.
 pub(crate) fn new_log_store(plan: &Plan, segment: Arc<Segment>, items: u64, entries_hint: usize) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
-    let by_size = (items / sharding.items_per_shard + 1).next_power_of_two();
-    let by_merge_space = (items / EARLY_ITEMS_PER_SHARD + 1).next_power_of_two().min(EARLY_SHARDS_MAX);
-    let shards = by_size.max(by_merge_space).min(u64::from(sharding.shards_max));
-    let share = (items as f64 * sharding.log_share) as u64 / shards;
-    let entries_max = share.min(u64::from(sharding.log_entries_per_shard)) as u32;
-    let entries_max = entries_max.max(ENTRIES_MIN.min(sharding.log_entries_per_shard));
+    let shards = sharding.shards(items);
+    let entries_max = sharding.log_entries(items) as u32;
     LogStore::new(segment, shards.ilog2(), entries_max, entries_hint)
 }
 
 /// A number of items for which [`new_log_store`] makes 2^`bits` shards.
 pub(crate) fn items_for_shard_bits(plan: &Plan, bits: u32) -> u64 {
     let Plan::Levels { sharding, .. } = plan else { return 0 };
-    let shards = 1u64 << bits;
-    let per_shard = if shards > EARLY_SHARDS_MAX { sharding.items_per_shard } else { EARLY_ITEMS_PER_SHARD };
-    (shards - 1) * per_shard
+    sharding.items_for_shards(1 << bits)
 }
 
 impl Keyspace {

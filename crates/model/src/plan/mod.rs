@@ -1,8 +1,13 @@
 //! [`Plan`]: a storage layout as data. The model evaluates it, the planner searches for it, the engine executes it.
 
+mod named;
+mod sharding;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use sharding::Sharding;
 
 /// A storage layout: either a log with levels below it, or a log whose items are chained from a directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,33 +24,6 @@ pub enum Plan {
     },
     /// SkimpyStash: one log, its items linked into chains from an in-memory directory.
     Chained(ChainedSpec),
-}
-
-/// How the hash space is cut into shards, each with one writer at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sharding {
-    /// Most log-index entries of a shard before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
-    /// 16,384. Larger shards mean fewer, larger runs and more memory per merge.
-    pub log_entries_per_shard: u32,
-    /// Share of the keyspace's items that the log holds before it freezes, within the bound above. Default 0.0115.
-    /// A larger share costs index memory and disk space, a smaller one more runs.
-    pub log_share: f64,
-    /// Most shards, a power of two. Shards double in number as the data grows. Default 1,024.
-    pub shards_max: u32,
-    /// Items of a shard from eight shards on; every doubling of the items doubles the shards. Default 1.25 M. The
-    /// first eight shards come earlier, from 32,768 items each, so that a merge never needs much space.
-    pub items_per_shard: u64,
-}
-
-impl Default for Sharding {
-    fn default() -> Self {
-        Self {
-            log_entries_per_shard: 16_384,
-            log_share: 0.0115,
-            shards_max: 1024,
-            items_per_shard: 1_250_000,
-        }
-    }
 }
 
 /// The log in front of the levels.
@@ -164,43 +142,18 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// SILT: log, hash runs with filters, one sorted run with page fences. `share` is the part of all items that sits
-    /// in filtered hash runs on average.
-    pub fn silt() -> Self {
-        Self::Levels {
-            sharding: Sharding::default(),
-            log: LogSpec::default(),
-            levels: vec![
-                LevelSpec {
-                    growth: Growth::Tiering { runs_max: 64, share: 0.095 },
-                    table: TableLayout::Hash,
-                    filter: Filter::Cuckoo { tag_bits: 15 },
-                    index: Index::Implicit,
-                },
-                LevelSpec {
-                    growth: Growth::Leveling { ratio: 4.0 },
-                    table: TableLayout::Sorted,
-                    filter: Filter::None,
-                    index: Index::Fences,
-                },
-            ],
-        }
-    }
-
-    /// Looks a named plan up. Names: `silt`.
-    pub fn named(name: &str) -> Result<Self, PlanError> {
-        match name {
-            "silt" => Ok(Self::silt()),
-            _ => Err(PlanError(format!("no plan is named {name:?}; known: silt"))),
-        }
-    }
-
     /// Checks that the parts fit together, with the reason when they don't.
     pub fn validate(&self) -> Result<(), PlanError> {
-        let Self::Levels { sharding, log, levels } = self else {
-            return Ok(());
-        };
         let refuse = |reason: &str| Err(PlanError(reason.to_owned()));
+        let (sharding, log, levels) = match self {
+            Self::Levels { sharding, log, levels } => (sharding, log, levels),
+            Self::Chained(ChainedSpec { chain_length_mean }) => {
+                return match (0.01..=255.0).contains(chain_length_mean) {
+                    true => Ok(()),
+                    false => refuse("chain_length_mean lies outside 0.01..=255"),
+                };
+            }
+        };
         if !sharding.shards_max.is_power_of_two() {
             return refuse("shards_max is not a power of two");
         }
@@ -272,18 +225,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_plans_are_legal_and_survive_json() {
-        let plan = Plan::named("silt").unwrap();
-        plan.validate().unwrap();
-        let json = serde_json::to_string(&plan).unwrap();
-        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
-    }
-
-    #[test]
     fn illegal_combinations_are_refused_with_a_reason() {
         let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
         levels[0].filter = Filter::None;
         let error = Plan::Levels { sharding, log, levels }.validate().unwrap_err();
         assert!(error.to_string().contains("needs one"), "{error}");
+    }
+
+    #[test]
+    fn chains_have_a_length() {
+        for chain_length_mean in [0.0, -1.0, 300.0, f64::NAN] {
+            assert!(Plan::Chained(ChainedSpec { chain_length_mean }).validate().is_err());
+        }
     }
 }

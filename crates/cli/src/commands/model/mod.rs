@@ -1,0 +1,87 @@
+//! `alluvium model`: every primitive and model of `alluvium-model` with arbitrary parameters.
+//!
+//! Sizes are in items, where a name does not say bytes. Numbers may be written as 1e8.
+
+mod designs;
+mod keys;
+mod output;
+mod plan;
+mod primitives;
+mod simulate;
+mod slimdb;
+
+use alluvium_bench::Report;
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// Options of `model`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    model: Model,
+    /// Print one JSON object a line instead of a table. What is infinite is null there
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Model {
+    /// Different keys among so many requests
+    Unique(primitives::UniqueOptions),
+    /// Requests that name so many different keys
+    UniqueInverse(primitives::UniqueInverseOptions),
+    /// Keys in the union of tables
+    Merge(primitives::MergeOptions),
+    /// Requests between compactions of the same key, in a level of that size
+    Dinterval(primitives::DintervalOptions),
+    /// Chance that a level holds a key, by the distance from the last compacted one
+    Density(primitives::DensityOptions),
+    /// LevelDB (Lim's thesis, Algorithm 3)
+    Leveldb(designs::LevelDbOptions),
+    /// COLA (Lim's thesis, Algorithm 4)
+    Cola(designs::StageOptions),
+    /// SAMT (Lim's thesis, Algorithm 4)
+    Samt(designs::StageOptions),
+    /// SILT (Lim's thesis, Algorithm 5)
+    Silt(designs::SiltOptions),
+    /// SILT's closed forms for uniform updates (Lim's thesis, section 2.4)
+    SiltClosedForm(designs::SiltClosedFormOptions),
+    /// SlimDB's per-level cost table, and the best layouts under a memory limit (SlimDB, section 4)
+    Slimdb(slimdb::SlimDbOptions),
+    /// LSM-trie (Wu's thesis, section 4.2)
+    LsmTrie(designs::LsmTrieOptions),
+    /// SkimpyStash (SIGMOD 2011, sections 4.5 and 4.6)
+    #[command(name = "skimpystash")]
+    SkimpyStash(designs::SkimpyStashOptions),
+    /// Any plan
+    Plan(plan::PlanOptions),
+    /// A design executed by key numbers, beside its model
+    Simulate(simulate::SimulateOptions),
+}
+
+/// Evaluates the model and prints its figures.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let measurements = match &options.model {
+        Model::Unique(options) => options.run(),
+        Model::UniqueInverse(options) => options.run(),
+        Model::Merge(options) => options.run(),
+        Model::Dinterval(options) => options.run(),
+        Model::Density(options) => options.run(),
+        Model::Leveldb(options) => options.run(),
+        Model::Cola(options) => options.run_cola(),
+        Model::Samt(options) => options.run_samt(),
+        Model::Silt(options) => options.run(),
+        Model::SiltClosedForm(options) => options.run(),
+        Model::Slimdb(options) => options.run(),
+        Model::LsmTrie(options) => options.run(),
+        Model::SkimpyStash(options) => options.run(),
+        Model::Plan(options) => options.run(),
+        Model::Simulate(options) => options.run(),
+    }?;
+    let mut report = Report::new(options.json);
+    for measurement in measurements {
+        report.add(measurement)?;
+    }
+    Ok(report.finish()?)
+}

@@ -1,0 +1,124 @@
+//! Plans by name: the papers' designs as values.
+
+use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanError, Sharding, TableLayout};
+
+/// A share that never binds: the number of runs decides.
+const ANY_SHARE: f64 = 0.99;
+/// Fingerprints of SlimDB's filters.
+const SLIMDB_TAG_BITS: u32 = 12;
+
+impl Plan {
+    /// The names that [`named`](Self::named) knows.
+    pub const NAMES: [&str; 6] = ["silt", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "skimpystash"];
+
+    /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the part of all items
+    /// that sits in filtered hash runs on average.
+    pub fn silt() -> Self {
+        Self::levels(vec![
+            LevelSpec {
+                growth: Growth::Tiering { runs_max: 64, share: 0.095 },
+                table: TableLayout::Hash,
+                filter: Filter::Cuckoo { tag_bits: 15 },
+                index: Index::Implicit,
+            },
+            LevelSpec {
+                growth: Growth::Leveling { ratio: 4.0 },
+                table: TableLayout::Sorted,
+                filter: Filter::None,
+                index: Index::Fences,
+            },
+        ])
+    }
+
+    /// LSM-trie: four levels of eight runs with Bloom filters in memory, and a last level that only collects runs, its
+    /// filters clustered on flash.
+    pub fn lsm_trie() -> Self {
+        let bucketed = |runs_max, on_flash| LevelSpec {
+            growth: Growth::Tiering { runs_max, share: ANY_SHARE },
+            table: TableLayout::Bucketed,
+            filter: Filter::BloomCluster { on_flash },
+            index: Index::Implicit,
+        };
+        let mut levels = vec![bucketed(8, false); 4];
+        levels.push(bucketed(128, true));
+        Self::levels(levels)
+    }
+
+    /// SlimDB's mixed layout (Fig. 4): three levels of eight runs under one filter each, then one run with a filter,
+    /// then one without.
+    pub fn slimdb() -> Self {
+        let leveling = |filter| LevelSpec {
+            growth: Growth::Leveling { ratio: 8.0 },
+            table: TableLayout::Sorted,
+            filter,
+            index: Index::ThreeLevel,
+        };
+        let mut levels = vec![Self::slimdb_tier(); 3];
+        levels.push(leveling(Filter::Cuckoo { tag_bits: SLIMDB_TAG_BITS }));
+        levels.push(leveling(Filter::None));
+        Self::levels(levels)
+    }
+
+    /// SlimDB as it was measured (Table 7): four levels of eight runs under one filter each.
+    pub fn slimdb_tiering() -> Self {
+        Self::levels(vec![Self::slimdb_tier(); 4])
+    }
+
+    /// What LevelDB and RocksDB do: each level one run, ten times larger than the one above, with Bloom filters.
+    pub fn leveled() -> Self {
+        let level = LevelSpec {
+            growth: Growth::Leveling { ratio: 10.0 },
+            table: TableLayout::Sorted,
+            filter: Filter::BloomCluster { on_flash: false },
+            index: Index::Trie,
+        };
+        Self::levels(vec![level; 5])
+    }
+
+    /// SkimpyStash with ten keys a chain.
+    pub fn skimpystash() -> Self {
+        Self::Chained(ChainedSpec { chain_length_mean: 10.0 })
+    }
+
+    /// Looks a named plan up among [`NAMES`](Self::NAMES).
+    pub fn named(name: &str) -> Result<Self, PlanError> {
+        match name {
+            "silt" => Ok(Self::silt()),
+            "lsm-trie" => Ok(Self::lsm_trie()),
+            "slimdb" => Ok(Self::slimdb()),
+            "slimdb-tiering" => Ok(Self::slimdb_tiering()),
+            "leveled" => Ok(Self::leveled()),
+            "skimpystash" => Ok(Self::skimpystash()),
+            _ => Err(PlanError(format!("no plan is named {name:?}; known: {}", Self::NAMES.join(", ")))),
+        }
+    }
+
+    fn levels(levels: Vec<LevelSpec>) -> Self {
+        Self::Levels { sharding: Sharding::default(), log: LogSpec::default(), levels }
+    }
+
+    fn slimdb_tier() -> LevelSpec {
+        LevelSpec {
+            growth: Growth::Tiering { runs_max: 8, share: ANY_SHARE },
+            table: TableLayout::Sorted,
+            filter: Filter::MultiLevelCuckoo { tag_bits: SLIMDB_TAG_BITS },
+            index: Index::ThreeLevel,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_plans_are_legal_and_survive_json() {
+        for name in Plan::NAMES {
+            let plan = Plan::named(name).unwrap();
+            plan.validate().unwrap();
+            let json = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+        }
+        assert!(Plan::named("btree").unwrap_err().to_string().contains("lsm-trie"));
+    }
+}

@@ -1,0 +1,333 @@
+//! [`PlanModel`]: a plan, a workload and rules in, costs out.
+
+use crate::error::{ModelError, within};
+use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
+use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, Plan, TableLayout};
+
+use super::residency::{Residency, Structure};
+use super::rules::Rules;
+use super::stack::{LevelState, Stack};
+use super::stream::WriteStream;
+use super::workload::Workload;
+
+/// Sizes of a growing store at which it is looked at.
+const GROWTH_STEPS: u32 = 64;
+
+/// A plan under a workload.
+#[derive(Clone, Debug)]
+pub struct PlanModel {
+    /// The plan.
+    pub plan: Plan,
+    /// What is written and read.
+    pub workload: Workload,
+    /// What storing costs besides the items.
+    pub rules: Rules,
+    /// Most bytes of memory for log index, filters and indexes. What does not fit stays on the device: filters first,
+    /// old ones before young ones, then indexes. Infinite for no limit.
+    pub memory_limit_bytes: f64,
+}
+
+/// One level of a plan, on average over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelCost {
+    /// Records in it; repeats and tombstones count.
+    pub records: f64,
+    /// Runs over a key.
+    pub runs: f64,
+    /// Writes between two times that it hands on the same key. Infinite for the last level.
+    pub interval_writes: f64,
+}
+
+/// What a plan costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanCost {
+    /// Writes are the mean over the growth of the store; reads, memory and space those at its end.
+    pub cost: Cost,
+    /// The levels, young to old. Levels too old for the data are left out.
+    pub levels: Vec<LevelCost>,
+    /// Memory that finds items, averaged over the second half of the growth, in bytes per item.
+    pub bytes_per_item_second_half: f64,
+    /// Bytes of log held in memory besides.
+    pub write_buffer_bytes: f64,
+}
+
+impl PlanModel {
+    /// A model of the engine with memory for everything.
+    pub fn new(plan: Plan, workload: Workload) -> Self {
+        Self { plan, workload, rules: Rules::engine(), memory_limit_bytes: f64::INFINITY }
+    }
+
+    /// What the plan costs. A store that stays as it is takes about ten evaluations of a primitive per level; a growing
+    /// one 64 times as many.
+    pub fn cost(&self) -> Result<PlanCost, ModelError> {
+        self.plan.validate()?;
+        self.workload.validate()?;
+        self.rules.validate()?;
+        within("memory-limit", self.memory_limit_bytes, 0.0, f64::INFINITY)?;
+        match &self.plan {
+            Plan::Chained(spec) => self.chained(spec),
+            Plan::Levels { .. } if !self.workload.is_growing() => self.at(self.workload.keys.keys()),
+            Plan::Levels { .. } => self.growing(),
+        }
+    }
+
+    fn growing(&self) -> Result<PlanCost, ModelError> {
+        let (start, end) = (self.workload.start_keys, self.workload.keys.keys());
+        let mut at_end = self.at(end)?;
+        let mut writes: Vec<Component> = Vec::new();
+        let mut second_half = 0.0;
+        let steps = f64::from(GROWTH_STEPS);
+        for step in 0..GROWTH_STEPS {
+            let keys = start + (end - start) * (f64::from(step) + 0.5) / steps;
+            let here = self.at(keys.max(1.0))?;
+            for component in here.cost.writes {
+                let amount = component.amount / steps;
+                match writes.iter_mut().find(|known| known.name == component.name) {
+                    Some(known) => known.amount += amount,
+                    None => writes.push(Component { amount, ..component }),
+                }
+            }
+            if step >= GROWTH_STEPS / 2 {
+                second_half += here.bytes_per_item_second_half * 2.0 / steps;
+            }
+        }
+        at_end.cost.writes = writes;
+        at_end.bytes_per_item_second_half = second_half;
+        Ok(at_end)
+    }
+
+    /// The plan at one size of the store.
+    fn at(&self, keys: f64) -> Result<PlanCost, ModelError> {
+        let Plan::Levels { sharding, log, levels } = &self.plan else {
+            unreachable!("chained plans go elsewhere")
+        };
+        let stream =
+            WriteStream { keys: self.workload.keys.with_keys(keys)?, fresh_share: self.workload.fresh_share };
+        let stack = Stack::new((sharding, log, levels), &stream, &self.workload, &self.rules)?;
+        let live = stream.keys.keys() * self.workload.live_share();
+        let mut structures = vec![Structure::log_index(self.log_index_bytes(&stack))];
+        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
+            structures.push(Structure::filter(number, self.filter_bytes(level, state)));
+            structures.push(Structure::index(number, self.index_bytes(level, state)));
+        }
+        let residency = Residency::within(structures, self.memory_limit_bytes)?;
+        let lookup = self.lookup(levels, &stack, &stream, &residency);
+        let cached = self.cached_share(&stream);
+        let cost = Cost {
+            writes: self.writes(levels, &stack),
+            reads_per_get: (1.0 - cached) * lookup.reads_per_get(),
+            reads_per_miss: lookup.reads_per_miss(),
+            memory: residency.memory(live),
+            space: self.space(levels, &stack, live),
+        };
+        let bytes_per_item_second_half = cost.bytes_per_item();
+        let levels = stack.levels.iter().map(|state| LevelCost {
+            records: state.records,
+            runs: state.runs,
+            interval_writes: state.interval,
+        });
+        Ok(PlanCost {
+            cost,
+            levels: levels.collect(),
+            bytes_per_item_second_half,
+            write_buffer_bytes: (1.0 + self.rules.frozen_logs) * stack.log_interval * self.log_record_bytes(),
+        })
+    }
+
+    fn writes(&self, levels: &[LevelSpec], stack: &Stack) -> Vec<Component> {
+        let user = self.workload.written_bytes();
+        let mut writes = vec![Component::new("log", self.log_record_bytes() / user)];
+        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
+            let amount = state.records_written * self.table_bytes(level, user)
+                + state.live_written * self.table_bytes(level, self.workload.item.bytes());
+            writes.push(Component::new(format!("level {number}"), amount / user));
+        }
+        writes
+    }
+
+    fn space(&self, levels: &[LevelSpec], stack: &Stack, live: f64) -> Vec<Component> {
+        let live_bytes = live * self.workload.item.bytes();
+        // The active log is half full, and its successor is made ahead.
+        let logs = 1.5 + self.rules.frozen_logs;
+        let log_bytes = logs * stack.log_interval * self.log_record_bytes();
+        let mut space = vec![Component::new("log", log_bytes / live_bytes)];
+        let mut above = 0.0;
+        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
+            let is_last = number + 1 == stack.levels.len();
+            let mean_bytes = if is_last { self.workload.item.bytes() } else { self.workload.written_bytes() };
+            // While a store grows, what the young levels hold has not come down to the last one yet.
+            let records = if is_last {
+                (state.records - self.workload.fresh_share * above).max(0.0)
+            } else {
+                state.records
+            };
+            above += state.records;
+            let bytes = records * self.table_bytes(level, mean_bytes);
+            space.push(Component::new(format!("level {number}"), bytes / live_bytes));
+        }
+        space
+    }
+
+    fn log_record_bytes(&self) -> f64 {
+        self.workload.written_bytes() + self.rules.log_record_bytes
+    }
+
+    /// Bytes on the device of an item of so many key and value bytes, its share of filter and index included.
+    fn table_bytes(&self, level: &LevelSpec, bytes: f64) -> f64 {
+        let rules = &self.rules;
+        let pages = match level.table {
+            TableLayout::Bucketed => (bytes + rules.page_item_bytes) / rules.bucket_fill,
+            TableLayout::Hash => rules.page_bytes / self.items_per_page(level, bytes) / rules.hash_fill,
+            TableLayout::Sorted => rules.page_bytes / self.items_per_page(level, bytes),
+        };
+        let indexes =
+            if rules.stored_indexes { (self.filter_bits(level) + self.index_bits(level)) / 8.0 } else { 0.0 };
+        pages + indexes
+    }
+
+    fn items_per_page(&self, level: &LevelSpec, bytes: f64) -> f64 {
+        let items = self.rules.items_per_page(bytes, self.workload.item.deviation_bytes);
+        // Pages end between cells, of which a page has 256 (docs/decisions/0003-pages-end-on-fences.md).
+        let is_fenced = level.table == TableLayout::Sorted && level.index == Index::Fences;
+        if is_fenced && !self.rules.straddle && items > 1.0 { items * (1.0 - 1.0 / 256.0) } else { items }
+    }
+
+    fn log_index_bytes(&self, stack: &Stack) -> f64 {
+        let logs = 1.0 + self.rules.frozen_logs;
+        logs * stack.log_entries * self.rules.log_slot_bytes / self.rules.filter_fill
+    }
+
+    fn filter_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+        let in_memory = !matches!(level.filter, Filter::BloomCluster { on_flash: true });
+        if in_memory { state.records * self.filter_bits(level) / 8.0 } else { 0.0 }
+    }
+
+    fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+        state.records * self.index_bits(level) / 8.0
+    }
+
+    /// Bits of filter per item.
+    fn filter_bits(&self, level: &LevelSpec) -> f64 {
+        match level.filter {
+            Filter::None => 0.0,
+            Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
+            // The number of the run beside the fingerprint; the secondary table is a hundredth of it.
+            Filter::MultiLevelCuckoo { tag_bits } => f64::from(tag_bits + 3) / self.rules.filter_fill * 1.01,
+            Filter::BloomCluster { .. } => self.rules.bloom_bits,
+        }
+    }
+
+    /// Bits of index per item.
+    fn index_bits(&self, level: &LevelSpec) -> f64 {
+        let items = self.rules.items_per_page(self.workload.item.bytes(), self.workload.item.deviation_bytes);
+        match (level.table, level.index) {
+            (TableLayout::Hash, _) => {
+                // Slots of the first item of each page, in an Elias-Fano list.
+                ((items / self.rules.filter_fill).max(1.0).log2() + 2.0) / items
+            }
+            (TableLayout::Bucketed, _) => self.rules.remembered_share * 64.0 / items,
+            (_, Index::Fences | Index::Implicit) => self.rules.fence_bits / items,
+            (_, Index::Trie) => self.rules.trie_bits / items,
+            (_, Index::ThreeLevel) => self.rules.three_level_bits,
+        }
+    }
+
+    fn lookup(
+        &self,
+        levels: &[LevelSpec],
+        stack: &Stack,
+        stream: &WriteStream,
+        residency: &Residency,
+    ) -> Lookup {
+        let gets = self.workload.gets;
+        // The log's bytes are in memory until they are converted.
+        let mut lookup = Lookup::default();
+        lookup.stages.push(Stage::in_memory(stream.mean_found(stack.log_interval, gets)));
+        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
+            let is_last = number + 1 == stack.levels.len();
+            let found = if is_last { 1.0 } else { stream.mean_found(state.interval, gets) };
+            let page_reads = if level.table == TableLayout::Bucketed { self.rules.bucket_reads } else { 1.0 };
+            // Without its index in memory a table reads a page of it first.
+            let page_reads = page_reads + 1.0 - residency.index_share(number);
+            let errors = 8.0 * self.rules.filter_fill;
+            let (runs, younger, absent, before) = match level.filter {
+                Filter::None => (state.runs, state.younger, 1.0, 0.0),
+                Filter::Cuckoo { tag_bits } => {
+                    (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
+                }
+                // One filter for all runs: at most one read, of the run that it names.
+                Filter::MultiLevelCuckoo { tag_bits } => {
+                    (state.runs.min(1.0), 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)
+                }
+                Filter::BloomCluster { on_flash } => {
+                    let absent = bloom_false_positive_rate(self.rules.bloom_bits);
+                    (state.runs, state.younger, absent, if on_flash { 1.0 } else { 0.0 })
+                }
+            };
+            // Of a filter on the device a page is read, or the runs are searched without it, whichever is less.
+            let away = 1.0 - residency.filter_share(number);
+            let reading = 1.0 + state.runs * absent < state.runs;
+            let (before, absent) = if away > 0.0 && level.filter != Filter::None {
+                if reading { (before + away, absent) } else { (before, absent + away * (1.0 - absent)) }
+            } else {
+                (before, absent)
+            };
+            lookup.stages.push(Stage {
+                found,
+                runs,
+                younger,
+                reads_absent: absent * page_reads,
+                reads_present: page_reads,
+                reads_before: before,
+            });
+        }
+        lookup
+    }
+
+    /// Share of the gets of present keys that the cache answers.
+    fn cached_share(&self, stream: &WriteStream) -> f64 {
+        use super::workload::GetPopularity;
+        match self.workload.gets {
+            GetPopularity::Uniform => (self.workload.cached_items / stream.keys.keys()).min(1.0),
+            GetPopularity::LikePuts => stream.keys.cache_hit_share(self.workload.cached_items),
+        }
+    }
+
+    fn chained(&self, spec: &ChainedSpec) -> Result<PlanCost, ModelError> {
+        let is_updated = self.workload.fresh_share < 1.0;
+        let written = self.workload.written_bytes();
+        let design = SkimpyStash {
+            chain_length: spec.chain_length_mean,
+            garbage_share: if is_updated { self.rules.garbage_share } else { 0.0 },
+            item_bytes: written + self.rules.log_record_bytes,
+            ..SkimpyStash::new(self.rules.chain_directory)
+        };
+        let mut cost = design.cost(&self.workload.keys)?;
+        // The model counts records; what the user wrote is smaller.
+        let overhead = (written + self.rules.log_record_bytes) / written;
+        cost.writes.iter_mut().chain(&mut cost.space).for_each(|component| component.amount *= overhead);
+        let stream = WriteStream { keys: self.workload.keys.clone(), fresh_share: self.workload.fresh_share };
+        cost.reads_per_get *= 1.0 - self.cached_share(&stream);
+        let bytes_per_item = cost.bytes_per_item();
+        if bytes_per_item * stream.keys.keys() > self.memory_limit_bytes {
+            return Err(ModelError::OutOfRange {
+                name: "memory-limit",
+                value: self.memory_limit_bytes,
+                expected: format!(
+                    "the directory takes {bytes_per_item:.3} bytes an item; make chains longer"
+                ),
+            });
+        }
+        let level = LevelCost {
+            records: stream.keys.keys() * cost.space_amplification(),
+            runs: 1.0,
+            interval_writes: f64::INFINITY,
+        };
+        Ok(PlanCost {
+            cost,
+            levels: vec![level],
+            bytes_per_item_second_half: bytes_per_item,
+            write_buffer_bytes: self.rules.page_bytes,
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! What a plan costs: one model for all plans, of which the papers' designs are special cases.
+//!
+//! Beyond the papers it counts bytes instead of items, with log and page overheads; lets the store grow; deletes;
+//! varies item sizes; keeps only part of filters and indexes in memory; and puts a cache in front.
+//!
+//! Limits: requests are independent of each other; items of one size class; compaction keeps up with writes.
+
+mod evaluate;
+mod residency;
+mod rules;
+mod stack;
+mod stream;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub use evaluate::{LevelCost, PlanCost, PlanModel};
+pub use rules::Rules;
+pub use workload::{GetPopularity, ItemSize, Workload};

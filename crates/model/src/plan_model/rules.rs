@@ -1,0 +1,172 @@
+//! [`Rules`]: the bytes that storing costs besides the items.
+
+use crate::error::{ModelError, within};
+use crate::models::ChainDirectory;
+
+/// What the engine adds to items, and what its structures take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Bytes of a log record besides key and value.
+    pub log_record_bytes: f64,
+    /// Bytes of a page: 4, 8 or 16 KiB.
+    pub page_bytes: f64,
+    /// Bytes of a page's header.
+    pub page_header_bytes: f64,
+    /// Bytes of an item on a page besides key and value.
+    pub page_item_bytes: f64,
+    /// Whether an item may lie on two adjacent pages, fetched together.
+    pub straddle: bool,
+    /// Share of a hash table's slots that hold items; the others are written, too. 1 where items are packed.
+    pub hash_fill: f64,
+    /// Share of a bucketed table that is filled.
+    pub bucket_fill: f64,
+    /// Share of a filter's or log index's slots that are filled.
+    pub filter_fill: f64,
+    /// Bits of a Bloom filter per key.
+    pub bloom_bits: f64,
+    /// Bytes of a slot of the log index.
+    pub log_slot_bytes: f64,
+    /// Bits of page fences per page.
+    pub fence_bits: f64,
+    /// Bits of an entropy-coded trie per page.
+    pub trie_bits: f64,
+    /// Bits of a three-level index per item.
+    pub three_level_bits: f64,
+    /// Share of a bucketed table's buckets whose migrations are kept in memory, 8 bytes each.
+    pub remembered_share: f64,
+    /// Reads to fetch an item from a bucketed table.
+    pub bucket_reads: f64,
+    /// How far young levels are over their bound, from 1: merges that only just keep up with writers at full speed find
+    /// more to merge at a time. The engine slows writers from 1.15 on.
+    pub overrun: f64,
+    /// Frozen logs that wait for conversion or are being converted, on average; each keeps its index in memory.
+    pub frozen_logs: f64,
+    /// Garbage in a last level that only collects runs, as a share of it, at which a container is rewritten; and in
+    /// the log of a chained plan.
+    pub garbage_share: f64,
+    /// Whether compaction of a leveling level rewrites tables of the next one that lie partly outside, as LevelDB does.
+    pub false_overlaps: bool,
+    /// Directory of a chained plan.
+    pub chain_directory: ChainDirectory,
+    /// Whether filters and indexes are written into the tables.
+    pub stored_indexes: bool,
+}
+
+impl Rules {
+    /// This engine (docs/format.md); what it does not execute yet is taken from the papers.
+    pub fn engine() -> Self {
+        Self {
+            log_record_bytes: 8.0,
+            page_bytes: 4_096.0,
+            page_header_bytes: 16.0,
+            page_item_bytes: 4.0,
+            straddle: false,
+            hash_fill: 1.0,
+            bucket_fill: 0.95,
+            filter_fill: 0.95,
+            bloom_bits: 16.0,
+            log_slot_bytes: 6.0,
+            fence_bits: 10.3,
+            trie_bits: 25.6,
+            three_level_bits: 2.0,
+            remembered_share: 0.2,
+            bucket_reads: 1.01,
+            overrun: 1.0,
+            frozen_logs: 0.0,
+            garbage_share: 0.1,
+            false_overlaps: false,
+            chain_directory: ChainDirectory::Enhanced,
+            stored_indexes: true,
+        }
+    }
+
+    /// This engine while writers put as fast as it takes: conversion and merges are behind by as much as writers are
+    /// not slowed for. The backlogs are those seen in loads of 2 to 20 million items on two cores.
+    pub fn engine_at_full_speed() -> Self {
+        Self { overrun: 1.1, frozen_logs: 1.0, ..Self::engine() }
+    }
+
+    /// The papers' world: an item costs its own size wherever it is written, pages are always full.
+    pub fn papers() -> Self {
+        Self {
+            log_record_bytes: 0.0,
+            page_header_bytes: 0.0,
+            page_item_bytes: 0.0,
+            straddle: true,
+            bucket_fill: 1.0,
+            stored_indexes: false,
+            ..Self::engine()
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), ModelError> {
+        within("page-bytes", self.page_bytes, 512.0, 1_048_576.0)?;
+        within("frozen-logs", self.frozen_logs, 0.0, 100.0)?;
+        within("overrun", self.overrun, 1.0, 10.0)?;
+        within("garbage-share", self.garbage_share, 0.001, 0.99)?;
+        within("bloom-bits", self.bloom_bits, 1.0, 64.0)?;
+        within("hash-fill", self.hash_fill, 0.01, 1.0)?;
+        within("bucket-fill", self.bucket_fill, 0.01, 1.0)?;
+        within("filter-fill", self.filter_fill, 0.01, 1.0)?;
+        Ok(())
+    }
+
+    /// Items per page, for items of `bytes` key and value bytes with the given standard deviation. Below 1 when an
+    /// item takes several pages.
+    pub fn items_per_page(&self, bytes: f64, deviation_bytes: f64) -> f64 {
+        let payload = self.page_bytes - self.page_header_bytes;
+        let item = bytes + self.page_item_bytes;
+        if self.straddle {
+            return payload / item;
+        }
+        if item > payload {
+            return 1.0 / (item / payload).ceil();
+        }
+        // What the next item does not fit in stays empty. Equal items leave a fixed rest. Of items that vary, the page
+        // ends somewhere in one that is met in proportion to its size: half of E[s²]/E[s] is lost. After n items the
+        // end has spread by deviation · √n; between the two, go over to chance as it spreads over an item.
+        let fixed = payload % item;
+        let chance = (item + deviation_bytes * deviation_bytes / item) / 2.0;
+        let spread = (2.0 * deviation_bytes * (payload / item).sqrt() / item).min(1.0);
+        let lost = (1.0 - spread) * fixed + spread * chance;
+        ((payload - lost) / item).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_as_the_format_fills_them() {
+        let rules = Rules::engine();
+        // docs/format.md: 34 items of 116 bytes fill a page.
+        assert_eq!(rules.items_per_page(116.0, 0.0).round(), 34.0);
+        assert!((rules.items_per_page(1_016.0, 0.0) - 4.0).abs() < 1e-9);
+        // 4 KiB pages of unsplit 1 KiB items lose a quarter; items that straddle lose nothing.
+        assert!((rules.items_per_page(1_024.0, 0.0) - 3.0).abs() < 1e-9);
+        let straddling = Rules { straddle: true, ..rules };
+        assert!((straddling.items_per_page(1_024.0, 0.0) - 4_080.0 / 1_028.0).abs() < 1e-9);
+        assert_eq!(rules.items_per_page(9_000.0, 0.0), 1.0 / 3.0);
+    }
+
+    #[test]
+    fn varying_items_agree_with_filling_pages() {
+        let rules = Rules::engine();
+        let mut state = 7u64;
+        let (mut items, mut pages, mut used) = (0u64, 1u64, 0.0);
+        // Uniform over 1 to 400 bytes: standard deviation 115.5.
+        for _ in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let bytes = ((state >> 33) % 400 + 1) as f64 + rules.page_item_bytes;
+            if used + bytes > rules.page_bytes - rules.page_header_bytes {
+                pages += 1;
+                used = 0.0;
+            }
+            used += bytes;
+            items += 1;
+        }
+        let filled = items as f64 / pages as f64;
+        assert!((rules.items_per_page(200.5, 115.5) / filled - 1.0).abs() < 0.01, "{filled}");
+    }
+}

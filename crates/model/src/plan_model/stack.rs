@@ -1,0 +1,242 @@
+//! [`Stack`]: how log and levels of a plan fill and empty, at one size of the store.
+//!
+//! Each stage hands its items on at an interval, counted in writes; the next stage takes what so many writes wrote.
+//! From the intervals follow all rewrites, and from how full stages are on average follow reads and memory.
+
+use crate::error::ModelError;
+use crate::plan::{Growth, LevelSpec, LogSpec, Sharding};
+
+use super::rules::Rules;
+use super::stream::WriteStream;
+use super::workload::Workload;
+
+/// One level at work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LevelState {
+    /// Records in the level, on average: repeats in several runs and tombstones count.
+    pub records: f64,
+    /// Runs over a place, on average.
+    pub runs: f64,
+    /// Runs of this level that are younger than the one that holds a key found here, on average.
+    pub younger: f64,
+    /// Records written into the level per write of the user, tombstones among them.
+    pub records_written: f64,
+    /// Live items written per write of the user: rewrites of a last level.
+    pub live_written: f64,
+    /// Writes of the user between two times that the level hands on the same key. Infinite for the last level.
+    pub interval: f64,
+}
+
+/// Log and levels at work.
+#[derive(Clone, Debug)]
+pub(super) struct Stack {
+    /// Writes between freezes of the log.
+    pub log_interval: f64,
+    /// Different keys in a frozen log.
+    pub log_records: f64,
+    /// Entries that the log index has room for.
+    pub log_entries: f64,
+    /// Parts of the key space that freeze and merge by themselves.
+    shards: f64,
+    /// Young to old. Levels below the one that can hold everything stay empty and are left out.
+    pub levels: Vec<LevelState>,
+}
+
+impl Stack {
+    /// The plan at the stream's size of the store.
+    pub fn new(
+        plan: (&Sharding, &LogSpec, &[LevelSpec]),
+        stream: &WriteStream,
+        workload: &Workload,
+        rules: &Rules,
+    ) -> Result<Self, ModelError> {
+        let (sharding, log, levels) = plan;
+        let present = present_records(levels, stream, workload);
+        let mut stack = Self::with_log(sharding, log, stream, workload, rules, present);
+        let mut arrivals = Arrivals {
+            interval: stack.log_interval,
+            records: stack.log_records,
+            room: stack.log_records,
+            false_overlaps: 0.0,
+        };
+        let expected = workload.expected_keys.max(present);
+        for (number, level) in levels.iter().enumerate() {
+            let is_last = number + 1 == levels.len();
+            let (state, next) = match level.growth {
+                Growth::Tiering { runs_max, share } if !is_last => {
+                    // Containers of deeper levels are many.
+                    let places = if number == 0 { stack.shards } else { f64::INFINITY };
+                    let bound = share * expected * rules.overrun;
+                    tiering(&arrivals, stream, f64::from(runs_max), bound, places)
+                }
+                Growth::Leveling { ratio } if !is_last => {
+                    let size = ratio * arrivals.room;
+                    if size >= stream.keys.keys() - 1.0 {
+                        stack.levels.push(last_leveling(&arrivals, stream, workload));
+                        return Ok(stack);
+                    }
+                    leveling(&arrivals, stream, size, rules)
+                }
+                Growth::Leveling { .. } => (last_leveling(&arrivals, stream, workload), arrivals),
+                Growth::Tiering { runs_max, .. } => {
+                    (last_tiering(&arrivals, stream, workload, f64::from(runs_max), rules), arrivals)
+                }
+            };
+            stack.levels.push(state);
+            arrivals = next;
+        }
+        Ok(stack)
+    }
+
+    fn with_log(
+        sharding: &Sharding,
+        log: &LogSpec,
+        stream: &WriteStream,
+        workload: &Workload,
+        rules: &Rules,
+        present: f64,
+    ) -> Self {
+        let items = present as u64;
+        let shards = sharding.shards(items) as f64;
+        let entries = sharding.log_entries(items) as f64;
+        // The fullest shard freezes all: of so many normal numbers the largest lies this many deviations up.
+        let largest = if shards > 1.0 {
+            let root = (2.0 * shards.ln()).sqrt();
+            root - (shards.ln().ln() + (4.0 * std::f64::consts::PI).ln()) / (2.0 * root)
+        } else {
+            0.0
+        };
+        let filled = shards * (entries - largest.max(0.0) * entries.sqrt());
+        let by_bytes = log.segment_bytes_max as f64 / (workload.written_bytes() + rules.log_record_bytes);
+        let log_interval = stream.unique_inverse(filled).min(by_bytes);
+        Self {
+            log_interval,
+            log_records: stream.unique(log_interval),
+            log_entries: shards * entries,
+            shards,
+            levels: Vec::new(),
+        }
+    }
+}
+
+/// Records in all levels, as the engine counts them to size log and young levels: live items, and besides them the
+/// records in young levels that repeat keys of the last one.
+fn present_records(levels: &[LevelSpec], stream: &WriteStream, workload: &Workload) -> f64 {
+    let young = levels.iter().rev().skip(1).map(|level| match level.growth {
+        Growth::Tiering { share, .. } => share,
+        Growth::Leveling { .. } => 0.0,
+    });
+    let repeated = (1.0 - stream.fresh_share) * young.sum::<f64>();
+    stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5))
+}
+
+/// What comes down to a level.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals {
+    /// Writes of the user between arrivals at the same place.
+    interval: f64,
+    /// Records of an arrival, over all places.
+    records: f64,
+    /// What the stage above holds when full: a leveling level is sized by it.
+    room: f64,
+    /// Records of the level taken into that are rewritten because its tables lie partly outside what arrives.
+    false_overlaps: f64,
+}
+
+/// Runs collect until the level holds `bound` records or one place has `runs_max` runs; then the fullest of so many
+/// places is merged.
+///
+/// Places are staggered evenly between none and R runs, so after a freeze and its merges they have (R − 1) / 2 on
+/// average. That is below the bound by half of what the last merge took away, R / `places`: with m runs at the bound,
+/// (R − 1) / 2 = m − R / 2 `places`.
+fn tiering(
+    arrivals: &Arrivals,
+    stream: &WriteStream,
+    runs_max: f64,
+    bound: f64,
+    places: f64,
+) -> (LevelState, Arrivals) {
+    let runs_at_bound = (bound / arrivals.records).max(1.0);
+    let runs_full = ((2.0 * runs_at_bound + 1.0) / (1.0 + 1.0 / places)).min(runs_max);
+    let runs = (runs_full - 1.0) / 2.0;
+    let interval = runs_full * arrivals.interval;
+    let state = LevelState {
+        records: runs * arrivals.records,
+        runs,
+        younger: ((2.0 * runs - 1.0) / 3.0).max(0.0),
+        records_written: arrivals.records / arrivals.interval,
+        live_written: 0.0,
+        interval,
+    };
+    let records = stream.unique(interval);
+    (state, Arrivals { interval, records, room: records, false_overlaps: 0.0 })
+}
+
+/// One run of `size` keys, handed on place by place (Lim's thesis, Algorithm 3).
+fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules) -> (LevelState, Arrivals) {
+    let written = stream.merge(arrivals.interval, size) + arrivals.false_overlaps;
+    let interval = arrivals.interval + stream.dinterval(size);
+    let state = LevelState {
+        records: size,
+        runs: 1.0,
+        younger: 0.0,
+        records_written: written / arrivals.interval,
+        live_written: 0.0,
+        interval,
+    };
+    let records = stream.unique(interval);
+    let false_overlaps = if rules.false_overlaps { records } else { 0.0 };
+    (state, Arrivals { interval, records, room: size, false_overlaps })
+}
+
+/// One run of everything that is live.
+fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload) -> LevelState {
+    let live = stream.keys.keys() * workload.live_share();
+    // A store that was empty fills its young levels before anything comes down here.
+    let has_begun = stream.fresh_share * arrivals.interval / 2.0 < stream.keys.keys();
+    LevelState {
+        records: live,
+        runs: 1.0,
+        younger: 0.0,
+        records_written: 0.0,
+        live_written: if has_begun { (live + arrivals.false_overlaps) / arrivals.interval } else { 0.0 },
+        interval: f64::INFINITY,
+    }
+}
+
+/// Runs that are rewritten when too much of them is garbage, or when they are too many.
+fn last_tiering(
+    arrivals: &Arrivals,
+    stream: &WriteStream,
+    workload: &Workload,
+    runs_max: f64,
+    rules: &Rules,
+) -> LevelState {
+    let live = stream.keys.keys() * workload.live_share();
+    let arriving = arrivals.records / arrivals.interval;
+    let garbage = (arriving - stream.fresh_share).max(0.0);
+    let garbage_max = live * rules.garbage_share / (1.0 - rules.garbage_share);
+    // Some thousandth of a write is rounding, not garbage.
+    let by_garbage = if garbage > 1e-6 { garbage_max / garbage } else { f64::INFINITY };
+    let runs_present = live / arrivals.records;
+    let by_runs = if garbage > 1e-6 || runs_present > runs_max {
+        (runs_max - 1.0).max(1.0) * arrivals.interval
+    } else {
+        f64::INFINITY
+    };
+    let interval = by_garbage.min(by_runs);
+    let (runs, garbage_mean, rewritten) = if interval.is_finite() {
+        (1.0 + interval / arrivals.interval / 2.0, garbage * interval / 2.0, live / interval)
+    } else {
+        (runs_present.max(1.0), 0.0, 0.0)
+    };
+    LevelState {
+        records: live + garbage_mean,
+        runs,
+        // After a rewrite nearly all items lie in the oldest run, else they are spread over all.
+        younger: if interval.is_finite() { runs - 1.0 } else { (runs - 1.0) / 2.0 },
+        records_written: arriving,
+        live_written: rewritten,
+        interval: f64::INFINITY,
+    }
+}

@@ -1,0 +1,306 @@
+//! The plan model against the papers' models, of which each is a special case, and against what was measured.
+
+use proptest::prelude::*;
+
+use super::{GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload};
+use crate::models::{Cost, LevelDb, LsmTrie, Samt, Silt};
+use crate::{Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sharding, TableLayout};
+
+const KILOBYTE: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 984.0, deviation_bytes: 0.0 };
+const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+
+/// One log of so many entries, as the papers have it.
+fn one_log(entries: u32) -> (Sharding, LogSpec) {
+    let sharding =
+        Sharding { log_entries_per_shard: entries, log_share: 0.999, shards_max: 1, ..Sharding::default() };
+    (sharding, LogSpec { segment_bytes_max: 4 << 30, ..LogSpec::default() })
+}
+
+fn level(growth: Growth) -> LevelSpec {
+    LevelSpec { growth, table: TableLayout::Sorted, filter: Filter::None, index: Index::Fences }
+}
+
+fn tiering(runs_max: u32) -> LevelSpec {
+    level(Growth::Tiering { runs_max, share: 0.999 })
+}
+
+fn leveling(ratio: f64) -> LevelSpec {
+    level(Growth::Leveling { ratio })
+}
+
+fn in_papers_world(entries: u32, levels: Vec<LevelSpec>, keys: &KeyDistribution) -> PlanModel {
+    let (sharding, log) = one_log(entries);
+    let plan = Plan::Levels { sharding, log, levels };
+    PlanModel { rules: Rules::papers(), ..PlanModel::new(plan, Workload::updates(keys.clone(), KILOBYTE)) }
+}
+
+fn assert_within(actual: f64, expected: f64, tolerance: f64, what: &str) {
+    assert!((actual / expected - 1.0).abs() <= tolerance, "{what}: {actual} instead of {expected}");
+}
+
+fn assert_same_writes(actual: &Cost, expected: &Cost) {
+    assert_eq!(actual.writes.len(), expected.writes.len());
+    for (actual, expected) in actual.writes.iter().zip(&expected.writes) {
+        assert_within(actual.amount, expected.amount, 1e-9, &expected.name);
+    }
+}
+
+fn distributions() -> [KeyDistribution; 2] {
+    [KeyDistribution::uniform(1e6).unwrap(), KeyDistribution::zipf(1e6, 0.99).unwrap()]
+}
+
+#[test]
+fn samt_is_tiering_over_one_run() {
+    for keys in distributions() {
+        let model = in_papers_world(1_000, vec![tiering(4), tiering(4), leveling(4.0)], &keys);
+        let cost = model.cost().unwrap().cost;
+        let samt = Samt { wal: keys.unique_inverse(1_000.0), levels: 3, growth: 4, index_bytes: 0.0 };
+        let samt = samt.cost(&keys).unwrap();
+        assert_same_writes(&cost, &samt);
+        assert_within(cost.reads_per_get, samt.reads_per_get, 1e-9, "reads per get");
+        assert_within(cost.reads_per_miss, samt.reads_per_miss, 1e-9, "reads per miss");
+    }
+}
+
+#[test]
+fn silt_is_one_filtered_level_over_one_run() {
+    for keys in distributions() {
+        let hash = LevelSpec {
+            growth: Growth::Tiering { runs_max: 30, share: 0.999 },
+            table: TableLayout::Hash,
+            filter: Filter::Cuckoo { tag_bits: 15 },
+            index: Index::Implicit,
+        };
+        let mut model = in_papers_world(9_300, vec![hash, leveling(4.0)], &keys);
+        model.rules.hash_fill = 0.93;
+        let cost = model.cost().unwrap().cost;
+        let silt = Silt { table: 10_000.0, hash_stores: 30.0, ..Silt::default() }.cost(&keys).unwrap();
+        assert_same_writes(&cost, &silt);
+        // SILT's log is on flash and its share of gets reads it; here the log's bytes are in memory.
+        assert_within(cost.reads_per_miss, silt.reads_per_miss, 1e-3, "reads per miss");
+        assert!(cost.reads_per_get < silt.reads_per_get);
+    }
+}
+
+#[test]
+fn leveldb_is_tiering_over_leveling() {
+    for keys in distributions() {
+        let levels = vec![tiering(4), leveling(3.0), leveling(10.0), leveling(10.0)];
+        let mut model = in_papers_world(400, levels, &keys);
+        model.rules.false_overlaps = true;
+        let cost = model.cost().unwrap().cost;
+        let wal = keys.unique_inverse(400.0);
+        let size = 3.0 * keys.unique(4.0 * wal);
+        let sizes = vec![size, 10.0 * size];
+        let leveldb = LevelDb { wal, sizes, ..LevelDb::default() }.cost(&keys).unwrap();
+        assert_same_writes(&cost, &leveldb);
+        assert_within(cost.reads_per_miss, leveldb.reads_per_miss, 1e-9, "reads per miss");
+        model.rules.false_overlaps = false;
+        assert!(model.cost().unwrap().cost.write_amplification() < cost.write_amplification());
+    }
+}
+
+#[test]
+fn lsm_trie_is_tiering_all_the_way_down() {
+    let bucketed = |runs_max, on_flash| LevelSpec {
+        growth: Growth::Tiering { runs_max, share: 0.999 },
+        table: TableLayout::Bucketed,
+        filter: Filter::BloomCluster { on_flash },
+        index: Index::Implicit,
+    };
+    let upper = bucketed(8, false);
+    let (sharding, log) = one_log(1 << 19);
+    let levels = vec![upper, upper, upper, upper, bucketed(120, true)];
+    let plan = Plan::Levels { sharding, log, levels };
+    let item = ItemSize { key_bytes: 16.0, value_bytes: 48.0, deviation_bytes: 0.0 };
+    let keys = 1.6e11;
+    let workload = Workload { start_keys: 1.5e11, ..Workload::load(keys, item).unwrap() };
+    let cost = PlanModel { rules: Rules::papers(), ..PlanModel::new(plan, workload) }.cost().unwrap().cost;
+    // A log and five levels, each written once, flat up to 10 TB.
+    assert_within(cost.write_amplification(), 6.0, 1e-6, "rewrites");
+    let uniform = KeyDistribution::uniform(keys).unwrap();
+    let paper = LsmTrie { fill: 1.0, runs: 4, ..LsmTrie::default() }.cost(&uniform).unwrap();
+    assert_within(cost.reads_per_get, paper.reads_per_get, 0.01, "reads per get");
+    assert_within(cost.memory[1].amount, paper.memory[0].amount, 0.15, "filters");
+}
+
+/// The plan `silt` with the share that it had when the figures were taken.
+fn silt(share: f64) -> Plan {
+    let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+    levels[0].growth = Growth::Tiering { runs_max: 64, share };
+    Plan::Levels { sharding, log, levels }
+}
+
+fn settled(share: f64, workload: Workload) -> PlanCost {
+    PlanModel::new(silt(share), workload).cost().unwrap()
+}
+
+fn at_full_speed(share: f64, workload: Workload) -> PlanCost {
+    let rules = Rules::engine_at_full_speed();
+    PlanModel { rules, ..PlanModel::new(silt(share), workload) }.cost().unwrap()
+}
+
+/// Measured with `alluvium bench store --plan silt --items 5000000 --phases load,update`, 16+100 bytes; reads with
+/// `--items 2000000 --phases load,get,miss`.
+#[test]
+fn the_engine_as_measured() {
+    let workload = Workload::load(5e6, SMALL).unwrap();
+    let load = at_full_speed(0.095, workload.clone());
+    assert_within(load.cost.write_amplification(), 5.02, 0.05, "rewrites while loading");
+    assert_within(load.bytes_per_item_second_half, 0.448, 0.05, "memory in the second half");
+    // Once merges have caught up.
+    let load = settled(0.095, workload).cost;
+    assert_within(load.bytes_per_item(), 0.272, 0.05, "memory at the end of the load");
+    assert_within(load.space_amplification(), 1.078, 0.03, "space");
+    assert_within(load.reads_per_get, 0.9957, 0.003, "reads per get");
+    assert_within(load.reads_per_miss, 1.0016, 0.001, "reads per miss");
+    let keys = KeyDistribution::uniform(5e6).unwrap();
+    let update = at_full_speed(0.095, Workload::updates(keys, SMALL));
+    assert_within(update.cost.write_amplification(), 7.14, 0.05, "rewrites while updating");
+    assert_within(update.cost.bytes_per_item(), 0.406, 0.05, "memory while updating");
+    assert_within(update.cost.space_amplification(), 1.174, 0.03, "space while updating");
+}
+
+/// Measured for 20 million items, when the plan had a smaller share.
+#[test]
+fn the_engine_as_measured_at_twenty_million_items() {
+    let workload = Workload::load(20e6, SMALL).unwrap();
+    let load = at_full_speed(0.09, workload.clone());
+    assert_within(load.cost.write_amplification(), 4.9, 0.05, "rewrites while loading");
+    assert_within(load.bytes_per_item_second_half, 0.44, 0.08, "memory in the second half");
+    let load = settled(0.09, workload).cost;
+    assert_within(load.space_amplification(), 1.07, 0.03, "space");
+    assert_within(load.bytes_per_item(), 0.27, 0.10, "memory at the end of the load");
+    assert_within(load.reads_per_get, 0.99, 0.01, "reads per get");
+}
+
+#[test]
+fn a_store_that_starts_full_of_memory_needs_no_reads() {
+    let mut workload = Workload::updates(KeyDistribution::zipf(1e6, 0.99).unwrap(), SMALL);
+    let plain = PlanModel::new(Plan::silt(), workload.clone()).cost().unwrap().cost;
+    workload.cached_items = 1e6;
+    let cached = PlanModel::new(Plan::silt(), workload.clone()).cost().unwrap().cost;
+    assert!(cached.reads_per_get < 1e-9 && plain.reads_per_get > 0.2);
+    workload.cached_items = 1e4;
+    workload.gets = GetPopularity::Uniform;
+    let uniform = PlanModel::new(Plan::silt(), workload).cost().unwrap().cost;
+    assert!(uniform.reads_per_get > 0.9);
+}
+
+#[test]
+fn short_memory_drops_filters_first_and_costs_reads() {
+    let workload = Workload::updates(KeyDistribution::uniform(1e7).unwrap(), SMALL);
+    let model = PlanModel::new(Plan::silt(), workload);
+    let all = model.cost().unwrap().cost;
+    let mut last = all.reads_per_miss;
+    for share in [0.8, 0.5, 0.3] {
+        let memory_limit_bytes = share * all.bytes_per_item() * 1e7;
+        let short = PlanModel { memory_limit_bytes, ..model.clone() }.cost().unwrap().cost;
+        assert_within(short.bytes_per_item() * 1e7, memory_limit_bytes, 1e-9, "memory");
+        assert!(short.reads_per_miss > last, "{share}: {}", short.reads_per_miss);
+        assert_eq!(short.writes, all.writes);
+        last = short.reads_per_miss;
+    }
+    // One read for the filters, one for the index, one for the item, at most.
+    assert!(last < 3.1);
+    assert!(PlanModel { memory_limit_bytes: 1e3, ..model }.cost().is_err());
+}
+
+#[test]
+fn deletes_are_small_and_leave_space() {
+    let keys = KeyDistribution::uniform(1e6).unwrap();
+    let kept = PlanModel::new(Plan::silt(), Workload::updates(keys.clone(), KILOBYTE)).cost().unwrap().cost;
+    let workload = Workload { delete_share: 0.3, ..Workload::updates(keys, KILOBYTE) };
+    let deleting = PlanModel::new(Plan::silt(), workload).cost().unwrap().cost;
+    // A tombstone is one more record for the young level, which so is full sooner, but hardly a byte of the user's.
+    let more = deleting.write_amplification() / kept.write_amplification();
+    assert!(more > 1.2 && more < 1.0 / 0.7, "{more}");
+    assert_within(deleting.space_amplification(), kept.space_amplification(), 0.05, "space");
+    assert_within(deleting.bytes_per_item(), kept.bytes_per_item(), 0.05, "memory per live item");
+}
+
+#[test]
+fn growth_without_new_keys_and_illegal_plans_are_refused() {
+    let keys = KeyDistribution::uniform(1e6).unwrap();
+    let workload = Workload { start_keys: 0.0, ..Workload::updates(keys.clone(), SMALL) };
+    assert!(PlanModel::new(Plan::silt(), workload).cost().is_err());
+    let (sharding, log) = one_log(1_000);
+    let illegal = Plan::Levels { sharding, log, levels: Vec::new() };
+    assert!(PlanModel::new(illegal, Workload::updates(keys, SMALL)).cost().is_err());
+}
+
+fn growths() -> impl Strategy<Value = Growth> {
+    prop_oneof![
+        (2u32..200, 0.001..0.999f64).prop_map(|(runs_max, share)| Growth::Tiering { runs_max, share }),
+        (1.01..50.0f64).prop_map(|ratio| Growth::Leveling { ratio }),
+    ]
+}
+
+fn levels() -> impl Strategy<Value = LevelSpec> {
+    let filters = prop_oneof![
+        Just(Filter::None),
+        (4u32..=15).prop_map(|tag_bits| Filter::Cuckoo { tag_bits }),
+        (4u32..=15).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
+        any::<bool>().prop_map(|on_flash| Filter::BloomCluster { on_flash }),
+    ];
+    let tables = prop_oneof![
+        Just((TableLayout::Bucketed, Index::Implicit)),
+        Just((TableLayout::Sorted, Index::Trie)),
+        Just((TableLayout::Sorted, Index::Fences)),
+        Just((TableLayout::Sorted, Index::ThreeLevel)),
+    ];
+    (growths(), filters, tables).prop_map(|(growth, filter, (table, index))| LevelSpec {
+        growth,
+        table,
+        filter,
+        index,
+    })
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    (prop::collection::vec(levels(), 1..6), 64u32..1_000_000, 0.0001..0.5f64).prop_map(
+        |(levels, log_entries_per_shard, log_share)| Plan::Levels {
+            sharding: Sharding { log_entries_per_shard, log_share, ..Sharding::default() },
+            log: LogSpec::default(),
+            levels,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_legal_plan_has_a_price(
+        plan in plans(),
+        (power, skew) in (0.0..12.0f64, 0.0..2.0f64),
+        (fresh_share, delete_share) in (0.0..=1.0f64, 0.0..0.9f64),
+        (value_bytes, deviation_bytes) in (0.0..20_000.0f64, 0.0..1_000.0f64),
+        is_growing: bool,
+    ) {
+        let keys = KeyDistribution::zipf(10f64.powf(power).round(), skew).unwrap();
+        let start_keys = if is_growing && fresh_share > 0.0 { 0.0 } else { keys.keys() };
+        let item = ItemSize { key_bytes: 16.0, value_bytes, deviation_bytes };
+        let workload =
+            Workload { start_keys, fresh_share, delete_share, ..Workload::updates(keys, item) };
+        let model = PlanModel::new(plan, workload);
+        let PlanCost { cost, levels, .. } = model.cost().unwrap();
+        let figures = [
+            cost.write_amplification(),
+            cost.reads_per_get,
+            cost.reads_per_miss,
+            cost.bytes_per_item(),
+            cost.space_amplification(),
+        ];
+        prop_assert!(figures.iter().all(|figure| figure.is_finite() && *figure >= 0.0), "{figures:?}");
+        prop_assert!(cost.write_amplification() >= 1.0 && !levels.is_empty());
+        let components = cost.writes.iter().chain(&cost.memory).chain(&cost.space);
+        prop_assert!(components.into_iter().all(|component| component.amount >= 0.0), "{cost:?}");
+        // Memory that is short costs reads, never writes.
+        let limit = 0.7 * cost.bytes_per_item() * model.workload.live_keys();
+        let short = PlanModel { memory_limit_bytes: limit, ..model };
+        if let Ok(short) = short.cost() {
+            prop_assert!(short.cost.reads_per_get >= cost.reads_per_get * (1.0 - 1e-9));
+            prop_assert!(short.cost.reads_per_miss >= cost.reads_per_miss * (1.0 - 1e-9));
+        }
+    }
+}
