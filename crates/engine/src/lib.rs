@@ -26,7 +26,7 @@ mod table;
 pub use alluvium_model::Plan;
 pub use db::{
     Batch, Checkpoint, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats,
-    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Update, VerifyReport,
+    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use alluvium_base::KeyHash;
 use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::Metadata;
-use super::write::check_item;
+use super::write::{Witness, check_item};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
@@ -19,8 +19,19 @@ use crate::log::{Position, record};
 /// After a crash either all of them are there or none. They must fit in one log segment together.
 #[derive(Debug)]
 pub struct Batch {
-    handle: Arc<Handle>,
+    pub(super) handle: Arc<Handle>,
     writes: Vec<Write>,
+    /// Keys that must not have been written since they were read.
+    pub(super) guards: Vec<Guard>,
+}
+
+/// A key that was read, and what the log knew of it then.
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub keyspace: Arc<KeyspaceShared>,
+    pub hash: KeyHash,
+    pub key: Vec<u8>,
+    pub witness: Witness,
 }
 
 #[derive(Debug)]
@@ -43,7 +54,7 @@ impl Write {
 
 impl Batch {
     pub(super) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, writes: Vec::new() }
+        Self { handle, writes: Vec::new(), guards: Vec::new() }
     }
 
     /// Stores `value` under `key`. A later write of the same key in the batch replaces this one.
@@ -92,8 +103,14 @@ impl Batch {
 
     /// Performs the writes. Returns when they are as durable as the database's [`crate::Durability`] says.
     pub fn commit(self) -> Result<()> {
-        if self.writes.is_empty() {
-            return Ok(());
+        self.commit_guarded()
+            .map(|committed| debug_assert!(committed, "a batch without guards has no conflicts"))
+    }
+
+    /// Performs the writes if no guarded key was written since; `false`, with nothing done, if one was.
+    pub(super) fn commit_guarded(self) -> Result<bool> {
+        if self.writes.is_empty() && self.guards.is_empty() {
+            return Ok(true);
         }
         let shared = &self.handle.shared;
         shared.check_failure()?;
@@ -105,7 +122,8 @@ impl Batch {
             self.writes.iter().map(|write| write.keyspace.hasher.hash(&write.key)).collect();
         loop {
             match self.try_commit(&hashes)? {
-                Attempt::Done(position) => return shared.acknowledge(position),
+                Attempt::Done(position) => return shared.acknowledge(position).map(|()| true),
+                Attempt::Conflict => return Ok(false),
                 Attempt::Closed => {}
                 Attempt::Full { segment } => {
                     shared.check_failure()?;
@@ -118,28 +136,28 @@ impl Batch {
     fn try_commit(&self, hashes: &[KeyHash]) -> Result<Attempt> {
         let shared = &self.handle.shared;
         // Keyspaces in ascending order, as the lock order demands.
-        let mut keyspaces: Vec<&Arc<KeyspaceShared>> = self.writes.iter().map(|w| &w.keyspace).collect();
+        let written = self.writes.iter().map(|write| &write.keyspace);
+        let mut keyspaces: Vec<&Arc<KeyspaceShared>> =
+            written.chain(self.guards.iter().map(|guard| &guard.keyspace)).collect();
         keyspaces.sort_by_key(|keyspace| keyspace.id);
         keyspaces.dedup_by_key(|keyspace| keyspace.id);
         let versions: Vec<Arc<Version>> = keyspaces.iter().map(|k| k.version.load_full()).collect();
-        let store_of = |write: &Write| {
-            let at = keyspaces.binary_search_by_key(&write.keyspace.id, |k| k.id).expect("collected above");
+        let store_in = |keyspace: u32| {
+            let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
             versions[at].active()
         };
-        let mut shards: Vec<(u32, u64)> = self
-            .writes
-            .iter()
-            .zip(hashes)
-            .map(|(write, hash)| (write.keyspace.id, hash.prefix(store_of(write).shard_bits())))
+        let store_of = |write: &Write| store_in(write.keyspace.id);
+        let written = self.writes.iter().zip(hashes).map(|(write, &hash)| (write.keyspace.id, hash));
+        let guarded = self.guards.iter().map(|guard| (guard.keyspace.id, guard.hash));
+        let mut shards: Vec<(u32, u64)> = written
+            .chain(guarded)
+            .map(|(keyspace, hash)| (keyspace, hash.prefix(store_in(keyspace).shard_bits())))
             .collect();
         shards.sort_unstable();
         shards.dedup();
         let _writers: Vec<_> = shards
             .iter()
-            .map(|&(keyspace, shard)| {
-                let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
-                versions[at].active().shards()[shard as usize].lock()
-            })
+            .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
             .collect();
         if versions.iter().any(|version| version.active().is_closed()) {
             return Ok(Attempt::Closed);
@@ -148,6 +166,16 @@ impl Batch {
         if versions.iter().any(|version| version.active().segment.id != segment.id) {
             // A freeze is under way between the two loads.
             return Ok(Attempt::Closed);
+        }
+        for guard in &self.guards {
+            let store = store_in(guard.keyspace.id);
+            if Witness::of(store, guard.hash, &guard.key)? != guard.witness {
+                return Ok(Attempt::Conflict);
+            }
+        }
+        if self.writes.is_empty() {
+            let offset = segment.published();
+            return Ok(Attempt::Done(Position { segment: segment.id, offset }));
         }
         let is_full = self.writes.iter().zip(hashes).any(|(write, &hash)| {
             let store = store_of(write);
@@ -181,6 +209,8 @@ impl Batch {
 
 enum Attempt {
     Done(Position),
+    /// A guarded key was written since it was read.
+    Conflict,
     /// The log moved on to another segment meanwhile.
     Closed,
     /// The segment or an index is full: freeze this segment first.

@@ -10,6 +10,7 @@ mod scan;
 mod shared;
 mod snapshot;
 mod stats;
+mod transaction;
 mod update;
 mod verify;
 mod write;
@@ -22,6 +23,7 @@ pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
 pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
+pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 

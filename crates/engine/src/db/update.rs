@@ -48,9 +48,7 @@ impl Keyspace {
         let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (before, position) = loop {
             let version = keyspace.version.load_full();
-            let store = version.active();
-            let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
-            let witness = Witness { segment: store.segment.id, offset };
+            let witness = Witness::of(version.active(), hash, key)?;
             let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
             let before = view.find(hash, key, live_value)?;
             let after = change(before.as_deref());

@@ -11,7 +11,7 @@ use super::metadata::Metadata;
 use super::shared::Shared;
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::log::{Position, record, store::Indexed};
+use crate::log::{LogStore, Position, record, store::Indexed};
 use crate::table::ITEM_BYTES_MAX;
 
 thread_local! {
@@ -71,6 +71,14 @@ pub(super) fn check_item(item: &Item<'_>) -> Result<()> {
 pub(super) struct Witness {
     pub segment: u64,
     pub offset: Option<u32>,
+}
+
+impl Witness {
+    /// What the log knows of a key now.
+    pub fn of(store: &LogStore, hash: KeyHash, key: &[u8]) -> Result<Self> {
+        let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
+        Ok(Self { segment: store.segment.id, offset })
+    }
 }
 
 /// Appends and indexes one item. With a witness, only if the key was not written since: otherwise returns `None`.

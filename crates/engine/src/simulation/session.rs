@@ -191,6 +191,7 @@ impl<'a> Session<'a> {
             14 => self.take_snapshot(db),
             15 => self.check_snapshot(),
             16 => self.checkpoint(db),
+            17 => self.transaction(db, keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }

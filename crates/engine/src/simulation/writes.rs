@@ -1,9 +1,10 @@
 //! Writes in the simulation: the model has each of them whether it is acknowledged or not.
 
+use alluvium_base::checksum::checksum64;
 use rand::RngExt;
 
 use super::Failure;
-use super::model::{Step, Value};
+use super::model::{Name, Step, Value};
 use super::session::{Session, Stop};
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
@@ -90,12 +91,43 @@ impl Session<'_> {
         self.write(Step::Write(writes), "committing a batch", || batch.commit())
     }
 
+    /// Derives values of other keys from some, and removes the targets of those that are absent.
+    pub(super) fn transaction(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let pairs: Vec<_> = (0..self.rng.random_range(1..4)).map(|_| (self.name(), self.name())).collect();
+        let mut writes: Vec<(Name, Option<Value>)> = Vec::new();
+        for (from, to) in &pairs {
+            let written = writes.iter().rev().find(|(name, _)| name == from);
+            let value = match written {
+                Some((_, value)) => value.as_ref().map(|value| &value.bytes),
+                None => self.model.get(from),
+            };
+            let value = value.map(|bytes| lasting(&derived(bytes)));
+            writes.push((to.clone(), value));
+        }
+        self.write(Step::Write(writes), "committing a transaction", || {
+            db.transaction(|transaction| {
+                for (from, to) in &pairs {
+                    match transaction.get(&keyspaces[from.0], &from.1)? {
+                        Some(value) => transaction.insert(&keyspaces[to.0], to.1.clone(), derived(&value)),
+                        None => transaction.remove(&keyspaces[to.0], to.1.clone()),
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
     pub(super) fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let keyspace = self.rng.random_range(0..keyspaces.len());
         self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
         self.model.set_durable();
         Ok(())
     }
+}
+
+/// A value that tells what it was made from.
+fn derived(bytes: &[u8]) -> [u8; 8] {
+    checksum64(bytes, 0).to_le_bytes()
 }
 
 /// A value that never expires.

@@ -1,0 +1,107 @@
+//! [`Transaction`]: reads and writes of several keys that take effect at one moment.
+//!
+//! Optimistic: reads lock nothing and note what the log knew of each key; the commit locks the shards of all keys that
+//! were read or written, and goes through only if none that was read was written since. So committed transactions are
+//! serializable, in the order of their commits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::batch::{Batch, Guard};
+use super::database::{Db, Handle};
+use super::keyspace::Keyspace;
+use super::metadata::{Metadata, Moment};
+use super::read::{View, live_value};
+use super::write::Witness;
+use crate::error::Result;
+
+/// Attempts of [`Db::transaction`] at which it stops being optimistic about being alone.
+const PATIENT_ATTEMPTS: u32 = 8;
+
+/// A transaction under way; see [`Db::transaction`].
+///
+/// A read sees what the transaction wrote before, else the newest value. Reads of several keys may be of different
+/// moments; if they are, the transaction does not commit and is tried again, so no effect of it is ever seen.
+#[derive(Debug)]
+pub struct Transaction {
+    batch: Batch,
+    /// By keyspace and key: the value that was read or written last.
+    known: HashMap<(u32, Vec<u8>), Option<Vec<u8>>>,
+}
+
+impl Db {
+    /// Calls `body` with a transaction and commits it; when another write came between, again, until it commits.
+    ///
+    /// An error of `body` ends the transaction without effect. `body` should do nothing but read and write through the
+    /// transaction, since it may run several times. Costs a get for each key read, and the writes of a batch.
+    pub fn transaction<R>(&self, mut body: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+        let mut attempt = 0;
+        loop {
+            let mut transaction = Transaction::new(self.handle().clone());
+            let result = body(&mut transaction)?;
+            if transaction.batch.commit_guarded()? {
+                return Ok(result);
+            }
+            attempt += 1;
+            if attempt > PATIENT_ATTEMPTS {
+                // Whoever was faster may finish first.
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Transaction {
+    fn new(handle: Arc<Handle>) -> Self {
+        Self { batch: Batch::new(handle), known: HashMap::new() }
+    }
+
+    /// The value of `key`. Each key is read once; later reads give the same value.
+    pub fn get(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        let name = (keyspace.shared.id, key.to_vec());
+        if let Some(value) = self.known.get(&name) {
+            return Ok(value.clone());
+        }
+        assert!(
+            Arc::ptr_eq(&self.batch.handle, &keyspace.handle),
+            "the keyspace belongs to another database"
+        );
+        let shared = &self.batch.handle.shared;
+        let owner = &keyspace.shared;
+        let hash = owner.hasher.hash(key);
+        let version = owner.version.load_full();
+        // The witness before the value: a write in between is then noticed.
+        let witness = Witness::of(version.active(), hash, key)?;
+        let value = View { shared, keyspace: owner, version: &version, moment: Moment::Now(shared) }
+            .read(key, live_value)?;
+        self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: name.1.clone(), witness });
+        self.known.insert(name, value.clone());
+        Ok(value)
+    }
+
+    /// Stores `value` under `key` when the transaction commits.
+    pub fn insert(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+        self.insert_with(keyspace, key, value, Metadata::default());
+    }
+
+    /// Like [`Transaction::insert`], with flags or an expiry.
+    pub fn insert_with(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        metadata: Metadata,
+    ) {
+        let (key, value) = (key.into(), value.into());
+        self.known.insert((keyspace.shared.id, key.clone()), Some(value.clone()));
+        self.batch.insert_with(keyspace, key, value, metadata);
+    }
+
+    /// Removes `key` when the transaction commits.
+    pub fn remove(&mut self, keyspace: &Keyspace, key: impl Into<Vec<u8>>) {
+        let key = key.into();
+        self.known.insert((keyspace.shared.id, key.clone()), None);
+        self.batch.remove(keyspace, key);
+    }
+}

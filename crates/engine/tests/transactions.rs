@@ -1,0 +1,97 @@
+//! Transactions: what several threads do to several keys adds up.
+
+use alluvium::{Db, Durability, Error, Keyspace};
+
+const ACCOUNTS: u64 = 20;
+const OPENING_BALANCE: u64 = 1_000;
+
+fn balance(value: Option<Vec<u8>>) -> u64 {
+    u64::from_le_bytes(value.expect("every account is open").try_into().unwrap())
+}
+
+fn open(path: &std::path::Path) -> (Db, Keyspace, Keyspace) {
+    let db = Db::builder(path).durability(Durability::Buffered).open().unwrap();
+    let [one, other] = ["one", "other"].map(|name| db.keyspace(name).unwrap());
+    (db, one, other)
+}
+
+#[test]
+fn money_is_neither_made_nor_lost_whoever_moves_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, one, other) = open(directory.path());
+    for account in 0..ACCOUNTS {
+        let bank = if account.is_multiple_of(2) { &one } else { &other };
+        bank.insert(account.to_le_bytes(), OPENING_BALANCE.to_le_bytes()).unwrap();
+    }
+    let bank_of = |account: u64| if account.is_multiple_of(2) { &one } else { &other };
+    std::thread::scope(|scope| {
+        for thread in 0..3u64 {
+            let db = &db;
+            scope.spawn(move || {
+                for step in 0..1_500u64 {
+                    let from = (thread * 7 + step * 3) % ACCOUNTS;
+                    let to = (from + 1 + step % (ACCOUNTS - 1)) % ACCOUNTS;
+                    db.transaction(|transaction| {
+                        let source = balance(transaction.get(bank_of(from), from.to_le_bytes())?);
+                        let target = balance(transaction.get(bank_of(to), to.to_le_bytes())?);
+                        let amount = source.min(step % 50);
+                        transaction.insert(
+                            bank_of(from),
+                            from.to_le_bytes(),
+                            (source - amount).to_le_bytes(),
+                        );
+                        transaction.insert(bank_of(to), to.to_le_bytes(), (target + amount).to_le_bytes());
+                        Ok(())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+        scope.spawn(|| {
+            // Freezes in between make no difference.
+            for _ in 0..20 {
+                db.flush().unwrap();
+            }
+        });
+        for _ in 0..50 {
+            let total: u64 = db
+                .transaction(|transaction| {
+                    (0..ACCOUNTS)
+                        .map(|account| transaction.get(bank_of(account), account.to_le_bytes()).map(balance))
+                        .sum()
+                })
+                .unwrap();
+            assert_eq!(total, ACCOUNTS * OPENING_BALANCE);
+        }
+    });
+}
+
+#[test]
+fn a_transaction_sees_what_it_wrote_and_leaves_nothing_when_it_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items, _) = open(directory.path());
+    items.insert("kept", "before").unwrap();
+    let failed = db.transaction(|transaction| {
+        transaction.insert(&items, "new", "value");
+        transaction.remove(&items, "kept");
+        assert_eq!(transaction.get(&items, "new")?.as_deref(), Some(&b"value"[..]));
+        assert_eq!(transaction.get(&items, "kept")?, None);
+        Err::<(), _>(Error::Closed)
+    });
+    assert!(failed.is_err());
+    assert_eq!(items.get("new").unwrap(), None);
+    assert_eq!(items.get("kept").unwrap().as_deref(), Some(&b"before"[..]));
+    let mut runs = 0;
+    db.transaction(|transaction| {
+        runs += 1;
+        let value = transaction.get(&items, "kept")?.expect("it is there");
+        if runs == 1 {
+            // Somebody else is faster, once.
+            items.insert("kept", "changed").unwrap();
+        }
+        transaction.insert(&items, "copy", value);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!((runs, items.get("copy").unwrap()), (2, Some(b"changed".to_vec())));
+}
