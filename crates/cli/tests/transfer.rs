@@ -54,7 +54,7 @@ fn items(path: &Path) -> Items {
     for name in db.keyspace_names() {
         let mut iter = db.keyspace(&name).unwrap().iter();
         while let Some(item) = iter.next_with_metadata() {
-            let (key, value, metadata) = item.unwrap();
+            let ((key, value), metadata) = item.unwrap();
             assert!(items.insert((name.clone(), key), (value, metadata)).is_none());
         }
     }

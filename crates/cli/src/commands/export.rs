@@ -34,7 +34,6 @@ pub struct Options {
     /// File to write, replaced when all is written; standard output by default
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print a JSON object about what was written
     #[command(flatten)]
     summary: JsonOption,
 }
@@ -108,12 +107,12 @@ fn write_items<W: Write>(
     interrupt: &Interrupt,
     bar: &ProgressBar,
 ) -> Result<u64, Failure> {
-    let mut records = 0;
+    let mut records = 0_u64;
     for name in keyspaces {
         let mut record = Record { keyspace: name.clone(), ..Record::default() };
         let mut items = db.keyspace(name)?.iter();
         while let Some(item) = items.next_with_metadata() {
-            let (key, value, metadata) = item?;
+            let ((key, value), metadata) = item?;
             record = Record {
                 key,
                 value,
@@ -126,7 +125,7 @@ fn write_items<W: Write>(
             if interrupt.is_set() {
                 return Err(Failure::Failed(format!("interrupted after {records} records")));
             }
-            if records % PROGRESS_ITEMS == 0 {
+            if records.is_multiple_of(PROGRESS_ITEMS) {
                 bar.set_position(records);
             }
         }

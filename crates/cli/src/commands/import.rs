@@ -171,7 +171,7 @@ impl<'a> Importer<'a> {
                     Failure::Failed(format!("interrupted after {records} records{again}")),
                 ));
             }
-            if position.records % PROGRESS_RECORDS == 0 {
+            if position.records.is_multiple_of(PROGRESS_RECORDS) {
                 bar.set_position(position.offset);
             }
         }

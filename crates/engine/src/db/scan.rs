@@ -87,9 +87,9 @@ impl Iter {
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
-    pub fn next_with_metadata(&mut self) -> Option<Result<(Vec<u8>, Vec<u8>, Metadata)>> {
+    pub fn next_with_metadata(&mut self) -> Option<Result<(KeyValue, Metadata)>> {
         match self.next_item() {
-            Ok(item) => item.map(|item| Ok((item.key, item.value, item.metadata))),
+            Ok(item) => item.map(|item| Ok(((item.key, item.value), item.metadata))),
             Err(error) => {
                 self.next = None;
                 self.chunk.clear();
@@ -175,7 +175,7 @@ impl Iterator for Iter {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.next_with_metadata()?.map(|(key, value, _)| (key, value)))
+        Some(self.next_with_metadata()?.map(|(item, _)| item))
     }
 }
 
