@@ -101,7 +101,7 @@ impl<R: BufRead> CsvReader<R> {
         let start = self.position;
         let Row { bytes, ends, cells } = &mut self.row;
         *cells = 0;
-        let mut bytes_len = 0;
+        let (mut bytes_len, mut quotes) = (0, 0);
         loop {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
@@ -111,7 +111,9 @@ impl<R: BufRead> CsvReader<R> {
             let (outcome, taken, written, ended) =
                 self.machine.read_record(input, &mut bytes[bytes_len..], &mut ends[*cells..]);
             self.position.offset += taken as u64;
-            self.position.lines += line_ends(&input[..taken]);
+            self.position.lines += count(&input[..taken], b'\n');
+            quotes += count(&input[..taken], b'"');
+            let is_at_end = input.is_empty();
             self.input.consume(taken);
             bytes_len += written;
             *cells += ended;
@@ -119,6 +121,11 @@ impl<R: BufRead> CsvReader<R> {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => bytes.resize((2 * bytes.len()).max(1024), 0),
                 ReadRecordResult::OutputEndsFull => ends.resize((2 * ends.len()).max(16), 0),
+                // The state machine takes the end of the file for that of a quoted cell; so a cut would go unnoticed.
+                ReadRecordResult::Record if is_at_end && quotes % 2 == 1 => {
+                    let mismatch = Mismatch::new("a closing quote", "the end of the file");
+                    return Err(mismatch.at(&self.file, Place::Line(start.lines + 1)));
+                }
                 ReadRecordResult::Record => break,
                 ReadRecordResult::End => return Ok(false),
             }
@@ -143,7 +150,7 @@ impl<R: BufRead> CsvReader<R> {
             let taken = input.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             let is_over = taken < input.len() || taken == 0;
             self.position.offset += taken as u64;
-            self.position.lines += line_ends(&input[..taken]);
+            self.position.lines += count(&input[..taken], b'\n');
             self.input.consume(taken);
             if is_over {
                 return Ok(());
@@ -161,8 +168,8 @@ impl<R: BufRead + Seek> CsvReader<R> {
     }
 }
 
-fn line_ends(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+fn count(bytes: &[u8], sought: u8) -> u64 {
+    bytes.iter().filter(|&&byte| byte == sought).count() as u64
 }
 
 fn columns(header: &Row) -> std::result::Result<Vec<usize>, Mismatch> {

@@ -96,6 +96,7 @@ fn csv_names_the_line() {
             "line 2: expected a whole number of 32 bits in flags, found \"many\"",
         ),
         ("key,key_base64,value\na,YQ==,b\n", "line 2: expected key or key_base64, found both"),
+        ("key,value\na,b\nc,\"d\ne", "line 3: expected a closing quote, found the end of the file"),
         ("key,value_base64\na,b\n", "line 2: expected padded base64 in value_base64, found invalid"),
     ] {
         let found = message(Format::Csv, file);
