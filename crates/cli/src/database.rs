@@ -1,25 +1,74 @@
-//! Opening the database that a command works on.
+//! Options that name a database, a keyspace and a key, and opening what they name.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use alluvium::{Db, Keyspace};
+use alluvium::{Db, Durability, Error, Keyspace};
 
+use crate::bytes;
 use crate::failure::Failure;
 
-/// Which database and which keyspace in it.
+/// Which database.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Database {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub database: PathBuf,
+}
+
+impl Database {
+    /// Opens a database that exists.
+    pub fn open_existing(&self) -> Result<Db, Failure> {
+        self.open(false, Durability::Sync)
+    }
+
+    /// Opens the database, and creates it where there is none if `create` says so.
+    pub fn open(&self, create: bool, durability: Durability) -> Result<Db, Failure> {
+        let directory = &self.database;
+        if !create && !directory.is_dir() {
+            return Err(Failure::Failed(format!("there is no database at {}", directory.display())));
+        }
+        Db::builder(directory).create(create).durability(durability).open().map_err(explained)
+    }
+
+    /// The directory as an absolute path without links.
+    pub fn canonical(&self) -> io::Result<PathBuf> {
+        canonical(&self.database)
+    }
+}
+
+/// `path` as an absolute path without links.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("finding {}: {error}", path.display())))
+}
+
+/// Says what to do where another process holds the database.
+fn explained(error: Error) -> Failure {
+    match error {
+        Error::Locked { .. } => Failure::Failed(format!(
+            "{error}. One process has a database open at a time; a server answers for its own over the Redis \
+             protocol (`redis-cli info`)"
+        )),
+        error => error.into(),
+    }
+}
+
+/// Which keyspace of which database.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Location {
-    /// Directory of the database
-    pub database: PathBuf,
+    #[command(flatten)]
+    pub database: Database,
     /// Keyspace in it
-    #[arg(long, short, default_value = "default")]
+    #[arg(long, short, value_name = "NAME", default_value = "default")]
     pub keyspace: String,
 }
 
 impl Location {
     /// Opens a database that exists, with the keyspace if that exists; neither is created.
     pub fn open_existing(&self) -> Result<(Db, Option<Keyspace>), Failure> {
-        let db = open_existing(&self.database)?;
+        let db = self.database.open_existing()?;
         let exists = db.keyspace_names().contains(&self.keyspace);
         let keyspace = if exists { Some(db.keyspace(&self.keyspace)?) } else { None };
         Ok((db, keyspace))
@@ -27,16 +76,27 @@ impl Location {
 
     /// Opens the database and the keyspace, creating what is not there.
     pub fn open_or_create(&self) -> Result<(Db, Keyspace), Failure> {
-        let db = Db::open(&self.database)?;
+        let db = self.database.open(true, Durability::Sync)?;
         let keyspace = db.keyspace(&self.keyspace)?;
         Ok((db, keyspace))
     }
 }
 
-/// Opens a database that exists.
-pub fn open_existing(directory: &PathBuf) -> Result<Db, Failure> {
-    if !directory.is_dir() {
-        return Err(Failure::Failed(format!("there is no database at {}", directory.display())));
+/// Which key of which keyspace.
+#[derive(Clone, Debug, clap::Args)]
+pub struct KeyOptions {
+    #[command(flatten)]
+    pub location: Location,
+    /// The key
+    key: String,
+    /// The key is hexadecimal, and so is the value
+    #[arg(long)]
+    pub hex: bool,
+}
+
+impl KeyOptions {
+    /// The bytes of the key.
+    pub fn key(&self) -> Result<Vec<u8>, Failure> {
+        bytes::from_argument(&self.key, self.hex)
     }
-    Ok(Db::builder(directory).create(false).open()?)
 }

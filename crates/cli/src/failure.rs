@@ -66,6 +66,12 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+impl From<alluvium_transfer::ReadError> for Failure {
+    fn from(error: alluvium_transfer::ReadError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         match error {

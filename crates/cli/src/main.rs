@@ -6,7 +6,13 @@
 mod bytes;
 mod commands;
 mod database;
+mod durable_file;
 mod failure;
+mod interrupt;
+mod output;
+mod progress;
+mod resume;
+mod transfer_format;
 
 use std::process::ExitCode;
 
@@ -37,6 +43,16 @@ enum Command {
     Inspect(commands::inspect::Options),
     /// Check everything that is stored; writes nothing to tables
     Verify(commands::verify::Options),
+    /// Merge everything into the sorted runs and drop what has expired
+    Compact(commands::compact::Options),
+    /// Show levels, memory and traffic, once or again and again
+    Stat(commands::stat::Options),
+    /// Write all items to a file or to standard output
+    Export(commands::export::Options),
+    /// Store the items of a file or of standard input
+    Import(commands::import::Options),
+    /// Print a script that makes a shell complete this command
+    Completions(commands::completions::Options),
     /// Measure
     Bench(commands::bench::Options),
     /// Evaluate a cost model
@@ -53,6 +69,11 @@ fn main() -> ExitCode {
         Command::Scan(options) => commands::scan::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Verify(options) => commands::verify::run(&options),
+        Command::Compact(options) => commands::compact::run(&options),
+        Command::Stat(options) => commands::stat::run(&options),
+        Command::Export(options) => commands::export::run(&options),
+        Command::Import(options) => commands::import::run(&options),
+        Command::Completions(options) => commands::completions::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Model(options) => commands::model::run(&options),
         Command::Serve(options) => commands::serve::run(&options),

@@ -38,6 +38,13 @@ fn an_item_is_absent_from_its_expiry_on_wherever_it_lies() {
         items.insert_with("goes", "value", metadata).unwrap();
         settle_into(place).unwrap();
         assert_eq!(items.get_with_metadata("goes").unwrap(), Some((b"value".to_vec(), metadata)), "{place}");
+        let mut iter = items.iter();
+        let mut found =
+            vec![iter.next_with_metadata().unwrap().unwrap(), iter.next_with_metadata().unwrap().unwrap()];
+        found.sort_by(|left, right| left.0.cmp(&right.0));
+        let plain = ((b"stays".to_vec(), place.into()), Metadata::default());
+        assert_eq!(found, [((b"goes".to_vec(), b"value".to_vec()), metadata), plain], "{place}");
+        assert!(iter.next_with_metadata().is_none(), "{place}");
         clock.advance(Duration::from_millis(999));
         assert!(items.contains_key("goes").unwrap(), "{place}");
         let snapshot = db.snapshot().unwrap();

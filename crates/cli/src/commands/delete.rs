@@ -1,25 +1,25 @@
 //! `alluvium delete`.
 
+use serde_json::Map;
+
 use crate::bytes;
-use crate::database::Location;
+use crate::database::KeyOptions;
 use crate::failure::Failure;
+use crate::output::JsonOption;
 
 /// Options of `delete`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
-    location: Location,
-    /// The key
-    key: String,
-    /// The key is hexadecimal
-    #[arg(long)]
-    hex: bool,
+    key: KeyOptions,
+    #[command(flatten)]
+    output: JsonOption,
 }
 
 /// Removes the key; fails with [`Failure::NotFound`] where there is none.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let key = bytes::from_argument(&options.key, options.hex)?;
-    let (db, keyspace) = options.location.open_existing()?;
+    let key = options.key.key()?;
+    let (db, keyspace) = options.key.location.open_existing()?;
     let keyspace = keyspace.ok_or(Failure::NotFound)?;
     let was_present = keyspace.contains_key(&key)?;
     if was_present {
@@ -27,5 +27,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     drop(keyspace);
     db.close()?;
-    if was_present { Ok(()) } else { Err(Failure::NotFound) }
+    if !was_present {
+        return Err(Failure::NotFound);
+    }
+    let mut object = Map::new();
+    bytes::add_json(&mut object, "key", &key);
+    object.insert("deleted".to_owned(), true.into());
+    options.output.print(&object, String::new)
 }

@@ -5,49 +5,47 @@ use std::io::{self, Write};
 use serde_json::Map;
 
 use crate::bytes;
-use crate::database::Location;
+use crate::database::KeyOptions;
 use crate::failure::Failure;
+use crate::output::JsonOption;
 
 /// Options of `get`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
-    location: Location,
-    /// The key
-    key: String,
-    /// The key is hexadecimal, and so shall the value be
-    #[arg(long)]
-    hex: bool,
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
+    key: KeyOptions,
+    #[command(flatten)]
+    output: JsonOption,
     /// Print the value alone, without a newline behind it
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "json")]
     raw: bool,
 }
 
 /// Prints the value; fails with [`Failure::NotFound`] where there is none.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let key = bytes::from_argument(&options.key, options.hex)?;
-    let (db, keyspace) = options.location.open_existing()?;
-    let value = match &keyspace {
-        Some(keyspace) => keyspace.get(&key)?,
+    let key = options.key.key()?;
+    let (db, keyspace) = options.key.location.open_existing()?;
+    let found = match &keyspace {
+        Some(keyspace) => keyspace.get_with_metadata(&key)?,
         None => None,
     };
     drop(keyspace);
     db.close()?;
-    let value = value.ok_or(Failure::NotFound)?;
-    let mut out = io::stdout().lock();
-    if options.json {
+    let (value, metadata) = found.ok_or(Failure::NotFound)?;
+    if options.output.json {
         let mut object = Map::new();
         bytes::add_json(&mut object, "key", &key);
         bytes::add_json(&mut object, "value", &value);
-        serde_json::to_writer(&mut out, &object)?;
-    } else if options.hex {
-        out.write_all(bytes::to_hex(&value).as_bytes())?;
-    } else {
-        out.write_all(&value)?;
+        if metadata.flags != 0 {
+            object.insert("flags".to_owned(), metadata.flags.into());
+        }
+        if let Some(ms) = metadata.expires_at_ms {
+            object.insert("expires_at_ms".to_owned(), ms.into());
+        }
+        return options.output.print(&object, String::new);
     }
+    let mut out = io::stdout().lock();
+    out.write_all(&if options.key.hex { bytes::to_hex(&value).into_bytes() } else { value })?;
     if !options.raw {
         out.write_all(b"\n")?;
     }

@@ -1,11 +1,16 @@
 //! The subcommands, one file each: options and `run`.
 
 pub mod bench;
+pub mod compact;
+pub mod completions;
 pub mod delete;
+pub mod export;
 pub mod get;
+pub mod import;
 pub mod inspect;
 pub mod model;
 pub mod put;
 pub mod scan;
 pub mod serve;
+pub mod stat;
 pub mod verify;

@@ -2,42 +2,44 @@
 
 use std::io::{self, Read};
 
+use serde_json::Map;
+
 use crate::bytes;
-use crate::database::Location;
+use crate::database::KeyOptions;
 use crate::failure::Failure;
+use crate::output::JsonOption;
 
 /// Options of `put`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
-    location: Location,
-    /// The key
-    key: String,
+    key: KeyOptions,
     /// The value; standard input if absent
     value: Option<String>,
-    /// Key and value are hexadecimal
-    #[arg(long)]
-    hex: bool,
+    #[command(flatten)]
+    output: JsonOption,
 }
 
 /// Stores the value; it is on the device when this returns. Creates database and keyspace as needed.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let key = bytes::from_argument(&options.key, options.hex)?;
-    let value = match &options.value {
-        Some(value) => bytes::from_argument(value, options.hex)?,
-        None => {
-            let mut input = Vec::new();
-            io::stdin().lock().read_to_end(&mut input)?;
-            if options.hex {
-                bytes::from_argument(String::from_utf8_lossy(&input).trim(), true)?
-            } else {
-                input
-            }
-        }
-    };
-    let (db, keyspace) = options.location.open_or_create()?;
+    let key = options.key.key()?;
+    let value = value(options)?;
+    let (db, keyspace) = options.key.location.open_or_create()?;
     keyspace.insert(&key, &value)?;
     drop(keyspace);
     db.close()?;
-    Ok(())
+    let mut object = Map::new();
+    bytes::add_json(&mut object, "key", &key);
+    object.insert("value_bytes".to_owned(), value.len().into());
+    options.output.print(&object, String::new)
+}
+
+fn value(options: &Options) -> Result<Vec<u8>, Failure> {
+    let is_hex = options.key.hex;
+    if let Some(value) = &options.value {
+        return bytes::from_argument(value, is_hex);
+    }
+    let mut input = Vec::new();
+    io::stdin().lock().read_to_end(&mut input)?;
+    if is_hex { bytes::from_argument(String::from_utf8_lossy(&input).trim(), true) } else { Ok(input) }
 }

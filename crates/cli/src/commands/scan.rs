@@ -7,6 +7,7 @@ use serde_json::Map;
 use crate::bytes;
 use crate::database::Location;
 use crate::failure::Failure;
+use crate::output::JsonOption;
 
 /// Options of `scan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,9 +23,8 @@ pub struct Options {
     /// Print keys and values in hexadecimal
     #[arg(long)]
     hex: bool,
-    /// Print one JSON object a line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: JsonOption,
 }
 
 /// Prints items in the order of their hashes, a line each: key, a tab, value.
@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn print(options: &Options, out: &mut impl Write, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-    if options.json {
+    if options.output.json {
         let mut object = Map::new();
         bytes::add_json(&mut object, "key", key);
         if !options.keys {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::keyspace::{Keyspace, KeyspaceShared};
-use super::metadata::Moment;
+use super::metadata::{Metadata, Moment};
 use crate::compact::{YoungItems, for_each_merged, scan_sorted};
 use crate::error::Result;
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
@@ -40,6 +40,7 @@ struct ChunkItem {
     hash_high: u64,
     key: Vec<u8>,
     value: Vec<u8>,
+    metadata: Metadata,
 }
 
 impl Keyspace {
@@ -85,6 +86,18 @@ impl Iter {
         Self { keyspace, version, now_ms, next: Some(hash_high), unit: None, chunk: VecDeque::new() }
     }
 
+    /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
+    pub fn next_with_metadata(&mut self) -> Option<Result<(KeyValue, Metadata)>> {
+        match self.next_item() {
+            Ok(item) => item.map(|item| Ok(((item.key, item.value), item.metadata))),
+            Err(error) => {
+                self.next = None;
+                self.chunk.clear();
+                Some(Err(error))
+            }
+        }
+    }
+
     fn next_item(&mut self) -> Result<Option<ChunkItem>> {
         loop {
             if let Some(item) = self.chunk.pop_front() {
@@ -113,7 +126,8 @@ impl Iter {
             let item = &item.item;
             if moment.is_live(item) {
                 let (key, value) = (item.key.to_vec(), item.value.to_vec());
-                chunk.push_back(ChunkItem { hash_high: hash.high(), key, value });
+                let metadata = Metadata::of(item);
+                chunk.push_back(ChunkItem { hash_high: hash.high(), key, value, metadata });
             }
             Ok(())
         })?;
@@ -161,14 +175,7 @@ impl Iterator for Iter {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.next_item() {
-            Ok(item) => item.map(|item| Ok((item.key, item.value))),
-            Err(error) => {
-                self.next = None;
-                self.chunk.clear();
-                Some(Err(error))
-            }
-        }
+        Some(self.next_with_metadata()?.map(|(item, _)| item))
     }
 }
 

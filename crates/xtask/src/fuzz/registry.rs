@@ -1,6 +1,7 @@
 //! The list of everything that parses bytes it cannot trust.
 
 use alluvium_base::varint;
+use alluvium_transfer::Format;
 
 use super::index;
 
@@ -19,6 +20,21 @@ pub fn targets() -> Vec<Target> {
     let mut targets = vec![
         Target { name: "varint", run: read_varint, samples: varints },
         Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
+        Target {
+            name: "transfer-binary",
+            run: alluvium_transfer::fuzz::binary,
+            samples: alluvium_transfer::fuzz::binary_samples,
+        },
+        Target {
+            name: "transfer-jsonl",
+            run: alluvium_transfer::fuzz::json_lines,
+            samples: || vec![alluvium_transfer::fuzz::sample(Format::JsonLines)],
+        },
+        Target {
+            name: "transfer-csv",
+            run: alluvium_transfer::fuzz::csv,
+            samples: || vec![alluvium_transfer::fuzz::sample(Format::Csv)],
+        },
         Target {
             name: "item",
             run: alluvium::fuzz::item,

@@ -1,0 +1,201 @@
+//! `alluvium import`.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use alluvium::{Db, Durability, Keyspace, Metadata};
+use alluvium_transfer::{Format, Position, ReadError, Record, RecordReader};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::database::{self, Database};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::JsonOption;
+use crate::progress;
+use crate::resume::{Import, Progress};
+use crate::transfer_format::FormatOption;
+
+const BUFFER_BYTES: usize = 1 << 20;
+/// Records between two looks at the progress bar.
+const PROGRESS_RECORDS: u64 = 1024;
+const DEFAULT_KEYSPACE: &str = "default";
+const STANDARD_INPUT: &str = "standard input";
+
+/// Options of `import`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    database: Database,
+    /// Store all records in this keyspace; by default each in the one that it names, or in "default"
+    #[arg(long, short, value_name = "NAME")]
+    keyspace: Option<String>,
+    #[command(flatten)]
+    format: FormatOption,
+    /// File to read; standard input by default
+    #[arg(long, short, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Keep in this file how far the import is durable, and go on there if the file exists
+    #[arg(long, value_name = "FILE", requires = "input")]
+    resume: Option<PathBuf>,
+    /// Records between two moments at which all before are made durable
+    #[arg(long, value_name = "RECORDS", default_value = "100000")]
+    persist_every: NonZeroU64,
+    #[command(flatten)]
+    output: JsonOption,
+}
+
+/// Stores the records of a file. Creates database and keyspaces as needed. All records before an error are stored.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let start = Instant::now();
+    let format = options.format.of(options.input.as_deref());
+    let (first, last) = match &options.input {
+        Some(path) => from_file(options, format, path)?,
+        None => {
+            let input = BufReader::with_capacity(BUFFER_BYTES, io::stdin().lock());
+            let reader = RecordReader::new(format, input, STANDARD_INPUT)?;
+            let bar = progress::spinner("storing records");
+            let db = options.database.open(true, Durability::Buffered)?;
+            (0, Importer::new(options, &db, STANDARD_INPUT, None)?.run(reader, &bar)?)
+        }
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let object = json!({"records": last - first, "records_before": first, "seconds": seconds});
+    options.output.print(&object, || {
+        let before = if first > 0 { format!(", {first} before") } else { String::new() };
+        format!("{} records stored in {seconds:.1} s{before}\n", last - first)
+    })
+}
+
+/// Imports a file; returns how many records were stored before and how many are now.
+fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64), Failure> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| ReadError::Io { file: name.clone(), source })?;
+    let bar = progress::bytes(file.metadata()?.len());
+    let input = BufReader::with_capacity(BUFFER_BYTES, file);
+    let mut reader = RecordReader::new(format, input, &name)?;
+    let saved = options.resume.as_deref().map(Progress::read).transpose()?.flatten();
+    // What was stored before is in a database that exists.
+    let db = options.database.open(saved.is_none(), Durability::Buffered)?;
+    let mut target = None;
+    let mut first = 0;
+    if let Some(resume) = &options.resume {
+        let (database, input) = (options.database.canonical()?, database::canonical(path)?);
+        if let Some(saved) = &saved {
+            saved.check(resume, &database, &input, format, options.keyspace.as_deref())?;
+            reader.seek(saved.position)?;
+            first = saved.position.records;
+        }
+        let import = match saved {
+            Some(saved) => saved.import,
+            None => Import::new(database, input, format, options.keyspace.clone(), None)?,
+        };
+        target = Some((resume.as_path(), import));
+    }
+    let last = Importer::new(options, &db, &name, target)?.run(reader, &bar)?;
+    Ok((first, last))
+}
+
+/// The way of records into the database.
+struct Importer<'a> {
+    options: &'a Options,
+    db: &'a Db,
+    /// What errors call the input.
+    name: &'a str,
+    /// The position file, and what it says about the import.
+    resume: Option<(&'a Path, Import)>,
+    keyspaces: HashMap<String, Keyspace>,
+    interrupt: Interrupt,
+}
+
+impl<'a> Importer<'a> {
+    fn new(
+        options: &'a Options,
+        db: &'a Db,
+        name: &'a str,
+        resume: Option<(&'a Path, Import)>,
+    ) -> Result<Self, Failure> {
+        let interrupt = Interrupt::on_signals()?;
+        Ok(Self { options, db, name, resume, keyspaces: HashMap::new(), interrupt })
+    }
+
+    /// Stores all records and closes the database; returns the position's number of records.
+    fn run<R: BufRead>(mut self, mut reader: RecordReader<R>, bar: &ProgressBar) -> Result<u64, Failure> {
+        let outcome = self.store_all(&mut reader, bar);
+        bar.finish_and_clear();
+        // After an error too: what came before it is stored, and need not be read again.
+        let (position, outcome) = match outcome {
+            Ok(position) => (position, Ok(position.records)),
+            Err((position, failure)) => (position, Err(failure)),
+        };
+        let persisted = self.persist(position);
+        self.keyspaces.clear();
+        let closed = self.db.clone().close();
+        let records = outcome?;
+        persisted?;
+        closed?;
+        Ok(records)
+    }
+
+    fn store_all<R: BufRead>(
+        &mut self,
+        reader: &mut RecordReader<R>,
+        bar: &ProgressBar,
+    ) -> Result<Position, (Position, Failure)> {
+        let mut position = reader.position();
+        let mut unpersisted = 0;
+        loop {
+            let record = match reader.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(position),
+                Err(error) => return Err((position, error.into())),
+            };
+            self.store(record).map_err(|error| {
+                (position, Failure::Failed(format!("{}, {}: {error}", self.name, reader.place())))
+            })?;
+            position = reader.position();
+            unpersisted += 1;
+            if unpersisted == self.options.persist_every.get() {
+                self.persist(position).map_err(|failure| (position, failure))?;
+                unpersisted = 0;
+            }
+            if self.interrupt.is_set() {
+                let again = if self.resume.is_some() { "; the same command goes on there" } else { "" };
+                let records = position.records;
+                return Err((
+                    position,
+                    Failure::Failed(format!("interrupted after {records} records{again}")),
+                ));
+            }
+            if position.records.is_multiple_of(PROGRESS_RECORDS) {
+                bar.set_position(position.offset);
+            }
+        }
+    }
+
+    fn store(&mut self, record: Record) -> alluvium::Result<()> {
+        let name = match &self.options.keyspace {
+            Some(name) => name,
+            None if record.keyspace.is_empty() => DEFAULT_KEYSPACE,
+            None => &record.keyspace,
+        };
+        if !self.keyspaces.contains_key(name) {
+            self.keyspaces.insert(name.to_owned(), self.db.keyspace(name)?);
+        }
+        let metadata = Metadata { flags: record.flags, expires_at_ms: record.expires_at_ms };
+        self.keyspaces[name].insert_with(&record.key, &record.value, metadata)
+    }
+
+    /// Makes the records up to `position` durable, and then says so in the position file.
+    fn persist(&self, position: Position) -> Result<(), Failure> {
+        self.db.persist()?;
+        match &self.resume {
+            Some((path, import)) => Progress::write(path, import, position),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! SIGINT and SIGTERM end long work at a place where nothing is lost.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// Longest time from a signal to the end of a wait.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// Whether the user has asked to stop.
+#[derive(Clone, Debug)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes the signals from now on. A second one ends the process at once.
+    pub fn on_signals() -> io::Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // The order counts: the first signal finds the flag still down, and raises it.
+            signal_hook::flag::register_conditional_default(signal, flag.clone())?;
+            signal_hook::flag::register(signal, flag.clone())?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// Whether a signal came.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits for `time` or a signal; whether it was a signal.
+    pub fn wait(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while !self.is_set() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::sleep(left.min(WAIT));
+        }
+        true
+    }
+}

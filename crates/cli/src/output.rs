@@ -1,0 +1,98 @@
+//! `--json`, and how figures are printed for people.
+
+use std::io::{self, Write};
+
+use alluvium::Stats;
+use alluvium_base::units::format_bytes;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Whether the output is for programs.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct JsonOption {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl JsonOption {
+    /// Prints `object` on a line of its own, or else `text`, which may be empty and ends its lines itself.
+    pub fn print(self, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, object)?;
+            writeln!(out)?;
+        } else {
+            out.write_all(text().as_bytes())?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// A line a level, under a heading.
+pub fn levels(stats: &Stats) -> String {
+    let mut lines = vec!["level         runs  tables       items        bytes".to_owned()];
+    lines.extend(stats.levels.iter().map(|level| {
+        let bytes = format_bytes(level.bytes);
+        format!("{:<12} {:>5} {:>7} {:>11} {bytes:>12}", level.name, level.runs, level.tables, level.items)
+    }));
+    block(&lines)
+}
+
+/// A line a kind of memory, under a heading.
+pub fn memory(stats: &Stats) -> String {
+    let memory = &stats.memory;
+    let parts = [
+        ("log index", memory.log_index),
+        ("filters", memory.filters),
+        ("indexes", memory.indexes),
+        ("write buffer", memory.write_buffer),
+        ("merge buffer", memory.merge_buffer),
+        ("all", memory.total()),
+    ];
+    let mut lines = vec!["memory              bytes".to_owned()];
+    lines.extend(parts.iter().map(|(name, bytes)| format!("{name:<14} {:>10}", format_bytes(*bytes))));
+    block(&lines)
+}
+
+/// What was done since the database was opened, and what is due.
+pub fn traffic(stats: &Stats) -> String {
+    let traffic = &stats.traffic;
+    let rows = [
+        ("puts", traffic.puts.to_string()),
+        ("bytes put", format_bytes(traffic.bytes_put)),
+        ("gets", traffic.gets.to_string()),
+        ("page reads", traffic.page_reads.to_string()),
+        ("log written", format_bytes(traffic.log_bytes_written)),
+        ("hash written", format_bytes(traffic.hash_bytes_written)),
+        ("sorted written", format_bytes(traffic.sorted_bytes_written)),
+        ("syncs of the log", traffic.log_syncs.to_string()),
+        ("freezes", traffic.freezes.to_string()),
+        ("merges", traffic.merges.to_string()),
+        ("frozen segments", stats.frozen_segments.to_string()),
+        ("merge pressure", format!("{:.2}", stats.merge_pressure)),
+        ("delay of a put", format!("{:.1} us", stats.put_delay_ns as f64 / 1e3)),
+    ];
+    let mut lines = vec!["traffic           since opened".to_owned()];
+    lines.extend(rows.iter().map(|(name, value)| format!("{name:<17} {value:>12}")));
+    block(&lines)
+}
+
+fn block(lines: &[String]) -> String {
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_line_a_row() {
+        let stats = Stats { levels: vec![alluvium::LevelStats::default(); 2], ..Stats::default() };
+        assert_eq!(levels(&stats).lines().count(), 3);
+        assert_eq!(memory(&stats).lines().count(), 7);
+        assert_eq!(traffic(&stats).lines().count(), 14);
+    }
+}

@@ -1,0 +1,25 @@
+//! Items as files, to leave one store and enter another: JSON lines, CSV, or framed bytes with checksums.
+//!
+//! [`RecordWriter`] and [`RecordReader`] hold one record in memory at a time. A reader says where it stands
+//! ([`Position`]), and goes on from there in a file that can be sought. Nothing here knows a database.
+#![forbid(unsafe_code)]
+
+mod binary;
+mod comma_separated;
+mod error;
+mod format;
+#[doc(hidden)]
+pub mod fuzz;
+mod json_lines;
+mod reader;
+mod record;
+#[cfg(test)]
+mod tests;
+mod text;
+mod writer;
+
+pub use error::{Place, ReadError, Result};
+pub use format::{Format, UnknownFormat};
+pub use reader::{Position, RecordReader};
+pub use record::{KEY_BYTES_MAX, Record, VALUE_BYTES_MAX};
+pub use writer::RecordWriter;

@@ -1,0 +1,100 @@
+//! [`RecordReader`]: bytes to records, in any format.
+
+use std::io::{BufRead, Seek, SeekFrom};
+
+use serde::{Deserialize, Serialize};
+
+use crate::binary::BinaryReader;
+use crate::comma_separated::CsvReader;
+use crate::error::{Mismatch, Place, ReadError, Result};
+use crate::format::Format;
+use crate::json_lines::JsonLinesReader;
+use crate::record::Record;
+
+/// How far a file was read: behind a record, or before the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Bytes before it.
+    pub offset: u64,
+    /// Lines before it; 0 in binary files.
+    pub lines: u64,
+    /// Records before it.
+    pub records: u64,
+}
+
+/// Reads records from `R`, one at a time. A record takes at most a few times the longest value in memory, whatever
+/// the bytes say.
+#[derive(Debug)]
+pub struct RecordReader<R> {
+    body: Body<R>,
+    /// Where the last record began.
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Body<R> {
+    JsonLines(JsonLinesReader<R>),
+    Csv(Box<CsvReader<R>>),
+    Binary(BinaryReader<R>),
+}
+
+impl<R: BufRead> RecordReader<R> {
+    /// Reads what stands before the first record. `file` is what errors call the input.
+    pub fn new(format: Format, input: R, file: impl Into<String>) -> Result<Self> {
+        let file = file.into();
+        let body = match format {
+            Format::JsonLines => Body::JsonLines(JsonLinesReader::new(input, file)),
+            Format::Csv => Body::Csv(Box::new(CsvReader::new(input, file)?)),
+            Format::Binary => Body::Binary(BinaryReader::new(input, file)?),
+        };
+        Ok(Self { body, place: Place::Offset(0) })
+    }
+
+    /// The next record; `None` at the end. After an error the rest of the file is not to be had.
+    pub fn next_record(&mut self) -> Result<Option<Record>> {
+        let before = self.position();
+        self.place = match &self.body {
+            Body::Binary(_) => Place::Offset(before.offset),
+            _ => Place::Line(before.lines + 1),
+        };
+        let (record, file) = match &mut self.body {
+            Body::JsonLines(body) => (body.next_record()?, &body.file),
+            Body::Csv(body) => (body.next_record()?, &body.file),
+            Body::Binary(body) => (body.next_record()?, &body.file),
+        };
+        match record.as_ref().and_then(Record::excess) {
+            Some((expected, found)) => Err(Mismatch::new(expected, found).at(file, self.place)),
+            None => Ok(record),
+        }
+    }
+
+    /// Where the record of the last call began, for messages about it.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The position behind the last record.
+    pub fn position(&self) -> Position {
+        match &self.body {
+            Body::JsonLines(body) => body.position,
+            Body::Csv(body) => body.position,
+            Body::Binary(body) => body.position,
+        }
+    }
+}
+
+impl<R: BufRead + Seek> RecordReader<R> {
+    /// Goes on at a position that [`RecordReader::position`] gave for the same file.
+    pub fn seek(&mut self, to: Position) -> Result<()> {
+        let (input, position, file) = match &mut self.body {
+            Body::Csv(body) => return body.seek(to),
+            Body::JsonLines(body) => (&mut body.input, &mut body.position, &body.file),
+            Body::Binary(body) => (&mut body.input, &mut body.position, &body.file),
+        };
+        input
+            .seek(SeekFrom::Start(to.offset))
+            .map_err(|source| ReadError::Io { file: file.clone(), source })?;
+        *position = to;
+        Ok(())
+    }
+}
