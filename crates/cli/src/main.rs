@@ -45,6 +45,8 @@ enum Command {
     Verify(commands::verify::Options),
     /// Merge everything into the sorted runs and drop what has expired
     Compact(commands::compact::Options),
+    /// Make a copy that is a database of its own
+    Checkpoint(commands::checkpoint::Options),
     /// Show levels, memory and traffic, once or again and again
     Stat(commands::stat::Options),
     /// Write all items to a file or to standard output
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Verify(options) => commands::verify::run(&options),
         Command::Compact(options) => commands::compact::run(&options),
+        Command::Checkpoint(options) => commands::checkpoint::run(&options),
         Command::Stat(options) => commands::stat::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),

@@ -56,6 +56,24 @@ fn compaction_merges_all_runs() {
 }
 
 #[test]
+fn a_checkpoint_is_a_database_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    run("put data key before");
+    let made = object(&run("checkpoint data copy --json"));
+    assert_eq!(
+        (&made["items"], &made["linked_tables"], &made["copied_bytes"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    run("put data key after");
+    run("compact data");
+    assert_eq!(run("get copy key").stdout, b"before\n");
+    assert_eq!(run("get data key").stdout, b"after\n");
+    let again = run("checkpoint data copy");
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("empty directory"));
+}
+
+#[test]
 fn watching_goes_on_until_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     alluvium(directory.path(), "put data key value");

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: options and `run`.
 
 pub mod bench;
+pub mod checkpoint;
 pub mod compact;
 pub mod completions;
 pub mod delete;

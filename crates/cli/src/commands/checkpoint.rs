@@ -1,0 +1,48 @@
+//! `alluvium checkpoint`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use alluvium_base::units::format_bytes;
+use serde_json::json;
+
+use crate::database::Database;
+use crate::failure::Failure;
+use crate::output::JsonOption;
+use crate::progress;
+
+/// Options of `checkpoint`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    database: Database,
+    /// Directory of the copy, empty or missing
+    target: PathBuf,
+    #[command(flatten)]
+    output: JsonOption,
+}
+
+/// Makes a copy that is a database of its own, by links where both directories are on one file system.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let db = options.database.open_existing()?;
+    let start = Instant::now();
+    let spinner = progress::spinner("copying tables");
+    let outcome = db.checkpoint(&options.target);
+    spinner.finish_and_clear();
+    let checkpoint = outcome?;
+    let seconds = start.elapsed().as_secs_f64();
+    let items = db.stats().items;
+    db.close()?;
+    let (linked, copied) = (checkpoint.linked_tables, checkpoint.copied_tables);
+    let object = json!({
+        "items": items,
+        "linked_tables": linked,
+        "copied_tables": copied,
+        "copied_bytes": checkpoint.copied_bytes,
+        "seconds": seconds,
+    });
+    options.output.print(&object, || {
+        let bytes = format_bytes(checkpoint.copied_bytes);
+        format!("{items} items: {linked} tables linked, {copied} copied ({bytes}) in {seconds:.2} s\n")
+    })
+}
