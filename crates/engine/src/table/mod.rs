@@ -10,8 +10,7 @@
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
 //! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
 //! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ:
-//! items
-//! have any size and are packed into pages, and page fences may stand in for the trie.
+//! items have any size and are packed into pages, and page fences may stand in for the trie.
 //!
 //! Architecture invariant: tables know nothing of logs, versions or levels, and never read the clock.
 
