@@ -145,6 +145,14 @@ impl Section {
         }
     }
 
+    /// Starts loading what [`Section::locate`] looks at first, where the index is in memory.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        if let Some(filter) = self.index.get().and_then(SectionIndex::filter) {
+            filter.prefetch(hash);
+        }
+    }
+
     #[cold]
     fn beyond(&self, page: u32) -> Error {
         let expected = format!("an index over {} pages", self.entry.page_count);

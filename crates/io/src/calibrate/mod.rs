@@ -79,6 +79,13 @@ impl Rate {
         self.latency_ns.saturating_record(latency.as_nanos().min(u128::from(u64::MAX)) as u64);
     }
 
+    /// Counts the operations of another turn as well.
+    pub fn add(&mut self, other: &Self) {
+        self.elapsed += other.elapsed;
+        // Both have the same constant bounds, which is all that adding requires.
+        self.latency_ns.add(&other.latency_ns).expect("histograms of equal bounds add up");
+    }
+
     /// Number of operations.
     pub fn operations(&self) -> u64 {
         self.latency_ns.len()
