@@ -5,7 +5,7 @@
 mod designs;
 mod keys;
 mod optimize;
-mod output;
+pub(super) mod output;
 mod plan;
 mod primitives;
 mod simulate;
