@@ -13,9 +13,14 @@ impl fmt::Display for Plan {
             }
             Self::Levels { levels, .. } => {
                 out.write_str("log")?;
+                let mut seen = 0;
                 for group in levels.chunk_by(|left, right| left == right) {
+                    seen += group.len();
                     match group.len() {
-                        1 => write!(out, " > {}", group[0])?,
+                        1 => {
+                            out.write_str(" > ")?;
+                            group[0].describe(out, seen == levels.len())?;
+                        }
                         count => write!(out, " > {count} x ({})", group[0])?,
                     }
                 }
@@ -27,9 +32,17 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for LevelSpec {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(out, false)
+    }
+}
+
+impl LevelSpec {
+    /// The last level has no use for its ratio.
+    fn describe(&self, out: &mut fmt::Formatter<'_>, is_last: bool) -> fmt::Result {
         match self.growth {
+            Growth::Leveling { .. } if is_last => out.write_str("one run, ")?,
             Growth::Tiering { runs_max, share } if share < 0.9 => {
-                write!(out, "tiering to {runs_max} runs or {:.3} % of the items, ", share * 100.0)?;
+                write!(out, "tiering to {runs_max} runs or {:.1} % of the items, ", share * 100.0)?;
             }
             Growth::Tiering { runs_max, .. } => write!(out, "tiering to {runs_max} runs, ")?,
             Growth::Leveling { ratio } => write!(out, "one run, ratio {ratio}, ")?,
@@ -63,7 +76,7 @@ mod tests {
     fn named_plans_read_well() {
         assert_eq!(
             Plan::silt().to_string(),
-            "log > tiering to 64 runs or 9.500 % of the items, hash, cuckoo 15 > one run, ratio 4, sorted, fences"
+            "log > tiering to 64 runs or 9.5 % of the items, hash, cuckoo 15 > one run, sorted, fences"
         );
         assert_eq!(
             Plan::slimdb_tiering().to_string(),

@@ -70,25 +70,29 @@ fn what_counts(demand: &Demand, figures: &Figures) -> String {
 fn limits(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> Vec<String> {
     let set = demand.limits;
     let looser = [
-        ("memory", set.memory_bytes, Limits { memory_bytes: set.memory_bytes * LOOSER, ..set }),
         (
-            "write amplification",
+            format!("memory, {:.1} MiB,", set.memory_bytes / 1_048_576.0),
+            set.memory_bytes,
+            Limits { memory_bytes: set.memory_bytes * LOOSER, ..set },
+        ),
+        (
+            format!("write amplification, {},", set.write_amplification),
             set.write_amplification,
             Limits { write_amplification: set.write_amplification * LOOSER, ..set },
         ),
         (
-            "reads per lookup",
+            format!("reads per lookup, {},", set.reads_per_lookup),
             set.reads_per_lookup,
             Limits { reads_per_lookup: set.reads_per_lookup * LOOSER, ..set },
         ),
     ];
-    let sentence = |(name, limit, looser): (&str, f64, Limits)| {
+    let sentence = |(name, _, looser): (String, f64, Limits)| {
         let score = chosen.figures.score_us(demand);
         let other = best(pool, demand, &looser).filter(|other| other.figures.score_us(demand) < score);
         match other {
             None => format!("The limit on {name} does not bind."),
             Some(other) => format!(
-                "The limit on {name} ({limit:.4}) binds: with a quarter more of it the best plan would be {}, at {}, \
+                "The limit on {name} binds: with a quarter more of it the best plan would be {}, at {}, \
                  {:.2} % less time of the device.",
                 other.plan,
                 figures(&other.figures, demand),
