@@ -37,7 +37,8 @@ pub fn to_bytes(figures: &DeviceFigures) -> Vec<u8> {
 /// The figures in the bytes of the file `name`.
 ///
 /// # Errors
-/// [`Error::Corruption`] for anything that [`to_bytes`] does not make, [`Error::NewerFormat`] for a newer major version.
+/// [`Error::Corruption`] for anything that [`to_bytes`] does not make, [`Error::NewerFormat`] for a newer major
+/// version.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<DeviceFigures> {
     let damaged = |offset: usize, expected: &str, found: String| -> Error {
         Corruption::new(name, offset as u64, expected, found).into()

@@ -1,4 +1,4 @@
-//! An answer as one page that needs no network: figures, frontier, levels, reasons, and everything drawn as a table too.
+//! An answer as one page that needs no network: figures, frontier, levels, reasons, and all that is drawn as a table.
 
 use alluvium_base::units::format_bytes;
 use alluvium_model::models::Component;
@@ -93,7 +93,8 @@ fn table<'a>(
             let class = if candidate.plan == report.recommended.plan { " class=\"chosen-row\"" } else { "" };
             let name = name.map_or(String::new(), |name| format!("<b>{name}</b>: "));
             format!(
-                "<tr{class}><td>{:.3}</td><td>{:.4}</td><td>{:.3}</td><td>{:.3}</td><td>{}</td><td>{name}{}</td></tr>\n",
+                "<tr{class}><td>{:.3}</td><td>{:.4}</td><td>{:.3}</td><td>{:.3}</td><td>{}</td>\
+                 <td>{name}{}</td></tr>\n",
                 figures.write_amplification,
                 figures.reads_per_lookup,
                 figures.bytes_per_item,

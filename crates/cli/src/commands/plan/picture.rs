@@ -152,7 +152,8 @@ fn axes(svg: &mut String, across: &Axis, up: &Axis) {
 pub fn legend() -> String {
     let circle = |class: &str| {
         format!(
-            "<svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><circle class=\"{class}\" cx=\"8\" cy=\"8\" r=\"6\"/></svg>"
+            "<svg viewBox=\"0 0 16 16\" aria-hidden=\"true\">\
+             <circle class=\"{class}\" cx=\"8\" cy=\"8\" r=\"6\"/></svg>"
         )
     };
     let mut entries = vec![
@@ -226,7 +227,8 @@ fn tip(candidate: &Candidate, name: Option<&str>) -> String {
     let name = name.map_or(String::new(), |name| format!("{name}\n"));
     let executed = if candidate.is_executable { "executed by the engine" } else { "not executed yet" };
     escaped(&format!(
-        "{name}{}\n{:.3} bytes written per byte put\n{:.4} reads per lookup\n{:.3} bytes of memory per item\n{executed}",
+        "{name}{}\n{:.3} bytes written per byte put\n{:.4} reads per lookup\n{:.3} bytes of memory per item\n\
+         {executed}",
         candidate.plan, figures.write_amplification, figures.reads_per_lookup, figures.bytes_per_item
     ))
 }
