@@ -93,16 +93,11 @@ pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, Mode
     })
 }
 
-/// What a plan costs under the demand, source by source.
-pub(super) fn cost(demand: &Demand, plan: Plan) -> Result<PlanCost, ModelError> {
-    model(demand, plan).cost()
-}
-
 impl Demand {
     /// What `plan` costs under this demand, source by source: the sums are the [`Figures`] of its [`Candidate`].
     pub fn cost(&self, plan: &Plan) -> Result<PlanCost, ModelError> {
         self.validate()?;
-        cost(self, plan.clone())
+        model(self, plan.clone()).cost()
     }
 
     /// `plan` with its figures under this demand.
