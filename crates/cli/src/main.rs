@@ -55,6 +55,10 @@ enum Command {
     Import(commands::import::Options),
     /// Print a script that makes a shell complete this command
     Completions(commands::completions::Options),
+    /// Find the plan that fits a workload, and say why
+    Plan(commands::plan::Options),
+    /// Measure what the device can do, for the planner
+    Calibrate(commands::calibrate::Options),
     /// Measure
     Bench(commands::bench::Options),
     /// Evaluate a cost model
@@ -77,6 +81,8 @@ fn main() -> ExitCode {
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
+        Command::Plan(options) => commands::plan::run(&options),
+        Command::Calibrate(options) => commands::calibrate::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Model(options) => commands::model::run(&options),
         Command::Serve(options) => commands::serve::run(&options),

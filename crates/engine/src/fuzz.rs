@@ -1,6 +1,6 @@
 //! Entries for fuzzers: every parser of stored bytes, on bytes that nobody wrote. None may panic or loop.
 
-use alluvium_base::checksum::checksum32;
+use alluvium_base::checksum::{checksum32, checksum64};
 
 pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
 
@@ -42,6 +42,24 @@ pub fn log_header(bytes: &[u8]) {
 pub fn manifest(bytes: &[u8]) {
     let _ = manifest::parse("fuzz", bytes);
     let _ = manifest::parse_current(bytes);
+}
+
+/// A file of device figures, as it is and again with its checksum made right.
+pub fn device(bytes: &[u8]) {
+    let _ = crate::device::parse("fuzz", bytes);
+    let mut sound = bytes.to_vec();
+    if sound.len() > 24 {
+        let checksum = checksum64(&sound[24..], checksum64(&sound[..16], 0));
+        sound[16..24].copy_from_slice(&checksum.to_le_bytes());
+    }
+    if let Ok(figures) = crate::device::parse("fuzz", &sound) {
+        assert!(figures.validate().is_ok());
+    }
+}
+
+/// A sound file of device figures to start from.
+pub fn device_sample() -> Vec<u8> {
+    crate::device::to_bytes(&crate::device::DeviceFigures::default())
 }
 
 /// A sound manifest to start from.

@@ -8,6 +8,7 @@
 
 mod compact;
 mod db;
+pub mod device;
 mod error;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
@@ -31,4 +32,4 @@ pub use db::{
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
-pub use options::{Builder, Durability, Environment};
+pub use options::{Builder, Durability, Environment, PlanChoice};

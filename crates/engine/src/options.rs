@@ -31,10 +31,27 @@ pub struct Builder {
     pub(crate) environment: Option<Environment>,
 }
 
+/// Where the layout of a keyspace comes from when it is created. The layout is kept in the manifest from then on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum PlanChoice {
+    /// The best plan that the engine executes: within half a byte of memory per item, for
+    /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did.
+    #[default]
+    Auto,
+    /// This plan.
+    Fixed(Plan),
+}
+
+impl From<Plan> for PlanChoice {
+    fn from(plan: Plan) -> Self {
+        Self::Fixed(plan)
+    }
+}
+
 /// Plain values that one can print and store.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub plan: Plan,
+    pub plan: PlanChoice,
     pub durability: Durability,
     pub expected_items: u64,
     pub background: bool,
@@ -85,7 +102,7 @@ impl Builder {
         Self {
             path,
             settings: Settings {
-                plan: Plan::silt(),
+                plan: PlanChoice::Auto,
                 durability: Durability::Sync,
                 expected_items: 0,
                 background: true,
@@ -95,9 +112,9 @@ impl Builder {
         }
     }
 
-    /// The layout of keyspaces created from now on. Default [`Plan::silt`].
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.settings.plan = plan;
+    /// The layout of keyspaces created from now on: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`].
+    pub fn plan(mut self, plan: impl Into<PlanChoice>) -> Self {
+        self.settings.plan = plan.into();
         self
     }
 

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: options and `run`.
 
 pub mod bench;
+pub mod calibrate;
 pub mod checkpoint;
 pub mod compact;
 pub mod completions;
@@ -10,6 +11,7 @@ pub mod get;
 pub mod import;
 pub mod inspect;
 pub mod model;
+pub mod plan;
 pub mod put;
 pub mod scan;
 pub mod serve;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::KeyHasher;
 use alluvium_io::{FileStorage, IoOptions};
-use alluvium_model::{Growth, LevelSpec, Plan, PlanError, TableLayout};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
@@ -15,7 +14,7 @@ use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
-use crate::options::{Builder, Environment};
+use crate::options::{Builder, Environment, PlanChoice};
 use crate::recovery;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
@@ -62,7 +61,9 @@ impl Db {
 
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
         let Builder { path, settings, environment } = builder;
-        check_plan(&settings.plan)?;
+        if let PlanChoice::Fixed(plan) = &settings.plan {
+            plan.check_executable()?;
+        }
         let environment = match environment {
             Some(environment) => environment,
             None => {
@@ -121,7 +122,7 @@ impl Db {
         shared.check_failure()?;
         let hasher = KeyHasher::SipHash13 { key0: shared.next_random(), key1: shared.next_random() };
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
-        let plan = shared.settings.plan.clone();
+        let plan = shared.plan_for_new_keyspace()?;
         shared.append_edits(&[Edit::CreateKeyspace {
             keyspace: id,
             name: name.to_owned(),
@@ -292,23 +293,5 @@ impl Keyspace {
             }
         }
         Ok(())
-    }
-}
-
-/// Refuses plans that are illegal or that the engine does not execute.
-pub(crate) fn check_plan(plan: &Plan) -> Result<()> {
-    plan.validate()?;
-    let refuse = |reason: &str| Err(Error::Plan(PlanError(reason.to_owned())));
-    let Plan::Levels { levels, .. } = plan else {
-        return refuse("the engine executes plans of levels; a chained plan is not among them");
-    };
-    match levels.as_slice() {
-        [
-            LevelSpec { growth: Growth::Tiering { .. }, table: TableLayout::Hash, .. },
-            LevelSpec { growth: Growth::Leveling { .. }, table: TableLayout::Sorted, .. },
-        ] => Ok(()),
-        _ => refuse(
-            "the engine executes a tiering level of Hash tables over a leveling level of Sorted tables",
-        ),
     }
 }

@@ -126,6 +126,11 @@ impl Keyspace {
         &self.shared.name
     }
 
+    /// The layout it was created with.
+    pub fn plan(&self) -> &Plan {
+        &self.shared.plan
+    }
+
     /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently
     /// counts once per level that still holds it.
     pub fn approximate_len(&self) -> u64 {

@@ -27,7 +27,6 @@ pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 
-pub(crate) use database::check_plan;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
 pub(crate) use shared::{Counters, Shared};

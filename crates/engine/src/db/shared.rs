@@ -5,19 +5,21 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_io::{Clock, DirectoryLock, Storage};
-use alluvium_model::Plan;
+use alluvium_model::planner::{Demand, Space, plan_executable};
+use alluvium_model::{LogSpec, Plan, PlanError};
 
 use super::keyspace::KeyspaceShared;
 use super::snapshot::PinnedVersion;
 use crate::compact::{Scheduler, Throttle, pressure};
+use crate::device;
 use crate::error::{Error, Result};
 use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
-use crate::options::{Durability, PlantedBugs, Settings};
+use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 
 /// Segments that may wait for conversion before writers wait for it.
 const FROZEN_MAX: usize = 3;
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
     pub random: Mutex<u64>,
+    /// The plan of new keyspaces where none was given, once one is made.
+    pub auto_plan: OnceLock<Plan>,
     pub _directory_lock: Box<dyn DirectoryLock>,
 }
 
@@ -68,6 +72,21 @@ pub(crate) struct Counters {
 impl Shared {
     pub fn all_keyspaces(&self) -> Vec<Arc<KeyspaceShared>> {
         self.keyspaces.read().expect("no panic while held").clone()
+    }
+
+    /// The plan that was given, or the best one for what is known. That one is made once, not for each keyspace.
+    pub fn plan_for_new_keyspace(&self) -> Result<Plan> {
+        if let PlanChoice::Fixed(plan) = &self.settings.plan {
+            return Ok(plan.clone());
+        }
+        if let Some(plan) = self.auto_plan.get() {
+            return Ok(plan.clone());
+        }
+        let device = device::read(&*self.storage)?.unwrap_or_default();
+        let planned = Demand::unknown(self.settings.expected_items, device)
+            .and_then(|demand| plan_executable(&demand, &Space::default()))
+            .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
+        Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
     }
 
     /// The first failure of a write to a file, as an error.
@@ -248,8 +267,10 @@ impl Settings {
     /// Most bytes of a log segment.
     pub fn segment_bytes(&self) -> u64 {
         match &self.plan {
-            Plan::Levels { log, .. } => log.segment_bytes_max,
-            Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
+            // The planner leaves the log as it is by default.
+            PlanChoice::Auto => LogSpec::default().segment_bytes_max,
+            PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
+            PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),
         }
     }
 }

@@ -3,13 +3,14 @@
 mod replay;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
 use crate::compact::{Scheduler, Throttle, open_run};
 use crate::db::{Counters, KeyspaceShared, Shared, new_log_store};
+use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
 use crate::log::segment::{self, Recycler};
@@ -77,6 +78,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         merge_buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
+        auto_plan: OnceLock::new(),
         _directory_lock: directory_lock,
     })
 }
@@ -96,9 +98,13 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
     }
-    let foreign = names
-        .iter()
-        .find(|name| *name != LOCK && !segment::is_file_name(name) && !is_manifest_file_name(name));
+    let is_ours = |name: &str| {
+        name == LOCK
+            || segment::is_file_name(name)
+            || is_manifest_file_name(name)
+            || device::is_file_name(name)
+    };
+    let foreign = names.iter().find(|name| !is_ours(name));
     if let Some(name) = foreign {
         return Err(Error::NotADatabase { reason: format!("it holds the foreign file {name}") });
     }
@@ -139,7 +145,7 @@ fn open_keyspace(
     log: &Log,
     replayed: &Replayed,
 ) -> Result<Arc<KeyspaceShared>> {
-    crate::db::check_plan(&state.plan)?;
+    state.plan.check_executable()?;
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
         let file = TableFile::open(reclaimer, run_state.file)?;
