@@ -45,7 +45,7 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Says what to do where another process holds the database.
-fn explained(error: Error) -> Failure {
+pub fn explained(error: Error) -> Failure {
     match error {
         Error::Locked { .. } => Failure::Failed(format!(
             "{error}. One process has a database open at a time; a server answers for its own over the Redis \

@@ -43,6 +43,8 @@ enum Command {
     Inspect(commands::inspect::Options),
     /// Check everything that is stored; writes nothing to tables
     Verify(commands::verify::Options),
+    /// Make a damaged database whole again, with everything that can still be read
+    Repair(commands::repair::Options),
     /// Merge everything into the sorted runs and drop what has expired
     Compact(commands::compact::Options),
     /// Make a copy that is a database of its own
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Scan(options) => commands::scan::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Verify(options) => commands::verify::run(&options),
+        Command::Repair(options) => commands::repair::run(&options),
         Command::Compact(options) => commands::compact::run(&options),
         Command::Checkpoint(options) => commands::checkpoint::run(&options),
         Command::Stat(options) => commands::stat::run(&options),

@@ -18,6 +18,7 @@ mod log;
 mod manifest;
 mod options;
 mod recovery;
+mod repair;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;
@@ -32,3 +33,6 @@ pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
 pub use options::{Builder, Durability, Environment};
+#[doc(hidden)]
+pub use repair::repair_in;
+pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};

@@ -11,6 +11,7 @@ pub mod import;
 pub mod inspect;
 pub mod model;
 pub mod put;
+pub mod repair;
 pub mod scan;
 pub mod serve;
 pub mod stat;

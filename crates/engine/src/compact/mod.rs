@@ -7,8 +7,8 @@ mod scheduler;
 mod throttle;
 mod young;
 
-pub(crate) use convert::{convert, open_run};
-pub(crate) use merge::{drop_expired, merge, pick, pressure};
+pub(crate) use convert::{convert, open_run, tag_bits};
+pub(crate) use merge::{drop_expired, merge, pick, pressure, sorted_index};
 pub(crate) use merged::{for_each_merged, scan_sorted};
 pub(crate) use scheduler::Scheduler;
 pub(crate) use throttle::Throttle;

@@ -82,7 +82,9 @@ impl Db {
 fn checkpoint_state(shared: &Shared, versions: &[(&KeyspaceShared, Arc<Version>)]) -> DatabaseState {
     // A seed of its own: the two databases go different ways, and none shall take the other's log for its own.
     let seed = shared.next_random() | 1;
-    let mut state = DatabaseState { seed, next_segment: 1, log_start: 1, ..DatabaseState::default() };
+    // Numbers of segments go on, so that the tables' own still tell their order among those to come.
+    let next_segment = shared.log.active_segment().id;
+    let mut state = DatabaseState { seed, next_segment, log_start: next_segment, ..DatabaseState::default() };
     for (keyspace, version) in versions {
         let sorted = version.sorted.iter();
         let keyspace_state = KeyspaceState {

@@ -5,6 +5,7 @@
 //! that the segment holds for it.
 
 pub(crate) mod record;
+pub(crate) mod salvage;
 pub(crate) mod segment;
 pub(crate) mod store;
 pub(crate) mod writer;

@@ -81,7 +81,8 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     })
 }
 
-fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
+/// Locks the directory against other openings.
+pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
     storage.lock(LOCK).map_err(|source| match source.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: LOCK.to_owned(), holder: source.to_string() },
         _ => Error::Io { context: "locking the database directory".to_owned(), source },
