@@ -83,6 +83,18 @@ pub enum Error {
         /// The first failure.
         reason: String,
     },
+    /// The database was opened for reading only. Open it with [`crate::Db::open`] to write.
+    ReadOnly,
+    /// The keyspace was dropped. Get it by its name again to create a new one.
+    KeyspaceDropped {
+        /// The name that it had.
+        name: String,
+    },
+    /// The directory of backups does not fit what was asked for. Choose another one.
+    Backup {
+        /// What does not fit.
+        reason: String,
+    },
     /// The database was closed.
     Closed,
 }
@@ -104,7 +116,10 @@ impl fmt::Display for Error {
             ),
             Self::Plan(error) => error.fmt(out),
             Self::Locked { path, holder } => {
-                write!(out, "database {path} is in use by {holder}; close it there first")
+                write!(
+                    out,
+                    "database {path} is in use by {holder}; close it there first, or let it make a checkpoint to read"
+                )
             }
             Self::NewerFormat { file, found, supported } => write!(
                 out,
@@ -123,6 +138,9 @@ impl fmt::Display for Error {
                     "the database takes no writes since an earlier failure ({reason}); fix it and reopen"
                 )
             }
+            Self::ReadOnly => write!(out, "the database is open for reading only; open it for writing"),
+            Self::KeyspaceDropped { name } => write!(out, "keyspace {name:?} was dropped"),
+            Self::Backup { reason } => write!(out, "backup: {reason}"),
             Self::Closed => write!(out, "the database was closed"),
         }
     }

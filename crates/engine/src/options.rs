@@ -39,6 +39,7 @@ pub(crate) struct Settings {
     pub expected_items: u64,
     pub background: bool,
     pub create: bool,
+    pub read_only: bool,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -90,6 +91,7 @@ impl Builder {
                 expected_items: 0,
                 background: true,
                 create: true,
+                read_only: false,
             },
             environment: None,
         }
@@ -126,6 +128,12 @@ impl Builder {
     /// Whether to create the database when the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
+        self
+    }
+
+    /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.settings.read_only = read_only;
         self
     }
 

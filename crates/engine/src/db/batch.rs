@@ -160,6 +160,7 @@ impl Batch {
             .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
             .collect();
         if versions.iter().any(|version| version.active().is_closed()) {
+            keyspaces.iter().try_for_each(|keyspace| keyspace.check_present())?;
             return Ok(Attempt::Closed);
         }
         let segment = &versions[0].active().segment;

@@ -1,8 +1,10 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
+mod backup;
 mod batch;
 mod checkpoint;
 mod database;
+mod drop_keyspace;
 mod keyspace;
 mod metadata;
 mod read;
@@ -15,6 +17,7 @@ mod update;
 mod verify;
 mod write;
 
+pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
 pub use database::Db;

@@ -13,7 +13,7 @@ use alluvium_model::Plan;
 use super::keyspace::KeyspaceShared;
 use super::snapshot::PinnedVersion;
 use crate::compact::{Scheduler, Throttle, pressure};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
@@ -70,13 +70,18 @@ impl Shared {
         self.keyspaces.read().expect("no panic while held").clone()
     }
 
-    /// The first failure of a write to a file, as an error.
+    /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
     #[inline]
     pub fn check_failure(&self) -> Result<()> {
-        match self.log.failure() {
-            Some(reason) => Err(Error::Failed { reason }),
+        match self.log.refusal() {
+            Some(refusal) => Err(refusal.error()),
             None => Ok(()),
         }
+    }
+
+    /// Whether the database was opened for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.settings.read_only
     }
 
     /// Appends edits to the manifest, durably. A failure fails the database.
@@ -137,7 +142,9 @@ impl Shared {
 
     /// Holds all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
-        self.wait_for_room()?;
+        if !self.is_read_only() {
+            self.wait_for_room()?;
+        }
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);

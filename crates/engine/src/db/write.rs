@@ -100,6 +100,7 @@ pub(super) fn write_item(
                 let shard = store.shard(hash);
                 let _writer = shard.lock();
                 if store.is_closed() {
+                    keyspace.check_present()?;
                     continue;
                 }
                 let existing = store.find(shard, hash, item.key)?.map(|(slot, offset, _)| (slot, offset));

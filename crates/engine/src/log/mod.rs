@@ -12,4 +12,4 @@ pub(crate) mod writer;
 
 pub(crate) use segment::Segment;
 pub(crate) use store::LogStore;
-pub(crate) use writer::{Log, Position};
+pub(crate) use writer::{Log, Position, Refusal};

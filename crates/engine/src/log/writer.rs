@@ -3,6 +3,7 @@
 //! Lock order: shard writers, then `standby`, then `active`, then `commit`, then a segment's write lock.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -38,7 +39,7 @@ pub(crate) struct Log {
     commit: Mutex<Commit>,
     committed: Condvar,
     flush_wanted: AtomicBool,
-    /// Whether `Commit::failed` is set; what writers look at first.
+    /// Whether `Commit::refusal` is set; what writers look at first.
     has_failed: AtomicBool,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
@@ -58,7 +59,30 @@ struct Commit {
     leading: bool,
     /// Sealed segments that were not synced since, old to young.
     sealed: VecDeque<Arc<Segment>>,
-    failed: Option<String>,
+    refusal: Option<Refusal>,
+}
+
+/// Why the log takes no more writes.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    /// Something failed: what is on the device is unknown.
+    Failed {
+        reason: String,
+        /// Whether everything may go on as it was, once there is space again.
+        is_full: bool,
+    },
+    /// The database was opened for reading.
+    ReadOnly,
+}
+
+impl Refusal {
+    /// What a writer is told.
+    pub fn error(&self) -> Error {
+        match self {
+            Self::Failed { reason, .. } => Error::Failed { reason: reason.clone() },
+            Self::ReadOnly => Error::ReadOnly,
+        }
+    }
 }
 
 /// How a [`Log`] is set up.
@@ -175,8 +199,8 @@ impl Log {
     pub fn commit_to(&self, position: Position) -> Result<()> {
         let mut commit = self.commit();
         loop {
-            if let Some(reason) = &commit.failed {
-                return Err(Error::Failed { reason: reason.clone() });
+            if let Some(refusal) = &commit.refusal {
+                return Err(refusal.error());
             }
             if commit.durable >= position {
                 return Ok(());
@@ -250,16 +274,24 @@ impl Log {
     }
 
     fn set_failed(&self, commit: &mut Commit, error: &Error) {
-        commit.failed.get_or_insert(error.to_string());
+        let is_full = matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull);
+        commit.refusal.get_or_insert(Refusal::Failed { reason: error.to_string(), is_full });
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// The first failure, if any.
-    pub fn failure(&self) -> Option<String> {
+    /// Makes the log refuse all writes because the database is open for reading only.
+    pub fn refuse_writes(&self) {
+        self.commit().refusal = Some(Refusal::ReadOnly);
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Why no writes are taken, if that is so: the first failure counts.
+    #[inline]
+    pub fn refusal(&self) -> Option<Refusal> {
         if !self.has_failed.load(Ordering::Acquire) {
             return None;
         }
-        self.commit().failed.clone()
+        self.commit().refusal.clone()
     }
 
     /// Bytes written to log files, prepared space included.

@@ -179,6 +179,7 @@ struct Known {
     log_start: u64,
     log_ends: BTreeMap<u64, u64>,
     created: BTreeMap<u32, (String, KeyHasher, Plan)>,
+    dropped: BTreeSet<u32>,
     /// Items in older segments don't count.
     cleared: BTreeMap<u32, u64>,
 }
@@ -203,15 +204,18 @@ impl Known {
                     let cleared = known.cleared.entry(*keyspace).or_default();
                     *cleared = (*cleared).max(*log_start);
                 }
+                Edit::DropKeyspace { keyspace } => drop(known.dropped.insert(*keyspace)),
+                Edit::Origin { .. } => {}
                 Edit::AddRun { .. } | Edit::DropShards { .. } | Edit::AddSorted { .. } => {}
             }
         }
         known
     }
 
-    /// Whether the section was cleared away.
+    /// Whether the section was cleared away, or dropped with its keyspace.
     fn is_gone(&self, section: &Section) -> bool {
-        self.cleared.get(&section.keyspace()).is_some_and(|&start| section.newest_segment() < start)
+        self.dropped.contains(&section.keyspace())
+            || self.cleared.get(&section.keyspace()).is_some_and(|&start| section.newest_segment() < start)
     }
 
     /// The state without tables. Names that were given to two keyspaces, by damage, get a number.
@@ -226,7 +230,9 @@ impl Known {
             log_ends: self.log_ends.clone(),
             ..DatabaseState::default()
         };
-        for (&id, (name, hasher, own_plan)) in &self.created {
+        for (&id, (name, hasher, own_plan)) in
+            self.created.iter().filter(|(id, _)| !self.dropped.contains(id))
+        {
             let plan = if crate::db::check_plan(own_plan).is_ok() { own_plan } else { plan };
             let taken = state.keyspaces.values().any(|keyspace| keyspace.name == *name);
             let mut keyspace = unnamed(id, *hasher, plan.clone());

@@ -36,6 +36,7 @@ mod verify;
 mod writer;
 
 pub(crate) use error::Error;
+pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use index_builder::SortedIndex;
 pub(crate) use open::Table;
 pub(crate) use output::OUTPUT_BYTES_MAX;

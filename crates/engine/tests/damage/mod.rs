@@ -1,4 +1,5 @@
 //! A small closed database with something of everything, to be damaged in memory.
+#![allow(dead_code, reason = "each file of tests uses a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
