@@ -49,6 +49,10 @@ enum Command {
     Compact(commands::compact::Options),
     /// Make a copy that is a database of its own
     Checkpoint(commands::checkpoint::Options),
+    /// Make a backup beside earlier ones, with which it shares what did not change; or list them
+    Backup(commands::backup::Options),
+    /// Make a database of a backup
+    Restore(commands::restore::Options),
     /// Show levels, memory and traffic, once or again and again
     Stat(commands::stat::Options),
     /// Write all items to a file or to standard output
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
         Command::Repair(options) => commands::repair::run(&options),
         Command::Compact(options) => commands::compact::run(&options),
         Command::Checkpoint(options) => commands::checkpoint::run(&options),
+        Command::Backup(options) => commands::backup::run(&options),
+        Command::Restore(options) => commands::restore::run(&options),
         Command::Stat(options) => commands::stat::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),

@@ -18,10 +18,18 @@ fn is_long() -> bool {
     std::env::var_os("ALLUVIUM_SWEEP").is_some()
 }
 
-/// The places of a file to damage: all, or a sample with all of what is small and matters much.
-fn places(name: &str, len: usize, shift: usize) -> Vec<usize> {
-    let matters = |at: usize| name == "CURRENT" || at < 40 || len - at <= 64;
-    (0..len).filter(|&at| is_long() || matters(at) && at % 3 == shift % 3 || at % STRIDE == shift).collect()
+/// The places of a file to damage: all, or a sample with much of what is small and matters much and little of what is
+/// zero.
+fn places(bytes: &[u8], shift: usize) -> Vec<usize> {
+    let len = bytes.len();
+    let matters = |at: usize| at < 40 || len - at <= 64;
+    let wanted = |&at: &usize| match bytes[at] {
+        _ if is_long() => true,
+        _ if matters(at) => at % 3 == shift % 3,
+        0 => at % (STRIDE * 41) == shift,
+        _ => at % STRIDE == shift,
+    };
+    (0..len).filter(wanted).collect()
 }
 
 fn repaired(sample: &Sample, contents: &Contents, what: &str) -> (RepairReport, Contents) {
@@ -66,7 +74,7 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
         if name == "LOCK" {
             continue;
         }
-        for at in places(name, bytes.len(), number * 7 % STRIDE) {
+        for at in places(bytes, number * 7 % STRIDE) {
             // One bit, or several of a byte.
             let mask = [1u8, 0x55, 0x80, 0xff][(at / 3) % 4];
             let what = format!("byte {at} of {name} changed by {mask:#04x}");
@@ -84,7 +92,7 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
         }
     }
     // Zeros behind the end of the log are most of the files' bytes, and harmless.
-    assert!(noticed * 8 > changed, "{noticed} of {changed} changes were noticed");
+    assert!(noticed * 3 > changed, "{noticed} of {changed} changes were noticed");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: options and `run`.
 
+pub mod backup;
 pub mod bench;
 pub mod checkpoint;
 pub mod compact;
@@ -12,6 +13,7 @@ pub mod inspect;
 pub mod model;
 pub mod put;
 pub mod repair;
+pub mod restore;
 pub mod scan;
 pub mod serve;
 pub mod stat;

@@ -252,6 +252,7 @@ impl Part {
         let moment = Moment::At(shared.now_ms());
         for_each_merged(young.range(low, high), self.sorted, |hash, item| {
             if moment.is_live(&item.item) {
+                shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
                 writer.push(hash, item)?;
             }
             Ok(())

@@ -117,6 +117,9 @@ impl Batch {
         for write in &self.writes {
             check_item(&write.item())?;
         }
+        if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
+            shared.check_room()?;
+        }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
         let hashes: Vec<KeyHash> =
             self.writes.iter().map(|write| write.keyspace.hasher.hash(&write.key)).collect();

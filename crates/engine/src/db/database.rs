@@ -98,6 +98,7 @@ impl Db {
         if read_only {
             shared.log.refuse_writes();
         }
+        shared.measure_disk();
         if background {
             Scheduler::start(&shared);
         }
@@ -220,6 +221,11 @@ impl Db {
             }
         };
         work().inspect_err(|error| shared.log.fail(error))
+    }
+
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit.
+    pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
+        self.shared().merge_rate.set(bytes_per_s.unwrap_or(0));
     }
 
     /// Closes the database: stops background work and makes everything durable. Other handles see

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::Plan;
 
+use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::snapshot::PinnedVersion;
-use crate::compact::{Scheduler, Throttle, pressure};
+use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::error::Result;
 use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub recycler: Arc<crate::log::segment::Recycler>,
     pub scheduler: Scheduler,
     pub throttle: Throttle,
+    pub merge_rate: RateLimit,
+    pub disk_quota: DiskQuota,
     pub counters: Counters,
     pub merge_buffer_bytes: AtomicU64,
     /// The latest time that was looked up, so that time does not go back.
@@ -90,7 +93,9 @@ impl Shared {
             .lock()
             .expect("no panic while held")
             .append(edits)
-            .inspect_err(|error| self.log.fail(error))
+            .inspect_err(|error| self.log.fail(error))?;
+        self.measure_disk();
+        Ok(())
     }
 
     /// Whether the manifest names this table file.

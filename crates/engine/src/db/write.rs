@@ -89,6 +89,9 @@ pub(super) fn write_item(
     item: &Item<'_>,
     witness: Option<Witness>,
 ) -> Result<Option<Position>> {
+    if !item.is_tombstone() {
+        shared.check_room()?;
+    }
     RECORD.with_borrow_mut(|bytes| {
         loop {
             let segment_id;

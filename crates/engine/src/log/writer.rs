@@ -3,7 +3,6 @@
 //! Lock order: shard writers, then `standby`, then `active`, then `commit`, then a segment's write lock.
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -11,7 +10,7 @@ use alluvium_io::{Appender, Storage};
 
 use super::record::{self, SEAL_LEN};
 use super::segment::{Recycler, Segment};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_full};
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
@@ -274,8 +273,15 @@ impl Log {
     }
 
     fn set_failed(&self, commit: &mut Commit, error: &Error) {
-        let is_full = matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull);
-        commit.refusal.get_or_insert(Refusal::Failed { reason: error.to_string(), is_full });
+        let is_full_now = is_full(error);
+        match &mut commit.refusal {
+            None => {
+                commit.refusal = Some(Refusal::Failed { reason: error.to_string(), is_full: is_full_now });
+            }
+            // What failed later may be worse.
+            Some(Refusal::Failed { is_full, .. }) => *is_full &= is_full_now,
+            Some(Refusal::ReadOnly) => {}
+        }
         self.has_failed.store(true, Ordering::Release);
     }
 
@@ -283,6 +289,13 @@ impl Log {
     pub fn refuse_writes(&self) {
         self.commit().refusal = Some(Refusal::ReadOnly);
         self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Takes writes again after a [`Refusal::Failed`] for want of space. Nothing is lost by that: what could not be
+    /// written is in memory still, and will be.
+    pub fn resume(&self) {
+        self.commit().refusal = None;
+        self.has_failed.store(false, Ordering::Release);
     }
 
     /// Why no writes are taken, if that is so: the first failure counts.

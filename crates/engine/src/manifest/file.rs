@@ -41,6 +41,7 @@ pub(crate) struct Manifest {
     initial_end: u64,
     chain: u64,
     bytes_written: u64,
+    is_broken: bool,
 }
 
 impl Manifest {
@@ -62,6 +63,7 @@ impl Manifest {
             initial_end: 0,
             chain,
             bytes_written: 0,
+            is_broken: false,
         };
         let mut bytes = header;
         let edits = state.to_edits();
@@ -111,10 +113,14 @@ impl Manifest {
         for edit in edits {
             self.state.apply(edit).map_err(|reason| invalid(self.file.name(), self.end, reason))?;
         }
+        // Until the record is durable the state is ahead of the file.
+        self.is_broken = true;
         let mut bytes = Vec::new();
         self.chain = encode_record(self.chain, edits, &mut bytes);
         self.write(&bytes)?;
+        self.is_broken = false;
         if self.end > REWRITE_BYTES && self.end > 2 * self.initial_end {
+            self.is_broken = true;
             let old = file_name(self.number);
             let bytes_written = self.bytes_written;
             *self = Self::create(self.storage.clone(), self.number + 1, self.state.clone())?;
@@ -126,6 +132,11 @@ impl Manifest {
 
     pub fn state(&self) -> &DatabaseState {
         &self.state
+    }
+
+    /// Whether an append failed: only an opening can tell then what the file says.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Bytes written to manifests since the database was opened.
