@@ -6,6 +6,7 @@ pub use crate::table::fuzz::{directory, header as table_header, index, page, tra
 
 use crate::item::Item;
 use crate::log::record::{self, Parsed, Record};
+use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment;
 use crate::manifest;
 
@@ -42,6 +43,19 @@ pub fn log_header(bytes: &[u8]) {
 pub fn manifest(bytes: &[u8]) {
     let _ = manifest::parse("fuzz", bytes);
     let _ = manifest::parse_current(bytes);
+    let _ = manifest::salvage(bytes);
+}
+
+/// The records that are left of a damaged log segment.
+pub fn log_salvage(bytes: &[u8]) {
+    let mut seen = 0;
+    for piece in Pieces::new(7, bytes, 0) {
+        match piece {
+            Piece::Record { start, .. } => assert!(start < bytes.len()),
+            Piece::Gap { bytes } => seen += bytes,
+        }
+    }
+    assert!(seen <= bytes.len());
 }
 
 /// A file of device figures, as it is and again with its checksum made right.

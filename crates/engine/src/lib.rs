@@ -19,6 +19,7 @@ mod log;
 mod manifest;
 mod options;
 mod recovery;
+mod repair;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;
@@ -26,10 +27,14 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Batch, Checkpoint, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats,
-    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
+    Backup, Batch, Checkpoint, Db, Health, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot,
+    LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
+    backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
 pub use options::{Builder, Durability, Environment, PlanChoice};
+#[doc(hidden)]
+pub use repair::repair_in;
+pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};

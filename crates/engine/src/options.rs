@@ -56,6 +56,9 @@ pub(crate) struct Settings {
     pub expected_items: u64,
     pub background: bool,
     pub create: bool,
+    pub read_only: bool,
+    pub disk_bytes_max: Option<u64>,
+    pub background_bytes_per_s_max: Option<u64>,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -107,6 +110,9 @@ impl Builder {
                 expected_items: 0,
                 background: true,
                 create: true,
+                read_only: false,
+                disk_bytes_max: None,
+                background_bytes_per_s_max: None,
             },
             environment: None,
         }
@@ -143,6 +149,28 @@ impl Builder {
     /// Whether to create the database when the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
+        self
+    }
+
+    /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
+    /// give [`crate::Error::DiskQuota`]; removals and reads go on. What background work needs to finish is kept
+    /// free: twice the log, and two tables of an eighth of the database (1 to 32 MiB each). So a limit under about 16 MiB
+    /// plus twice a log segment takes no writes at all. Files that a repair set aside count too.
+    pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.disk_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Most bytes of items a second that merges write. Default: no limit. When it is too low for the rate of writes, hash
+    /// runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
+    pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
+        self.settings.background_bytes_per_s_max = Some(bytes_per_s);
+        self
+    }
+
+    /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.settings.read_only = read_only;
         self
     }
 

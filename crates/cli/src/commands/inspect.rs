@@ -18,7 +18,7 @@ pub struct Options {
 
 /// Prints keyspaces with their plans, levels and memory.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let db = options.database.open_existing()?;
+    let db = options.database.open_to_read()?;
     let stats = db.stats();
     let mut keyspaces = Vec::new();
     for name in db.keyspace_names() {

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: options and `run`.
 
+pub mod backup;
 pub mod bench;
 pub mod calibrate;
 pub mod checkpoint;
@@ -13,6 +14,8 @@ pub mod inspect;
 pub mod model;
 pub mod plan;
 pub mod put;
+pub mod repair;
+pub mod restore;
 pub mod scan;
 pub mod serve;
 pub mod stat;

@@ -152,6 +152,7 @@ fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<
         }
     }
     young.finish();
+    young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
     Ok(young)
 }
 
@@ -196,6 +197,7 @@ struct Part {
     old_tables: bool,
     items_estimate: u64,
     item_bytes: u64,
+    newest_segment: u64,
     sorted: Option<SectionScanner>,
 }
 
@@ -221,6 +223,10 @@ impl Part {
             old_tables: !sorted.is_empty(),
             items_estimate: young.range(low, high).len() as u64 + sorted.iter().map(overlap).sum::<u64>(),
             item_bytes: mean_item_bytes(young, sorted),
+            newest_segment: sorted
+                .iter()
+                .map(|table| table.section.newest_segment())
+                .fold(young.newest_segment, u64::max),
             sorted: scan_sorted(sorted, low, high)?,
         })
     }
@@ -238,6 +244,7 @@ impl Part {
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let mut writer = TableWriter::create(&*shared.storage, &table_file_name(number), number)?;
+        writer.set_newest_segment(self.newest_segment);
         let spec =
             SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
         let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
@@ -245,6 +252,7 @@ impl Part {
         let moment = Moment::At(shared.now_ms());
         for_each_merged(young.range(low, high), self.sorted, |hash, item| {
             if moment.is_live(&item.item) {
+                shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
                 writer.push(hash, item)?;
             }
             Ok(())
@@ -295,7 +303,8 @@ fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
     }
 }
 
-fn sorted_index(plan: &Plan) -> SortedIndex {
+/// How pages of tables of the sorted run are found.
+pub(crate) fn sorted_index(plan: &Plan) -> SortedIndex {
     match plan {
         Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
             SortedIndex::Trie

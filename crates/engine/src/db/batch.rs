@@ -117,6 +117,9 @@ impl Batch {
         for write in &self.writes {
             check_item(&write.item())?;
         }
+        if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
+            shared.check_room()?;
+        }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
         let hashes: Vec<KeyHash> =
             self.writes.iter().map(|write| write.keyspace.hasher.hash(&write.key)).collect();
@@ -160,6 +163,7 @@ impl Batch {
             .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
             .collect();
         if versions.iter().any(|version| version.active().is_closed()) {
+            keyspaces.iter().try_for_each(|keyspace| keyspace.check_present())?;
             return Ok(Attempt::Closed);
         }
         let segment = &versions[0].active().segment;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::KeyHasher;
-use alluvium_io::{FileStorage, IoOptions};
+use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
@@ -14,7 +14,7 @@ use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
-use crate::options::{Builder, Environment, PlanChoice};
+use crate::options::{Builder, Environment, PlanChoice, Settings};
 use crate::recovery;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
@@ -59,12 +59,28 @@ impl Db {
         Builder::new(path.as_ref().to_owned())
     }
 
+    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of one.
+    ///
+    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in memory.
+    /// Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    ///
+    /// # Errors
+    /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint
+    /// ([`Db::checkpoint`]) and read that. As long as a reader has it open nobody opens it for writing.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(path).read_only(true).open()
+    }
+
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
-        let Builder { path, settings, environment } = builder;
+        let Builder { path, mut settings, environment } = builder;
         if let PlanChoice::Fixed(plan) = &settings.plan {
             plan.check_executable()?;
         }
-        let environment = match environment {
+        if settings.read_only {
+            settings.background = false;
+            settings.create = false;
+        }
+        let mut environment = match environment {
             Some(environment) => environment,
             None => {
                 if settings.create {
@@ -75,8 +91,15 @@ impl Db {
                 Environment::over(Arc::new(storage))
             }
         };
-        let background = settings.background;
+        let Settings { background, read_only, .. } = settings;
+        if read_only {
+            environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
+        }
         let shared = Arc::new(recovery::open(environment, settings)?);
+        if read_only {
+            shared.log.refuse_writes();
+        }
+        shared.measure_disk();
         if background {
             Scheduler::start(&shared);
         }
@@ -201,6 +224,11 @@ impl Db {
         work().inspect_err(|error| shared.log.fail(error))
     }
 
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit.
+    pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
+        self.shared().merge_rate.set(bytes_per_s.unwrap_or(0));
+    }
+
     /// Closes the database: stops background work and makes everything durable. Other handles see
     /// [`Error::Closed`] or [`Error::Failed`] from then on when they write.
     pub fn close(self) -> Result<()> {
@@ -227,6 +255,9 @@ impl Handle {
         self.shared.scheduler.stop();
         for keyspace in self.shared.all_keyspaces() {
             keyspace.scan_cache.clear();
+        }
+        if self.shared.is_read_only() {
+            return Ok(());
         }
         let outcome = self.settle_log();
         self.shared.log.fail(&Error::Closed);
@@ -270,6 +301,7 @@ impl Keyspace {
     pub fn clear(&self) -> Result<()> {
         let shared = self.database();
         shared.check_failure()?;
+        self.shared.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
         let keyspace = &self.shared;

@@ -1,5 +1,6 @@
 //! [`Keyspace`]: a named set of items.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::KeyHasher;
@@ -10,6 +11,7 @@ use super::database::Handle;
 use super::scan::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
+use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
 
@@ -37,6 +39,8 @@ pub(crate) struct KeyspaceShared {
     pub scan_cache: ScanCache,
     /// Versions that snapshots hold.
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
+    /// Set before the active log store closes for good.
+    dropped: AtomicBool,
 }
 
 const UPDATE_STRIPES: usize = 64;
@@ -52,7 +56,22 @@ impl KeyspaceShared {
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             scan_cache: ScanCache::default(),
             snapshots: Mutex::default(),
+            dropped: AtomicBool::new(false),
         }
+    }
+
+    /// Refuses what was begun after the keyspace was dropped.
+    #[inline]
+    pub fn check_present(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) {
+            return Err(Error::KeyspaceDropped { name: self.name.clone() });
+        }
+        Ok(())
+    }
+
+    /// Makes every handle refuse its work.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
     }
 
     /// Replaces the version by what `change` makes of it.

@@ -1,8 +1,12 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
+mod backup;
 mod batch;
 mod checkpoint;
 mod database;
+mod disk_quota;
+mod drop_keyspace;
+mod health;
 mod keyspace;
 mod metadata;
 mod read;
@@ -15,9 +19,11 @@ mod update;
 mod verify;
 mod write;
 
+pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
 pub use database::Db;
+pub use health::Health;
 pub use keyspace::Keyspace;
 pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
@@ -27,6 +33,7 @@ pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 
+pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
 pub(crate) use shared::{Counters, Shared};

@@ -38,6 +38,7 @@ impl Keyspace {
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
+        self.shared.check_present()?;
         View {
             shared,
             keyspace: &self.shared,
@@ -49,6 +50,7 @@ impl Keyspace {
 
     fn read<R>(&self, key: &[u8], found: impl FnOnce(Option<&Item<'_>>) -> R) -> Result<R> {
         let shared = self.database();
+        self.shared.check_present()?;
         let version = &self.shared.version.load();
         View { shared, keyspace: &self.shared, version, moment: Moment::Now(shared) }.read(key, found)
     }

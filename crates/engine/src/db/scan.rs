@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::{Metadata, Moment};
 use crate::compact::{YoungItems, for_each_merged, scan_sorted};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
 use crate::table::SectionScanner;
 
@@ -33,6 +33,8 @@ pub struct Iter {
     /// The part of the hash space whose young items are gathered, and those.
     unit: Option<(u64, u64, YoungItems)>,
     chunk: VecDeque<ChunkItem>,
+    /// Why nothing can be read, to be told first.
+    refusal: Option<Error>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,9 @@ impl Keyspace {
     }
 
     fn iter_from(&self, hash_high: u64) -> Iter {
-        Iter::over(self.shared.clone(), self.shared.version.load_full(), hash_high, self.database().now_ms())
+        let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
+        let refusal = keyspace.check_present().err();
+        Iter { refusal, ..Iter::over(keyspace, version, hash_high, self.database().now_ms()) }
     }
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
@@ -83,7 +87,8 @@ impl Iter {
         hash_high: u64,
         now_ms: u64,
     ) -> Self {
-        Self { keyspace, version, now_ms, next: Some(hash_high), unit: None, chunk: VecDeque::new() }
+        let (next, chunk) = (Some(hash_high), VecDeque::new());
+        Self { keyspace, version, now_ms, next, unit: None, chunk, refusal: None }
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
@@ -99,6 +104,9 @@ impl Iter {
     }
 
     fn next_item(&mut self) -> Result<Option<ChunkItem>> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
         loop {
             if let Some(item) = self.chunk.pop_front() {
                 return Ok(Some(item));

@@ -11,9 +11,10 @@ use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, plan_executable};
 use alluvium_model::{LogSpec, Plan, PlanError};
 
+use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::snapshot::PinnedVersion;
-use crate::compact::{Scheduler, Throttle, pressure};
+use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::level::{Reclaimer, Version};
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub recycler: Arc<crate::log::segment::Recycler>,
     pub scheduler: Scheduler,
     pub throttle: Throttle,
+    pub merge_rate: RateLimit,
+    pub disk_quota: DiskQuota,
     pub counters: Counters,
     pub merge_buffer_bytes: AtomicU64,
     /// The latest time that was looked up, so that time does not go back.
@@ -89,13 +92,18 @@ impl Shared {
         Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
     }
 
-    /// The first failure of a write to a file, as an error.
+    /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
     #[inline]
     pub fn check_failure(&self) -> Result<()> {
-        match self.log.failure() {
-            Some(reason) => Err(Error::Failed { reason }),
+        match self.log.refusal() {
+            Some(refusal) => Err(refusal.error()),
             None => Ok(()),
         }
+    }
+
+    /// Whether the database was opened for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.settings.read_only
     }
 
     /// Appends edits to the manifest, durably. A failure fails the database.
@@ -104,7 +112,9 @@ impl Shared {
             .lock()
             .expect("no panic while held")
             .append(edits)
-            .inspect_err(|error| self.log.fail(error))
+            .inspect_err(|error| self.log.fail(error))?;
+        self.measure_disk();
+        Ok(())
     }
 
     /// Whether the manifest names this table file.
@@ -156,7 +166,9 @@ impl Shared {
 
     /// Holds all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
-        self.wait_for_room()?;
+        if !self.is_read_only() {
+            self.wait_for_room()?;
+        }
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);

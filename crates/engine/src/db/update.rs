@@ -40,6 +40,7 @@ impl Keyspace {
         let shared = self.database();
         let keyspace = &*self.shared;
         shared.check_failure()?;
+        keyspace.check_present()?;
         let hash = keyspace.hasher.hash(key);
         shared.throttle.pay(1, &*shared.clock);
         shared.counters.gets.fetch_add(1, Ordering::Relaxed);

@@ -89,6 +89,9 @@ pub(super) fn write_item(
     item: &Item<'_>,
     witness: Option<Witness>,
 ) -> Result<Option<Position>> {
+    if !item.is_tombstone() {
+        shared.check_room()?;
+    }
     RECORD.with_borrow_mut(|bytes| {
         loop {
             let segment_id;
@@ -100,6 +103,7 @@ pub(super) fn write_item(
                 let shard = store.shard(hash);
                 let _writer = shard.lock();
                 if store.is_closed() {
+                    keyspace.check_present()?;
                     continue;
                 }
                 let existing = store.find(shard, hash, item.key)?.map(|(slot, offset, _)| (slot, offset));

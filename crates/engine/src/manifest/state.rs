@@ -18,6 +18,8 @@ pub(crate) struct DatabaseState {
     /// Ends of segments that a crash cut short, by segment.
     pub log_ends: BTreeMap<u64, u64>,
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
+    /// Which database this was copied from, and when (milliseconds since 1970).
+    pub origin: Option<(u64, u64)>,
 }
 
 /// The structure of one keyspace.
@@ -81,6 +83,11 @@ impl DatabaseState {
                 }
                 self.next_keyspace = self.next_keyspace.max(keyspace + 1);
             }
+            Edit::DropKeyspace { keyspace } => {
+                self.keyspace(*keyspace)?;
+                self.keyspaces.remove(keyspace);
+            }
+            Edit::Origin { database, taken_at_ms } => self.origin = Some((*database, *taken_at_ms)),
             Edit::ClearKeyspace { keyspace, log_start } => {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
@@ -130,6 +137,8 @@ impl DatabaseState {
         ];
         let ends = self.log_ends.iter();
         edits.extend(ends.map(|(&segment, &offset)| Edit::LogEnd { segment, offset }));
+        let origin = self.origin.iter();
+        edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
         for (&keyspace, state) in &self.keyspaces {
             edits.push(Edit::CreateKeyspace {
                 keyspace,
@@ -244,6 +253,20 @@ mod tests {
             }
             prop_assert_eq!(rebuilt, state);
         }
+    }
+
+    #[test]
+    fn a_dropped_keyspace_is_gone_and_its_number_is_not_used_again() {
+        let mut state = created();
+        state.apply(&Edit::Origin { database: 3, taken_at_ms: 4 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1 }).unwrap();
+        state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
+        assert!(state.keyspaces.is_empty() && !state.names_file(3));
+        assert_eq!(state.next_keyspace, 1);
+        assert!(state.apply(&Edit::DropKeyspace { keyspace: 0 }).is_err());
+        let mut rebuilt = DatabaseState::default();
+        state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+        assert_eq!(rebuilt, state);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
-use crate::compact::{Scheduler, Throttle, open_run};
-use crate::db::{Counters, KeyspaceShared, Shared, new_log_store};
+use crate::compact::{RateLimit, Scheduler, Throttle, open_run};
+use crate::db::{Counters, DiskQuota, KeyspaceShared, Shared, new_log_store};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
@@ -54,6 +54,9 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &replayed))
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
+    let disk_quota = DiskQuota::new(settings.disk_bytes_max);
+    let merge_rate = RateLimit::default();
+    merge_rate.set(settings.background_bytes_per_s_max.unwrap_or(0));
     // From here on the new manifest counts: it says where the replayed segments end.
     let manifest = Manifest::create(storage.clone(), manifest_number + 1, state)?;
     remove_old_manifests(&*storage, &manifest)?;
@@ -74,6 +77,8 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         recycler,
         scheduler: Scheduler::default(),
         throttle: Throttle::default(),
+        merge_rate,
+        disk_quota,
         counters: Counters::default(),
         merge_buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),
@@ -83,7 +88,8 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     })
 }
 
-fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
+/// Locks the directory against other openings.
+pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
     storage.lock(LOCK).map_err(|source| match source.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: LOCK.to_owned(), holder: source.to_string() },
         _ => Error::Io { context: "locking the database directory".to_owned(), source },

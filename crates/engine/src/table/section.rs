@@ -52,6 +52,12 @@ impl Section {
         self.entry.layout
     }
 
+    /// Newest log segment whose items are in the section; 0 when the file does not say. Everything that older segments
+    /// held for the keyspace and range is in this section or in older ones.
+    pub fn newest_segment(&self) -> u64 {
+        self.entry.newest_segment
+    }
+
     /// Items, tombstones included.
     pub fn item_count(&self) -> u64 {
         self.entry.totals.item_count

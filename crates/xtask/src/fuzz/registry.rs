@@ -45,6 +45,11 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::log_record,
             samples: || vec![alluvium::fuzz::log_record_sample()],
         },
+        Target {
+            name: "log-salvage",
+            run: alluvium::fuzz::log_salvage,
+            samples: || vec![alluvium::fuzz::log_record_sample().repeat(3)],
+        },
         Target { name: "log-header", run: alluvium::fuzz::log_header, samples: Vec::new },
         Target {
             name: "manifest",
