@@ -27,9 +27,9 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Backup, Batch, Checkpoint, Db, Health, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot,
-    LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
-    backups, remove_old_backups, restore,
+    Backup, Batch, Checkpoint, Db, Health, Ingest, Ingested, Iter, KEY_BYTES_MAX, KeyValue, Keyspace,
+    KeyspaceSnapshot, LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update,
+    VerifyReport, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -59,6 +59,7 @@ pub(crate) struct Settings {
     pub read_only: bool,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
+    pub ingest_sort_bytes_max: u64,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -113,6 +114,7 @@ impl Builder {
                 read_only: false,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
+                ingest_sort_bytes_max: 64 << 20,
             },
             environment: None,
         }
@@ -171,6 +173,13 @@ impl Builder {
     /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.settings.read_only = read_only;
+        self
+    }
+
+    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB. Parts are
+    /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
+    pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.ingest_sort_bytes_max = bytes;
         self
     }
 

@@ -29,6 +29,8 @@ struct Entry {
 }
 
 const AGE_BITS: u32 = 24;
+/// The largest age.
+pub(super) const AGE_MAX: u32 = (1 << AGE_BITS) - 1;
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
 

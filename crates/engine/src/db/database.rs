@@ -10,7 +10,7 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
-use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
+use crate::compact::{Scheduler, convert, drop_expired, merge, pick, pick_of};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
@@ -234,6 +234,19 @@ impl Db {
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
+}
+
+/// Brings everything written to a keyspace so far into its sorted run.
+pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
+    flush(shared)?;
+    let work = || -> Result<()> {
+        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
+        while let Some(due) = pick_of(keyspace) {
+            merge(shared, &due)?;
+        }
+        Ok(())
+    };
+    work().inspect_err(|error| shared.log.fail(error))
 }
 
 fn flush(shared: &Shared) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::log::{LogStore, Segment};
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,
-    pub(super) shared: Arc<KeyspaceShared>,
+    pub(crate) shared: Arc<KeyspaceShared>,
 }
 
 /// What all handles of a keyspace share.

@@ -21,6 +21,7 @@ use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
+use crate::table::{OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX};
 
 /// Segments that may wait for conversion before writers wait for it.
 const FROZEN_MAX: usize = 3;
@@ -72,6 +73,19 @@ pub(crate) struct Counters {
     pub merges: AtomicU64,
 }
 
+/// Memory of a merge, counted while this lives.
+#[derive(Debug)]
+pub(crate) struct MergeBuffers<'a> {
+    counter: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Drop for MergeBuffers<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Shared {
     pub fn all_keyspaces(&self) -> Vec<Arc<KeyspaceShared>> {
         self.keyspaces.read().expect("no panic while held").clone()
@@ -90,6 +104,13 @@ impl Shared {
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
         Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
+    }
+
+    /// Counts the buffers of a merge of young items that take `young_bytes` until the answer is dropped.
+    pub fn reserve_merge_buffers(&self, young_bytes: u64) -> MergeBuffers<'_> {
+        let bytes = young_bytes + (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
+        self.merge_buffer_bytes.fetch_add(bytes, Ordering::Relaxed);
+        MergeBuffers { counter: &self.merge_buffer_bytes, bytes }
     }
 
     /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.

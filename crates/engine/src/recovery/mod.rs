@@ -2,13 +2,15 @@
 
 mod replay;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
-use crate::compact::{RateLimit, Scheduler, Throttle, open_run};
+use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
 use crate::db::{Counters, DiskQuota, KeyspaceShared, Shared, new_log_store};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
@@ -128,7 +130,7 @@ fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     let files = state.files();
     for name in storage.list().context(|| "listing the database directory".to_owned())? {
         let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number));
-        if stray {
+        if stray || is_spill_file_name(&name) {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
     }
@@ -167,17 +169,17 @@ fn open_keyspace(
         runs.push(Arc::new(present));
     }
     let mut sorted = Vec::new();
-    let mut last: Option<Arc<TableFile>> = None;
+    // A table whose middle was replaced counts twice.
+    let mut files: BTreeMap<u64, Arc<TableFile>> = BTreeMap::new();
     for table in &state.sorted {
-        let file = match last.take().filter(|file| file.number == table.file) {
-            Some(file) => file,
-            None => TableFile::open(reclaimer, table.file)?,
+        let file = match files.entry(table.file) {
+            Entry::Occupied(open) => open.get().clone(),
+            Entry::Vacant(vacant) => vacant.insert(TableFile::open(reclaimer, table.file)?).clone(),
         };
         let section = file.table.sections().first().cloned().ok_or_else(|| {
             let name = table_file_name(table.file);
             alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
         })?;
-        last = Some(file.clone());
         sorted.push(SortedTable { low: table.low, high: table.high, section, file });
     }
     let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into() };

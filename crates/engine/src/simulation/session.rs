@@ -117,6 +117,7 @@ impl<'a> Session<'a> {
             .plan(self.shape.plan.clone())
             .durability(self.durability)
             .background(false)
+            .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
         let names = (0..self.shape.keyspaces).map(|number| format!("keyspace-{number}"));
@@ -192,6 +193,7 @@ impl<'a> Session<'a> {
             15 => self.check_snapshot(),
             16 => self.checkpoint(db),
             17 => self.transaction(db, keyspaces),
+            18 => self.ingest(keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }
