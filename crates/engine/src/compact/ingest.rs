@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::thread::ScopedJoinHandle;
 
 use alluvium_base::KeyHash;
+use alluvium_io::AlignedBuffer;
 
 use super::merge::{table_ranges, write_parts};
 use super::spill::{Spill, Spilled, SpilledItems};
@@ -16,8 +18,10 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 
-/// Parts of less than this, with what they are merged with, are merged together.
-const GROUP_BYTES_MIN: u64 = 8 << 20;
+/// Adjacent parts are merged together as long as they make one table of at most this, old items included.
+const TABLE_BYTES_MAX: u64 = 24 << 20;
+/// Threads that merge: one computes while others read and write.
+const THREADS: usize = 2;
 /// Memory that an item takes beside its bytes while it is sorted.
 const ENTRY_BYTES: u64 = 24;
 
@@ -73,26 +77,35 @@ struct Ingestion<'a> {
     newest_segment: u64,
 }
 
+/// What a thread merges in, again and again.
+#[derive(Default)]
+struct Memory {
+    young: YoungItems,
+    bytes: AlignedBuffer,
+}
+
 impl Ingestion<'_> {
     fn run(&self, spill: Spill) -> Result<()> {
         let spill = spill.finish()?;
+        self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
         let groups = Mutex::new(self.groups(&spill).into_iter());
         let next = || groups.lock().expect("no panic while held").next();
         let work = || {
+            let mut memory = Memory::default();
             while let Some(group) = next() {
-                self.merge_group(&spill, group)?;
+                self.merge_group(&spill, group, &mut memory)?;
             }
             Ok(())
         };
-        // Two, so that one reads or waits for a sync while the other sorts; in order where order matters.
-        if !self.shared.settings.background {
-            return work();
-        }
+        // Others, so that some read or wait for a sync while one sorts; in order where order matters.
+        let others = if self.shared.settings.background { THREADS - 1 } else { 0 };
         std::thread::scope(|scope| {
-            let other = scope.spawn(work);
+            let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
             let mine = work();
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            mine.and(other)
+            let join = |other: ScopedJoinHandle<'_, Result<()>>| {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            others.into_iter().map(join).fold(mine, Result::and)
         })
     }
 
@@ -109,7 +122,7 @@ impl Ingestion<'_> {
                 Some(group) if bytes <= room => group.end = part + 1,
                 _ => {
                     groups.push(part..part + 1);
-                    room = GROUP_BYTES_MIN;
+                    room = TABLE_BYTES_MAX;
                 }
             }
             room = room.saturating_sub(bytes);
@@ -118,19 +131,18 @@ impl Ingestion<'_> {
         groups
     }
 
-    fn merge_group(&self, spill: &Spilled, group: Range<usize>) -> Result<()> {
-        let memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
+    fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
+        let part_memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
         if let [part] = group.clone().collect::<Vec<_>>()[..]
-            && memory(part) > self.shared.settings.ingest_sort_bytes_max
+            && part_memory(part) > self.shared.settings.ingest_sort_bytes_max
         {
             return self.merge_large(spill, part);
         }
-        let count: u64 = group.clone().map(|part| spill.items(part)).sum();
-        let bytes: u64 = group.clone().map(|part| spill.bytes(part)).sum();
-        let mut young = YoungItems::with_capacity(count as usize, bytes as usize);
+        let Memory { young, bytes: room } = memory;
+        young.clear();
         let mut age = AGE_MAX;
         for part in group.clone() {
-            let SpilledItems { bytes, chunks } = spill.read(part)?;
+            let SpilledItems { bytes, chunks } = spill.read_into(part, std::mem::take(room))?;
             for chunk in chunks {
                 for (hash, item) in items(self.keyspace, &bytes[chunk]) {
                     // Of two items of a key the one that came later counts.
@@ -138,20 +150,21 @@ impl Ingestion<'_> {
                     age -= 1;
                 }
             }
+            *room = bytes;
         }
         self.merge(young, spill.range(group.start).0, spill.range(group.end - 1).1)?;
         group.into_iter().try_for_each(|part| spill.remove(part))
     }
 
-    fn merge(&self, mut young: YoungItems, low: u64, high: u64) -> Result<()> {
+    fn merge(&self, young: &mut YoungItems, low: u64, high: u64) -> Result<()> {
         young.finish();
         young.newest_segment = self.newest_segment;
         let buffers = self.shared.reserve_merge_buffers(young.memory_bytes());
         let version = self.keyspace.version.load_full();
         let present: u64 = version.sorted_bytes_within(low, high);
         drop(version);
-        let ranges = table_ranges(low, high, young.encoded_bytes() + present);
-        write_parts(self.shared, self.keyspace, &young, ranges)?;
+        let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
+        write_parts(self.shared, self.keyspace, young, table_ranges(low, high, tables))?;
         drop(buffers);
         Ok(())
     }
@@ -181,7 +194,7 @@ impl Ingestion<'_> {
         let mut young = YoungItems::default();
         newest.values().for_each(|(hash, item)| young.push(*hash, 0, item.bytes));
         let (low, high) = spill.range(part);
-        self.merge(young, low, high)?;
+        self.merge(&mut young, low, high)?;
         spill.remove(part)
     }
 }

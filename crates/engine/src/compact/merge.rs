@@ -115,16 +115,16 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let bytes = young_bytes + sorted_bytes;
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
-    write_parts(shared, keyspace, &young, table_ranges(low, high, bytes))?;
+    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+    write_parts(shared, keyspace, &young, table_ranges(low, high, bytes.div_ceil(table_bytes)))?;
     drop_sections(shared, keyspace, &merged)?;
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Ranges of leading hash bits that cut `low..=high`, where `bytes` bytes of items lie, into tables.
-pub(super) fn table_ranges(low: u64, high: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
-    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
+/// Equal ranges of leading hash bits for about so many tables over `low..=high`.
+pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<Item = (u64, u64)> {
+    let parts = tables.next_power_of_two().max(1);
     let width = (high - low) / parts;
     (0..parts).map(move |part| {
         let part_low = low + part * width + part;

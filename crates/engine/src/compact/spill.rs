@@ -16,6 +16,9 @@ const PART_BITS: u32 = 8;
 /// Bytes of a chunk, and so of a part's buffer: all parts together hold up to 32 MiB in memory.
 const CHUNK_BYTES: usize = 128 << 10;
 const PAGE_BYTES: usize = 4096;
+/// Items gather in so much for each part before they go to its buffer: together that fits in the processor's cache,
+/// while appending to the buffers themselves would miss cache and page table with every item.
+const STAGE_BYTES: usize = 2 << 10;
 /// Chunks on their way to the device.
 const IN_FLIGHT_MAX: usize = 8;
 /// Most bytes of one read.
@@ -24,6 +27,10 @@ const READ_BYTES_MAX: usize = 1 << 20;
 /// Items on their way into tables, still coming.
 pub(crate) struct Spill {
     spilled: Spilled,
+    /// The parts' stages, one after the other.
+    stages: Vec<u8>,
+    /// How far each stage is filled.
+    staged: Vec<usize>,
     pipeline: Box<dyn Pipeline>,
     spare: Vec<AlignedBuffer>,
 }
@@ -80,7 +87,8 @@ impl Spill {
         let pipeline = storage.pipeline(IN_FLIGHT_MAX);
         let parts = (0..1 << PART_BITS).map(|_| Part::default()).collect();
         let spilled = Spilled { storage, number, prefix, prefix_bits, parts };
-        Self { spilled, pipeline, spare: Vec::new() }
+        let stages = vec![0; STAGE_BYTES << PART_BITS];
+        Self { spilled, stages, staged: vec![0; 1 << PART_BITS], pipeline, spare: Vec::new() }
     }
 
     /// Memory of buffers.
@@ -92,22 +100,47 @@ impl Spill {
     /// Adds an item, which counts instead of earlier ones of its key. Returns whether a chunk went to a file.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, encoded: &[u8]) -> Result<bool> {
-        debug_assert!(encoded.len() <= CHUNK_BYTES);
         let shift = 64 - self.spilled.prefix_bits - PART_BITS;
         let number = (hash.high() >> shift) as usize & ((1 << PART_BITS) - 1);
         let part = &mut self.spilled.parts[number];
-        let full = part.buffer.len() + encoded.len() > CHUNK_BYTES;
-        if full {
-            self.write_chunk(number)?;
-        }
-        let part = &mut self.spilled.parts[number];
-        if part.buffer.capacity() < CHUNK_BYTES {
-            part.buffer = AlignedBuffer::with_capacity(CHUNK_BYTES);
-        }
-        part.buffer.extend_from_slice(encoded);
         part.items += 1;
         part.bytes += encoded.len() as u64;
         part.alike = *part.first.get_or_insert(hash) == hash && (part.alike || part.items == 1);
+        let mut wrote = false;
+        if self.staged[number] + encoded.len() > STAGE_BYTES {
+            wrote = self.unstage(number)?;
+            if encoded.len() > STAGE_BYTES {
+                return Ok(self.append(number, encoded)? || wrote);
+            }
+        }
+        let start = number * STAGE_BYTES + self.staged[number];
+        self.stages[start..start + encoded.len()].copy_from_slice(encoded);
+        self.staged[number] += encoded.len();
+        Ok(wrote)
+    }
+
+    /// Moves a part's stage to its buffer.
+    fn unstage(&mut self, number: usize) -> Result<bool> {
+        let start = number * STAGE_BYTES;
+        let stages = std::mem::take(&mut self.stages);
+        let outcome = self.append(number, &stages[start..start + self.staged[number]]);
+        self.stages = stages;
+        self.staged[number] = 0;
+        outcome
+    }
+
+    /// Appends whole items to a part's buffer.
+    fn append(&mut self, number: usize, items: &[u8]) -> Result<bool> {
+        debug_assert!(items.len() <= CHUNK_BYTES);
+        let full = self.spilled.parts[number].buffer.len() + items.len() > CHUNK_BYTES;
+        if full {
+            self.write_chunk(number)?;
+        }
+        let buffer = &mut self.spilled.parts[number].buffer;
+        if buffer.capacity() < CHUNK_BYTES && !items.is_empty() {
+            *buffer = AlignedBuffer::with_capacity(CHUNK_BYTES);
+        }
+        buffer.extend_from_slice(items);
         Ok(full)
     }
 
@@ -148,8 +181,11 @@ impl Spill {
         Ok(Some(written.buffer))
     }
 
-    /// Waits for what is under way to the files.
+    /// Waits for what is under way to the files; what fits in the buffers stays there.
     pub fn finish(mut self) -> Result<Spilled> {
+        for number in 0..1 << PART_BITS {
+            self.unstage(number)?;
+        }
         while self.wait()?.is_some() {}
         Ok(self.spilled)
     }
@@ -160,6 +196,11 @@ impl Spilled {
     pub fn finer(&self, part: usize, number: u64) -> Spill {
         let prefix = self.prefix << PART_BITS | part as u64;
         Spill::within(self.storage.clone(), number, prefix, self.prefix_bits + PART_BITS)
+    }
+
+    /// Bytes in files.
+    pub fn file_bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.chunks.len() * CHUNK_BYTES).sum::<usize>() as u64
     }
 
     /// Number of parts.
@@ -193,15 +234,20 @@ impl Spilled {
     /// # Errors
     /// A corruption when the file does not hold what was written to it.
     pub fn read(&self, part: usize) -> Result<SpilledItems> {
+        self.read_into(part, AlignedBuffer::default())
+    }
+
+    /// Like [`Spilled::read`], in the memory of `bytes`.
+    pub fn read_into(&self, part: usize, mut bytes: AlignedBuffer) -> Result<SpilledItems> {
+        bytes.clear();
         let Part { file, chunks, buffer, .. } = &self.parts[part];
         let Some(file) = file else {
-            let mut bytes = AlignedBuffer::with_capacity(buffer.len());
             bytes.extend_from_slice(buffer);
             return Ok(SpilledItems { chunks: vec![0..bytes.len()], bytes });
         };
         let padded = |chunk: &Chunk| chunk.used.next_multiple_of(PAGE_BYTES);
         let written = (chunks.len() - 1) * CHUNK_BYTES + chunks.last().map_or(0, padded);
-        let mut bytes = AlignedBuffer::with_capacity(written + buffer.len());
+        bytes.reserve(written + buffer.len());
         bytes.resize_unspecified(written);
         let mut requests: Vec<ReadRequest<'_>> = bytes
             .chunks_mut(READ_BYTES_MAX)

@@ -55,6 +55,12 @@ impl YoungItems {
         Self { bytes, entries, newest_segment: 0 }
     }
 
+    /// Forgets all items and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {

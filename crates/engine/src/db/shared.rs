@@ -69,6 +69,7 @@ pub(crate) struct Counters {
     pub page_reads: AtomicU64,
     pub hash_bytes_written: AtomicU64,
     pub sorted_bytes_written: AtomicU64,
+    pub spill_bytes_written: AtomicU64,
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
 }

@@ -75,6 +75,8 @@ pub struct TrafficStats {
     pub hash_bytes_written: u64,
     /// Bytes written to sorted tables.
     pub sorted_bytes_written: u64,
+    /// Bytes written to temporary files of bulk ingests.
+    pub spill_bytes_written: u64,
     /// Bytes written to the manifest.
     pub manifest_bytes_written: u64,
     /// Syncs of the log.
@@ -169,6 +171,7 @@ fn traffic(shared: &Shared) -> TrafficStats {
         log_bytes_written: shared.log.bytes_written(),
         hash_bytes_written: get(&counters.hash_bytes_written),
         sorted_bytes_written: get(&counters.sorted_bytes_written),
+        spill_bytes_written: get(&counters.spill_bytes_written),
         manifest_bytes_written: shared.manifest.lock().expect("no panic while held").bytes_written(),
         log_syncs: shared.log.syncs(),
         freezes: get(&counters.freezes),
