@@ -12,7 +12,7 @@ use alluvium_io::SimulatedStorage;
 use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan};
 
 /// In the short form one byte in so many is changed, at different places of each file.
-const STRIDE: usize = 97;
+const STRIDE: usize = 499;
 
 fn is_long() -> bool {
     std::env::var_os("ALLUVIUM_SWEEP").is_some()

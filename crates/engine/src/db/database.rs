@@ -263,15 +263,16 @@ impl Handle {
         outcome.and_then(|()| self.mark_log_end())
     }
 
-    /// Says in the manifest how far the log goes, so that the next opening notices when something of it is missing.
+    /// Says in the manifest how far the log goes, and in `CURRENT` how far the manifest does, so that the next opening
+    /// notices when something of them is missing.
     /// Nothing is appended any more.
     fn mark_log_end(&self) -> Result<()> {
         let durable = self.shared.log.durable();
-        if durable.segment != self.shared.log.active_segment().id || self.shared.frozen_count() > 0 {
-            return Ok(());
+        let mut manifest = self.shared.manifest.lock().expect("no panic while held");
+        if durable.segment == self.shared.log.active_segment().id && self.shared.frozen_count() == 0 {
+            manifest.append(&[Edit::LogEnd { segment: durable.segment, offset: durable.offset }])?;
         }
-        let end = Edit::LogEnd { segment: durable.segment, offset: durable.offset };
-        self.shared.manifest.lock().expect("no panic while held").append(&[end])
+        manifest.seal()
     }
 
     /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.

@@ -12,8 +12,8 @@ pub(crate) use edit::Edit;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use file::sample;
 pub(crate) use file::{
-    CURRENT, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
-    parse_current, parse_file_name as parse_manifest_file_name, read_all, read_current,
+    CURRENT, Current, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name,
+    parse, parse_current, parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
 pub(crate) use salvage::{Scraps, salvage};
 pub(crate) use state::{DatabaseState, KeyspaceState, RunState, SortedTableState};
