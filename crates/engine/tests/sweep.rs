@@ -1,5 +1,5 @@
-//! Damage everywhere: each byte of each file of a small database is changed, each file removed and cut. What is found is
-//! right or an error says which file is damaged; after a repair everything outside the damage is there.
+//! Damage everywhere: each byte of each file of a small database is changed, each file removed and cut. What is found
+//! is right or an error says which file is damaged; after a repair everything outside the damage is there.
 //!
 //! As a test this takes one byte in so many; `cargo xtask sweep` says how many through `ALLUVIUM_SWEEP`, 1 for all.
 

@@ -60,10 +60,11 @@ impl Db {
         Builder::new(path.as_ref().to_owned())
     }
 
-    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of one.
+    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of
+    /// one.
     ///
-    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in memory.
-    /// Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in
+    /// memory. Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
     ///
     /// # Errors
     /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint

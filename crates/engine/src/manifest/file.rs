@@ -19,12 +19,11 @@ use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{File, OpenMode, Storage};
 
+use super::current::{CURRENT, Current, parse_current};
 use super::edit::Edit;
 use super::state::DatabaseState;
 use crate::error::{Error, IoContext, Result};
 
-/// The file that names the manifest in use.
-pub(crate) const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 const MAGIC: [u8; 8] = *b"ALVMMAN\0";
 const MAJOR: u16 = 1;
@@ -87,13 +86,7 @@ impl Manifest {
     }
 
     fn make_current(&self, sealed_len: Option<u64>) -> Result<()> {
-        let name = file_name(self.number);
-        let checksum = checksum64(name.as_bytes(), 0);
-        let mut content = format!("{name}\n{checksum:016x}\n");
-        if let Some(len) = sealed_len {
-            let len = format!("{len:016x}");
-            content.push_str(&format!("{len}\n{:016x}\n", checksum64(len.as_bytes(), checksum)));
-        }
+        let content = Current { number: self.number, sealed_len }.encode();
         let storage = &self.storage;
         if storage
             .list()
@@ -187,40 +180,6 @@ pub(crate) fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     let read = file.read_at(&mut bytes, 0).context(|| format!("reading {name}"))?;
     bytes.truncate(read);
     Ok(bytes)
-}
-
-/// What `CURRENT` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Current {
-    /// The number of the manifest in use.
-    pub number: u64,
-    /// Its length, if it is complete.
-    pub sealed_len: Option<u64>,
-}
-
-/// Reads `CURRENT`.
-pub(crate) fn parse_current(content: &[u8]) -> Result<Current> {
-    let damaged = || {
-        let found = String::from_utf8_lossy(&content[..content.len().min(80)]).into_owned();
-        Corruption::new(CURRENT, 0, "a manifest's name and its checksum", format!("{found:?}"))
-    };
-    let text = std::str::from_utf8(content).map_err(|_| damaged())?;
-    let mut lines = text.lines();
-    let name = lines.next().ok_or_else(damaged)?;
-    let checksum = lines.next().ok_or_else(damaged)?;
-    if checksum != format!("{:016x}", checksum64(name.as_bytes(), 0)) {
-        return Err(damaged().into());
-    }
-    let number = parse_file_name(name).ok_or_else(damaged)?;
-    let sealed_len = match (lines.next(), lines.next()) {
-        (None, _) => None,
-        (Some(len), stored) => {
-            let seed = checksum64(name.as_bytes(), 0);
-            let sound = stored == Some(format!("{:016x}", checksum64(len.as_bytes(), seed)).as_str());
-            Some(u64::from_str_radix(len, 16).ok().filter(|_| sound).ok_or_else(damaged)?)
-        }
-    };
-    Ok(Current { number, sealed_len })
 }
 
 /// The state that a manifest's bytes describe; of one that is sealed, at this length, or not at all.

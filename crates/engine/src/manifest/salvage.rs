@@ -60,7 +60,8 @@ struct Salvaged {
     end: usize,
 }
 
-/// The record at `at`, put right where that can be proved. `None` at the end, or where nothing can be made of the bytes.
+/// The record at `at`, put right where that can be proved. `None` at the end, or where nothing can be made of the
+/// bytes.
 fn find_record(bytes: &[u8], at: usize, chain: u64) -> Option<Salvaged> {
     if let Some((payload, checksum)) = record_at(bytes, at, chain) {
         let end = at + RECORD_HEADER_LEN + payload.len();

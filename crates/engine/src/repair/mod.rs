@@ -53,8 +53,8 @@ impl Default for RepairOptions {
 
 /// Makes the database in the directory `path` one that opens again, with everything that can still be read.
 ///
-/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin with
-/// `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
+/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin
+/// with `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
 /// repeated.
 ///
 /// Reads all of the database. Holds the items of one table or log segment in memory at a time.

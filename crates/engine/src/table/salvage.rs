@@ -74,8 +74,8 @@ impl Section {
     }
 }
 
-/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are those
-/// whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
+/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are
+/// those whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
 ///
 /// # Errors
 /// [`Error::Io`] when the file can't be opened.
@@ -127,8 +127,8 @@ pub(crate) fn salvage_file(
     Ok(pages)
 }
 
-/// Whether a table whose trailer names a newer major version is of one: its header says so too. Otherwise the trailer is
-/// damaged.
+/// Whether a table whose trailer names a newer major version is of one: its header says so too. Otherwise the trailer
+/// is damaged.
 pub(crate) fn is_newer(storage: &dyn Storage, name: &str) -> bool {
     let mut header = [0; FILE_HEADER_BYTES];
     let read = storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut header, 0));
