@@ -41,7 +41,7 @@ pub fn log_header(bytes: &[u8]) {
 
 /// A manifest, and the file that names it.
 pub fn manifest(bytes: &[u8]) {
-    let _ = manifest::parse("fuzz", bytes);
+    let _ = manifest::parse("fuzz", bytes, None);
     let _ = manifest::parse_current(bytes);
     let _ = manifest::salvage(bytes);
 }

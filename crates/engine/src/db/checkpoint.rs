@@ -99,7 +99,7 @@ impl Db {
             }
         }
         destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
-        Manifest::create(destination, 1, state)?;
+        Manifest::create(destination, 1, state)?.seal()?;
         Ok(checkpoint)
     }
 }

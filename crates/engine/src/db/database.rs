@@ -59,10 +59,11 @@ impl Db {
         Builder::new(path.as_ref().to_owned())
     }
 
-    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of one.
+    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of
+    /// one.
     ///
-    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in memory.
-    /// Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in
+    /// memory. Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
     ///
     /// # Errors
     /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint
@@ -277,15 +278,16 @@ impl Handle {
         outcome.and_then(|()| self.mark_log_end())
     }
 
-    /// Says in the manifest how far the log goes, so that the next opening notices when something of it is missing.
+    /// Says in the manifest how far the log goes, and in `CURRENT` how far the manifest does, so that the next opening
+    /// notices when something of them is missing.
     /// Nothing is appended any more.
     fn mark_log_end(&self) -> Result<()> {
         let durable = self.shared.log.durable();
-        if durable.segment != self.shared.log.active_segment().id || self.shared.frozen_count() > 0 {
-            return Ok(());
+        let mut manifest = self.shared.manifest.lock().expect("no panic while held");
+        if durable.segment == self.shared.log.active_segment().id && self.shared.frozen_count() == 0 {
+            manifest.append(&[Edit::LogEnd { segment: durable.segment, offset: durable.offset }])?;
         }
-        let end = Edit::LogEnd { segment: durable.segment, offset: durable.offset };
-        self.shared.manifest.lock().expect("no panic while held").append(&[end])
+        manifest.seal()
     }
 
     /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.

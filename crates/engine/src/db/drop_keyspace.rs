@@ -11,8 +11,8 @@ impl Db {
     /// Removes the keyspace of this name with all its items; `false` when there is none. The name can be used again at
     /// once, for another keyspace.
     ///
-    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of the
-    /// keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
+    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of
+    /// the keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
     /// power cut when this returns, and with it all writes before.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = self.shared();

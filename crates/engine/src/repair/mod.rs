@@ -53,8 +53,8 @@ impl Default for RepairOptions {
 
 /// Makes the database in the directory `path` one that opens again, with everything that can still be read.
 ///
-/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin with
-/// `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
+/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin
+/// with `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
 /// repeated.
 ///
 /// Reads all of the database. Holds the items of one table or log segment in memory at a time.
@@ -86,7 +86,7 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
     let mut structure = repair.find_structure(&options.plan)?;
-    repair.next_file = structure.state.next_file;
+    repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
     repair.check_tables(&mut structure.state)?;
     repair.check_log(&mut structure, &options.plan)?;
     let Repair { mut report, replaced, next_file, .. } = repair;
@@ -129,6 +129,12 @@ impl Repair {
         self.next_file += 1;
         self.next_file - 1
     }
+}
+
+/// A number above those of all tables, also of those that an earlier repair left behind when it was interrupted.
+fn first_free_number(storage: &dyn Storage) -> Result<u64> {
+    let names = storage.list().context(|| "listing the database directory".to_owned())?;
+    Ok(names.iter().filter_map(|name| parse_table_file_name(name)).max().map_or(1, |last| last + 1))
 }
 
 /// Refuses a directory that holds nothing of a database.

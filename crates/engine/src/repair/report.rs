@@ -16,7 +16,7 @@ pub enum ManifestRepair {
     Rebuilt,
 }
 
-/// What [`crate::repair`] found, and did unless it was a dry run.
+/// What [`repair()`](crate::repair()) found, and did unless it was a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
     /// Whether this only tells what would be done.

@@ -10,10 +10,10 @@ use super::report::ManifestRepair;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState, manifest_file_name,
-    parse, parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState,
+    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
-use crate::table::{Layout, Section, Table, salvage_file};
+use crate::table::{Layout, Section, Table, is_newer, salvage_file};
 
 /// The structure and where it came from.
 pub(super) struct Structure {
@@ -33,11 +33,13 @@ impl Repair {
             names.iter().filter_map(|name| parse_manifest_file_name(name)).collect();
         manifests.sort_unstable();
         let manifest_number = manifests.last().copied().unwrap_or(0);
-        let current = self.current_number(&names);
+        let current = self.current(&names);
+        let sealed_len = current.and_then(|current| current.sealed_len);
+        let current = current.map(|current| current.number);
         let used = current.or(manifests.last().copied());
         let mut scraps = Vec::new();
         if let Some(number) = used
-            && let Some((state, whole)) = self.read_manifest(number, &mut scraps)?
+            && let Some((state, whole)) = self.read_manifest(number, sealed_len, &mut scraps)?
         {
             let report =
                 if whole && current.is_some() { ManifestRepair::Sound } else { ManifestRepair::Restored };
@@ -48,7 +50,7 @@ impl Repair {
         // Older manifests know less, but they may know names of keyspaces that the last one has lost.
         let mut edits = Vec::new();
         for &number in manifests.iter().filter(|&&number| Some(number) != used) {
-            self.read_manifest(number, &mut edits)?;
+            self.read_manifest(number, None, &mut edits)?;
         }
         edits.append(&mut scraps);
         let state = self.rebuild(&names, &edits, plan)?;
@@ -59,19 +61,24 @@ impl Repair {
         Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
     }
 
-    /// The number of the manifest in use, if `CURRENT` can be read.
-    fn current_number(&mut self, names: &[String]) -> Option<u64> {
+    /// What `CURRENT` says, if it can be read.
+    fn current(&mut self, names: &[String]) -> Option<Current> {
         if !names.iter().any(|name| name == CURRENT) {
             self.report.problem(format!("{CURRENT} is missing"));
             return None;
         }
-        let number = read_all(&*self.storage, CURRENT).and_then(|content| parse_current(&content));
-        number.inspect_err(|error| self.report.problem(error)).ok()
+        let current = read_all(&*self.storage, CURRENT).and_then(|content| parse_current(&content));
+        current.inspect_err(|error| self.report.problem(error)).ok()
     }
 
     /// The state that a manifest describes and whether the manifest is sound, or was read whole nevertheless; `None`
     /// when parts of it are lost. Its edits are appended to `edits` then.
-    fn read_manifest(&mut self, number: u64, edits: &mut Vec<Edit>) -> Result<Option<(DatabaseState, bool)>> {
+    fn read_manifest(
+        &mut self,
+        number: u64,
+        sealed_len: Option<u64>,
+        edits: &mut Vec<Edit>,
+    ) -> Result<Option<(DatabaseState, bool)>> {
         let name = manifest_file_name(number);
         let bytes = match read_all(&*self.storage, &name) {
             Ok(bytes) => bytes,
@@ -80,15 +87,16 @@ impl Repair {
                 return Ok(None);
             }
         };
-        match parse(&name, &bytes) {
+        match parse(&name, &bytes, sealed_len) {
             Ok(state) => return Ok(Some((state, true))),
             Err(error @ Error::NewerFormat { .. }) if newer_format_is_meant(&bytes) => return Err(error),
             Err(error) => self.report.problem(error),
         }
-        let Scraps { edits: readable, is_incomplete } = salvage(&bytes);
+        let Scraps { edits: readable, is_incomplete, end } = salvage(&bytes);
         let mut state = DatabaseState::default();
         let applies = readable.iter().all(|edit| state.apply(edit).is_ok());
-        if applies && !is_incomplete {
+        let is_cut = sealed_len.is_some_and(|len| end < len);
+        if applies && !is_incomplete && !is_cut {
             return Ok(Some((state, false)));
         }
         edits.extend(readable);
@@ -104,7 +112,11 @@ impl Repair {
         for &number in &numbers {
             match Table::open(&*self.storage, &table_file_name(number)) {
                 Ok(table) => drop(tables.insert(number, table)),
-                Err(error @ crate::table::Error::NewerFormat { .. }) => return Err(error.into()),
+                Err(error @ crate::table::Error::NewerFormat { .. })
+                    if is_newer(&*self.storage, &table_file_name(number)) =>
+                {
+                    return Err(error.into());
+                }
                 Err(_) => unreadable.push(number),
             }
         }

@@ -9,7 +9,9 @@ use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::level::table_file_name;
 use crate::manifest::{DatabaseState, RunState, SortedTableState};
-use crate::table::{Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table, salvage_file};
+use crate::table::{
+    Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table, is_newer, salvage_file,
+};
 
 /// What a keyspace has in a table, and what was salvaged of it.
 struct Claim {
@@ -87,7 +89,9 @@ impl Repair {
     fn is_sound(&mut self, name: &str, claims: &[Claim]) -> Result<bool> {
         let table = match Table::open(&*self.storage, name) {
             Ok(table) => table,
-            Err(error @ crate::table::Error::NewerFormat { .. }) => return Err(error.into()),
+            Err(error @ crate::table::Error::NewerFormat { .. }) if is_newer(&*self.storage, name) => {
+                return Err(error.into());
+            }
             Err(error) => {
                 self.report.problem(error);
                 return Ok(false);

@@ -145,9 +145,21 @@ impl Session<'_> {
         }
     }
 
-    pub(super) fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let keyspace = self.rng.random_range(0..keyspaces.len());
-        self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
+    /// Empties a keyspace, or drops it and makes another of its name.
+    pub(super) fn clear(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
+        let number = self.rng.random_range(0..keyspaces.len());
+        let keyspace = &mut keyspaces[number];
+        if self.rng.random() {
+            self.write(Step::Clear(number), "clearing", || keyspace.clear())?;
+        } else {
+            self.write(Step::Clear(number), "dropping a keyspace", || {
+                let name = keyspace.name().to_owned();
+                let dropped = db.drop_keyspace(&name)?;
+                assert!(dropped && matches!(keyspace.get("key"), Err(Error::KeyspaceDropped { .. })));
+                *keyspace = db.keyspace(&name)?;
+                Ok(())
+            })?;
+        }
         self.model.set_durable();
         Ok(())
     }

@@ -43,7 +43,7 @@ pub(crate) use output::OUTPUT_BYTES_MAX;
 pub(crate) use page::Layout;
 pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES, pages_expected};
 pub(crate) use page_list::PageList;
-pub(crate) use salvage::{SalvagedItem, SalvagedPages, salvage_file};
+pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_newer, salvage_file};
 pub(crate) use scanner::{SCANNER_BYTES_MAX, SectionRange, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};
