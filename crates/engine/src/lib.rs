@@ -6,6 +6,7 @@
 //! code.
 #![forbid(unsafe_code)]
 
+mod blob;
 mod compact;
 mod db;
 mod error;
@@ -25,8 +26,9 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Batch, Checkpoint, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats,
-    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
+    Batch, BlobStats, Checkpoint, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats,
+    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader,
+    VerifyReport,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use alluvium_model::Plan;
 
 use crate::db::Db;
 use crate::error::Result;
+use crate::table::ITEM_BYTES_MAX;
 
 /// When a write is acknowledged, and so what a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,12 @@ pub(crate) struct Settings {
     pub expected_items: u64,
     pub background: bool,
     pub create: bool,
+    pub inline_bytes_max: usize,
+    pub blob_file_bytes_max: u64,
+    /// Records of so much content and more get a body of their own blocks.
+    pub blob_aligned_bytes_min: usize,
+    /// Garbage below this is not collected.
+    pub blob_garbage_bytes_min: u64,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -90,6 +97,10 @@ impl Builder {
                 expected_items: 0,
                 background: true,
                 create: true,
+                inline_bytes_max: ITEM_BYTES_MAX,
+                blob_file_bytes_max: 256 << 20,
+                blob_aligned_bytes_min: 1 << 20,
+                blob_garbage_bytes_min: 1 << 20,
             },
             environment: None,
         }
@@ -126,6 +137,29 @@ impl Builder {
     /// Whether to create the database when the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
+        self
+    }
+
+    /// Largest item that lies in the log and in tables, in bytes of key and value and about 3 more; larger ones lie in
+    /// blob files, and reading one costs a second read. Default and most: 2039, so that two fit in a page. Less makes
+    /// merges rewrite less and reads of the items in between dearer. May differ from opening to opening.
+    pub fn inline_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.inline_bytes_max = bytes.min(ITEM_BYTES_MAX);
+        self
+    }
+
+    /// Sizes at which blob files end, records get blocks of their own, and garbage is worth collecting: small ones for
+    /// simulations.
+    #[doc(hidden)]
+    pub fn blob_sizes(
+        mut self,
+        file_bytes_max: u64,
+        aligned_bytes_min: usize,
+        garbage_bytes_min: u64,
+    ) -> Self {
+        self.settings.blob_file_bytes_max = file_bytes_max;
+        self.settings.blob_aligned_bytes_min = aligned_bytes_min;
+        self.settings.blob_garbage_bytes_min = garbage_bytes_min;
         self
     }
 

@@ -4,6 +4,7 @@ mod batch;
 mod checkpoint;
 mod database;
 mod keyspace;
+mod large;
 mod metadata;
 mod read;
 mod scan;
@@ -19,10 +20,11 @@ pub use batch::Batch;
 pub use checkpoint::Checkpoint;
 pub use database::Db;
 pub use keyspace::Keyspace;
+pub use large::ValueReader;
 pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
-pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
+pub use stats::{BlobStats, LevelStats, MemoryStats, Stats, TrafficStats};
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
@@ -30,7 +32,11 @@ pub use verify::VerifyReport;
 pub(crate) use database::check_plan;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
+pub(crate) use read::find;
 pub(crate) use shared::{Counters, Shared};
+pub(crate) use write::{Witness, write_item};
 
 /// Most bytes of a key.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
+/// Most bytes of a value.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
