@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::file::BlobFile;
-use super::frame::RecordHeader;
+use super::frame::{FILE_HEADER_BYTES, RecordHeader};
 use super::reader::RecordReader;
 use super::reference::Reference;
 use super::stored_key::StoredKey;
@@ -77,7 +77,7 @@ fn garbage_and_live(shared: &Shared) -> (u64, u64) {
 }
 
 fn garbage(file: &BlobFile) -> u64 {
-    file.size().saturating_sub(file.live_estimate())
+    file.size().saturating_sub(FILE_HEADER_BYTES as u64 + file.live_estimate())
 }
 
 /// A sealed file to which nothing refers.

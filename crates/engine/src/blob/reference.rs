@@ -2,7 +2,7 @@
 
 use alluvium_base::{Corruption, varint};
 
-use super::frame::{RECORD_HEADER_BYTES, body_bytes};
+use super::frame::{BLOCK_BYTES, RECORD_HEADER_BYTES, body_bytes};
 use crate::db::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::item::Item;
 
@@ -69,9 +69,16 @@ impl Reference {
         u64::from(self.key_len) + u64::from(self.value_len)
     }
 
-    /// Bytes of the file that the record takes, alignment aside: what is live while the reference is.
+    /// Bytes of the file that the record takes: what is live while the reference is.
+    ///
+    /// A body at the start of a block is taken for an aligned one, whose header and end take up to a block each. Counting
+    /// that as live keeps files of little else from being emptied for nothing.
     pub fn stored_bytes(&self) -> u64 {
-        RECORD_HEADER_BYTES as u64 + body_bytes(self.content_len())
+        let body = body_bytes(self.content_len());
+        match self.body.is_multiple_of(BLOCK_BYTES) {
+            true => BLOCK_BYTES + body.next_multiple_of(BLOCK_BYTES),
+            false => RECORD_HEADER_BYTES as u64 + body,
+        }
     }
 }
 
