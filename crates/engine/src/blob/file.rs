@@ -166,6 +166,8 @@ impl BlobFile {
         self.write_out(&mut tail, true)?;
         tail.start = header.end(offset);
         tail.buffer.clear();
+        // Whether the body is ever written or not, the file is as long as its records.
+        self.file.set_len(tail.start).context(|| format!("extending blob file {}", self.name()))?;
         self.written.store(tail.start, Ordering::Release);
         Ok(self.appended(header, offset, tail.start))
     }

@@ -13,6 +13,8 @@ mod reader;
 mod reference;
 mod store;
 mod stored_key;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod writer;
 

@@ -51,6 +51,7 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::manifest,
             samples: || vec![alluvium::fuzz::manifest_sample()],
         },
+        Target { name: "blob", run: alluvium::fuzz::blob, samples: alluvium::fuzz::blob_samples },
         Target { name: "page", run: alluvium::fuzz::page, samples: Vec::new },
         Target { name: "table-header", run: alluvium::fuzz::table_header, samples: Vec::new },
         Target { name: "table-trailer", run: alluvium::fuzz::trailer, samples: Vec::new },
