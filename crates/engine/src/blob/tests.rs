@@ -34,12 +34,14 @@ fn the_example_in_the_documentation_is_true() {
     let file = BlobFile::create(&reclaimer, 7).unwrap();
     let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
     file.sync().unwrap();
+    let mut dump = String::new();
     for (number, line) in content(&**reclaimer.storage(), &file).chunks(16).enumerate() {
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         let (front, back) = hex.split_at(hex.len().min(8));
         let line = format!("{:08x}  {}  {}", number * 16, front.join(" "), back.join(" "));
-        assert!(documentation.contains(line.trim_end()), "docs/format.md lacks {line}");
+        dump += &format!("{}\n", line.trim_end());
     }
+    assert!(documentation.contains(&dump), "docs/format.md lacks\n{dump}");
     let hex: Vec<String> = reference.encode().iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(documentation.contains(&format!("`{}`", hex.join(" "))), "docs/format.md lacks {hex:?}");
 }
