@@ -1,8 +1,8 @@
-//! `bench large`: items of 0 B to 64 MiB side by side, overwritten several times, every value verified; how much more of
-//! the disk than the live items need is ever taken, and what is written and read for them.
+//! `bench large`: items of 0 B to 64 MiB side by side, overwritten several times, every value verified; how much more
+//! of the disk than the live items need is ever taken, and what is written and read for them.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use alluvium::{Db, Durability, Keyspace, Metadata, VALUE_BYTES_MAX};
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_small_run_verifies_every_value_and_cleans_up() {
         let directory = tempfile::tempdir().unwrap();
-        let dir: &Path = directory.path();
+        let dir = directory.path();
         let options = LargeOptions {
             bytes: 2 << 20,
             overwrite: 1.0,

@@ -10,9 +10,9 @@
 //! key, value
 //! ```
 //!
-//! Three bytes of overhead for keys and values under 128 bytes. The value of a reference says where a blob file holds the
-//! item (`blob::Reference`); keys too long for a page are stood for by a digest (`blob::StoredKey`). Whoever only moves
-//! items needs to know neither.
+//! Three bytes of overhead for keys and values under 128 bytes. The value of a reference says where a blob file holds
+//! the item (`blob::Reference`); keys too long for a page are stood for by a digest (`blob::StoredKey`). Whoever only
+//! moves items needs to know neither.
 
 use alluvium_base::varint;
 

@@ -1,9 +1,10 @@
-//! Collecting garbage: blob files with little live in them are emptied and removed (WiscKey, Lu et al., FAST 2016, §3.3.3).
+//! Collecting garbage: blob files with little live in them are emptied and removed (WiscKey, Lu et al., FAST 2016,
+//! §3.3.3).
 //!
-//! Which file is worth it follows from counts and estimates; what of it is live is looked up, record by record, so a wrong
-//! estimate costs work and never an item. A live record is appended to the current file and its item written again,
-//! provided that nobody wrote the key meanwhile. The file goes when all this is durable. We differ from WiscKey, which
-//! collects at the tail of one log: the file with most garbage goes first, whatever its age.
+//! Which file is worth it follows from counts and estimates; what of it is live is looked up, record by record, so a
+//! wrong estimate costs work and never an item. A live record is appended to the current file and its item written
+//! again, provided that nobody wrote the key meanwhile. The file goes when all this is durable. We differ from
+//! WiscKey, which collects at the tail of one log: the file with most garbage goes first, whatever its age.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

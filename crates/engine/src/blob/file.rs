@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use alluvium_base::Corruption;
-use alluvium_base::checksum::checksum64;
 use alluvium_io::{AlignedBuffer, File, OpenMode};
 
+use super::chunk_encoder::ChunkEncoder;
 use super::frame::{
-    BLOCK_BYTES, CHECKSUM_BYTES, CHUNK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header,
-    encode_file_header, file_seed,
+    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
 };
 use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
@@ -76,8 +75,8 @@ impl BlobFile {
         Ok(Arc::new(blob))
     }
 
-    /// Opens the file of this number. `sealed_bytes` is its length as the manifest knows it; `None` for one that was being
-    /// written when the database was last open, whose length the caller finds out.
+    /// Opens the file of this number. `sealed_bytes` is its length as the manifest knows it; `None` for one that was
+    /// being written when the database was last open, whose length the caller finds out.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
         let name = file_name(number);
         let mode = if sealed_bytes.is_some() { OpenMode::Read } else { OpenMode::Write };
@@ -370,59 +369,6 @@ impl Drop for BlobFile {
         if self.is_obsolete.load(Ordering::Acquire) {
             self.reclaimer.remove(file_name(self.number));
         }
-    }
-}
-
-/// Cuts the content of a record into chunks.
-#[derive(Debug)]
-pub(super) struct ChunkEncoder {
-    content_left: u64,
-    /// Where in the buffer the open chunk starts.
-    chunk: Option<usize>,
-}
-
-impl ChunkEncoder {
-    /// For a record of so much content.
-    pub fn new(content_len: u64) -> Self {
-        Self { content_left: content_len, chunk: None }
-    }
-
-    /// Appends content to `buffer`, whose first byte lies at `start` of a file of this seed. An open chunk stays in the
-    /// buffer until it is full or the record complete.
-    pub fn push(&mut self, mut content: &[u8], buffer: &mut AlignedBuffer, start: u64, seed: u64) {
-        while !content.is_empty() {
-            let chunk = *self.chunk.get_or_insert_with(|| {
-                buffer.extend_from_slice(&[0; CHECKSUM_BYTES]);
-                buffer.len() - CHECKSUM_BYTES
-            });
-            let room = CHUNK_BYTES - (buffer.len() - chunk);
-            let (now, later) = content.split_at(content.len().min(room));
-            buffer.extend_from_slice(now);
-            self.content_left -= now.len() as u64;
-            if now.len() == room || self.content_left == 0 {
-                let checksum = checksum64(&buffer[chunk + CHECKSUM_BYTES..], seed ^ (start + chunk as u64));
-                buffer[chunk..chunk + CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
-                self.chunk = None;
-            }
-            content = later;
-        }
-    }
-
-    /// Declares that the first bytes of the buffer were written and taken out of it.
-    pub fn written(&mut self, bytes: usize) {
-        if let Some(chunk) = &mut self.chunk {
-            *chunk -= bytes;
-        }
-    }
-
-    /// Whether no chunk is open, so that the buffer may be written and emptied.
-    pub fn is_between_chunks(&self) -> bool {
-        self.chunk.is_none()
-    }
-
-    /// Content that is still to come.
-    pub fn content_left(&self) -> u64 {
-        self.content_left
     }
 }
 

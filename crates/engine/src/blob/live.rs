@@ -1,9 +1,10 @@
 //! Counting references: how many bytes of each blob file are live.
 //!
-//! Every place that refers to a record counts: an entry of a log's index, an item of a hash section, an item of a sorted
-//! table. While a merge goes on, an item stands in two places and counts twice; when the merge is done, once again. So a
-//! crash in between changes nothing: counts belong to places, and the manifest changes both in one record. Items that
-//! younger ones hide count until a merge drops them, so a count of zero means that nothing refers to the file.
+//! Every place that refers to a record counts: an entry of a log's index, an item of a hash section, an item of a
+//! sorted table. While a merge goes on, an item stands in two places and counts twice; when the merge is done, once
+//! again. So a crash in between changes nothing: counts belong to places, and the manifest changes both in one record.
+//! Items that younger ones hide count until a merge drops them, so a count of zero means that nothing refers to the
+//! file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,8 +72,8 @@ impl ReferenceCounts {
     }
 }
 
-/// What a version of a keyspace knows of blobs: the files that it may refer to, which it holds, and the bytes of each that
-/// its tables refer to.
+/// What a version of a keyspace knows of blobs: the files that it may refer to, which it holds, and the bytes of each
+/// that its tables refer to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VersionBlobs {
     pub files: Arc<BlobFiles>,

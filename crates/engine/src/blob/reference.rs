@@ -71,8 +71,8 @@ impl Reference {
 
     /// Bytes of the file that the record takes: what is live while the reference is.
     ///
-    /// A body at the start of a block is taken for an aligned one, whose header and end take up to a block each. Counting
-    /// that as live keeps files of little else from being emptied for nothing.
+    /// A body at the start of a block is taken for an aligned one, whose header and end take up to a block each.
+    /// Counting that as live keeps files of little else from being emptied for nothing.
     pub fn stored_bytes(&self) -> u64 {
         let body = body_bytes(self.content_len());
         match self.body.is_multiple_of(BLOCK_BYTES) {
@@ -89,7 +89,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(file: u64, body in 0..OFFSET_MAX, key_len in 0u32..=65536, value_len in 1u32..=67108864) {
+        fn what_is_encoded_is_decoded(
+            file: u64,
+            body in 0..OFFSET_MAX,
+            key_len in 0u32..=65_536,
+            value_len in 1u32..=67_108_864,
+        ) {
             let reference = Reference { file, body, key_len, value_len };
             let bytes = reference.encode();
             prop_assert_eq!(Reference::decode(&bytes), Some(reference));

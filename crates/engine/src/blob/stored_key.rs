@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use sha2::{Digest, Sha256};
 
-/// Longer keys are stood for by a digest, so that an item fits in half a page whatever its key. Fixed for all databases:
-/// a key must be stored in one way only.
+/// Longer keys are stood for by a digest, so that an item fits in half a page whatever its key. Fixed for all
+/// databases: a key must be stored in one way only.
 pub(crate) const INLINE_KEY_BYTES_MAX: usize = 1024;
 
 /// First bytes of every stand-in. A short key that looks like a stand-in is treated as a long one, so no key is ever

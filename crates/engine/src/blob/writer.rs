@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use alluvium_io::AlignedBuffer;
 
-use super::file::{BlobFile, ChunkEncoder};
+use super::chunk_encoder::ChunkEncoder;
+use super::file::BlobFile;
 use super::frame::{CHUNK_BYTES, RecordHeader};
 use super::reference::Reference;
 use crate::db::Shared;
@@ -16,8 +17,9 @@ const WRITE_BYTES: usize = 16 * CHUNK_BYTES;
 
 /// Takes the content of one record, the key and then the value, whose lengths are known from the start.
 ///
-/// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of other
-/// writers, a mebibyte at a time, so that neither a large value is ever whole in memory nor a slow source holds up others.
+/// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of
+/// other writers, a mebibyte at a time, so that neither a large value is ever whole in memory nor a slow source holds
+/// up others.
 #[derive(Debug)]
 pub(crate) struct RecordWriter<'a> {
     shared: &'a Shared,
@@ -31,8 +33,8 @@ enum Body {
     Aligned { pending: PendingRecord, chunks: ChunkEncoder, buffer: AlignedBuffer, offset: u64 },
 }
 
-/// A record that is complete in its file, but to which nothing refers yet. Dropped before [`PendingRecord::commit`], it is
-/// garbage.
+/// A record that is complete in its file, but to which nothing refers yet. Dropped before [`PendingRecord::commit`],
+/// it is garbage.
 #[derive(Debug)]
 pub(crate) struct PendingRecord {
     file: Arc<BlobFile>,

@@ -166,8 +166,8 @@ fn load(
     Ok((young, references))
 }
 
-/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones. Returns the references
-/// to blobs that came and went.
+/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones. Returns the
+/// references to blobs that came and went.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
 fn write_parts(

@@ -12,8 +12,9 @@ const SLEEP_NS_MAX: u64 = 4_000_000;
 
 /// How long each put is delayed, decided by the backlog of background work.
 ///
-/// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for conversion, and items in hash runs beyond the plan's share.
-/// Each delay grows without a step from zero, so the writer's rate settles where background work keeps up.
+/// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for
+/// conversion, and items in hash runs beyond the plan's share. Each delay grows without a step from zero, so the
+/// writer's rate settles where background work keeps up.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
@@ -36,8 +37,8 @@ impl Throttle {
         self.delay_ns.store((conversion_ns + merge_ns) as u64, Ordering::Relaxed);
     }
 
-    /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims at:
-    /// above 1 files are emptied.
+    /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
+    /// at: above 1 files are emptied.
     pub fn update_large(&self, pressure: f64) {
         let over = (pressure - 1.1).clamp(0.0, 2.0);
         self.mebibyte_delay_ns.store((40e6 * over * over) as u64, Ordering::Relaxed);
@@ -48,7 +49,7 @@ impl Throttle {
     pub fn pay_large(&self, bytes: u64, clock: &dyn Clock) {
         let delay = self.mebibyte_delay_ns.load(Ordering::Relaxed);
         if delay > 0 {
-            self.pay_slowly(delay * bytes >> 20, clock);
+            self.pay_slowly((delay * bytes) >> 20, clock);
         }
     }
 

@@ -16,8 +16,8 @@ use crate::log::{LogStore, Segment};
 
 /// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
 ///
-/// Keys are 0 bytes to 64 KiB, values 0 bytes to 64 MiB. Key and value that together don't fit in half a page (about 2,000
-/// bytes) lie in blob files; reading them costs one more read.
+/// Keys are 0 bytes to 64 KiB, values 0 bytes to 64 MiB. Key and value that together don't fit in half a page (about
+/// 2,000 bytes) lie in blob files; reading them costs one more read.
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,

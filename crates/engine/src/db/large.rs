@@ -21,12 +21,12 @@ use crate::item::{Item, ItemKind};
 const PIECE_BYTES: usize = 64 << 10;
 /// Chunks that a [`ValueReader`] holds.
 const READER_CHUNKS: u64 = 4;
-/// Writes of this much look up what they hide, which costs a page read: collection then knows of the garbage long before
-/// a merge finds it. Also the mean of live bytes per item from which on all writes of a keyspace do.
+/// Writes of this much look up what they hide, which costs a page read: collection then knows of the garbage long
+/// before a merge finds it. Also the mean of live bytes per item from which on all writes of a keyspace do.
 const LOOKUP_BYTES_MIN: u64 = 16 << 10;
 
-/// An item as log and tables carry it. What is large lies in a blob file, and is garbage unless [`StoredItem::commit`] is
-/// called after the log refers to it.
+/// An item as log and tables carry it. What is large lies in a blob file, and is garbage unless [`StoredItem::commit`]
+/// is called after the log refers to it.
 #[derive(Debug)]
 pub(super) struct StoredItem<'a> {
     kind: ItemKind,
@@ -131,8 +131,8 @@ impl Keyspace {
         shared.acknowledge(position)
     }
 
-    /// The value of `key` as a stream; `None` when it is absent. Costs as much as [`Keyspace::get`], but holds 256 KiB of
-    /// a large value at a time.
+    /// The value of `key` as a stream; `None` when it is absent. Costs as much as [`Keyspace::get`], but holds 256 KiB
+    /// of a large value at a time.
     ///
     /// The stream goes on to give that value, whatever becomes of the key.
     pub fn get_reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>> {

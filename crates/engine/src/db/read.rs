@@ -34,8 +34,8 @@ impl Keyspace {
         self.read(key, |view, item| view.with_metadata(key, item))
     }
 
-    /// Whether `key` is present. Costs as much as [`Keyspace::get`] of a small item; above 1 KiB of key also a read of the
-    /// key.
+    /// Whether `key` is present. Costs as much as [`Keyspace::get`] of a small item; above 1 KiB of key also a read of
+    /// the key.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.read(key, |view, item| item.map_or(Ok(false), |item| view.is_of_key(key, item)))
@@ -204,8 +204,8 @@ fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Op
     Ok(None)
 }
 
-/// Calls `found` with the newest item of `key`, as it is stored, tombstones included, or with `None`. Counts pages that it
-/// reads in `reads`.
+/// Calls `found` with the newest item of `key`, as it is stored, tombstones included, or with `None`. Counts pages
+/// that it reads in `reads`.
 pub(crate) fn find<R>(
     version: &Version,
     reads: &AtomicU64,

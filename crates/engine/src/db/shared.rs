@@ -1,7 +1,8 @@
 //! What all handles and background threads of an open database share.
 //!
-//! Lock order: `collect_lock`, then the locks of `Blobs` and, apart from those, `convert_lock` or `merge_lock`, then `freeze_lock`, then shard writers in ascending order of keyspace
-//! and shard, then the log's locks, then `manifest`, then a keyspace's `publish` lock.
+//! Lock order: `collect_lock`, then the locks of `Blobs` and, apart from those, `convert_lock` or `merge_lock`, then
+//! `freeze_lock`, then shard writers in ascending order of keyspace and shard, then the log's locks, then `manifest`,
+//! then a keyspace's `publish` lock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -72,7 +72,8 @@ impl Db {
         let mut files = BlobFiles::new();
         for keyspace in shared.all_keyspaces() {
             let version = keyspace.version.load_full();
-            // Held by the version, whatever is collected meanwhile. Records of younger files are too young to be checked.
+            // Held by the version, whatever is collected meanwhile. Records of younger files are too young to be
+            // checked.
             let held = version.blobs.files.clone();
             let newest = held.keys().next_back().copied();
             files.extend(held.iter().map(|(number, file)| (*number, file.clone())));

@@ -22,9 +22,9 @@ impl Keyspace {
     /// Stores `value` under `key`, replacing what was there. Returns when the write is as durable as the database's
     /// [`crate::Durability`] says.
     ///
-    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log. An item of
-    /// more than 2039 bytes (see [`crate::Builder::inline_bytes_max`]) goes to a blob file, once; from 16 KiB on, a page
-    /// is read to learn what it replaces.
+    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log. An item
+    /// of more than 2039 bytes (see [`crate::Builder::inline_bytes_max`]) goes to a blob file, once; from 16 KiB on, a
+    /// page is read to learn what it replaces.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.write(&Item::value(key.as_ref(), value.as_ref()))
     }
@@ -92,8 +92,8 @@ impl Witness {
     }
 }
 
-/// Appends and indexes one item, as it is stored. With a witness, only if the key was not written since: otherwise returns
-/// `None`.
+/// Appends and indexes one item, as it is stored. With a witness, only if the key was not written since: otherwise
+/// returns `None`.
 pub(crate) fn write_item(
     shared: &Shared,
     keyspace: &KeyspaceShared,

@@ -214,8 +214,8 @@ impl Log {
         self.commit_to(Position { segment: active.id, offset: active.published() })
     }
 
-    /// Syncs the blobs that records may refer to, then the sealed segments, then the active one: nothing becomes durable
-    /// before what precedes it.
+    /// Syncs the blobs that records may refer to, then the sealed segments, then the active one: nothing becomes
+    /// durable before what precedes it.
     fn sync_everything(&self) -> Result<Position> {
         let (active, offset, sealed) = {
             let active = self.active();

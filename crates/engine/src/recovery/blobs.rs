@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 
-/// Opens the files that the manifest names. One that was being written ends where its headers lead to: everything that was
-/// synced lies in front of that.
+/// Opens the files that the manifest names. One that was being written ends where its headers lead to: everything that
+/// was synced lies in front of that.
 pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<BlobFiles> {
     let mut files = BlobFiles::new();
     for (&number, &sealed_bytes) in &state.blobs {
@@ -27,8 +27,8 @@ pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<
     Ok(files)
 }
 
-/// Whether the record that is referred to is sound, as far as that may be in doubt: records of finished files were durable
-/// before anything referred to them, and what refers to a file that is gone is hidden by something younger.
+/// Whether the record that is referred to is sound, as far as that may be in doubt: records of finished files were
+/// durable before anything referred to them, and what refers to a file that is gone is hidden by something younger.
 pub(super) fn is_sound(files: &BlobFiles, reference: &Reference) -> Result<bool> {
     let Some(file) = files.get(&reference.file).filter(|file| !file.is_sealed()) else { return Ok(true) };
     let mut reader = RecordReader::new(file.clone(), *reference);

@@ -125,8 +125,8 @@ struct Content {
 
 /// Reads a segment's sound content, up to `known_end` if that is given.
 ///
-/// A record counts only with the large items that it refers to. They were synced before it, so one that isn't sound in a
-/// file that was still being written was never acknowledged as durable, no more than a torn record.
+/// A record counts only with the large items that it refers to. They were synced before it, so one that isn't sound in
+/// a file that was still being written was never acknowledged as durable, no more than a torn record.
 fn read_content(
     file: &dyn File,
     seed: u64,
