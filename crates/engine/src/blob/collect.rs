@@ -23,9 +23,9 @@ use crate::level::Version;
 use crate::table::SectionScanner;
 
 /// Garbage is collected when it exceeds this share of what is live.
-const GARBAGE_SHARE: f64 = 0.10;
+const GARBAGE_SHARE: f64 = 0.06;
 /// Emptying a file must free at least this share of it.
-const VICTIM_GARBAGE_MIN: f64 = 0.04;
+const VICTIM_GARBAGE_MIN: f64 = 0.03;
 /// Files beyond twice as many as their bytes ask for, and this many more, are joined.
 const SPARE_FILES: u64 = 16;
 

@@ -40,7 +40,7 @@ impl Throttle {
     /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
     /// at: above 1 files are emptied.
     pub fn update_large(&self, pressure: f64) {
-        let over = (pressure - 1.1).clamp(0.0, 2.0);
+        let over = (pressure - 1.2).clamp(0.0, 2.0);
         self.mebibyte_delay_ns.store((40e6 * over * over) as u64, Ordering::Relaxed);
     }
 
@@ -103,5 +103,14 @@ mod tests {
         assert!(last > 50_000);
         throttle.update(3, 1.0, 0.0);
         assert!(throttle.delay_ns() > 10_000);
+        let mut last = 0;
+        for step in 0..400 {
+            throttle.update_large(1.0 + f64::from(step) / 100.0);
+            let delay = throttle.mebibyte_delay_ns.load(Ordering::Relaxed);
+            assert!(delay >= last && delay - last < 2_000_000, "{last} to {delay}");
+            assert!(step > 20 || delay == 0);
+            last = delay;
+        }
+        assert!(last > 100_000_000);
     }
 }
