@@ -86,22 +86,9 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Reads random 4 KiB pages with `in_flight` at once, for `duration` by each of the ways that the system offers.
-    /// Returns what the fastest reached.
-    pub fn reads(&self, in_flight: usize, duration: Duration) -> io::Result<Rate> {
-        let reads = RandomReads::new(in_flight, self.bytes, duration);
-        let mut best: Option<Rate> = None;
-        for method in [RawMethod::Uring, RawMethod::Threads] {
-            let rate = match measure_raw_reads(&self.path, &reads, method) {
-                // Containers often forbid io_uring; threads are always there.
-                Err(_) if method == RawMethod::Uring => continue,
-                outcome => outcome?,
-            };
-            if best.as_ref().is_none_or(|best| rate.ops_per_s() > best.ops_per_s()) {
-                best = Some(rate);
-            }
-        }
-        best.ok_or_else(|| io::ErrorKind::Unsupported.into())
+    fn reads(&self, in_flight: usize, duration: Duration, seed: u64, method: RawMethod) -> io::Result<Rate> {
+        let reads = RandomReads { seed, ..RandomReads::new(in_flight, self.bytes, duration) };
+        measure_raw_reads(&self.path, &reads, method)
     }
 }
 
@@ -109,6 +96,51 @@ impl Drop for RawFile {
     fn drop(&mut self) {
         // Nothing is lost with a file that stays behind, and a destructor has nobody to tell.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Reads of random 4 KiB pages of a [`RawFile`] by each of the ways that the system offers, in turns with whatever
+/// they are compared with.
+#[derive(Debug)]
+pub struct RawReads {
+    file: RawFile,
+    in_flight: usize,
+    turns: u64,
+    rates: Vec<(RawMethod, Rate)>,
+}
+
+impl RawReads {
+    /// Writes the file of about `bytes` bytes; `in_flight` reads will be at work at once.
+    pub fn new(path: PathBuf, bytes: u64, in_flight: usize) -> io::Result<Self> {
+        Ok(Self { file: RawFile::create(path, bytes)?, in_flight, turns: 0, rates: Vec::new() })
+    }
+
+    /// Reads for `duration` by each way.
+    pub fn measure(&mut self, duration: Duration) -> io::Result<()> {
+        self.turns += 1;
+        for method in [RawMethod::Uring, RawMethod::Threads] {
+            let rate = match self.file.reads(self.in_flight, duration, self.turns, method) {
+                // Containers often forbid io_uring; threads are always there.
+                Err(_) if method == RawMethod::Uring => continue,
+                outcome => outcome?,
+            };
+            match self.rates.iter_mut().find(|(known, _)| *known == method) {
+                Some((_, sum)) => sum.add(&rate),
+                None => self.rates.push((method, rate)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What a way reached over all turns; `None` where the system does not offer it.
+    pub fn rate(&self, method: RawMethod) -> Option<&Rate> {
+        self.rates.iter().find(|(known, _)| *known == method).map(|(_, rate)| rate)
+    }
+
+    /// What the fastest way reached over all turns.
+    pub fn best(&self) -> Option<&Rate> {
+        let rates = self.rates.iter().map(|(_, rate)| rate);
+        rates.max_by(|a, b| a.ops_per_s().total_cmp(&b.ops_per_s()))
     }
 }
 
@@ -128,9 +160,12 @@ mod tests {
     #[test]
     fn raw_reads_happen_and_leave_nothing_behind() {
         let directory = tempfile::tempdir().unwrap();
-        let raw = RawFile::create(directory.path().join("raw"), 3_000_000).unwrap();
+        let mut raw = RawReads::new(directory.path().join("raw"), 3_000_000, 4).unwrap();
         assert_eq!(fs::metadata(directory.path().join("raw")).unwrap().len(), 3 << 20);
-        assert!(raw.reads(4, Duration::from_millis(20)).unwrap().operations() > 0);
+        raw.measure(Duration::from_millis(20)).unwrap();
+        let first = raw.best().unwrap().operations();
+        raw.measure(Duration::from_millis(20)).unwrap();
+        assert!(first > 0 && raw.rates.iter().map(|(_, rate)| rate.operations()).sum::<u64>() > first);
         drop(raw);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }

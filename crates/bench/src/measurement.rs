@@ -14,12 +14,21 @@ pub struct Measurement {
     pub config: Map<String, Value>,
     /// Figures by name; names are snake_case and carry their unit (`lookup_ns`, `bits_per_key`).
     pub metrics: Map<String, Value>,
+    /// What a model said of some of the metrics beforehand, under the same names.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub predicted: Map<String, Value>,
 }
 
 impl Measurement {
     /// A measurement without parameters and figures yet.
     pub fn new(bench: &str, case: &str) -> Self {
-        Self { bench: bench.to_owned(), case: case.to_owned(), config: Map::new(), metrics: Map::new() }
+        Self {
+            bench: bench.to_owned(),
+            case: case.to_owned(),
+            config: Map::new(),
+            metrics: Map::new(),
+            predicted: Map::new(),
+        }
     }
 
     /// Adds a parameter.

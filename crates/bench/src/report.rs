@@ -80,6 +80,12 @@ fn write_block(text: &mut String, block: &[Measurement]) {
             block.iter().map(|measurement| measurement.metrics.get(name).map_or(String::new(), shown)),
         );
         rows.push(row);
+        if block.iter().any(|measurement| measurement.predicted.contains_key(name)) {
+            let predicted = block.iter().map(|measurement| measurement.predicted.get(name));
+            let mut row = vec![format!("  {name}, predicted")];
+            row.extend(predicted.map(|figure| figure.map_or(String::new(), shown)));
+            rows.push(row);
+        }
     }
     let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -128,6 +134,17 @@ mod tests {
         assert!(lines.contains(&vec!["ops_per_s", "1234568", "5"]), "{text}");
         assert!(lines.contains(&vec!["max_ms", "1.250"]), "{text}");
         assert!(lines.contains(&vec!["reads", "-"]), "{text}");
+    }
+
+    #[test]
+    fn predictions_stand_below_what_was_measured() {
+        let mut load = Measurement::new("store", "load").metric("writes", 5).metric("reads", 1);
+        load.predicted.insert("writes".to_owned(), 4.into());
+        let text = table(&[load, Measurement::new("store", "get").metric("reads", 2)]);
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.trim_start().starts_with("writes, predicted")).unwrap();
+        assert!(lines[at].ends_with(" 4") || lines[at].contains(" 4 "), "{text}");
+        assert!(lines[at - 1].trim_start().starts_with("writes"));
     }
 
     #[test]

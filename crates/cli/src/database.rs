@@ -23,13 +23,25 @@ impl Database {
         self.open(false, Durability::Sync)
     }
 
+    /// Opens a database that exists for reading only: no file of it changes.
+    pub fn open_to_read(&self) -> Result<Db, Failure> {
+        self.check_exists()?;
+        Db::open_read_only(&self.database).map_err(explained)
+    }
+
+    fn check_exists(&self) -> Result<(), Failure> {
+        if self.database.is_dir() {
+            return Ok(());
+        }
+        Err(Failure::Failed(format!("there is no database at {}", self.database.display())))
+    }
+
     /// Opens the database, and creates it where there is none if `create` says so.
     pub fn open(&self, create: bool, durability: Durability) -> Result<Db, Failure> {
-        let directory = &self.database;
-        if !create && !directory.is_dir() {
-            return Err(Failure::Failed(format!("there is no database at {}", directory.display())));
+        if !create {
+            self.check_exists()?;
         }
-        Db::builder(directory).create(create).durability(durability).open().map_err(explained)
+        Db::builder(&self.database).create(create).durability(durability).open().map_err(explained)
     }
 
     /// The directory as an absolute path without links.
@@ -45,7 +57,7 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Says what to do where another process holds the database.
-fn explained(error: Error) -> Failure {
+pub fn explained(error: Error) -> Failure {
     match error {
         Error::Locked { .. } => Failure::Failed(format!(
             "{error}. One process has a database open at a time; a server answers for its own over the Redis \
@@ -69,6 +81,14 @@ impl Location {
     /// Opens a database that exists, with the keyspace if that exists; neither is created.
     pub fn open_existing(&self) -> Result<(Db, Option<Keyspace>), Failure> {
         let db = self.database.open_existing()?;
+        let exists = db.keyspace_names().contains(&self.keyspace);
+        let keyspace = if exists { Some(db.keyspace(&self.keyspace)?) } else { None };
+        Ok((db, keyspace))
+    }
+
+    /// Opens a database that exists for reading only, with the keyspace if that exists.
+    pub fn open_to_read(&self) -> Result<(Db, Option<Keyspace>), Failure> {
+        let db = self.database.open_to_read()?;
         let exists = db.keyspace_names().contains(&self.keyspace);
         let keyspace = if exists { Some(db.keyspace(&self.keyspace)?) } else { None };
         Ok((db, keyspace))

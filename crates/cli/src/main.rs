@@ -43,10 +43,16 @@ enum Command {
     Inspect(commands::inspect::Options),
     /// Check everything that is stored; writes nothing to tables
     Verify(commands::verify::Options),
+    /// Make a damaged database whole again, with everything that can still be read
+    Repair(commands::repair::Options),
     /// Merge everything into the sorted runs and drop what has expired
     Compact(commands::compact::Options),
     /// Make a copy that is a database of its own
     Checkpoint(commands::checkpoint::Options),
+    /// Make a backup beside earlier ones, with which it shares what did not change; or list them
+    Backup(commands::backup::Options),
+    /// Make a database of a backup
+    Restore(commands::restore::Options),
     /// Show levels, memory and traffic, once or again and again
     Stat(commands::stat::Options),
     /// Write all items to a file or to standard output
@@ -55,6 +61,10 @@ enum Command {
     Import(commands::import::Options),
     /// Print a script that makes a shell complete this command
     Completions(commands::completions::Options),
+    /// Find the plan that fits a workload, and say why
+    Plan(commands::plan::Options),
+    /// Measure what the device can do, for the planner
+    Calibrate(commands::calibrate::Options),
     /// Measure
     Bench(commands::bench::Options),
     /// Evaluate a cost model
@@ -71,12 +81,17 @@ fn main() -> ExitCode {
         Command::Scan(options) => commands::scan::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Verify(options) => commands::verify::run(&options),
+        Command::Repair(options) => commands::repair::run(&options),
         Command::Compact(options) => commands::compact::run(&options),
         Command::Checkpoint(options) => commands::checkpoint::run(&options),
+        Command::Backup(options) => commands::backup::run(&options),
+        Command::Restore(options) => commands::restore::run(&options),
         Command::Stat(options) => commands::stat::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
+        Command::Plan(options) => commands::plan::run(&options),
+        Command::Calibrate(options) => commands::calibrate::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Model(options) => commands::model::run(&options),
         Command::Serve(options) => commands::serve::run(&options),

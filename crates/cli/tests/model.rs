@@ -73,6 +73,17 @@ fn designs_print_the_figures_of_their_papers() {
 }
 
 #[test]
+fn level_sizes_that_write_least_are_those_of_the_thesis() {
+    assert_metric("optimize-levels --keys 1e8", "write_amplification", 23.67, 0.001);
+    assert_metric("optimize-levels --keys 1e8", "write_amplification_before", 25.82, 0.001);
+    assert_metric("optimize-levels --keys 1e8", "level_1_size", 47_891.0, 0.01);
+    // Fewer levels leave more to gain: three levels instead of five, against sizes that grow evenly.
+    assert!(metric("optimize-levels --keys 1e8", "saved_share") > 0.08);
+    let refused = alluvium(Path::new("."), "model optimize-levels --levels 99");
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn the_best_slimdb_layout_is_no_worse_than_the_published_one() {
     let published = metric("slimdb --positive 0.4 --negative 0.3 --write 0.3", "reads_per_operation");
     let line = "slimdb --positive 0.4 --negative 0.3 --write 0.3 --memory-bytes 280379392";

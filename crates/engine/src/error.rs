@@ -78,9 +78,30 @@ pub enum Error {
         name: String,
     },
     /// An earlier write to a file failed, so what is on the device is unknown: the database takes no more writes.
-    /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered.
+    /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered. Where only space was
+    /// missing, [`crate::Db::resume`] will do: [`crate::Db::health`] tells.
     Failed {
         /// The first failure.
+        reason: String,
+    },
+    /// The database was opened for reading only. Open it with [`crate::Db::open`] to write.
+    ReadOnly,
+    /// The write would take more of the disk than [`crate::Builder::disk_bytes_max`] allows. Remove items, which is
+    /// still possible, and compact; or raise the limit.
+    DiskQuota {
+        /// Bytes that the database takes, and needs to put its log in order.
+        used: u64,
+        /// Most bytes that it may take.
+        max: u64,
+    },
+    /// The keyspace was dropped. Get it by its name again to create a new one.
+    KeyspaceDropped {
+        /// The name that it had.
+        name: String,
+    },
+    /// The directory of backups does not fit what was asked for. Choose another one.
+    Backup {
+        /// What does not fit.
         reason: String,
     },
     /// The database was closed.
@@ -104,7 +125,10 @@ impl fmt::Display for Error {
             ),
             Self::Plan(error) => error.fmt(out),
             Self::Locked { path, holder } => {
-                write!(out, "database {path} is in use by {holder}; close it there first")
+                write!(
+                    out,
+                    "database {path} is in use by {holder}; close it there first, or let it make a checkpoint to read"
+                )
             }
             Self::NewerFormat { file, found, supported } => write!(
                 out,
@@ -123,6 +147,13 @@ impl fmt::Display for Error {
                     "the database takes no writes since an earlier failure ({reason}); fix it and reopen"
                 )
             }
+            Self::ReadOnly => write!(out, "the database is open for reading only; open it for writing"),
+            Self::DiskQuota { used, max } => write!(
+                out,
+                "the database takes {used} of at most {max} bytes of disk; remove items and compact, or raise the limit"
+            ),
+            Self::KeyspaceDropped { name } => write!(out, "keyspace {name:?} was dropped"),
+            Self::Backup { reason } => write!(out, "backup: {reason}"),
             Self::Closed => write!(out, "the database was closed"),
         }
     }
@@ -160,6 +191,13 @@ impl<T> IoContext<T> for io::Result<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|source| Error::Io { context: what(), source })
     }
+}
+
+/// Whether a write failed for want of space, and nothing worse happened: no sync failed.
+pub(crate) fn is_full(error: &Error) -> bool {
+    let Error::Io { source, .. } = error else { return false };
+    let file_error = source.get_ref().and_then(|inner| inner.downcast_ref::<alluvium_io::FileError>());
+    source.kind() == io::ErrorKind::StorageFull && file_error.is_some_and(|error| !error.is_sync())
 }
 
 impl From<crate::table::Error> for Error {

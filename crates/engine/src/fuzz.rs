@@ -7,6 +7,7 @@ pub use crate::table::fuzz::{directory, header as table_header, index, page, tra
 use crate::blob::{Reference, frame};
 use crate::item::Item;
 use crate::log::record::{self, Parsed, Record};
+use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment;
 use crate::manifest;
 
@@ -43,6 +44,37 @@ pub fn log_header(bytes: &[u8]) {
 pub fn manifest(bytes: &[u8]) {
     let _ = manifest::parse("fuzz", bytes);
     let _ = manifest::parse_current(bytes);
+    let _ = manifest::salvage(bytes);
+}
+
+/// The records that are left of a damaged log segment.
+pub fn log_salvage(bytes: &[u8]) {
+    let mut seen = 0;
+    for piece in Pieces::new(7, bytes, 0) {
+        match piece {
+            Piece::Record { start, .. } => assert!(start < bytes.len()),
+            Piece::Gap { bytes } => seen += bytes,
+        }
+    }
+    assert!(seen <= bytes.len());
+}
+
+/// A file of device figures, as it is and again with its checksum made right.
+pub fn device(bytes: &[u8]) {
+    let _ = crate::device::parse("fuzz", bytes);
+    let mut sound = bytes.to_vec();
+    if sound.len() > 24 {
+        let checksum = checksum64(&sound[24..], checksum64(&sound[..16], 0));
+        sound[16..24].copy_from_slice(&checksum.to_le_bytes());
+    }
+    if let Ok(figures) = crate::device::parse("fuzz", &sound) {
+        assert!(figures.validate().is_ok());
+    }
+}
+
+/// A sound file of device figures to start from.
+pub fn device_sample() -> Vec<u8> {
+    crate::device::to_bytes(&crate::device::DeviceFigures::default())
 }
 
 /// The parts of a blob file, and what refers to them.

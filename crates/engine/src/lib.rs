@@ -9,6 +9,7 @@
 mod blob;
 mod compact;
 mod db;
+pub mod device;
 mod error;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
@@ -19,6 +20,7 @@ mod log;
 mod manifest;
 mod options;
 mod recovery;
+mod repair;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;
@@ -26,11 +28,14 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Batch, BlobStats, Checkpoint, Db, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats,
-    MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader,
-    VerifyReport,
+    Backup, Batch, BlobStats, Checkpoint, Db, Health, Ingest, Ingested, Iter, KEY_BYTES_MAX, KeyValue,
+    Keyspace, KeyspaceSnapshot, LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats,
+    Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
-pub use options::{Builder, Durability, Environment};
+pub use options::{Builder, Durability, Environment, PlanChoice};
+#[doc(hidden)]
+pub use repair::repair_in;
+pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};

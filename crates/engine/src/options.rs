@@ -32,10 +32,27 @@ pub struct Builder {
     pub(crate) environment: Option<Environment>,
 }
 
+/// Where the layout of a keyspace comes from when it is created. The layout is kept in the manifest from then on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum PlanChoice {
+    /// The best plan that the engine executes: within half a byte of memory per item, for
+    /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did.
+    #[default]
+    Auto,
+    /// This plan.
+    Fixed(Plan),
+}
+
+impl From<Plan> for PlanChoice {
+    fn from(plan: Plan) -> Self {
+        Self::Fixed(plan)
+    }
+}
+
 /// Plain values that one can print and store.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub plan: Plan,
+    pub plan: PlanChoice,
     pub durability: Durability,
     pub expected_items: u64,
     pub background: bool,
@@ -46,6 +63,10 @@ pub(crate) struct Settings {
     pub blob_aligned_bytes_min: usize,
     /// Garbage below this is not collected.
     pub blob_garbage_bytes_min: u64,
+    pub read_only: bool,
+    pub disk_bytes_max: Option<u64>,
+    pub background_bytes_per_s_max: Option<u64>,
+    pub ingest_sort_bytes_max: u64,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -92,7 +113,7 @@ impl Builder {
         Self {
             path,
             settings: Settings {
-                plan: Plan::silt(),
+                plan: PlanChoice::Auto,
                 durability: Durability::Sync,
                 expected_items: 0,
                 background: true,
@@ -101,14 +122,18 @@ impl Builder {
                 blob_file_bytes_max: 256 << 20,
                 blob_aligned_bytes_min: 1 << 20,
                 blob_garbage_bytes_min: 1 << 20,
+                read_only: false,
+                disk_bytes_max: None,
+                background_bytes_per_s_max: None,
+                ingest_sort_bytes_max: 64 << 20,
             },
             environment: None,
         }
     }
 
-    /// The layout of keyspaces created from now on. Default [`Plan::silt`].
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.settings.plan = plan;
+    /// The layout of keyspaces created from now on: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`].
+    pub fn plan(mut self, plan: impl Into<PlanChoice>) -> Self {
+        self.settings.plan = plan.into();
         self
     }
 
@@ -160,6 +185,36 @@ impl Builder {
         self.settings.blob_file_bytes_max = file_bytes_max;
         self.settings.blob_aligned_bytes_min = aligned_bytes_min;
         self.settings.blob_garbage_bytes_min = garbage_bytes_min;
+        self
+    }
+
+    /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
+    /// give [`crate::Error::DiskQuota`]; removals and reads go on. What background work needs to finish is kept
+    /// free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the largest
+    /// blob file. So a limit under about 16 MiB
+    /// plus twice a log segment takes no writes at all. Files that a repair set aside count too.
+    pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.disk_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Most bytes of items a second that merges write. Default: no limit. When it is too low for the rate of writes, hash
+    /// runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
+    pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
+        self.settings.background_bytes_per_s_max = Some(bytes_per_s);
+        self
+    }
+
+    /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.settings.read_only = read_only;
+        self
+    }
+
+    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB. Parts are
+    /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
+    pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.ingest_sort_bytes_max = bytes;
         self
     }
 

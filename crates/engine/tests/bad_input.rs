@@ -82,6 +82,38 @@ fn an_illegal_plan_is_refused_with_its_reason() {
 }
 
 #[test]
+fn a_plan_that_would_be_ignored_in_part_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["lsm-trie", "slimdb", "leveled", "skimpystash"] {
+        let error = Db::builder(directory.path()).plan(Plan::named(name).unwrap()).open().unwrap_err();
+        assert!(matches!(error, Error::Plan(_)), "{name}: {error}");
+    }
+}
+
+#[test]
+fn damaged_device_figures_are_reported_and_not_planned_with() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join(alluvium::device::DEVICE), b"ALVMDEV\0 nonsense").unwrap();
+    let db = open(directory.path()).unwrap();
+    assert!(matches!(db.keyspace("items"), Err(Error::Corruption(_))));
+}
+
+#[test]
+fn a_keyspace_without_a_plan_gets_one_that_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let planned = |items: u64| {
+        let db = Db::builder(directory.path()).expected_items(items).open().unwrap();
+        db.keyspace("items").unwrap().plan().clone()
+    };
+    let plan = planned(10_000_000);
+    plan.check_executable().unwrap();
+    // Another number of items at another opening changes nothing for what is there.
+    assert_eq!(planned(100_000), plan);
+    let db = open(directory.path()).unwrap();
+    assert_eq!(db.keyspace("items").unwrap().plan(), &plan);
+}
+
+#[test]
 fn a_keyspace_name_is_checked() {
     let directory = tempfile::tempdir().unwrap();
     let db = open(directory.path()).unwrap();

@@ -45,6 +45,18 @@ impl DeviceCounters {
         }
     }
 
+    /// What was counted in this and in another stretch of time.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            writes: self.writes + other.writes,
+            written_bytes: self.written_bytes + other.written_bytes,
+            discards: self.discards + other.discards,
+            flushes: self.flushes + other.flushes,
+        }
+    }
+
     /// From the text of `/sys/dev/block/MAJOR:MINOR/stat` (fields as in the kernel's `Documentation/block/stat.rst`).
     /// Old kernels have fewer fields; what is missing counts as 0.
     fn parse(text: &str) -> Option<Self> {

@@ -29,6 +29,11 @@ impl FileError {
         &self.name
     }
 
+    /// Whether it was a sync that failed: what is on the device is unknown then.
+    pub fn is_sync(&self) -> bool {
+        self.operation.starts_with("sync")
+    }
+
     /// The byte offset of the operation, where it has one.
     pub fn offset(&self) -> Option<u64> {
         self.offset

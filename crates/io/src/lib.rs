@@ -19,6 +19,7 @@ mod memory;
 mod memory_pool;
 mod pipeline;
 mod random;
+mod read_only;
 mod simulated;
 pub mod storage;
 
@@ -31,6 +32,7 @@ pub use error::FileError;
 pub use file_storage::{FileStorage, IoOptions, Usage};
 pub use memory_pool::{POOL_BYTES_MAX, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};
+pub use read_only::ReadOnlyStorage;
 pub use simulated::{FaultPlan, PlantedBug, SimulatedFault, SimulatedStorage};
 pub use storage::{DirectoryLock, File, OpenMode, ReadRequest, Storage};
 

@@ -42,6 +42,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// the returned guard is dropped. An error of kind `WouldBlock` says who holds it, as far as that is known.
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>>;
 
+    /// Keeps others from [`Storage::lock`] until the returned guard is dropped, beside any number of others that do the
+    /// same, and changes nothing. `None` where nobody ever locked the directory, or where readers can't be told from
+    /// writers. The error is that of [`Storage::lock`].
+    fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
+        let _ = name;
+        Ok(None)
+    }
+
     /// Performs all reads with as many in flight as there are requests (up to a limit of the implementation), and
     /// stores the outcome of each in its `result`. Order of completion is not defined.
     fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {

@@ -1,15 +1,18 @@
 //! Plans of storage layouts, and what they cost.
 //!
 //! [`KeyDistribution`] and its primitives count different keys among requests; [`models`] are the cost models of the
-//! papers built on them.
+//! papers built on them; [`optimizer`] finds their cheapest parameters, and [`planner`] the plan that fits a
+//! demand.
 //!
 //! Architecture invariant: this crate knows no files, threads or clocks.
 #![forbid(unsafe_code)]
 
 mod error;
 pub mod models;
+pub mod optimizer;
 pub mod plan;
 pub mod plan_model;
+pub mod planner;
 mod popularity;
 mod root;
 pub mod simulator;

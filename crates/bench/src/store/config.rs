@@ -60,8 +60,8 @@ pub struct StoreOptions {
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
     pub keep: bool,
-    /// Seconds of measuring the raw device before and after get, for each way to read; 0 to leave it out
-    #[arg(long, default_value_t = 1.0)]
+    /// Seconds of measuring the raw device by each way to read, in turns with get; 0 to leave it out
+    #[arg(long, default_value_t = 5.0)]
     pub raw_seconds: f64,
 }
 

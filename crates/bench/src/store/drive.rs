@@ -8,7 +8,7 @@ use alluvium_io::DeviceCounters;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::StoreBench;
-use super::sampler::{Progress, Samples};
+use super::sampler::{Progress, READING_INTERVAL, Samples, WRITING_INTERVAL};
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::process;
@@ -95,6 +95,21 @@ pub struct Outcome {
     pub stats: (Stats, Stats),
 }
 
+impl Outcome {
+    /// Counts what was measured `later`, of the same phase, as well.
+    pub fn add(&mut self, later: Self) {
+        self.operations += later.operations;
+        self.elapsed += later.elapsed;
+        self.settling += later.settling;
+        self.cpu += later.cpu;
+        self.gets.add(&later.gets);
+        self.puts.add(&later.puts);
+        self.samples.add(later.samples);
+        self.device = self.device.zip(later.device).map(|(sum, more)| sum.plus(&more));
+        self.stats.1 = later.stats.1;
+    }
+}
+
 /// Operations between two looks at the shared counters.
 const BURST: u64 = 64;
 
@@ -112,9 +127,10 @@ impl StoreBench {
         let stats_before = self.db.stats();
         let device_before = self.device.settled_counters();
         let cpu_before = process::cpu_time();
+        let interval = if drive.settles { WRITING_INTERVAL } else { READING_INTERVAL };
         std::thread::scope(|scope| {
-            let sampler =
-                scope.spawn(|| Samples::collect(&self.db, &self.directory, &progress, &is_done, &bar));
+            let sampler = scope
+                .spawn(|| Samples::collect(&self.db, &self.directory, &progress, &is_done, &bar, interval));
             let start = Instant::now();
             let outcome = self.drive_threads(drive, &progress, start, &step);
             let elapsed = start.elapsed();

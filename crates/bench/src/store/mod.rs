@@ -1,10 +1,11 @@
 //! `bench store`: loads, reads, overwrites and scans a store, verifies every value and measures rates, latencies, CPU,
-//! memory, space, and what reached the device.
+//! memory, space, and what reached the device. What the model predicts is computed and printed before each phase.
 
 mod config;
 mod drive;
 mod phase;
 mod phases;
+mod prediction;
 mod probe;
 mod sampler;
 mod sustain;
@@ -20,6 +21,8 @@ use serde_json::{Map, Value};
 pub use config::StoreOptions;
 pub use phase::Phase;
 pub use workload::Workload;
+
+use prediction::Predictor;
 
 use crate::device::Device;
 use crate::error::BenchError;
@@ -47,8 +50,11 @@ struct StoreBench {
 /// The first wrong answer, error of the store or unusable option. The database is then left where it is.
 pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError> {
     options.validate()?;
+    let mut predictor = Predictor::new(options)?;
     let mut bench = StoreBench::open(options)?;
     for phase in &options.phases {
+        let predicted = predictor.predict(*phase)?;
+        eprint!("{}", prediction::announced(*phase, &predicted));
         let measurement = match phase {
             Phase::Load => bench.load()?,
             Phase::Settle => bench.background("settle", |_| Ok(()))?,
@@ -67,7 +73,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
                 measurement
             }
         };
-        report.add(measurement)?;
+        report.add(Measurement { predicted, ..measurement })?;
     }
     bench.close()
 }

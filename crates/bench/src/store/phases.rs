@@ -3,16 +3,18 @@
 use std::time::{Duration, Instant};
 
 use alluvium::Db;
-use alluvium_io::calibrate::Rate;
+use alluvium_io::calibrate::{Rate, RawMethod};
 
 use super::drive::{Drive, Outcome, Step, Worker};
 use super::{StoreBench, probe};
-use crate::device::{self, RawFile};
+use crate::device::{self, RawReads};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
 /// The file beside the database that raw reads are measured on.
 const RAW_FILE: &str = "alluvium-bench-raw";
+/// Parts of the phase `get` that take turns with the raw device.
+const TURNS: u64 = 10;
 
 impl StoreBench {
     /// Puts every item once. Rate and latencies are of the puts alone; CPU, writes and space include settling.
@@ -60,33 +62,45 @@ impl StoreBench {
         Ok(Step::Put)
     }
 
-    /// Gets uniformly chosen items; measures the raw device before and after, since a virtual disk drifts.
+    /// Gets uniformly chosen items, in turns with reads of the raw device: a virtual disk drifts within seconds.
     pub(super) fn get(&self) -> Result<Measurement, BenchError> {
         let in_flight = self.options.threads * self.options.batch;
         let duration = Duration::from_secs_f64(self.options.raw_seconds);
-        let raw = if duration.is_zero() {
-            None
-        } else {
-            let bytes = device::allocated_bytes(&self.directory);
-            Some(RawFile::create(self.options.dir.join(RAW_FILE), bytes)?)
+        let part = |operations| {
+            self.drive(&self.reading("get", operations), |worker| {
+                self.get_batch(worker, |worker| worker.random.below(self.workload.items()))
+            })
         };
-        let measure = || raw.as_ref().map(|raw| raw.reads(in_flight, duration)).transpose();
-        let before = measure()?;
-        let outcome = self.drive(&self.reading("get", self.options.operations()), |worker| {
-            self.get_batch(worker, |worker| worker.random.below(self.workload.items()))
-        })?;
-        let after = measure()?;
-        let measurement = self.read_measurement("get", &outcome);
-        let Some((before, after)) = before.zip(after) else { return Ok(measurement) };
-        let mean = |figure: fn(&Rate) -> f64| (figure(&before) + figure(&after)) / 2.0;
-        let raw_per_s = mean(Rate::ops_per_s);
-        Ok(measurement
-            .metric("raw_reads_per_s", raw_per_s)
-            .metric("raw_reads_per_s_before", before.ops_per_s())
-            .metric("raw_reads_per_s_after", after.ops_per_s())
-            .metric("raw_p99_us", mean(|rate| rate.latency_us(0.99)))
-            .metric("raw_p999_us", mean(|rate| rate.latency_us(0.999)))
-            .metric("gets_per_raw_read", rate(&outcome) / raw_per_s))
+        if duration.is_zero() {
+            return Ok(self.read_measurement("get", &part(self.options.operations())?));
+        }
+        let bytes = device::allocated_bytes(&self.directory);
+        let mut raw = RawReads::new(self.options.dir.join(RAW_FILE), bytes, in_flight)?;
+        let turn = duration / TURNS as u32;
+        let operations = self.options.operations();
+        let mut outcome: Option<Outcome> = None;
+        for number in 0..TURNS {
+            raw.measure(turn)?;
+            let share = operations * (number + 1) / TURNS - operations * number / TURNS;
+            let measured = part(share)?;
+            match &mut outcome {
+                Some(outcome) => outcome.add(measured),
+                None => outcome = Some(measured),
+            }
+        }
+        raw.measure(turn)?;
+        let outcome = outcome.expect("there is more than no turn");
+        let per_s = |method| raw.rate(method).map(Rate::ops_per_s);
+        let (by_ring, by_threads) = (per_s(RawMethod::Uring), per_s(RawMethod::Threads));
+        let raw = raw.best().ok_or(std::io::Error::from(std::io::ErrorKind::Unsupported))?;
+        Ok(self
+            .read_measurement("get", &outcome)
+            .metric("raw_reads_per_s_uring", by_ring)
+            .metric("raw_reads_per_s_threads", by_threads)
+            .metric("raw_reads_per_s", raw.ops_per_s())
+            .metric("raw_p99_us", raw.latency_us(0.99))
+            .metric("raw_p999_us", raw.latency_us(0.999))
+            .metric("gets_per_raw_read", rate(&outcome) / raw.ops_per_s()))
     }
 
     /// Gets every item once.
@@ -131,11 +145,7 @@ impl StoreBench {
                 return self.overwrite(worker);
             }
             let item = worker.random.below(self.workload.items());
-            let version = self.workload.version(item);
-            self.workload.key(item, &mut worker.key);
-            let answer = self.keyspace.get(&worker.key)?;
-            self.workload.check(item, version, answer.as_deref())?;
-            Ok(Step::Gets(1))
+            self.get_one(worker, item)
         })?;
         let measurement = self.read_measurement("mixed", &outcome);
         Ok(measurement
@@ -214,6 +224,10 @@ impl StoreBench {
         mut choose: impl FnMut(&mut Worker) -> u64,
     ) -> Result<Step, BenchError> {
         let count = self.batch_of(worker);
+        if count == 1 {
+            let item = choose(worker);
+            return self.get_one(worker, item);
+        }
         let mut wanted = Vec::with_capacity(count as usize);
         let mut keys = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -227,6 +241,14 @@ impl StoreBench {
             self.workload.check(item, version, answer.as_deref())?;
         }
         Ok(Step::Gets(count))
+    }
+
+    fn get_one(&self, worker: &mut Worker, item: u64) -> Result<Step, BenchError> {
+        let version = self.workload.version(item);
+        self.workload.key(item, &mut worker.key);
+        let answer = self.keyspace.get(&worker.key)?;
+        self.workload.check(item, version, answer.as_deref())?;
+        Ok(Step::Gets(1))
     }
 
     /// One get, or one multi_get where `--batch` asks for it.

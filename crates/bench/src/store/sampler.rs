@@ -12,8 +12,11 @@ use indicatif::ProgressBar;
 use crate::device;
 use crate::measurement::Measurement;
 
-/// Memory is sampled this often, space every second time. A sample costs some ten microseconds.
-const INTERVAL: Duration = Duration::from_millis(50);
+/// While items are written memory is sampled this often, space every second time: looking at the size of some hundred
+/// files costs half a millisecond.
+pub const WRITING_INTERVAL: Duration = Duration::from_millis(50);
+/// While items are only read nothing changes but what is loaded on first use, and samples would show in the tail.
+pub const READING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How far a phase has come; its threads count, the sampler and the progress bar look.
 #[derive(Debug, Default)]
@@ -42,13 +45,14 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples until `is_done`, and moves `bar` along. The last sample is taken after it is set, so there is one.
+    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after it is set, so there is one.
     pub fn collect(
         db: &Db,
         directory: &Path,
         progress: &Progress,
         is_done: &AtomicBool,
         bar: &ProgressBar,
+        interval: Duration,
     ) -> Self {
         let mut samples = Vec::new();
         loop {
@@ -65,8 +69,19 @@ impl Samples {
             if is_last {
                 return Self { samples };
             }
-            std::thread::park_timeout(INTERVAL);
+            std::thread::park_timeout(interval);
         }
+    }
+
+    /// Appends the samples of a later part of the same phase.
+    pub fn add(&mut self, later: Self) {
+        let before = self.samples.last().map_or(0, |last| last.operations);
+        self.samples.extend(
+            later
+                .samples
+                .into_iter()
+                .map(|sample| Sample { operations: before + sample.operations, ..sample }),
+        );
     }
 
     /// Adds the figures of memory and space.

@@ -43,6 +43,24 @@ fn a_kept_database_serves_later_runs() {
 }
 
 #[test]
+fn predictions_name_what_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(directory.path(), &["--phases", "load,get,miss,update,get,mixed,get,compact,get"]);
+    let mut report = Report::new(false);
+    run(&options, &mut report).unwrap();
+    let mut predicted = Vec::new();
+    for measurement in report.measurements() {
+        for (name, value) in &measurement.predicted {
+            assert!(measurement.metrics.contains_key(name), "{name}");
+            assert!(value.as_f64().is_some_and(|value| value > 0.0), "{name}");
+        }
+        predicted.push(!measurement.predicted.is_empty());
+    }
+    // Once everything was merged by hand, the model has no opinion.
+    assert_eq!(predicted, [true, true, true, true, true, false, true, false, false]);
+}
+
+#[test]
 fn a_wrong_answer_ends_the_benchmark() {
     let directory = tempfile::tempdir().unwrap();
     let mut report = Report::new(false);

@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             return Err(Failure::Usage("a binary export is not for terminals: use --output".to_owned()));
         }
     }
-    let db = options.database.open_existing()?;
+    let db = options.database.open_to_read()?;
     let keyspaces = keyspaces(&db, &options.keyspace)?;
     let interrupt = Interrupt::on_signals()?;
     let start = Instant::now();

@@ -24,7 +24,7 @@ pub struct Options {
 /// Prints the value; fails with [`Failure::NotFound`] where there is none.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let key = options.key.key()?;
-    let (db, keyspace) = options.key.location.open_existing()?;
+    let (db, keyspace) = options.key.location.open_to_read()?;
     let found = match &keyspace {
         Some(keyspace) => keyspace.get_with_metadata(&key)?,
         None => None,

@@ -1,5 +1,6 @@
 //! `alluvium inspect`.
 
+use alluvium::Plan;
 use serde_json::json;
 
 use crate::database::Database;
@@ -15,20 +16,22 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Prints keyspaces, levels and memory.
+/// Prints keyspaces with their plans, levels and memory.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let db = options.database.open_existing()?;
+    let db = options.database.open_to_read()?;
     let stats = db.stats();
     let mut keyspaces = Vec::new();
     for name in db.keyspace_names() {
-        let items = db.keyspace(&name)?.approximate_len();
-        keyspaces.push((name, items));
+        let keyspace = db.keyspace(&name)?;
+        keyspaces.push((name, keyspace.approximate_len(), keyspace.plan().clone()));
     }
     db.close()?;
-    let named: Vec<_> = keyspaces.iter().map(|(name, items)| json!({"name": name, "items": items})).collect();
+    let described =
+        |(name, items, plan): &(String, u64, Plan)| json!({"name": name, "items": items, "plan": plan});
+    let named: Vec<_> = keyspaces.iter().map(described).collect();
     options.output.print(&json!({"keyspaces": named, "stats": stats}), || {
-        let mut text = "keyspace              items\n".to_owned();
-        text.extend(keyspaces.iter().map(|(name, items)| format!("{name:<16} {items:>10}\n")));
+        let mut text = "keyspace              items  plan\n".to_owned();
+        text.extend(keyspaces.iter().map(|(name, items, plan)| format!("{name:<16} {items:>10}  {plan}\n")));
         let (levels, memory) = (output::levels(&stats), output::memory(&stats));
         format!("{text}\n{levels}\n{memory}\nstorage: {}\n", stats.storage)
     })

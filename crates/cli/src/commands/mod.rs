@@ -1,6 +1,8 @@
 //! The subcommands, one file each: options and `run`.
 
+pub mod backup;
 pub mod bench;
+pub mod calibrate;
 pub mod checkpoint;
 pub mod compact;
 pub mod completions;
@@ -10,7 +12,10 @@ pub mod get;
 pub mod import;
 pub mod inspect;
 pub mod model;
+pub mod plan;
 pub mod put;
+pub mod repair;
+pub mod restore;
 pub mod scan;
 pub mod serve;
 pub mod stat;

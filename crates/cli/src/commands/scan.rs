@@ -29,7 +29,7 @@ pub struct Options {
 
 /// Prints items in the order of their hashes, a line each: key, a tab, value.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let (db, keyspace) = options.location.open_existing()?;
+    let (db, keyspace) = options.location.open_to_read()?;
     let mut out = BufWriter::new(io::stdout().lock());
     if let Some(keyspace) = &keyspace {
         let limit = options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));

@@ -34,7 +34,11 @@ struct Sample {
 
 /// Prints levels, memory and traffic, once or until interrupted.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let db = options.database.open_existing()?;
+    // Watching is about the work that goes on, so there must be some.
+    let db = match options.watch {
+        None => options.database.open_to_read()?,
+        Some(_) => options.database.open_existing()?,
+    };
     match options.watch {
         None => print(options, &db)?,
         Some(period) => {

@@ -16,7 +16,7 @@ pub struct Options {
 
 /// Checks everything and prints what was checked and what is wrong; fails if anything is.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let db = options.database.open_existing()?;
+    let db = options.database.open_to_read()?;
     let spinner = progress::spinner("checking all tables");
     let outcome = db.verify();
     spinner.finish_and_clear();

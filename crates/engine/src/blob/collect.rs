@@ -162,11 +162,17 @@ fn relocate(
             // The reference would outlive the record, and a clock that goes back would bring it to light.
             Item::tombstone(&stored)
         };
-        if write_item(shared, &keyspace, hash, &item, Some(witness))?.is_some() {
-            if let Some(record) = copy.filter(|_| is_live) {
-                record.commit();
+        match write_item(shared, &keyspace, hash, &item, Some(witness)) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                if let Some(record) = copy.filter(|_| is_live) {
+                    record.commit();
+                }
+                return Ok(());
             }
-            return Ok(());
+            // Nothing needs the record any more.
+            Err(Error::KeyspaceDropped { .. }) => return Ok(()),
+            Err(error) => return Err(error),
         }
     }
 }

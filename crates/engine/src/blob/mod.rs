@@ -9,6 +9,7 @@ mod chunk_encoder;
 pub(crate) mod collect;
 mod file;
 pub(crate) mod frame;
+mod held;
 mod live;
 mod reader;
 mod reference;
@@ -20,6 +21,7 @@ mod walk;
 mod writer;
 
 pub(crate) use file::{BlobFile, file_name as blob_file_name, parse_file_name as parse_blob_file_name};
+pub(crate) use held::HeldRecords;
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
 pub(crate) use reader::RecordReader;
 pub(crate) use reference::Reference;

@@ -74,6 +74,13 @@ impl Blobs {
         self.unsealed().iter().try_for_each(|file| file.sync())
     }
 
+    /// Counts that one place more refers to a record.
+    pub fn remember(&self, reference: &Reference) {
+        if let Some(file) = self.files.load().get(&reference.file) {
+            file.add_live(reference.stored_bytes() as i64);
+        }
+    }
+
     /// Counts that an index entry no longer refers to a record.
     pub fn forget(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {

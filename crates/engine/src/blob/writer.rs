@@ -147,6 +147,16 @@ impl PendingRecord {
         &self.encoded
     }
 
+    /// The file that holds the record.
+    pub fn file(&self) -> &Arc<BlobFile> {
+        &self.file
+    }
+
+    /// Bytes of the file that the record takes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.reference.stored_bytes()
+    }
+
     /// Declares that an index entry refers to the record from now on.
     pub fn commit(mut self) {
         self.is_committed = true;

@@ -43,6 +43,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let name = crate::level::table_file_name(number);
         let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
+        writer.set_newest_segment(segment.id);
         for (keyspace, store) in &filled {
             let (empty, counts) = write_sections(&mut writer, keyspace, store)?;
             edits.push(Edit::AddRun { keyspace: keyspace.id, file: number, shard_bits: store.shard_bits() });
@@ -108,7 +109,8 @@ fn write_sections(
     Ok((empty, references))
 }
 
-fn tag_bits(plan: &Plan) -> u32 {
+/// Bits of a tag in the filters of hash sections.
+pub(crate) fn tag_bits(plan: &Plan) -> u32 {
     match plan {
         Plan::Levels { levels, .. } => match levels.first() {
             Some(LevelSpec { filter: Filter::Cuckoo { tag_bits }, .. }) => *tag_bits,

@@ -19,10 +19,7 @@ use crate::error::{IoContext, Result};
 use crate::item::EncodedItem;
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
-use crate::table::{
-    OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter,
-    UnsyncedTable, pages_expected,
-};
+use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, UnsyncedTable, pages_expected};
 
 /// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
@@ -59,6 +56,13 @@ pub(crate) fn pick(shared: &Shared, all: bool) -> Option<Due> {
         }
     }
     best
+}
+
+/// The fullest unit of a keyspace, due or not; `None` when it has no runs.
+pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
+    let units = MergeUnit::all(&keyspace.version.load().runs);
+    let fullest = units.into_iter().max_by_key(|unit| unit.items)?;
+    Some(Due { keyspace: keyspace.clone(), unit: fullest, pressure: 0.0 })
 }
 
 /// How far the keyspaces are over their bounds: the largest pressure of any.
@@ -105,27 +109,31 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
     let (young, mut references) = load(shared, &merged)?;
+    let _buffers = shared.reserve_merge_buffers(young.memory_bytes());
     let (low, high) = unit.range();
     let sorted = version.sorted_within(low, high);
     let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
     let bytes = young_bytes + sorted_bytes;
-    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
-    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
-    let width = (high - low) / parts;
-    let ranges = (0..parts).map(|part| {
-        let part_low = low + part * width + part;
-        (part_low, if part + 1 == parts { high } else { part_low + width })
-    });
     let gone = references.clone();
-    references.merge(&write_parts(shared, keyspace, &young, ranges)?);
+    references.merge(&write_parts(shared, keyspace, &young, table_ranges(low, high, bytes))?);
     drop_sections(shared, keyspace, &merged, &gone)?;
     shared.blobs.unhide(&references);
-    shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
+}
+
+/// Ranges of leading hash bits that cut `low..=high`, where `bytes` bytes of items lie, into tables.
+pub(super) fn table_ranges(low: u64, high: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
+    let width = (high - low) / parts;
+    (0..parts).map(move |part| {
+        let part_low = low + part * width + part;
+        (part_low, if part + 1 == parts { high } else { part_low + width })
+    })
 }
 
 /// Rewrites the tables of the sorted runs that hold items with an expiry, without those that have expired.
@@ -152,8 +160,6 @@ fn load(
     let items: u64 = sections().map(|section| section.item_count()).sum();
     let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
     let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
-    let buffers = (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
-    shared.merge_buffer_bytes.store(young.memory_bytes() + buffers, Ordering::Relaxed);
     let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned());
     while scanner.advance()? {
         let age = scanner.section_number() as u32;
@@ -163,6 +169,7 @@ fn load(
         }
     }
     young.finish();
+    young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
     Ok((young, references))
 }
 
@@ -170,7 +177,7 @@ fn load(
 /// references to blobs that came and went.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
-fn write_parts(
+pub(super) fn write_parts(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     young: &YoungItems,
@@ -211,6 +218,7 @@ struct Part {
     old_tables: bool,
     items_estimate: u64,
     item_bytes: u64,
+    newest_segment: u64,
     sorted: Option<SectionScanner>,
 }
 
@@ -227,17 +235,18 @@ impl Part {
     fn open(keyspace: &KeyspaceShared, young: &YoungItems, low: u64, high: u64) -> Result<Self> {
         let version = keyspace.version.load_full();
         let sorted = version.sorted_within(low, high);
-        let overlap = |table: &SortedTable| {
-            let span = (table.high.min(high) - table.low.max(low)) as f64;
-            let share = span / ((table.high - table.low) as f64).max(1.0);
-            (table.items_estimate() as f64 * share) as u64
-        };
+        let overlap =
+            |table: &SortedTable| (table.items_estimate() as f64 * table.share_within(low, high)) as u64;
         Ok(Self {
             low,
             high,
             old_tables: !sorted.is_empty(),
             items_estimate: young.range(low, high).len() as u64 + sorted.iter().map(overlap).sum::<u64>(),
             item_bytes: mean_item_bytes(young, sorted),
+            newest_segment: sorted
+                .iter()
+                .map(|table| table.section.newest_segment())
+                .fold(young.newest_segment, u64::max),
             sorted: scan_sorted(sorted, low, high)?,
         })
     }
@@ -255,6 +264,7 @@ impl Part {
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let mut writer = TableWriter::create(&*shared.storage, &table_file_name(number), number)?;
+        writer.set_newest_segment(self.newest_segment);
         let spec =
             SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
         let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
@@ -265,6 +275,7 @@ impl Part {
         for_each_merged(young.range(low, high), self.sorted, read_sorted, |hash, item| {
             if moment.is_live(&item.item) {
                 references.add(&item.item);
+                shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
                 writer.push(hash, item)?;
             }
             Ok(())
@@ -319,7 +330,8 @@ fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
     }
 }
 
-fn sorted_index(plan: &Plan) -> SortedIndex {
+/// How pages of tables of the sorted run are found.
+pub(crate) fn sorted_index(plan: &Plan) -> SortedIndex {
     match plan {
         Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
             SortedIndex::Trie

@@ -84,7 +84,7 @@ fn work(shared: &Weak<Shared>, body: fn(&Shared) -> Result<bool>, pause: Duratio
         if scheduler.is_stopping() {
             return;
         }
-        let outcome = if shared.log.failure().is_some() { Ok(false) } else { body(&shared) };
+        let outcome = if shared.log.refusal().is_some() { Ok(false) } else { body(&shared) };
         let mut events = scheduler.events.lock().expect("no panic while held");
         match outcome {
             Ok(true) => {

@@ -16,6 +16,8 @@ pub(crate) struct YoungItems {
     /// Of a merge in huge pages: items are visited in no order of theirs.
     bytes: AlignedBuffer,
     entries: Vec<Entry>,
+    /// The newest log segment that the items are from; 0 when that is unknown.
+    pub newest_segment: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,8 @@ struct Entry {
 }
 
 const AGE_BITS: u32 = 24;
+/// The largest age.
+pub(super) const AGE_MAX: u32 = (1 << AGE_BITS) - 1;
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
 
@@ -47,7 +51,8 @@ impl Entry {
 impl YoungItems {
     /// Room for so many items of so many bytes in all, encoded.
     pub fn with_capacity(items: usize, bytes: usize) -> Self {
-        Self { bytes: AlignedBuffer::with_capacity(bytes), entries: Vec::with_capacity(items) }
+        let (bytes, entries) = (AlignedBuffer::with_capacity(bytes), Vec::with_capacity(items));
+        Self { bytes, entries, newest_segment: 0 }
     }
 
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.

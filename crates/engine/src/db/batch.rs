@@ -8,7 +8,7 @@ use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::Metadata;
-use super::write::{Witness, check_item};
+use super::write::{Witness, blob_bytes, check_item};
 use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
@@ -119,6 +119,10 @@ impl Batch {
         for write in &self.writes {
             check_item(&write.item())?;
         }
+        if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
+            let bytes = self.writes.iter().map(|write| blob_bytes(shared, &write.item())).sum();
+            shared.check_room_for(bytes)?;
+        }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
         let mut stored = Vec::with_capacity(self.writes.len());
         for write in &self.writes {
@@ -173,6 +177,7 @@ impl Batch {
             .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
             .collect();
         if versions.iter().any(|version| version.active().is_closed()) {
+            keyspaces.iter().try_for_each(|keyspace| keyspace.check_present())?;
             return Ok(Attempt::Closed);
         }
         let segment = &versions[0].active().segment;

@@ -14,6 +14,7 @@ use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Run, Version, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, Manifest, RunState, SortedTableState};
+use crate::table::TRAILER_BYTES;
 
 /// Bytes copied at a time. Pieces of zeros are left out: they are holes in the source.
 const COPY_BYTES: usize = 256 << 10;
@@ -23,6 +24,8 @@ const COPY_BYTES: usize = 256 << 10;
 pub struct Checkpoint {
     /// Tables and blob files that share their bytes with the database.
     pub linked_tables: u64,
+    /// Bytes of these files.
+    pub linked_bytes: u64,
     /// Tables and blob files that were copied, because the directories are on different file systems.
     pub copied_tables: u64,
     /// Bytes copied.
@@ -49,6 +52,18 @@ impl Db {
     /// Like [`Db::checkpoint`], into any storage.
     #[doc(hidden)]
     pub fn checkpoint_into(&self, destination: Arc<dyn Storage>) -> Result<Checkpoint> {
+        self.checkpoint_with(destination, None, None)
+    }
+
+    /// Like [`Db::checkpoint_into`]; tables that can't be linked are taken from `previous`, an earlier copy of the same
+    /// database, where that has them.
+    pub(super) fn checkpoint_with(
+        &self,
+        destination: Arc<dyn Storage>,
+        previous: Option<&dyn Storage>,
+        origin: Option<Origin>,
+    ) -> Result<Checkpoint> {
+        self.shared().check_failure()?;
         let names = destination.list().context(|| "listing the checkpoint's directory".to_owned())?;
         if let Some(name) = names.first() {
             let reason = format!("a checkpoint needs an empty directory, and this one holds {name}");
@@ -70,13 +85,23 @@ impl Db {
         }
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
             snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
-        let state = checkpoint_state(shared, &versions, &blob_sizes);
+        let mut state = checkpoint_state(shared, &versions, &blob_sizes);
+        state.origin = origin.map(|origin| (origin.database, origin.taken_at_ms));
         let mut checkpoint = Checkpoint::default();
         let names = state.files().into_iter().map(table_file_name);
         for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
             let context = || format!("adding {name} to a checkpoint");
-            if destination.link_from(&*shared.storage, &name).context(context)? {
+            let linked = destination.link_from(&*shared.storage, &name).context(context)?
+                || match previous {
+                    Some(previous) if is_same(&*shared.storage, previous, &name).context(context)? => {
+                        destination.link_from(previous, &name).context(context)?
+                    }
+                    _ => false,
+                };
+            if linked {
                 checkpoint.linked_tables += 1;
+                let file = destination.open(&name, OpenMode::Read).context(context)?;
+                checkpoint.linked_bytes += file.len().context(context)?;
             } else {
                 checkpoint.copied_bytes += copy(&*shared.storage, &*destination, &name).context(context)?;
                 checkpoint.copied_tables += 1;
@@ -88,6 +113,31 @@ impl Db {
     }
 }
 
+/// Which database a backup is of, and when it was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub database: u64,
+    pub taken_at_ms: u64,
+}
+
+/// Whether both storages have the same table or blob file under this name: of one length, with the same last bytes. A
+/// table's hold its number and seed and a checksum of everything that its directory says.
+fn is_same(one: &dyn Storage, other: &dyn Storage, name: &str) -> std::io::Result<bool> {
+    let end = |storage: &dyn Storage| -> std::io::Result<(u64, Vec<u8>)> {
+        let file = storage.open(name, OpenMode::Read)?;
+        let len = file.len()?;
+        let mut bytes = vec![0; TRAILER_BYTES];
+        let read = file.read_at(&mut bytes, len.saturating_sub(TRAILER_BYTES as u64))?;
+        bytes.truncate(read);
+        Ok((len, bytes))
+    };
+    match end(other) {
+        Ok(found) => Ok(found == end(one)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn checkpoint_state(
     shared: &Shared,
     versions: &[(&KeyspaceShared, Arc<Version>)],
@@ -95,7 +145,9 @@ fn checkpoint_state(
 ) -> DatabaseState {
     // A seed of its own: the two databases go different ways, and none shall take the other's log for its own.
     let seed = shared.next_random() | 1;
-    let mut state = DatabaseState { seed, next_segment: 1, log_start: 1, ..DatabaseState::default() };
+    // Numbers of segments go on, so that the tables' own still tell their order among those to come.
+    let next_segment = shared.log.active_segment().id;
+    let mut state = DatabaseState { seed, next_segment, log_start: next_segment, ..DatabaseState::default() };
     for (keyspace, version) in versions {
         for number in version.blobs.live.keys() {
             state.blobs.insert(*number, blob_sizes.get(number).copied());
@@ -128,7 +180,7 @@ fn run_state(run: &Run) -> RunState {
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.
-fn copy(source: &dyn Storage, destination: &dyn Storage, name: &str) -> std::io::Result<u64> {
+pub(super) fn copy(source: &dyn Storage, destination: &dyn Storage, name: &str) -> std::io::Result<u64> {
     let source = source.open(name, OpenMode::Read)?;
     let target = destination.open(name, OpenMode::Create)?;
     let len = source.len()?;

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::KeyHasher;
-use alluvium_io::{FileStorage, IoOptions};
-use alluvium_model::{Growth, LevelSpec, Plan, PlanError, TableLayout};
+use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::blob::{ReferenceCounts, VersionBlobs};
-use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
+use crate::compact::{Scheduler, convert, drop_expired, merge, pick, pick_of};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
-use crate::options::{Builder, Environment};
+use crate::options::{Builder, Environment, PlanChoice, Settings};
 use crate::recovery;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
@@ -62,10 +61,28 @@ impl Db {
         Builder::new(path.as_ref().to_owned())
     }
 
+    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of one.
+    ///
+    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in memory.
+    /// Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    ///
+    /// # Errors
+    /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint
+    /// ([`Db::checkpoint`]) and read that. As long as a reader has it open nobody opens it for writing.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(path).read_only(true).open()
+    }
+
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
-        let Builder { path, settings, environment } = builder;
-        check_plan(&settings.plan)?;
-        let environment = match environment {
+        let Builder { path, mut settings, environment } = builder;
+        if let PlanChoice::Fixed(plan) = &settings.plan {
+            plan.check_executable()?;
+        }
+        if settings.read_only {
+            settings.background = false;
+            settings.create = false;
+        }
+        let mut environment = match environment {
             Some(environment) => environment,
             None => {
                 if settings.create {
@@ -76,8 +93,15 @@ impl Db {
                 Environment::over(Arc::new(storage))
             }
         };
-        let background = settings.background;
+        let Settings { background, read_only, .. } = settings;
+        if read_only {
+            environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
+        }
         let shared = Arc::new(recovery::open(environment, settings)?);
+        if read_only {
+            shared.log.refuse_writes();
+        }
+        shared.measure_disk();
         if background {
             Scheduler::start(&shared);
         }
@@ -123,7 +147,7 @@ impl Db {
         shared.check_failure()?;
         let hasher = KeyHasher::SipHash13 { key0: shared.next_random(), key1: shared.next_random() };
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
-        let plan = shared.settings.plan.clone();
+        let plan = shared.plan_for_new_keyspace()?;
         shared.append_edits(&[Edit::CreateKeyspace {
             keyspace: id,
             name: name.to_owned(),
@@ -212,11 +236,29 @@ impl Db {
         work().inspect_err(|error| shared.log.fail(error))
     }
 
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit.
+    pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
+        self.shared().merge_rate.set(bytes_per_s.unwrap_or(0));
+    }
+
     /// Closes the database: stops background work and makes everything durable. Other handles see
     /// [`Error::Closed`] or [`Error::Failed`] from then on when they write.
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
+}
+
+/// Brings everything written to a keyspace so far into its sorted run.
+pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
+    flush(shared)?;
+    let work = || -> Result<()> {
+        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
+        while let Some(due) = pick_of(keyspace) {
+            merge(shared, &due)?;
+        }
+        Ok(())
+    };
+    work().inspect_err(|error| shared.log.fail(error))
 }
 
 fn flush(shared: &Shared) -> Result<()> {
@@ -238,6 +280,9 @@ impl Handle {
         self.shared.scheduler.stop();
         for keyspace in self.shared.all_keyspaces() {
             keyspace.scan_cache.clear();
+        }
+        if self.shared.is_read_only() {
+            return Ok(());
         }
         let outcome = self.settle_log();
         self.shared.log.fail(&Error::Closed);
@@ -265,7 +310,10 @@ impl Handle {
         if frozen || large {
             flush(shared)?;
         }
-        shared.log.commit_all()
+        shared.log.commit_all()?;
+        // What is finished is trusted by its length: the next opening notices when something of it is missing.
+        shared.blobs.end_current(None);
+        shared.blobs.seal_ended(shared).map(drop)
     }
 }
 
@@ -281,6 +329,7 @@ impl Keyspace {
     pub fn clear(&self) -> Result<()> {
         let shared = self.database();
         shared.check_failure()?;
+        self.shared.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
         let keyspace = &self.shared;
@@ -313,23 +362,5 @@ impl Keyspace {
             }
         }
         Ok(())
-    }
-}
-
-/// Refuses plans that are illegal or that the engine does not execute.
-pub(crate) fn check_plan(plan: &Plan) -> Result<()> {
-    plan.validate()?;
-    let refuse = |reason: &str| Err(Error::Plan(PlanError(reason.to_owned())));
-    let Plan::Levels { levels, .. } = plan else {
-        return refuse("the engine executes plans of levels; a chained plan is not among them");
-    };
-    match levels.as_slice() {
-        [
-            LevelSpec { growth: Growth::Tiering { .. }, table: TableLayout::Hash, .. },
-            LevelSpec { growth: Growth::Leveling { .. }, table: TableLayout::Sorted, .. },
-        ] => Ok(()),
-        _ => refuse(
-            "the engine executes a tiering level of Hash tables over a leveling level of Sorted tables",
-        ),
     }
 }

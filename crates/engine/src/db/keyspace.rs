@@ -1,6 +1,6 @@
 //! [`Keyspace`]: a named set of items.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::KeyHasher;
@@ -11,6 +11,7 @@ use super::database::Handle;
 use super::scan::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
+use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
 
@@ -21,7 +22,7 @@ use crate::log::{LogStore, Segment};
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,
-    pub(super) shared: Arc<KeyspaceShared>,
+    pub(crate) shared: Arc<KeyspaceShared>,
 }
 
 /// What all handles of a keyspace share.
@@ -41,6 +42,8 @@ pub(crate) struct KeyspaceShared {
     pub hides_large: AtomicBool,
     /// Versions that snapshots hold.
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
+    /// Set before the active log store closes for good.
+    dropped: AtomicBool,
 }
 
 const UPDATE_STRIPES: usize = 64;
@@ -57,7 +60,22 @@ impl KeyspaceShared {
             scan_cache: ScanCache::default(),
             hides_large: AtomicBool::new(false),
             snapshots: Mutex::default(),
+            dropped: AtomicBool::new(false),
         }
+    }
+
+    /// Refuses what was begun after the keyspace was dropped.
+    #[inline]
+    pub fn check_present(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) {
+            return Err(Error::KeyspaceDropped { name: self.name.clone() });
+        }
+        Ok(())
+    }
+
+    /// Makes every handle refuse its work.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
     }
 
     /// Replaces the version by what `change` makes of it.
@@ -131,6 +149,11 @@ impl Keyspace {
     /// The name it was created under.
     pub fn name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// The layout it was created with.
+    pub fn plan(&self) -> &Plan {
+        &self.shared.plan
     }
 
     /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently

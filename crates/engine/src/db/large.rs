@@ -69,6 +69,11 @@ impl<'a> StoredItem<'a> {
         Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value }
     }
 
+    /// What was written to a blob file, if anything was.
+    pub fn into_record(self) -> Option<PendingRecord> {
+        self.record
+    }
+
     /// Declares that the log refers to the record.
     pub fn commit(self) {
         if let Some(record) = self.record {
@@ -100,6 +105,7 @@ impl Keyspace {
             value.read_exact(&mut bytes).map_err(reading)?;
             return self.insert_with(key, bytes, metadata);
         }
+        shared.check_room_for((key.len() + value_len) as u64)?;
         let mut record = RecordWriter::begin(shared, self.shared.id, key.len(), value_len)?;
         record.write(key)?;
         let mut left = value_len;

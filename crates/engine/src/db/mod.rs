@@ -1,8 +1,13 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
+mod backup;
 mod batch;
 mod checkpoint;
 mod database;
+mod disk_quota;
+mod drop_keyspace;
+mod health;
+mod ingest;
 mod keyspace;
 mod large;
 mod metadata;
@@ -16,9 +21,12 @@ mod update;
 mod verify;
 mod write;
 
+pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
 pub use database::Db;
+pub use health::Health;
+pub use ingest::{Ingest, Ingested};
 pub use keyspace::Keyspace;
 pub use large::ValueReader;
 pub use metadata::Metadata;
@@ -29,7 +37,7 @@ pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 
-pub(crate) use database::check_plan;
+pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
 pub(crate) use read::find;

@@ -44,6 +44,7 @@ impl Keyspace {
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
+        self.shared.check_present()?;
         let keyspace = &*self.shared;
         retry_when_moved(keyspace, |version| {
             View { shared, keyspace, version, moment: Moment::Now(shared) }.multi_get(keys)
@@ -58,6 +59,7 @@ impl Keyspace {
         found: impl Fn(&View<'_>, Option<&Item<'_>>) -> Result<R>,
     ) -> Result<R> {
         let shared = self.database();
+        self.shared.check_present()?;
         let keyspace = &*self.shared;
         retry_when_moved(keyspace, |version| {
             View { shared, keyspace, version, moment: Moment::Now(shared) }.read(key, &found)

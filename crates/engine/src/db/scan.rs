@@ -38,6 +38,8 @@ pub struct Iter {
     /// The part of the hash space whose young items are gathered, and those.
     unit: Option<(u64, u64, YoungItems)>,
     chunk: VecDeque<ChunkItem>,
+    /// Why nothing can be read, to be told first.
+    refusal: Option<Error>,
 }
 
 #[derive(Debug)]
@@ -58,8 +60,10 @@ impl Keyspace {
     }
 
     fn iter_from(&self, hash_high: u64) -> Iter {
-        let version = self.shared.version.load_full();
-        Iter::over(&self.handle.shared, self.shared.clone(), version, hash_high, self.database().now_ms())
+        let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
+        let refusal = keyspace.check_present().err();
+        let now_ms = self.database().now_ms();
+        Iter { refusal, ..Iter::over(&self.handle.shared, keyspace, version, hash_high, now_ms) }
     }
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
@@ -93,8 +97,8 @@ impl Iter {
         hash_high: u64,
         now_ms: u64,
     ) -> Self {
-        let (shared, chunk) = (shared.clone(), VecDeque::new());
-        Self { shared, keyspace, version, now_ms, next: Some(hash_high), unit: None, chunk }
+        let (shared, next, chunk) = (shared.clone(), Some(hash_high), VecDeque::new());
+        Self { shared, keyspace, version, now_ms, next, unit: None, chunk, refusal: None }
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
@@ -154,6 +158,9 @@ impl Iter {
     }
 
     fn next_item(&mut self) -> Result<Option<ChunkItem>> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
         loop {
             if let Some(item) = self.chunk.pop_front() {
                 return Ok(Some(item));

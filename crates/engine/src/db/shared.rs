@@ -6,21 +6,25 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_io::{Clock, DirectoryLock, Storage};
-use alluvium_model::Plan;
+use alluvium_model::planner::{Demand, Space, plan_executable};
+use alluvium_model::{LogSpec, Plan, PlanError};
 
+use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
-use crate::compact::{Scheduler, Throttle, pressure};
+use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
+use crate::device;
 use crate::error::{Error, Result};
 use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
-use crate::options::{Durability, PlantedBugs, Settings};
+use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
+use crate::table::{OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX};
 
 /// Segments that may wait for conversion before writers wait for it.
 const FROZEN_MAX: usize = 3;
@@ -48,12 +52,16 @@ pub(crate) struct Shared {
     pub recycler: Arc<crate::log::segment::Recycler>,
     pub scheduler: Scheduler,
     pub throttle: Throttle,
+    pub merge_rate: RateLimit,
+    pub disk_quota: DiskQuota,
     pub counters: Counters,
     pub merge_buffer_bytes: AtomicU64,
     /// The latest time that was looked up, so that time does not go back.
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
     pub random: Mutex<u64>,
+    /// The plan of new keyspaces where none was given, once one is made.
+    pub auto_plan: OnceLock<Plan>,
     pub _directory_lock: Box<dyn DirectoryLock>,
 }
 
@@ -73,18 +81,58 @@ pub(crate) struct Counters {
     pub blob_files_emptied: AtomicU64,
 }
 
+/// Memory of a merge, counted while this lives.
+#[derive(Debug)]
+pub(crate) struct MergeBuffers<'a> {
+    counter: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Drop for MergeBuffers<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Shared {
     pub fn all_keyspaces(&self) -> Vec<Arc<KeyspaceShared>> {
         self.keyspaces.read().expect("no panic while held").clone()
     }
 
-    /// The first failure of a write to a file, as an error.
+    /// The plan that was given, or the best one for what is known. That one is made once, not for each keyspace.
+    pub fn plan_for_new_keyspace(&self) -> Result<Plan> {
+        if let PlanChoice::Fixed(plan) = &self.settings.plan {
+            return Ok(plan.clone());
+        }
+        if let Some(plan) = self.auto_plan.get() {
+            return Ok(plan.clone());
+        }
+        let device = device::read(&*self.storage)?.unwrap_or_default();
+        let planned = Demand::unknown(self.settings.expected_items, device)
+            .and_then(|demand| plan_executable(&demand, &Space::default()))
+            .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
+        Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
+    }
+
+    /// Counts the buffers of a merge of young items that take `young_bytes` until the answer is dropped.
+    pub fn reserve_merge_buffers(&self, young_bytes: u64) -> MergeBuffers<'_> {
+        let bytes = young_bytes + (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
+        self.merge_buffer_bytes.fetch_add(bytes, Ordering::Relaxed);
+        MergeBuffers { counter: &self.merge_buffer_bytes, bytes }
+    }
+
+    /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
     #[inline]
     pub fn check_failure(&self) -> Result<()> {
-        match self.log.failure() {
-            Some(reason) => Err(Error::Failed { reason }),
+        match self.log.refusal() {
+            Some(refusal) => Err(refusal.error()),
             None => Ok(()),
         }
+    }
+
+    /// Whether the database was opened for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.settings.read_only
     }
 
     /// Appends edits to the manifest, durably. A failure fails the database.
@@ -93,7 +141,9 @@ impl Shared {
             .lock()
             .expect("no panic while held")
             .append(edits)
-            .inspect_err(|error| self.log.fail(error))
+            .inspect_err(|error| self.log.fail(error))?;
+        self.measure_disk();
+        Ok(())
     }
 
     /// Whether the manifest names this table file.
@@ -145,7 +195,9 @@ impl Shared {
 
     /// Holds all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
-        self.wait_for_room()?;
+        if !self.is_read_only() {
+            self.wait_for_room()?;
+        }
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);
@@ -257,8 +309,10 @@ impl Settings {
     /// Most bytes of a log segment.
     pub fn segment_bytes(&self) -> u64 {
         match &self.plan {
-            Plan::Levels { log, .. } => log.segment_bytes_max,
-            Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
+            // The planner leaves the log as it is by default.
+            PlanChoice::Auto => LogSpec::default().segment_bytes_max,
+            PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
+            PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),
         }
     }
 }

@@ -76,7 +76,9 @@ impl Db {
     /// small runs, which are merged sooner. Costs no copy.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
-        shared.check_failure()?;
+        if !shared.is_read_only() {
+            shared.check_failure()?;
+        }
         let keyspaces = shared.freeze_for_snapshot()?;
         Ok(Snapshot { handle: self.handle().clone(), keyspaces, taken_at_ms: shared.now_ms() })
     }

@@ -10,7 +10,7 @@ use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::{Metadata, Moment};
 use super::read::View;
-use super::write::{Witness, check_item, write_item};
+use super::write::{Witness, check_item, check_room, write_item};
 use crate::blob::StoredKey;
 use crate::error::{Error, Result};
 use crate::item::Item;
@@ -43,6 +43,7 @@ impl Keyspace {
         let shared = self.database();
         let keyspace = &*self.shared;
         shared.check_failure()?;
+        keyspace.check_present()?;
         let stored_key = StoredKey::of(key);
         let hash = keyspace.hasher.hash(&stored_key);
         shared.throttle.pay(1, &*shared.clock);
@@ -71,6 +72,7 @@ impl Keyspace {
                 Update::Remove => Item::tombstone(key),
             };
             check_item(&item)?;
+            check_room(shared, &item)?;
             let stored = StoredItem::store(shared, keyspace.id, &item)?;
             let item = stored.item();
             note_hidden(shared, keyspace, hash, &item)?;

@@ -49,7 +49,11 @@ impl Keyspace {
         shared.check_failure()?;
         if !is_inline(shared, item) {
             check_item(item)?;
+            check_room(shared, item)?;
             return self.write_stored(StoredItem::store(shared, self.shared.id, item)?);
+        }
+        if !item.is_tombstone() {
+            shared.check_room()?;
         }
         let hash = self.shared.hasher.hash(item.key);
         note_hidden(shared, &self.shared, hash, item)?;
@@ -58,6 +62,17 @@ impl Keyspace {
         count_put(shared, item);
         shared.acknowledge(position)
     }
+}
+
+/// Refuses an item for which there is no room.
+pub(super) fn check_room(shared: &Shared, item: &Item<'_>) -> Result<()> {
+    if item.is_tombstone() { Ok(()) } else { shared.check_room_for(blob_bytes(shared, item)) }
+}
+
+/// Bytes of an item that go to a blob file.
+pub(super) fn blob_bytes(shared: &Shared, item: &Item<'_>) -> u64 {
+    let is_stored = is_inline(shared, item) || item.is_tombstone();
+    if is_stored { 0 } else { (item.key.len() + item.value.len()) as u64 }
 }
 
 /// Refuses keys and values beyond the limits.
@@ -112,6 +127,7 @@ pub(crate) fn write_item(
                 let shard = store.shard(hash);
                 let _writer = shard.lock();
                 if store.is_closed() {
+                    keyspace.check_present()?;
                     continue;
                 }
                 let existing = store.find(shard, hash, item.key)?;

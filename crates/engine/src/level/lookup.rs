@@ -1,6 +1,7 @@
 //! One get on its way through a version, reading pages as its caller sees fit.
 
 use alluvium_base::KeyHash;
+use smallvec::SmallVec;
 
 use super::version::Version;
 use crate::error::Result;
@@ -11,42 +12,42 @@ use crate::table::{PageList, Section};
 /// Keeps the reading to the caller, who can put the pages of many lookups in flight together.
 #[derive(Debug)]
 pub(crate) struct Lookup<'v> {
-    version: &'v Version,
     pub hash: KeyHash,
-    /// The next run to ask; one past the last is the sorted run.
-    stage: usize,
-    section: Option<&'v Section>,
-    pages: Option<PageList>,
+    /// Sections that may hold the key, young to old; the last is of the sorted run.
+    sections: SmallVec<[&'v Section; SECTIONS_INLINE]>,
+    /// The section to ask next.
+    next_section: usize,
+    pages: PageList,
     next_page: usize,
 }
 
+/// Sections over one place that take no allocation: more than a unit has when it is due.
+const SECTIONS_INLINE: usize = 12;
+
 impl<'v> Lookup<'v> {
+    /// Starts loading what [`Lookup::next_page`] will look at, of all sections at once: each filter is a cache miss.
     pub fn new(version: &'v Version, hash: KeyHash) -> Self {
-        Self { version, hash, stage: 0, section: None, pages: None, next_page: 0 }
+        let young = version.runs.iter().filter_map(|run| run.section(hash));
+        let mut sections = SmallVec::new();
+        for section in young {
+            section.section.prefetch(hash);
+            sections.push(&*section.section);
+        }
+        sections.extend(version.sorted_table(hash).map(|table| &*table.section));
+        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_page: 0 }
     }
 
     /// The next page that may hold the key; `None` when it is absent.
     pub fn next_page(&mut self) -> Result<Option<(&'v Section, u32)>> {
         loop {
-            if let (Some(section), Some(pages)) = (self.section, &self.pages)
-                && let Some(page) = pages.iter().nth(self.next_page)
-            {
+            if let Some(page) = self.pages.iter().nth(self.next_page) {
                 self.next_page += 1;
-                return Ok(Some((section, page)));
+                return Ok(Some((self.sections[self.next_section - 1], page)));
             }
-            let runs = &self.version.runs;
-            let section = match self.stage.cmp(&runs.len()) {
-                std::cmp::Ordering::Less => runs[self.stage].section(self.hash).map(|run| &run.section),
-                std::cmp::Ordering::Equal => self.version.sorted_table(self.hash).map(|table| &table.section),
-                std::cmp::Ordering::Greater => return Ok(None),
-            };
-            self.stage += 1;
-            self.section = section.map(|section| &**section);
+            let Some(section) = self.sections.get(self.next_section) else { return Ok(None) };
+            self.pages = section.locate(self.hash)?;
+            self.next_section += 1;
             self.next_page = 0;
-            self.pages = match self.section {
-                Some(section) => Some(section.locate(self.hash)?),
-                None => None,
-            };
         }
     }
 }

@@ -5,10 +5,11 @@
 //! that the segment holds for it.
 
 pub(crate) mod record;
+pub(crate) mod salvage;
 pub(crate) mod segment;
 pub(crate) mod store;
 pub(crate) mod writer;
 
 pub(crate) use segment::Segment;
 pub(crate) use store::LogStore;
-pub(crate) use writer::{Log, Position};
+pub(crate) use writer::{Log, Position, Refusal};

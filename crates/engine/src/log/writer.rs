@@ -11,7 +11,7 @@ use alluvium_io::{Appender, Storage};
 use super::record::{self, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_full};
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
@@ -40,7 +40,7 @@ pub(crate) struct Log {
     commit: Mutex<Commit>,
     committed: Condvar,
     flush_wanted: AtomicBool,
-    /// Whether `Commit::failed` is set; what writers look at first.
+    /// Whether `Commit::refusal` is set; what writers look at first.
     has_failed: AtomicBool,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
@@ -60,7 +60,30 @@ struct Commit {
     leading: bool,
     /// Sealed segments that were not synced since, old to young.
     sealed: VecDeque<Arc<Segment>>,
-    failed: Option<String>,
+    refusal: Option<Refusal>,
+}
+
+/// Why the log takes no more writes.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    /// Something failed: what is on the device is unknown.
+    Failed {
+        reason: String,
+        /// Whether everything may go on as it was, once there is space again.
+        is_full: bool,
+    },
+    /// The database was opened for reading.
+    ReadOnly,
+}
+
+impl Refusal {
+    /// What a writer is told.
+    pub fn error(&self) -> Error {
+        match self {
+            Self::Failed { reason, .. } => Error::Failed { reason: reason.clone() },
+            Self::ReadOnly => Error::ReadOnly,
+        }
+    }
 }
 
 /// How a [`Log`] is set up.
@@ -180,8 +203,8 @@ impl Log {
     pub fn commit_to(&self, position: Position) -> Result<()> {
         let mut commit = self.commit();
         loop {
-            if let Some(reason) = &commit.failed {
-                return Err(Error::Failed { reason: reason.clone() });
+            if let Some(refusal) = &commit.refusal {
+                return Err(refusal.error());
             }
             if commit.durable >= position {
                 return Ok(());
@@ -257,16 +280,38 @@ impl Log {
     }
 
     fn set_failed(&self, commit: &mut Commit, error: &Error) {
-        commit.failed.get_or_insert(error.to_string());
+        let is_full_now = is_full(error);
+        match &mut commit.refusal {
+            None => {
+                commit.refusal = Some(Refusal::Failed { reason: error.to_string(), is_full: is_full_now });
+            }
+            // What failed later may be worse.
+            Some(Refusal::Failed { is_full, .. }) => *is_full &= is_full_now,
+            Some(Refusal::ReadOnly) => {}
+        }
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// The first failure, if any.
-    pub fn failure(&self) -> Option<String> {
+    /// Makes the log refuse all writes because the database is open for reading only.
+    pub fn refuse_writes(&self) {
+        self.commit().refusal = Some(Refusal::ReadOnly);
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Takes writes again after a [`Refusal::Failed`] for want of space. Nothing is lost by that: what could not be
+    /// written is in memory still, and will be.
+    pub fn resume(&self) {
+        self.commit().refusal = None;
+        self.has_failed.store(false, Ordering::Release);
+    }
+
+    /// Why no writes are taken, if that is so: the first failure counts.
+    #[inline]
+    pub fn refusal(&self) -> Option<Refusal> {
         if !self.has_failed.load(Ordering::Acquire) {
             return None;
         }
-        self.commit().failed.clone()
+        self.commit().refusal.clone()
     }
 
     /// Bytes written to log files, prepared space included.

@@ -23,6 +23,10 @@ pub(crate) enum Edit {
     LogEnd { segment: u64, offset: u64 },
     /// A new keyspace.
     CreateKeyspace { keyspace: u32, name: String, hasher: KeyHasher, plan: Plan },
+    /// The keyspace is gone with all its items. Its number is never used again.
+    DropKeyspace { keyspace: u32 },
+    /// This is a backup of another database, as it was at this time (milliseconds since 1970).
+    Origin { database: u64, taken_at_ms: u64 },
     /// All items of the keyspace are gone; its records in segments below this one don't count.
     ClearKeyspace { keyspace: u32, log_start: u64 },
     /// A run of hash sections for this keyspace, the youngest so far.

@@ -19,13 +19,14 @@ use super::edit::Edit;
 use super::state::DatabaseState;
 use crate::error::{Error, IoContext, Result};
 
-const CURRENT: &str = "CURRENT";
+/// The file that names the manifest in use.
+pub(crate) const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 const MAGIC: [u8; 8] = *b"ALVMMAN\0";
 const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
-const HEADER_LEN: usize = 24;
-const RECORD_HEADER_LEN: usize = 12;
+pub(super) const HEADER_LEN: usize = 24;
+pub(super) const RECORD_HEADER_LEN: usize = 12;
 /// A manifest that has grown past this, and past twice its initial size, is written anew.
 const REWRITE_BYTES: u64 = 1 << 20;
 
@@ -40,6 +41,7 @@ pub(crate) struct Manifest {
     initial_end: u64,
     chain: u64,
     bytes_written: u64,
+    is_broken: bool,
 }
 
 impl Manifest {
@@ -61,6 +63,7 @@ impl Manifest {
             initial_end: 0,
             chain,
             bytes_written: 0,
+            is_broken: false,
         };
         let mut bytes = header;
         let edits = state.to_edits();
@@ -110,10 +113,14 @@ impl Manifest {
         for edit in edits {
             self.state.apply(edit).map_err(|reason| invalid(self.file.name(), self.end, reason))?;
         }
+        // Until the record is durable the state is ahead of the file.
+        self.is_broken = true;
         let mut bytes = Vec::new();
         self.chain = encode_record(self.chain, edits, &mut bytes);
         self.write(&bytes)?;
+        self.is_broken = false;
         if self.end > REWRITE_BYTES && self.end > 2 * self.initial_end {
+            self.is_broken = true;
             let old = file_name(self.number);
             let bytes_written = self.bytes_written;
             *self = Self::create(self.storage.clone(), self.number + 1, self.state.clone())?;
@@ -125,6 +132,11 @@ impl Manifest {
 
     pub fn state(&self) -> &DatabaseState {
         &self.state
+    }
+
+    /// Whether an append failed: only an opening can tell then what the file says.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Bytes written to manifests since the database was opened.
@@ -153,7 +165,8 @@ pub(crate) fn read_current(storage: &dyn Storage) -> Result<Option<(u64, Databas
     Ok(Some((number, parse(&name, &bytes)?)))
 }
 
-fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
+/// All bytes of a file.
+pub(crate) fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     let file = storage.open(name, OpenMode::Read).context(|| format!("opening {name}"))?;
     let len = file.len().context(|| format!("measuring {name}"))?;
     let mut bytes = vec![0; len as usize];
@@ -162,6 +175,7 @@ fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The number of the manifest that `CURRENT` names.
 pub(crate) fn parse_current(content: &[u8]) -> Result<u64> {
     let damaged = || {
         let found = String::from_utf8_lossy(&content[..content.len().min(80)]).into_owned();
@@ -174,8 +188,7 @@ pub(crate) fn parse_current(content: &[u8]) -> Result<u64> {
     if checksum != format!("{:016x}", checksum64(name.as_bytes(), 0)) {
         return Err(damaged().into());
     }
-    let number = name.strip_prefix("manifest-").and_then(|digits| digits.parse().ok());
-    Ok(number.ok_or_else(damaged)?)
+    Ok(parse_file_name(name).ok_or_else(damaged)?)
 }
 
 /// The state that a manifest's bytes describe.
@@ -222,7 +235,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<DatabaseState> {
     Ok(state)
 }
 
-fn record_at(bytes: &[u8], at: usize, chain: u64) -> Option<(&[u8], u64)> {
+pub(super) fn record_at(bytes: &[u8], at: usize, chain: u64) -> Option<(&[u8], u64)> {
     let header = bytes.get(at..at.checked_add(RECORD_HEADER_LEN)?)?;
     let len = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;
     let checksum = u64::from_le_bytes(header[4..].try_into().ok()?);
@@ -241,7 +254,7 @@ fn precedes_sound_record(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Appends a record to `out`; returns its checksum, the seed of the next.
-fn encode_record(chain: u64, edits: &[Edit], out: &mut Vec<u8>) -> u64 {
+pub(super) fn encode_record(chain: u64, edits: &[Edit], out: &mut Vec<u8>) -> u64 {
     let payload = serde_json::to_vec(edits).expect("edits are plain data");
     let checksum = checksum64(&payload, chain);
     out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -250,7 +263,7 @@ fn encode_record(chain: u64, edits: &[Edit], out: &mut Vec<u8>) -> u64 {
     checksum
 }
 
-fn header() -> (Vec<u8>, u64) {
+pub(super) fn header() -> (Vec<u8>, u64) {
     let mut bytes = Vec::with_capacity(HEADER_LEN);
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&MAJOR.to_le_bytes());
@@ -265,8 +278,14 @@ fn invalid(name: &str, offset: u64, reason: String) -> Error {
     Corruption::new(name, offset, "an edit that fits the state", reason).into()
 }
 
-fn file_name(number: u64) -> String {
+/// The name of manifest `number`.
+pub(crate) fn file_name(number: u64) -> String {
     format!("manifest-{number:06}")
+}
+
+/// The number in a manifest's name; `None` for other names.
+pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
+    name.strip_prefix("manifest-")?.parse().ok()
 }
 
 /// Whether `name` is that of a manifest or of a file used while switching manifests.

@@ -5,10 +5,15 @@
 
 mod edit;
 mod file;
+mod salvage;
 mod state;
 
 pub(crate) use edit::Edit;
-pub(crate) use file::{Manifest, is_file_name as is_manifest_file_name, read_current};
 #[cfg(any(test, feature = "simulation"))]
-pub(crate) use file::{parse, parse_current, sample};
+pub(crate) use file::sample;
+pub(crate) use file::{
+    CURRENT, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
+    parse_current, parse_file_name as parse_manifest_file_name, read_all, read_current,
+};
+pub(crate) use salvage::{Scraps, salvage};
 pub(crate) use state::{DatabaseState, KeyspaceState, RunState, SortedTableState};

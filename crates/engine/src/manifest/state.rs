@@ -20,6 +20,8 @@ pub(crate) struct DatabaseState {
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
     pub blobs: BTreeMap<u64, Option<u64>>,
+    /// Which database this was copied from, and when (milliseconds since 1970).
+    pub origin: Option<(u64, u64)>,
 }
 
 /// The structure of one keyspace.
@@ -86,6 +88,11 @@ impl DatabaseState {
                 }
                 self.next_keyspace = self.next_keyspace.max(keyspace + 1);
             }
+            Edit::DropKeyspace { keyspace } => {
+                self.keyspace(*keyspace)?;
+                self.keyspaces.remove(keyspace);
+            }
+            Edit::Origin { database, taken_at_ms } => self.origin = Some((*database, *taken_at_ms)),
             Edit::ClearKeyspace { keyspace, log_start } => {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
@@ -161,6 +168,8 @@ impl DatabaseState {
             edits.push(Edit::AddBlob { file });
             edits.extend(length.map(|bytes| Edit::SealBlob { file, bytes }));
         }
+        let origin = self.origin.iter();
+        edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
         for (&keyspace, state) in &self.keyspaces {
             edits.push(Edit::CreateKeyspace {
                 keyspace,
@@ -315,6 +324,20 @@ mod tests {
         state.apply(&count(-3)).unwrap();
         assert!(state.blobs.is_empty() && state.keyspaces[&0].blob_references.is_empty());
         assert!(state.apply(&Edit::SealBlob { file: 9, bytes: 40 }).is_err());
+    }
+
+    #[test]
+    fn a_dropped_keyspace_is_gone_and_its_number_is_not_used_again() {
+        let mut state = created();
+        state.apply(&Edit::Origin { database: 3, taken_at_ms: 4 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1 }).unwrap();
+        state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
+        assert!(state.keyspaces.is_empty() && !state.names_file(3));
+        assert_eq!(state.next_keyspace, 1);
+        assert!(state.apply(&Edit::DropKeyspace { keyspace: 0 }).is_err());
+        let mut rebuilt = DatabaseState::default();
+        state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+        assert_eq!(rebuilt, state);
     }
 
     #[test]

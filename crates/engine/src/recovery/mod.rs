@@ -3,15 +3,18 @@
 mod blobs;
 mod replay;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
 use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
-use crate::compact::{Scheduler, Throttle, open_run};
-use crate::db::{Counters, KeyspaceShared, Shared, new_log_store};
+use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
+use crate::db::{Counters, DiskQuota, KeyspaceShared, Shared, new_log_store};
+use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
 use crate::log::segment::{self, Recycler};
@@ -59,6 +62,9 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed))
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
+    let disk_quota = DiskQuota::new(settings.disk_bytes_max);
+    let merge_rate = RateLimit::default();
+    merge_rate.set(settings.background_bytes_per_s_max.unwrap_or(0));
     // From here on the new manifest counts: it says where the replayed segments end.
     let manifest = Manifest::create(storage.clone(), manifest_number + 1, state)?;
     remove_old_manifests(&*storage, &manifest)?;
@@ -81,15 +87,19 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         recycler,
         scheduler: Scheduler::default(),
         throttle: Throttle::default(),
+        merge_rate,
+        disk_quota,
         counters: Counters::default(),
         merge_buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
+        auto_plan: OnceLock::new(),
         _directory_lock: directory_lock,
     })
 }
 
-fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
+/// Locks the directory against other openings.
+pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
     storage.lock(LOCK).map_err(|source| match source.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: LOCK.to_owned(), holder: source.to_string() },
         _ => Error::Io { context: "locking the database directory".to_owned(), source },
@@ -105,9 +115,13 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
     }
-    let foreign = names
-        .iter()
-        .find(|name| *name != LOCK && !segment::is_file_name(name) && !is_manifest_file_name(name));
+    let is_ours = |name: &str| {
+        name == LOCK
+            || segment::is_file_name(name)
+            || is_manifest_file_name(name)
+            || device::is_file_name(name)
+    };
+    let foreign = names.iter().find(|name| !is_ours(name));
     if let Some(name) = foreign {
         return Err(Error::NotADatabase { reason: format!("it holds the foreign file {name}") });
     }
@@ -126,7 +140,7 @@ fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     for name in storage.list().context(|| "listing the database directory".to_owned())? {
         let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
             || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
-        if stray {
+        if stray || is_spill_file_name(&name) {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
     }
@@ -150,7 +164,7 @@ fn open_keyspace(
     blobs: &Blobs,
     replayed: &Replayed,
 ) -> Result<Arc<KeyspaceShared>> {
-    crate::db::check_plan(&state.plan)?;
+    state.plan.check_executable()?;
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
         let file = TableFile::open(reclaimer, run_state.file)?;
@@ -166,17 +180,17 @@ fn open_keyspace(
         runs.push(Arc::new(present));
     }
     let mut sorted = Vec::new();
-    let mut last: Option<Arc<TableFile>> = None;
+    // A table whose middle was replaced counts twice.
+    let mut files: BTreeMap<u64, Arc<TableFile>> = BTreeMap::new();
     for table in &state.sorted {
-        let file = match last.take().filter(|file| file.number == table.file) {
-            Some(file) => file,
-            None => TableFile::open(reclaimer, table.file)?,
+        let file = match files.entry(table.file) {
+            Entry::Occupied(open) => open.get().clone(),
+            Entry::Vacant(vacant) => vacant.insert(TableFile::open(reclaimer, table.file)?).clone(),
         };
         let section = file.table.sections().first().cloned().ok_or_else(|| {
             let name = table_file_name(table.file);
             alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
         })?;
-        last = Some(file.clone());
         sorted.push(SortedTable { low: table.low, high: table.high, section, file });
     }
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });

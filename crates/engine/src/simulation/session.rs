@@ -120,6 +120,7 @@ impl<'a> Session<'a> {
             .background(false)
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
+            .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
         let names = (0..self.shape.keyspaces).map(|number| format!("keyspace-{number}"));
@@ -197,6 +198,7 @@ impl<'a> Session<'a> {
             17 => self.transaction(db, keyspaces),
             18 => self.insert_stream(keyspaces),
             19 => self.check_stream(keyspaces),
+            20 => self.ingest(keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }

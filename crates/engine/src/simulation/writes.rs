@@ -8,6 +8,7 @@ use rand::RngExt;
 use super::Failure;
 use super::model::{Name, Step, Value};
 use super::session::{Session, Stop};
+use crate::blob::StoredKey;
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
 impl Session<'_> {
@@ -153,6 +154,34 @@ impl Session<'_> {
                 Ok(())
             })
         })
+    }
+
+    /// Ingests items, few or many beside those that are there. They become visible in the order of the leading bits of
+    /// their hashes, those of equal ones in the order in which they came or at once.
+    pub(super) fn ingest(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let number = self.rng.random_range(0..keyspaces.len());
+        let keyspace = &keyspaces[number];
+        let count = *[3, 30, 300].get(self.rng.random_range(0..3)).expect("in range");
+        let items: Vec<(Name, Value)> =
+            (0..count).map(|_| ((number, self.name().1), self.expiring_value())).collect();
+        let mut ingest = keyspace.ingest().map_err(|error| self.stop(&error, "starting an ingest"))?;
+        for ((_, key), value) in &items {
+            let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
+            let pushed = ingest.insert_with(key, &value.bytes, metadata);
+            pushed.map_err(|error| self.stop(&error, "adding to an ingest"))?;
+        }
+        let mut steps = items;
+        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(8));
+        for (name, value) in steps {
+            self.model.apply(Step::Write(vec![(name, Some(value))]));
+        }
+        match ingest.finish() {
+            Ok(_) => {
+                self.model.set_durable();
+                Ok(())
+            }
+            Err(error) => Err(self.stop(&error, "ingesting")),
+        }
     }
 
     pub(super) fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {

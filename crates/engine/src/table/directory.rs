@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0  4  number of sections
-//! 4  4  bytes of an entry: 160 in this version; a reader skips what a later one appended
+//! 4  4  bytes of an entry: 168 in this version, 160 in minor version 0; a reader skips what a later one appended
 //! 8     the entries, in the order of their pages
 //! ```
 //!
@@ -16,7 +16,9 @@ use super::page::{Layout, PAGE_BYTES};
 /// Bytes in front of the entries.
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
 /// Bytes of an entry.
-pub(crate) const ENTRY_BYTES: usize = 160;
+pub(crate) const ENTRY_BYTES: usize = 168;
+/// Bytes of an entry of minor version 0, which ends in front of the segment.
+const ENTRY_BYTES_MIN: usize = 160;
 
 /// How pages are found in a section. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,9 @@ pub(crate) struct SectionEntry {
     pub filter_tag_bits: u8,
     pub filter: BlockHandle,
     pub index: BlockHandle,
+    /// Newest log segment whose items are in the section: all those of the keyspace and range up to it are in here or
+    /// in older sections. 0: unknown. With it the order of tables can be told without a manifest.
+    pub newest_segment: u64,
 }
 
 const HASHER_SIPHASH13: u8 = 1;
@@ -128,10 +133,11 @@ impl SectionEntry {
                 out.extend_from_slice(&number.to_le_bytes());
             }
         }
+        out.extend_from_slice(&self.newest_segment.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
     }
 
-    /// `bytes` is at least [`ENTRY_BYTES`] long. The offset of a corruption is relative to them.
+    /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
     fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
         let bad = |at: u64, expected: &str, found: u64| {
             Err(Corruption::new("directory", at, expected, found.to_string()))
@@ -174,6 +180,7 @@ impl SectionEntry {
             filter_tag_bits: bytes[7],
             filter: block(112),
             index: block(136),
+            newest_segment: if bytes.len() < ENTRY_BYTES { 0 } else { u64_at(bytes, ENTRY_BYTES_MIN) },
         };
         if entry.range_low > entry.range_high {
             return bad(32, "a range that is not empty", entry.range_high);
@@ -233,11 +240,11 @@ pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Cor
     let count = u32_at(bytes, 0) as usize;
     let entry_bytes = u32_at(bytes, 4) as usize;
     let entries = &bytes[DIRECTORY_HEADER_BYTES..];
-    if entry_bytes < ENTRY_BYTES || count.checked_mul(entry_bytes) != Some(entries.len()) {
+    if entry_bytes < ENTRY_BYTES_MIN || count.checked_mul(entry_bytes) != Some(entries.len()) {
         return Err(Corruption::new(
             "directory",
             0,
-            format!("entries of at least {ENTRY_BYTES} bytes, {} in all", entries.len()),
+            format!("entries of at least {ENTRY_BYTES_MIN} bytes, {} in all", entries.len()),
             format!("{count} of {entry_bytes} bytes"),
         ));
     }

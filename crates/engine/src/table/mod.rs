@@ -27,6 +27,7 @@ mod page;
 mod page_list;
 mod paged_trie;
 mod read_ahead;
+mod salvage;
 mod scanner;
 mod section;
 #[cfg(test)]
@@ -35,13 +36,14 @@ mod verify;
 mod writer;
 
 pub(crate) use error::Error;
+pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use index_builder::SortedIndex;
 pub(crate) use open::Table;
 pub(crate) use output::OUTPUT_BYTES_MAX;
-#[cfg(test)]
 pub(crate) use page::Layout;
 pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES, pages_expected};
 pub(crate) use page_list::PageList;
+pub(crate) use salvage::{SalvagedItem, SalvagedPages, salvage_file};
 pub(crate) use scanner::{SCANNER_BYTES_MAX, SectionRange, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};

@@ -18,7 +18,7 @@
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
 
-use crate::item::Item;
+use crate::item::{EncodedItem, Item};
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -261,6 +261,11 @@ impl<'a> Page<'a> {
 
     /// Decodes every item; the last must end where the used bytes do.
     pub fn items(&self) -> Result<Vec<(u8, Item<'a>)>, Corruption> {
+        Ok(self.encoded_items()?.into_iter().map(|(tag, encoded)| (tag, encoded.item)).collect())
+    }
+
+    /// Like [`Page::items`], with the items' encodings.
+    pub fn encoded_items(&self) -> Result<Vec<(u8, EncodedItem<'a>)>, Corruption> {
         let mut items = Vec::with_capacity(self.tags.len());
         let mut position = 0;
         for &tag in self.tags {
@@ -273,7 +278,7 @@ impl<'a> Page<'a> {
                     format!("{len} bytes"),
                 ));
             }
-            items.push((tag, item));
+            items.push((tag, EncodedItem { item, bytes: &self.body[position..position + len] }));
             position += len;
         }
         if position != self.body.len() {

@@ -52,6 +52,12 @@ impl Section {
         self.entry.layout
     }
 
+    /// Newest log segment whose items are in the section; 0 when the file does not say. Everything that older segments
+    /// held for the keyspace and range is in this section or in older ones.
+    pub fn newest_segment(&self) -> u64 {
+        self.entry.newest_segment
+    }
+
     /// Items, tombstones included.
     pub fn item_count(&self) -> u64 {
         self.entry.totals.item_count
@@ -142,6 +148,14 @@ impl Section {
         match pages.iter().find(|&page| page >= self.entry.page_count) {
             None => Ok(pages),
             Some(page) => Err(self.beyond(page)),
+        }
+    }
+
+    /// Starts loading what [`Section::locate`] looks at first, where the index is in memory.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        if let Some(filter) = self.index.get().and_then(SectionIndex::filter) {
+            filter.prefetch(hash);
         }
     }
 

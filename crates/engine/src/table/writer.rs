@@ -51,6 +51,7 @@ pub(crate) struct TableWriter {
     identity: Identity,
     finished: Vec<FinishedSection>,
     section: Option<OpenSection>,
+    newest_segment: u64,
 }
 
 /// A table file written to its end that doesn't survive a power cut yet.
@@ -101,7 +102,13 @@ impl TableWriter {
         let identity = Identity::new(file_number);
         output.append(&encode_header(identity))?;
         output.pad_page_but(0)?;
-        Ok(Self { output, identity, finished: Vec::new(), section: None })
+        Ok(Self { output, identity, finished: Vec::new(), section: None, newest_segment: 0 })
+    }
+
+    /// Says which log segment the newest items of the sections to come are from: see
+    /// [`super::Section::newest_segment`].
+    pub fn set_newest_segment(&mut self, segment: u64) {
+        self.newest_segment = segment;
     }
 
     /// Begins a section in the order of the slots of `filter`, of which every occupied one gets an item.
@@ -138,6 +145,7 @@ impl TableWriter {
             filter_tag_bits: 0,
             filter: BlockHandle::default(),
             index: BlockHandle::default(),
+            newest_segment: self.newest_segment,
         };
         let page = PageBuilder::default();
         self.section = Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0 });

@@ -4,6 +4,7 @@
 //! [`Storage`]; the second must come close to the first. A virtual disk drifts, so the two belong into the same run,
 //! in turns. All of these run for the time asked for and write nothing but their own file.
 
+mod device;
 #[cfg(unix)]
 mod raw;
 
@@ -14,6 +15,7 @@ use hdrhistogram::Histogram;
 
 use crate::random::Random;
 use crate::{ALIGNMENT, AlignedBuffer, File, OpenMode, Operation, Storage};
+pub use device::{DeviceProbe, DeviceRates, measure_device};
 #[cfg(unix)]
 pub use raw::{RawMethod, measure_raw_reads};
 
@@ -77,6 +79,13 @@ impl Rate {
 
     fn record(&mut self, latency: Duration) {
         self.latency_ns.saturating_record(latency.as_nanos().min(u128::from(u64::MAX)) as u64);
+    }
+
+    /// Counts the operations of another turn as well.
+    pub fn add(&mut self, other: &Self) {
+        self.elapsed += other.elapsed;
+        // Both have the same constant bounds, which is all that adding requires.
+        self.latency_ns.add(&other.latency_ns).expect("histograms of equal bounds add up");
     }
 
     /// Number of operations.

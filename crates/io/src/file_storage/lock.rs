@@ -29,12 +29,11 @@ impl FlockLock {
             .map_err(wrap)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::new(
-                    ErrorKind::WouldBlock,
-                    format!("{name} is locked by {}", holder(&mut file)),
-                ));
+            Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
+                let message = format!("{name} is locked by a process that reads the directory");
+                return Err(Error::new(ErrorKind::WouldBlock, message));
             }
+            Err(TryLockError::WouldBlock) => return Err(is_locked(&name, &mut file)),
             Err(TryLockError::Error(error)) => return Err(wrap(error)),
         }
         let mut record = || -> Result<()> {
@@ -46,6 +45,26 @@ impl FlockLock {
         let _ = record();
         Ok(Self { _file: file })
     }
+
+    /// A lock that readers share; `None` where there is no lock file, and so never was a writer.
+    pub(super) fn share(path: &Path) -> Result<Option<Self>> {
+        let name = path.display().to_string();
+        let wrap = |error| FileError::wrap("lock", &name, None, error);
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(wrap(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(is_locked(&name, &mut file)),
+            Err(TryLockError::Error(error)) => Err(wrap(error)),
+        }
+    }
+}
+
+fn is_locked(name: &str, file: &mut File) -> Error {
+    Error::new(ErrorKind::WouldBlock, format!("{name} is locked by {}", holder(file)))
 }
 
 /// What the lock file and the process table tell about the holder.

@@ -179,6 +179,11 @@ impl Storage for FileStorage {
         Ok(Box::new(FlockLock::acquire(&self.path.join(name))?))
     }
 
+    fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
+        check_name(name)?;
+        Ok(FlockLock::share(&self.path.join(name))?.map(|lock| Box::new(lock) as Box<dyn DirectoryLock>))
+    }
+
     fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
         if let [request] = requests {
             // Nothing overlaps with a single read, and the plain call is the cheapest way.

@@ -1,6 +1,6 @@
 //! The simulated machine's storage: files, names, locks, and the rules by which they fail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 
 use super::fault::{FaultPlan, PlantedBug, SimulatedFault};
@@ -25,6 +25,15 @@ struct Counts {
     syncs: u64,
 }
 
+/// Who holds a lock.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Holders {
+    /// One that changes things.
+    Writer,
+    /// So many that don't.
+    Readers(usize),
+}
+
 /// All state; behind one mutex. A generation is the time between two crashes: handles of an older one fail.
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -32,7 +41,7 @@ pub(super) struct Disk {
     pub(super) names: Names,
     pub(super) inodes: BTreeMap<InodeNumber, Inode>,
     next_inode: InodeNumber,
-    pub(super) locks: BTreeSet<String>,
+    pub(super) locks: BTreeMap<String, Holders>,
     pub(super) generation: u64,
     /// Between a crash and the next reopening.
     pub(super) is_down: bool,
@@ -50,7 +59,7 @@ impl Disk {
             names: Names::default(),
             inodes: BTreeMap::new(),
             next_inode: 0,
-            locks: BTreeSet::new(),
+            locks: BTreeMap::new(),
             generation: 0,
             is_down: false,
             faults: FaultPlan::default(),

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{FileError, check_name};
 use crate::{DirectoryLock, File, OpenMode, Storage};
-use disk::{Disk, Kind};
+use disk::{Disk, Holders, Kind};
 pub use fault::{FaultPlan, PlantedBug, SimulatedFault};
 use file::{SimulatedFile, lock};
 use inode::Inode;
@@ -214,20 +214,42 @@ impl Storage for SimulatedStorage {
         }
         let mut disk = lock(&self.disk);
         disk.check(self.generation)?;
-        if !disk.locks.insert(name.to_owned()) {
-            let message = format!("{name} is locked by this process ({})", std::process::id());
-            return Err(Error::new(ErrorKind::WouldBlock, message));
+        if disk.locks.contains_key(name) {
+            return Err(is_locked(name));
         }
-        Ok(Box::new(SimulatedLock {
-            disk: Arc::clone(&self.disk),
-            generation: self.generation,
-            name: name.to_owned(),
-        }))
+        disk.locks.insert(name.to_owned(), Holders::Writer);
+        Ok(Box::new(self.held(name)))
+    }
+
+    fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
+        let mut disk = lock(&self.disk);
+        disk.check(self.generation)?;
+        if !disk.names.live.contains_key(name) {
+            return Ok(None);
+        }
+        match disk.locks.entry(name.to_owned()).or_insert(Holders::Readers(0)) {
+            Holders::Writer => Err(is_locked(name)),
+            Holders::Readers(count) => {
+                *count += 1;
+                Ok(Some(Box::new(self.held(name))))
+            }
+        }
     }
 
     fn describe(&self) -> String {
         "simulated".to_owned()
     }
+}
+
+impl SimulatedStorage {
+    fn held(&self, name: &str) -> SimulatedLock {
+        SimulatedLock { disk: Arc::clone(&self.disk), generation: self.generation, name: name.to_owned() }
+    }
+}
+
+fn is_locked(name: &str) -> Error {
+    let message = format!("{name} is locked by this process ({})", std::process::id());
+    Error::new(ErrorKind::WouldBlock, message)
 }
 
 /// The lock of a simulated directory; a crash releases it.
@@ -243,8 +265,12 @@ impl DirectoryLock for SimulatedLock {}
 impl Drop for SimulatedLock {
     fn drop(&mut self) {
         let mut disk = lock(&self.disk);
-        if disk.check(self.generation).is_ok() {
-            disk.locks.remove(&self.name);
+        if disk.check(self.generation).is_err() {
+            return;
+        }
+        match disk.locks.get_mut(&self.name) {
+            Some(Holders::Readers(count)) if *count > 1 => *count -= 1,
+            _ => drop(disk.locks.remove(&self.name)),
         }
     }
 }

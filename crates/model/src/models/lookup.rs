@@ -36,6 +36,19 @@ impl Stage {
         let younger = ((2.0 * runs - 1.0) / 3.0).max(0.0);
         Self { younger, ..Self::single(found, runs, reads_absent) }
     }
+
+    /// What the stage adds to the reads for a present key, when younger stages answer a share `found` of the gets.
+    pub fn reads_per_get(&self, found: f64) -> f64 {
+        let here = (self.found - found).max(0.0);
+        let older = (1.0 - self.found.max(found)).max(0.0);
+        here * (self.reads_before + self.younger * self.reads_absent + self.reads_present)
+            + older * (self.reads_before + self.runs * self.reads_absent)
+    }
+
+    /// What the stage adds to the reads for an absent key.
+    pub fn reads_per_miss(&self) -> f64 {
+        self.reads_before + self.runs * self.reads_absent
+    }
 }
 
 /// Stages from young to old.
@@ -49,10 +62,7 @@ impl Lookup {
     pub fn reads_per_get(&self) -> f64 {
         let (mut reads, mut found) = (0.0, 0.0);
         for stage in &self.stages {
-            let here = (stage.found - found).max(0.0);
-            let older = (1.0 - stage.found.max(found)).max(0.0);
-            reads += here * (stage.reads_before + stage.younger * stage.reads_absent + stage.reads_present);
-            reads += older * (stage.reads_before + stage.runs * stage.reads_absent);
+            reads += stage.reads_per_get(found);
             found = stage.found.max(found);
         }
         reads
@@ -60,7 +70,7 @@ impl Lookup {
 
     /// Reads for an absent key.
     pub fn reads_per_miss(&self) -> f64 {
-        self.stages.iter().map(|stage| stage.reads_before + stage.runs * stage.reads_absent).sum()
+        self.stages.iter().map(Stage::reads_per_miss).sum()
     }
 }
 

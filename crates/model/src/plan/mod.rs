@@ -1,5 +1,7 @@
 //! [`Plan`]: a storage layout as data. The model evaluates it, the planner searches for it, the engine executes it.
 
+mod describe;
+mod executable;
 mod named;
 mod sharding;
 
@@ -183,7 +185,7 @@ impl Plan {
 }
 
 impl LevelSpec {
-    fn validate(&self) -> Result<(), PlanError> {
+    pub(crate) fn validate(&self) -> Result<(), PlanError> {
         let refuse = |reason: String| Err(PlanError(reason));
         match self.growth {
             Growth::Tiering { runs_max, share } => {

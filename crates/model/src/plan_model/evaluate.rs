@@ -138,21 +138,45 @@ impl PlanModel {
         let user = self.workload.written_bytes();
         let mut writes = vec![Component::new("log", self.log_record_bytes() / user)];
         for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
-            let amount = state.records_written * self.table_bytes(level, user)
-                + state.live_written * self.table_bytes(level, self.workload.item.bytes());
-            writes.push(Component::new(format!("level {number}"), amount / user));
+            writes.push(Component::new(format!("level {number}"), self.level_writes(level, state)));
         }
         writes
     }
 
+    /// Bytes written into the level for each byte that the user writes.
+    pub(super) fn level_writes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+        let user = self.workload.written_bytes();
+        let amount = state.records_written * self.table_bytes(level, user)
+            + state.live_written * self.table_bytes(level, self.workload.item.bytes());
+        amount / user
+    }
+
     fn space(&self, levels: &[LevelSpec], stack: &Stack, live: f64) -> Vec<Component> {
-        let live_bytes = live * self.workload.item.bytes();
+        let mut space = vec![Component::new("log", self.log_space(stack, live))];
+        for (number, (level, stored)) in levels.iter().zip(self.stored(stack)).enumerate() {
+            let amount = self.level_space(level, stored, live);
+            space.push(Component::new(format!("level {number}"), amount));
+        }
+        space
+    }
+
+    /// Bytes of log on the device for each live byte.
+    pub(super) fn log_space(&self, stack: &Stack, live: f64) -> f64 {
         // The active log is half full, and its successor is made ahead.
         let logs = 1.5 + self.rules.frozen_logs;
-        let log_bytes = logs * stack.log_interval * self.log_record_bytes();
-        let mut space = vec![Component::new("log", log_bytes / live_bytes)];
+        logs * stack.log_interval * self.log_record_bytes() / (live * self.workload.item.bytes())
+    }
+
+    /// Bytes of a level on the device for each live byte; `stored` from [`stored`](Self::stored).
+    pub(super) fn level_space(&self, level: &LevelSpec, stored: (f64, f64), live: f64) -> f64 {
+        let (records, mean_bytes) = stored;
+        records * self.table_bytes(level, mean_bytes) / (live * self.workload.item.bytes())
+    }
+
+    /// Records on the device in each level, and their mean bytes of key and value.
+    pub(super) fn stored(&self, stack: &Stack) -> Vec<(f64, f64)> {
         let mut above = 0.0;
-        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
+        let levels = stack.levels.iter().enumerate().map(|(number, state)| {
             let is_last = number + 1 == stack.levels.len();
             let mean_bytes = if is_last { self.workload.item.bytes() } else { self.workload.written_bytes() };
             // While a store grows, what the young levels hold has not come down to the last one yet.
@@ -162,18 +186,17 @@ impl PlanModel {
                 state.records
             };
             above += state.records;
-            let bytes = records * self.table_bytes(level, mean_bytes);
-            space.push(Component::new(format!("level {number}"), bytes / live_bytes));
-        }
-        space
+            (records, mean_bytes)
+        });
+        levels.collect()
     }
 
-    fn log_record_bytes(&self) -> f64 {
+    pub(super) fn log_record_bytes(&self) -> f64 {
         self.workload.written_bytes() + self.rules.log_record_bytes
     }
 
     /// Bytes on the device of an item of so many key and value bytes, its share of filter and index included.
-    fn table_bytes(&self, level: &LevelSpec, bytes: f64) -> f64 {
+    pub(super) fn table_bytes(&self, level: &LevelSpec, bytes: f64) -> f64 {
         let rules = &self.rules;
         let pages = match level.table {
             TableLayout::Bucketed => (bytes + rules.page_item_bytes) / rules.bucket_fill,
@@ -192,17 +215,17 @@ impl PlanModel {
         if is_fenced && !self.rules.straddle && items > 1.0 { items * (1.0 - 1.0 / 256.0) } else { items }
     }
 
-    fn log_index_bytes(&self, stack: &Stack) -> f64 {
+    pub(super) fn log_index_bytes(&self, stack: &Stack) -> f64 {
         let logs = 1.0 + self.rules.frozen_logs;
         logs * stack.log_entries * self.rules.log_slot_bytes / self.rules.filter_fill
     }
 
-    fn filter_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+    pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         let in_memory = !matches!(level.filter, Filter::BloomCluster { on_flash: true });
         if in_memory { state.records * self.filter_bits(level) / 8.0 } else { 0.0 }
     }
 
-    fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+    pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         state.records * self.index_bits(level) / 8.0
     }
 
@@ -246,46 +269,60 @@ impl PlanModel {
         for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
             let is_last = number + 1 == stack.levels.len();
             let found = if is_last { 1.0 } else { stream.mean_found(state.interval, gets) };
-            let page_reads = if level.table == TableLayout::Bucketed { self.rules.bucket_reads } else { 1.0 };
-            // Without its index in memory a table reads a page of it first.
-            let page_reads = page_reads + 1.0 - residency.index_share(number);
-            let errors = 8.0 * self.rules.filter_fill;
-            let (runs, younger, absent, before) = match level.filter {
-                Filter::None => (state.runs, state.younger, 1.0, 0.0),
-                Filter::Cuckoo { tag_bits } => {
-                    (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
-                }
-                // One filter for all runs: at most one read, of the run that it names.
-                Filter::MultiLevelCuckoo { tag_bits } => {
-                    (state.runs.min(1.0), 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)
-                }
-                Filter::BloomCluster { on_flash } => {
-                    let absent = bloom_false_positive_rate(self.rules.bloom_bits);
-                    (state.runs, state.younger, absent, if on_flash { 1.0 } else { 0.0 })
-                }
-            };
-            // Of a filter on the device a page is read, or the runs are searched without it, whichever is less.
-            let away = 1.0 - residency.filter_share(number);
-            let reading = 1.0 + state.runs * absent < state.runs;
-            let (before, absent) = if away > 0.0 && level.filter != Filter::None {
-                if reading { (before + away, absent) } else { (before, absent + away * (1.0 - absent)) }
-            } else {
-                (before, absent)
-            };
-            lookup.stages.push(Stage {
-                found,
-                runs,
-                younger,
-                reads_absent: absent * page_reads,
-                reads_present: page_reads,
-                reads_before: before,
-            });
+            let resident = (residency.filter_share(number), residency.index_share(number));
+            lookup.stages.push(self.stage(level, state, found, resident));
         }
         lookup
     }
 
+    /// The level as lookups meet it. `found` is the share of the gets of present keys that it or a younger level
+    /// answers, `resident` the shares of its filters and of its index that are in memory.
+    pub(super) fn stage(
+        &self,
+        level: &LevelSpec,
+        state: &LevelState,
+        found: f64,
+        resident: (f64, f64),
+    ) -> Stage {
+        let (filter_share, index_share) = resident;
+        let page_reads = if level.table == TableLayout::Bucketed { self.rules.bucket_reads } else { 1.0 };
+        // Without its index in memory a table reads a page of it first.
+        let page_reads = page_reads + 1.0 - index_share;
+        let errors = 8.0 * self.rules.filter_fill;
+        let (runs, younger, absent, before) = match level.filter {
+            Filter::None => (state.runs, state.younger, 1.0, 0.0),
+            Filter::Cuckoo { tag_bits } => {
+                (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
+            }
+            // One filter for all runs: at most one read, of the run that it names.
+            Filter::MultiLevelCuckoo { tag_bits } => {
+                (state.runs.min(1.0), 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)
+            }
+            Filter::BloomCluster { on_flash } => {
+                let absent = bloom_false_positive_rate(self.rules.bloom_bits);
+                (state.runs, state.younger, absent, if on_flash { 1.0 } else { 0.0 })
+            }
+        };
+        // Of a filter on the device a page is read, or the runs are searched without it, whichever is less.
+        let away = 1.0 - filter_share;
+        let reading = 1.0 + state.runs * absent < state.runs;
+        let (before, absent) = if away > 0.0 && level.filter != Filter::None {
+            if reading { (before + away, absent) } else { (before, absent + away * (1.0 - absent)) }
+        } else {
+            (before, absent)
+        };
+        Stage {
+            found,
+            runs,
+            younger,
+            reads_absent: absent * page_reads,
+            reads_present: page_reads,
+            reads_before: before,
+        }
+    }
+
     /// Share of the gets of present keys that the cache answers.
-    fn cached_share(&self, stream: &WriteStream) -> f64 {
+    pub(super) fn cached_share(&self, stream: &WriteStream) -> f64 {
         use super::workload::GetPopularity;
         match self.workload.gets {
             GetPopularity::Uniform => (self.workload.cached_items / stream.keys.keys()).min(1.0),

@@ -6,6 +6,7 @@
 //! Limits: requests are independent of each other; items of one size class; compaction keeps up with writes.
 
 mod evaluate;
+mod parts;
 mod residency;
 mod rules;
 mod stack;
@@ -18,3 +19,5 @@ mod tests;
 pub use evaluate::{LevelCost, PlanCost, PlanModel};
 pub use rules::Rules;
 pub use workload::{GetPopularity, ItemSize, Workload};
+
+pub(crate) use parts::{Amounts, Parts};

@@ -99,7 +99,7 @@ impl Rules {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), ModelError> {
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
         within("page-bytes", self.page_bytes, 512.0, 1_048_576.0)?;
         within("frozen-logs", self.frozen_logs, 0.0, 100.0)?;
         within("overrun", self.overrun, 1.0, 10.0)?;

@@ -104,11 +104,11 @@ impl Workload {
     }
 
     /// Bytes that the user writes per write.
-    pub(super) fn written_bytes(&self) -> f64 {
+    pub(crate) fn written_bytes(&self) -> f64 {
         self.item.key_bytes + (1.0 - self.deletes()) * self.item.value_bytes
     }
 
-    pub(super) fn validate(&self) -> Result<(), ModelError> {
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
         let keys = self.keys.keys();
         within("start-keys", self.start_keys, 0.0, keys)?;
         within("expected-keys", self.expected_keys, 0.0, f64::MAX)?;

@@ -45,6 +45,11 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::log_record,
             samples: || vec![alluvium::fuzz::log_record_sample()],
         },
+        Target {
+            name: "log-salvage",
+            run: alluvium::fuzz::log_salvage,
+            samples: || vec![alluvium::fuzz::log_record_sample().repeat(3)],
+        },
         Target { name: "log-header", run: alluvium::fuzz::log_header, samples: Vec::new },
         Target {
             name: "manifest",
@@ -52,6 +57,11 @@ pub fn targets() -> Vec<Target> {
             samples: || vec![alluvium::fuzz::manifest_sample()],
         },
         Target { name: "blob", run: alluvium::fuzz::blob, samples: alluvium::fuzz::blob_samples },
+        Target {
+            name: "device",
+            run: alluvium::fuzz::device,
+            samples: || vec![alluvium::fuzz::device_sample()],
+        },
         Target { name: "page", run: alluvium::fuzz::page, samples: Vec::new },
         Target { name: "table-header", run: alluvium::fuzz::table_header, samples: Vec::new },
         Target { name: "table-trailer", run: alluvium::fuzz::trailer, samples: Vec::new },

@@ -4,7 +4,8 @@
 
 mod designs;
 mod keys;
-mod output;
+mod optimize;
+pub(super) mod output;
 mod plan;
 mod primitives;
 mod simulate;
@@ -54,6 +55,8 @@ enum Model {
     /// SkimpyStash (SIGMOD 2011, sections 4.5 and 4.6)
     #[command(name = "skimpystash")]
     SkimpyStash(designs::SkimpyStashOptions),
+    /// LevelDB's level sizes that write least (Lim's thesis, section 4.6)
+    OptimizeLevels(optimize::OptimizeLevelsOptions),
     /// Any plan
     Plan(plan::PlanOptions),
     /// A design executed by key numbers, beside its model
@@ -76,6 +79,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Model::Slimdb(options) => options.run(),
         Model::LsmTrie(options) => options.run(),
         Model::SkimpyStash(options) => options.run(),
+        Model::OptimizeLevels(options) => options.run(),
         Model::Plan(options) => options.run(),
         Model::Simulate(options) => options.run(),
     }?;

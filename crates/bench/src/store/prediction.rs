@@ -1,0 +1,127 @@
+//! What the model says that a phase will cost, from the options alone, before the phase runs.
+//!
+//! The model has an opinion where its assumptions hold: writes while loading and while overwriting uniformly, at full
+//! speed; memory in the second half of a load; reads, memory and space once merges have caught up. It has none where
+//! gets and merges read side by side, or where everything was merged by hand.
+
+use alluvium_model::plan_model::{ItemSize, PlanCost, PlanModel, Rules, Workload};
+use alluvium_model::{KeyDistribution, ModelError, Plan};
+use serde_json::{Map, Value};
+
+use super::config::StoreOptions;
+use super::phase::Phase;
+use crate::error::BenchError;
+
+/// What was done to the store so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Loaded, nothing overwritten.
+    Loaded,
+    /// Uniformly overwritten about once or more.
+    Updated,
+    /// Something that the model does not know.
+    Other,
+}
+
+/// Predicts phase after phase.
+#[derive(Debug)]
+pub struct Predictor {
+    plan: Plan,
+    keys: KeyDistribution,
+    item: ItemSize,
+    state: State,
+}
+
+impl Predictor {
+    /// Before the first phase.
+    pub fn new(options: &StoreOptions) -> Result<Self, BenchError> {
+        let item = ItemSize {
+            key_bytes: options.key_size as f64,
+            value_bytes: options.value_size as f64,
+            deviation_bytes: 0.0,
+        };
+        Ok(Self {
+            plan: options.plan()?,
+            keys: KeyDistribution::uniform(options.items as f64).map_err(refused)?,
+            item,
+            // A database that was kept was loaded and not overwritten.
+            state: State::Loaded,
+        })
+    }
+
+    /// The metrics that `phase` will measure, by their names, as far as the model has an opinion; then the phase counts
+    /// as done.
+    pub fn predict(&mut self, phase: Phase) -> Result<Map<String, Value>, BenchError> {
+        let figures = self.figures(phase).map_err(refused)?;
+        self.state = match phase {
+            Phase::Load => State::Loaded,
+            Phase::Update => State::Updated,
+            Phase::Sustain | Phase::Mixed if self.state == State::Updated => State::Updated,
+            Phase::Settle | Phase::Get | Phase::All | Phase::Miss | Phase::Scan => self.state,
+            Phase::Sustain | Phase::Mixed | Phase::Flush | Phase::Compact | Phase::Reopen => State::Other,
+        };
+        Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
+    }
+
+    fn figures(&self, phase: Phase) -> Result<Vec<(&'static str, f64)>, ModelError> {
+        Ok(match phase {
+            Phase::Load => {
+                let (busy, settled) = (self.cost(State::Loaded, true)?, self.cost(State::Loaded, false)?);
+                vec![
+                    ("write_amplification", busy.cost.write_amplification()),
+                    ("index_bytes_per_item", settled.cost.bytes_per_item()),
+                    ("index_bytes_per_item_second_half", busy.bytes_per_item_second_half),
+                    ("space_amplification", settled.cost.space_amplification()),
+                ]
+            }
+            Phase::Update => {
+                let busy = self.cost(State::Updated, true)?;
+                vec![
+                    ("write_amplification", busy.cost.write_amplification()),
+                    ("index_bytes_per_item_second_half", busy.cost.bytes_per_item()),
+                ]
+            }
+            Phase::Get | Phase::All if self.state != State::Other => {
+                let cost = self.cost(self.state, false)?.cost;
+                vec![
+                    ("device_reads_per_get", cost.reads_per_get),
+                    ("index_bytes_per_item", cost.bytes_per_item()),
+                ]
+            }
+            Phase::Miss if self.state != State::Other => {
+                let cost = self.cost(self.state, false)?.cost;
+                vec![
+                    ("device_reads_per_get", cost.reads_per_miss),
+                    ("index_bytes_per_item", cost.bytes_per_item()),
+                ]
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    fn cost(&self, state: State, is_busy: bool) -> Result<PlanCost, ModelError> {
+        let workload = if state == State::Loaded {
+            Workload::load(self.keys.keys(), self.item)?
+        } else {
+            Workload { expected_keys: self.keys.keys(), ..Workload::updates(self.keys.clone(), self.item) }
+        };
+        let rules = if is_busy { Rules::engine_at_full_speed() } else { Rules::engine() };
+        PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) }.cost()
+    }
+}
+
+/// What is to be measured, in a line for people; empty where there is no opinion.
+pub fn announced(phase: Phase, predicted: &Map<String, Value>) -> String {
+    let shown =
+        predicted.iter().map(|(name, value)| format!("{name} {:.4}", value.as_f64().unwrap_or(f64::NAN)));
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() {
+        String::new()
+    } else {
+        format!("{} predicted: {}\n", phase.name(), shown.join(", "))
+    }
+}
+
+fn refused(error: ModelError) -> BenchError {
+    BenchError::Usage(error.to_string())
+}

@@ -1,0 +1,60 @@
+//! LevelDB's level sizes that write least.
+
+use alluvium_bench::Measurement;
+use alluvium_model::models::LevelDb;
+use alluvium_model::optimizer::{even_sizes, optimize_level_sizes};
+
+use super::keys::KeyOptions;
+use super::output::{add_components, measurement};
+use crate::failure::Failure;
+
+/// Options of `optimize-levels`. Defaults are LevelDB's for items of 1,000 bytes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OptimizeLevelsOptions {
+    #[command(flatten)]
+    keys: KeyOptions,
+    /// Requests of one write-ahead log
+    #[arg(long, default_value_t = LevelDb::default().wal)]
+    wal: f64,
+    /// Tables of level 0 that start its compaction
+    #[arg(long, default_value_t = LevelDb::default().level0_tables)]
+    level0_tables: f64,
+    /// Sizes of levels 1 and on to compare with; their number stays. A last level that holds all keys follows
+    #[arg(long, value_delimiter = ',', default_values_t = LevelDb::default().sizes)]
+    sizes: Vec<f64>,
+    /// Number of levels from 1 on instead, the last included; compared with sizes that grow by one factor
+    #[arg(long, conflicts_with = "sizes")]
+    levels: Option<u32>,
+}
+
+impl OptimizeLevelsOptions {
+    pub fn run(&self) -> Result<Vec<Measurement>, Failure> {
+        let keys = self.keys.distribution()?;
+        let mut design = LevelDb {
+            wal: self.wal,
+            level0_tables: self.level0_tables,
+            sizes: self.sizes.clone(),
+            ..LevelDb::default()
+        };
+        if let Some(levels) = self.levels {
+            design.sizes = even_sizes(&design, &keys, levels)?;
+        }
+        let found = optimize_level_sizes(&design, &keys)?;
+        let configured = self
+            .keys
+            .configure(measurement("optimize-levels"), keys.keys())
+            .config("wal", self.wal)
+            .config("level0_tables", self.level0_tables)
+            .config("sizes", design.sizes);
+        let measured = configured
+            .metric("write_amplification", found.cost.write_amplification())
+            .metric("write_amplification_before", found.before.write_amplification())
+            .metric("saved_share", found.saved_share())
+            .metric("evaluations", found.evaluations);
+        let measured = add_components(measured, "write_amplification", &found.cost.writes);
+        let sizes = found.design.sizes.iter().enumerate();
+        Ok(vec![sizes.fold(measured, |measured, (level, &size)| {
+            measured.metric(&format!("level_{}_size", level + 1), size)
+        })])
+    }
+}

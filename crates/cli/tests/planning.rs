@@ -1,0 +1,113 @@
+//! `alluvium plan` and `alluvium calibrate` as a user runs them.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn alluvium(directory: &Path, line: &str) -> Output {
+    let words = line.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_alluvium")).args(words).current_dir(directory).output().unwrap()
+}
+
+fn text(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// The one JSON object that `LINE --json` prints.
+fn object(directory: &Path, line: &str) -> Value {
+    let output = alluvium(directory, &format!("{line} --json"));
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_plan_keeps_its_limits_and_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let answer =
+        object(directory.path(), "plan --items 2e7 --memory 9MB --mix get=0.7,put=0.3 --miss-share 0.1");
+    let recommended = &answer["recommended"];
+    assert_eq!(recommended["executable"], true);
+    assert!(recommended["memory_bytes"].as_f64().unwrap() <= 9e6);
+    let sum: f64 = recommended["write_amplification_by_source"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_f64)
+        .sum();
+    assert!((sum / recommended["write_amplification"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(answer["named"].as_array().unwrap().len(), 6);
+    assert!(!answer["frontier"].as_array().unwrap().is_empty());
+    assert!(!answer["explanation"].as_array().unwrap().is_empty());
+    // What is printed is a plan that the model and the engine take.
+    std::fs::write(directory.path().join("plan.json"), recommended["plan"].to_string()).unwrap();
+    let priced = alluvium(directory.path(), "model plan --file plan.json --keys 2e7");
+    assert!(priced.status.success());
+    let explained = alluvium(directory.path(), "plan --items 2e7 --explain");
+    assert!(
+        text(&explained).contains("Chosen: log >") && text(&explained).contains("memory"),
+        "{explained:?}"
+    );
+}
+
+#[test]
+fn limits_that_no_plan_keeps_fail_and_nonsense_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let none = alluvium(directory.path(), "plan --items 1e7 --memory 1kB --max-write-amplification 1");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("No plan keeps all limits"), "{none:?}");
+    for line in [
+        "plan --mix fly=1",
+        "plan --items 0",
+        "plan --memory 5Moo",
+        "plan --miss-share 2",
+        "plan --write-weight -1",
+        "calibrate data --seconds 21",
+    ] {
+        assert_eq!(alluvium(directory.path(), line).status.code(), Some(2), "{line}");
+    }
+    assert_eq!(alluvium(directory.path(), "plan --like nowhere").status.code(), Some(1));
+    assert_eq!(alluvium(directory.path(), "plan --device nowhere").status.code(), Some(1));
+}
+
+#[test]
+fn the_page_needs_no_network_and_has_its_pictures_as_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(alluvium(directory.path(), "plan --items 1e7 --html plan.html").status.success());
+    let page = std::fs::read_to_string(directory.path().join("plan.html")).unwrap();
+    for part in ["<!doctype html>", "prefers-color-scheme:dark", "<desc", "<table>", "lsm-trie", "chosen"] {
+        assert!(page.contains(part), "{part}");
+    }
+    for link in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(link), "{link}");
+    }
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+}
+
+#[test]
+fn a_device_is_measured_before_a_database_is_there_and_used_by_plans() {
+    let directory = tempfile::tempdir().unwrap();
+    let measured = object(directory.path(), "calibrate data --seconds 0.3");
+    assert_eq!(measured["reads"].as_array().unwrap().len(), 5);
+    let files: Vec<_> = std::fs::read_dir(directory.path().join("data")).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    for number in 0..20 {
+        assert!(alluvium(directory.path(), &format!("put data key{number} value")).status.success());
+    }
+    let like = object(directory.path(), "plan --like data");
+    assert_eq!(like["demand"]["items"], 20.0);
+    assert_eq!(like["demand"]["device"], measured);
+    assert!((like["demand"]["value_bytes"].as_f64().unwrap() - 5.0).abs() < 1e-9);
+    assert_eq!(object(directory.path(), "plan --device data/DEVICE")["demand"]["device"], measured);
+    let inspected = object(directory.path(), "inspect data");
+    assert!(inspected["keyspaces"][0]["plan"]["levels"]["levels"].is_array(), "{inspected}");
+    // Measuring again replaces; a damaged file is reported.
+    assert!(alluvium(directory.path(), "calibrate data --seconds 0.2").status.success());
+    let file = directory.path().join("data/DEVICE");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[30] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let damaged = alluvium(directory.path(), "plan --device data");
+    assert_eq!(damaged.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&damaged.stderr).contains("corruption"), "{damaged:?}");
+}

@@ -1,0 +1,188 @@
+//! Bulk ingest: items in any order become tables of the sorted run without passing through log and hash runs.
+//!
+//! Each item is written twice: to a file of its part of the hash space, and to its table.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use alluvium_base::KeyHash;
+
+use super::merge::{table_ranges, write_parts};
+use super::spill::{Spill, Spilled, SpilledItems};
+use super::young::{AGE_MAX, YoungItems};
+use crate::db::{KeyspaceShared, Shared};
+use crate::error::Result;
+use crate::item::{EncodedItem, Item};
+
+/// Parts of less than this, with what they are merged with, are merged together.
+const GROUP_BYTES_MIN: u64 = 8 << 20;
+/// Memory that an item takes beside its bytes while it is sorted.
+const ENTRY_BYTES: u64 = 24;
+
+/// Merges spilled items into the sorted run, as the newest of their keys. Whatever is older lies in the sorted run too.
+///
+/// A failure leaves some parts of the hash space merged and others not.
+pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -> Result<()> {
+    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    keyspace.check_present()?;
+    // Everything younger than the items is in this segment or a later one.
+    let newest_segment = shared.log.active_segment().id.saturating_sub(1);
+    Ingestion { shared, keyspace, newest_segment }.run(spill)
+}
+
+/// Hands spilled items to `write`, those of one key in the order in which they came.
+pub(crate) fn write_spilled(
+    keyspace: &KeyspaceShared,
+    spill: Spill,
+    mut write: impl FnMut(KeyHash, &Item<'_>) -> Result<()>,
+) -> Result<()> {
+    let spill = spill.finish()?;
+    for part in 0..spill.parts() {
+        let SpilledItems { bytes, chunks } = spill.read(part)?;
+        for chunk in chunks {
+            for (hash, item) in items(keyspace, &bytes[chunk]) {
+                write(hash, &item.item)?;
+            }
+        }
+        spill.remove(part)?;
+    }
+    Ok(())
+}
+
+/// The items that lie one after the other in `bytes`.
+fn items<'b>(
+    keyspace: &KeyspaceShared,
+    mut bytes: &'b [u8],
+) -> impl Iterator<Item = (KeyHash, EncodedItem<'b>)> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let item =
+            EncodedItem::decode(bytes).expect("items were pushed, and a checksum says that they are these");
+        bytes = &bytes[item.bytes.len()..];
+        Some((keyspace.hasher.hash(item.item.key), item))
+    })
+}
+
+struct Ingestion<'a> {
+    shared: &'a Shared,
+    keyspace: &'a KeyspaceShared,
+    newest_segment: u64,
+}
+
+impl Ingestion<'_> {
+    fn run(&self, spill: Spill) -> Result<()> {
+        let spill = spill.finish()?;
+        let groups = Mutex::new(self.groups(&spill).into_iter());
+        let next = || groups.lock().expect("no panic while held").next();
+        let work = || {
+            while let Some(group) = next() {
+                self.merge_group(&spill, group)?;
+            }
+            Ok(())
+        };
+        // Two, so that one reads or waits for a sync while the other sorts; in order where order matters.
+        if !self.shared.settings.background {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            let other = scope.spawn(work);
+            let mine = work();
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            mine.and(other)
+        })
+    }
+
+    /// Adjacent parts that are merged together, so that small ones don't make small tables.
+    fn groups(&self, spill: &Spilled) -> Vec<Range<usize>> {
+        let version = self.keyspace.version.load();
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut room = 0;
+        for part in 0..spill.parts() {
+            let (low, high) = spill.range(part);
+            let present: u64 = version.sorted_bytes_within(low, high);
+            let bytes = spill.bytes(part) + present;
+            match groups.last_mut() {
+                Some(group) if bytes <= room => group.end = part + 1,
+                _ => {
+                    groups.push(part..part + 1);
+                    room = GROUP_BYTES_MIN;
+                }
+            }
+            room = room.saturating_sub(bytes);
+        }
+        groups.retain(|group| group.clone().any(|part| spill.items(part) > 0));
+        groups
+    }
+
+    fn merge_group(&self, spill: &Spilled, group: Range<usize>) -> Result<()> {
+        let memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
+        if let [part] = group.clone().collect::<Vec<_>>()[..]
+            && memory(part) > self.shared.settings.ingest_sort_bytes_max
+        {
+            return self.merge_large(spill, part);
+        }
+        let count: u64 = group.clone().map(|part| spill.items(part)).sum();
+        let bytes: u64 = group.clone().map(|part| spill.bytes(part)).sum();
+        let mut young = YoungItems::with_capacity(count as usize, bytes as usize);
+        let mut age = AGE_MAX;
+        for part in group.clone() {
+            let SpilledItems { bytes, chunks } = spill.read(part)?;
+            for chunk in chunks {
+                for (hash, item) in items(self.keyspace, &bytes[chunk]) {
+                    // Of two items of a key the one that came later counts.
+                    young.push(hash, age, item.bytes);
+                    age -= 1;
+                }
+            }
+        }
+        self.merge(young, spill.range(group.start).0, spill.range(group.end - 1).1)?;
+        group.into_iter().try_for_each(|part| spill.remove(part))
+    }
+
+    fn merge(&self, mut young: YoungItems, low: u64, high: u64) -> Result<()> {
+        young.finish();
+        young.newest_segment = self.newest_segment;
+        let buffers = self.shared.reserve_merge_buffers(young.memory_bytes());
+        let version = self.keyspace.version.load_full();
+        let present: u64 = version.sorted_bytes_within(low, high);
+        drop(version);
+        let ranges = table_ranges(low, high, young.encoded_bytes() + present);
+        let references = write_parts(self.shared, self.keyspace, &young, ranges)?;
+        self.shared.blobs.unhide(&references);
+        drop(buffers);
+        Ok(())
+    }
+
+    /// A part that doesn't fit in memory: parts it again, or, when all its items have one hash, keeps the newest of
+    /// each key.
+    fn merge_large(&self, spill: &Spilled, part: usize) -> Result<()> {
+        let SpilledItems { bytes, chunks } = spill.read(part)?;
+        if spill.can_split(part) {
+            let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
+            let mut finer = spill.finer(part, number);
+            for chunk in chunks {
+                for (hash, item) in items(self.keyspace, &bytes[chunk]) {
+                    finer.push(hash, item.bytes)?;
+                }
+            }
+            drop(bytes);
+            spill.remove(part)?;
+            return self.run(finer);
+        }
+        let mut newest: BTreeMap<&[u8], (KeyHash, EncodedItem<'_>)> = BTreeMap::new();
+        for chunk in chunks {
+            for (hash, item) in items(self.keyspace, &bytes[chunk]) {
+                newest.insert(item.item.key, (hash, item));
+            }
+        }
+        let mut young = YoungItems::default();
+        newest.values().for_each(|(hash, item)| young.push(*hash, 0, item.bytes));
+        let (low, high) = spill.range(part);
+        self.merge(young, low, high)?;
+        spill.remove(part)
+    }
+}

@@ -1,0 +1,70 @@
+//! A bound on what merges write, so that they leave the device to others.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use alluvium_io::Clock;
+
+/// Bytes are paid for in pieces of this size.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// Delays whoever pays, so that no more than so many bytes a second are paid for.
+#[derive(Debug, Default)]
+pub(crate) struct RateLimit {
+    /// 0: no limit.
+    bytes_per_s: AtomicU64,
+    owed: AtomicU64,
+    /// When the last piece was paid off.
+    paid_until: Mutex<Duration>,
+}
+
+impl RateLimit {
+    /// A limit from now on; 0 is none.
+    pub fn set(&self, bytes_per_s: u64) {
+        self.bytes_per_s.store(bytes_per_s, Ordering::Relaxed);
+    }
+
+    /// Pays for `bytes` about to be written; waits when many have gathered.
+    #[inline]
+    pub fn pay(&self, bytes: u64, clock: &dyn Clock) {
+        let rate = self.bytes_per_s.load(Ordering::Relaxed);
+        if rate > 0 && self.owed.fetch_add(bytes, Ordering::Relaxed) + bytes >= PIECE_BYTES {
+            self.pay_off(rate, clock);
+        }
+    }
+
+    #[cold]
+    fn pay_off(&self, rate: u64, clock: &dyn Clock) {
+        let bytes = self.owed.swap(0, Ordering::Relaxed);
+        let wait = {
+            let mut paid_until = self.paid_until.lock().expect("no panic while held");
+            let now = clock.monotonic();
+            // Time in which nothing was written is not saved up.
+            *paid_until = (*paid_until).max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);
+            paid_until.saturating_sub(now)
+        };
+        clock.sleep(wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alluvium_io::SimulatedClock;
+
+    #[test]
+    fn bytes_take_as_long_as_the_rate_says() {
+        let (limit, clock) = (RateLimit::default(), SimulatedClock::default());
+        limit.pay(u64::MAX / 2, &clock);
+        assert_eq!(clock.monotonic(), Duration::ZERO);
+        limit.set(1 << 20);
+        for _ in 0..4096 {
+            limit.pay(1 << 10, &clock);
+        }
+        assert_eq!(clock.monotonic(), Duration::from_secs(4));
+        clock.advance(Duration::from_secs(100));
+        (0..1024).for_each(|_| limit.pay(1 << 10, &clock));
+        assert_eq!(clock.monotonic(), Duration::from_secs(105));
+    }
+}

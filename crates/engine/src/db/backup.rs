@@ -1,0 +1,238 @@
+//! Backups: checkpoints side by side in one directory, which share the tables that did not change between them.
+//!
+//! ```text
+//! ROOT/000001   a complete database
+//! ROOT/000002   another, whose files are those of 000001 where the tables are the same
+//! ROOT/partial  one that is being made, or was when something ended it
+//! ```
+//!
+//! A backup gets its name in one step when it is complete. Its manifest says which database it is of, and when it was
+//! taken. Tables are immutable and their numbers are used once; so equal numbers of one database are equal tables, and
+//! their trailers, with the checksum of everything that the directory says, are compared all the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alluvium_base::checksum::checksum64;
+use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage};
+use serde::Serialize;
+
+use super::checkpoint::{Checkpoint, Origin, copy};
+use super::database::Db;
+use crate::error::{Error, IoContext, Result};
+use crate::manifest::{CURRENT, is_manifest_file_name, read_current};
+
+const PARTIAL: &str = "partial";
+const REMOVING: &str = "removing";
+const LOCK: &str = "LOCK";
+
+/// A backup in its directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Backup {
+    /// Its number: backups of a directory count up.
+    pub number: u64,
+    /// The directory that holds it.
+    pub path: PathBuf,
+    /// Milliseconds since 1970 when it was taken.
+    pub taken_at_ms: u64,
+    /// Tables in it.
+    pub tables: u64,
+    /// Bytes of its tables, whether other backups share them or not.
+    pub bytes: u64,
+}
+
+impl Db {
+    /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of the
+    /// same database and is created where it is missing. Writes go on meanwhile.
+    ///
+    /// Each backup is a complete database. Tables that are on the same file system as the database are linked, others are
+    /// taken from the backup before if they are in it, and copied otherwise. What a crash leaves is no backup, and is
+    /// removed by the next one.
+    ///
+    /// # Errors
+    /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes one.
+    pub fn backup_into(&self, root: impl AsRef<Path>) -> Result<(Backup, Checkpoint)> {
+        let root = root.as_ref();
+        self.shared().check_failure()?;
+        let root_storage = FileStorage::create(root, IoOptions::default())
+            .context(|| format!("creating directory {}", root.display()))?;
+        let _lock = crate::recovery::lock(&root_storage)?;
+        let context = |path: &Path| format!("clearing {}", path.display());
+        for leftover in
+            [PARTIAL, REMOVING].map(|name| root.join(name)).into_iter().filter(|path| path.exists())
+        {
+            fs::remove_dir_all(&leftover).context(|| context(&leftover))?;
+        }
+        let number_before = numbers(root)?.last().copied();
+        let database = database_of(self.shared().manifest.lock().expect("no panic while held").state().seed);
+        let previous = match number_before {
+            Some(number) => Some(self.open_previous(&directory(root, number), database)?),
+            None => None,
+        };
+        let partial = root.join(PARTIAL);
+        let destination = FileStorage::create(&partial, IoOptions::default())
+            .context(|| format!("creating directory {}", partial.display()))?;
+        let origin = Origin { database, taken_at_ms: self.shared().now_ms() };
+        let previous = previous.as_ref().map(|previous| previous as &dyn Storage);
+        let made = self.checkpoint_with(Arc::new(destination), previous, Some(origin))?;
+        let number = number_before.unwrap_or(0) + 1;
+        let path = directory(root, number);
+        fs::rename(&partial, &path).context(|| format!("naming the backup {}", path.display()))?;
+        root_storage.sync_directory().context(|| format!("syncing directory {}", root.display()))?;
+        Ok((describe(number, path)?, made))
+    }
+
+    fn open_previous(&self, path: &Path, database: u64) -> Result<FileStorage> {
+        let storage = open_directory(path)?;
+        match read_current(&storage)? {
+            Some((_, state)) if state.origin.is_some_and(|(origin, _)| origin == database) => Ok(storage),
+            _ => Err(Error::Backup {
+                reason: format!("{} is of another database; give each one its own directory", path.display()),
+            }),
+        }
+    }
+}
+
+/// The backups in `root`, old to young.
+///
+/// # Errors
+/// Those of a damaged backup, which should be removed; [`Error::Io`] when there is no such directory.
+pub fn backups(root: impl AsRef<Path>) -> Result<Vec<Backup>> {
+    let root = root.as_ref();
+    numbers(root)?.into_iter().map(|number| describe(number, directory(root, number))).collect()
+}
+
+/// Removes the oldest backups in `root` until `keep` are left, and returns how many that were. Tables that younger
+/// backups share stay for those.
+pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> {
+    let root = root.as_ref();
+    let root_storage = open_directory(root)?;
+    let _lock = crate::recovery::lock(&root_storage)?;
+    let numbers = numbers(root)?;
+    let surplus = &numbers[..numbers.len().saturating_sub(keep)];
+    for &number in surplus {
+        let (path, removing) = (directory(root, number), root.join(REMOVING));
+        let context = || format!("removing backup {}", path.display());
+        // Under another name first: nothing half removed looks like a backup.
+        fs::rename(&path, &removing).context(context)?;
+        root_storage.sync_directory().context(context)?;
+        fs::remove_dir_all(&removing).context(context)?;
+    }
+    Ok(surplus.len())
+}
+
+/// Makes `target`, which must be empty or missing, the database that a backup holds: a copy that shares nothing. `source`
+/// is a backup, or a directory of backups whose youngest is taken. Calls `progress` with the bytes copied so far and
+/// those there are.
+///
+/// All of the copy is read back and checked before it is a database: its `CURRENT` is written last.
+///
+/// # Errors
+/// [`Error::NotADatabase`] when `target` holds anything, [`Error::Backup`] when `source` holds no backup,
+/// [`Error::Corruption`] when it is damaged: try an older one.
+pub fn restore(
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Backup> {
+    let (source, target) = (source.as_ref(), target.as_ref());
+    let path = if source.join(CURRENT).exists() {
+        source.to_owned()
+    } else {
+        let youngest = if source.is_dir() { numbers(source)?.last().copied() } else { None };
+        let missing = || Error::Backup { reason: format!("{} holds no backup", source.display()) };
+        directory(source, youngest.ok_or_else(missing)?)
+    };
+    let number =
+        path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0);
+    let backup = describe(number, path.clone())?;
+    let from = open_directory(&path)?;
+    let to = FileStorage::create(target, IoOptions::default())
+        .context(|| format!("creating directory {}", target.display()))?;
+    let occupied = fs::read_dir(target)
+        .and_then(|mut entries| entries.next().transpose())
+        .context(|| format!("listing directory {}", target.display()))?;
+    if let Some(entry) = occupied {
+        let reason = format!(
+            "restoring needs an empty directory, and {} holds {}",
+            target.display(),
+            entry.file_name().display()
+        );
+        return Err(Error::NotADatabase { reason });
+    }
+    let mut names = from.list().context(|| format!("listing directory {}", path.display()))?;
+    names.retain(|name| name != LOCK && name != CURRENT);
+    let mut done = 0;
+    for name in &names {
+        copy(&from, &to, name).context(|| format!("copying {name}"))?;
+        done += length(&from, name)?;
+        progress(done.min(backup.bytes), backup.bytes);
+    }
+    to.sync_directory().context(|| format!("syncing directory {}", target.display()))?;
+    check_copy(target, &names, &from)?;
+    copy(&from, &to, CURRENT).context(|| format!("copying {CURRENT}"))?;
+    to.sync_directory().context(|| format!("syncing directory {}", target.display()))?;
+    Ok(backup)
+}
+
+/// Verifies all tables of a copy that has no `CURRENT` yet.
+fn check_copy(target: &Path, names: &[String], from: &FileStorage) -> Result<()> {
+    use alluvium_io::ReadOnlyStorage;
+    let to = ReadOnlyStorage::new(Arc::new(open_directory(target)?));
+    // In memory only: on the device the copy is no database until it is known to be sound.
+    copy(from, &to, CURRENT).context(|| format!("copying {CURRENT}"))?;
+    let db = Db::builder(target)
+        .read_only(true)
+        .environment(crate::options::Environment::over(Arc::new(to)))
+        .open()?;
+    let report = db.verify()?;
+    debug_assert!(names.iter().any(|name| is_manifest_file_name(name)));
+    match report.problems.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => Err(Error::Backup { reason: format!("the restored copy is damaged: {problem}") }),
+    }
+}
+
+/// What stands for a database in its backups: its seed is a secret.
+fn database_of(seed: u64) -> u64 {
+    checksum64(&seed.to_le_bytes(), u64::from_le_bytes(*b"ALVMBACK"))
+}
+
+fn describe(number: u64, path: PathBuf) -> Result<Backup> {
+    let storage = open_directory(&path)?;
+    let state = read_current(&storage)?;
+    let no_backup = || Error::Backup { reason: format!("{} is no backup", path.display()) };
+    let (_, state) = state.ok_or_else(no_backup)?;
+    let (mut tables, mut bytes) = (0, 0);
+    for file in state.files() {
+        tables += 1;
+        bytes += length(&storage, &crate::level::table_file_name(file))?;
+    }
+    let taken_at_ms = state.origin.map_or(0, |(_, taken_at_ms)| taken_at_ms);
+    Ok(Backup { number, path, taken_at_ms, tables, bytes })
+}
+
+fn length(storage: &FileStorage, name: &str) -> Result<u64> {
+    storage.open(name, OpenMode::Read).and_then(|file| file.len()).context(|| format!("measuring {name}"))
+}
+
+fn open_directory(path: &Path) -> Result<FileStorage> {
+    FileStorage::open(path, IoOptions::default()).context(|| format!("opening directory {}", path.display()))
+}
+
+fn directory(root: &Path, number: u64) -> PathBuf {
+    root.join(format!("{number:06}"))
+}
+
+/// Numbers of the complete backups in `root`, ascending.
+fn numbers(root: &Path) -> Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(root).context(|| format!("listing directory {}", root.display()))? {
+        let entry = entry.context(|| format!("listing directory {}", root.display()))?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
+        numbers.extend(number.filter(|&number| directory(root, number).is_dir()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}

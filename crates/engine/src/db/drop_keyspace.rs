@@ -1,0 +1,68 @@
+//! Dropping keyspaces.
+
+use std::sync::Arc;
+
+use super::database::Db;
+use crate::blob::ReferenceCounts;
+use crate::error::Result;
+use crate::level::Version;
+use crate::manifest::Edit;
+
+impl Db {
+    /// Removes the keyspace of this name with all its items; `false` when there is none. The name can be used again at
+    /// once, for another keyspace.
+    ///
+    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of the
+    /// keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
+    /// power cut when this returns, and with it all writes before.
+    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        let shared = self.shared();
+        shared.check_failure()?;
+        let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+        let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+        let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");
+        let Some(keyspace) = shared.all_keyspaces().into_iter().find(|keyspace| keyspace.name == name) else {
+            return Ok(false);
+        };
+        // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
+        shared.log.commit_all()?;
+        shared.append_edits(&[Edit::DropKeyspace { keyspace: keyspace.id }])?;
+        let before = keyspace.version.load_full();
+        {
+            let _no_writers: Vec<_> = before.active().shards().iter().map(|shard| shard.lock()).collect();
+            keyspace.set_dropped();
+            before.active().close();
+        }
+        let mut references = ReferenceCounts::default();
+        for (&file, &bytes) in &before.blobs.live {
+            references.take(file, bytes);
+        }
+        for store in &before.log_stores {
+            references.take_all(&store.references()?);
+        }
+        keyspace.scan_cache.clear();
+        {
+            // Else a change under way could give files back to a version that nobody will ever take them from.
+            let _files_stay = shared.blobs.hold_files();
+            shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
+            keyspace.update_version(|version| Version {
+                log_stores: vec![version.active().clone()],
+                runs: Vec::new(),
+                sorted: Arc::new([]),
+                blobs: Arc::default(),
+            });
+        }
+        shared.blobs.apply(&references);
+        for run in &before.runs {
+            // Runs of other keyspaces lie in the same files: only the sections' space can be given back.
+            run.sections.iter().flatten().for_each(|section| section.set_merged());
+        }
+        let runs = before.runs.iter().map(|run| &run.file);
+        for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
+            if !shared.is_file_named(file.number) {
+                file.set_obsolete();
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,151 @@
+//! Repair: what a damaged database still holds becomes a sound database again.
+//!
+//! Everything is judged by its own checksums. A sound manifest is believed; a damaged one is read record by record, and
+//! where some are lost the tables tell by themselves what they are and in which order they were written. Of damaged
+//! tables the sound pages are written to new ones, of a damaged log the sound records; filters and indexes follow from
+//! the items. A new manifest makes all of that count at once, and only then are the damaged files set aside.
+//!
+//! What is lost may show what it hid: behind a lost page or record an older value of its key, or one that was removed,
+//! can reappear. [`RepairReport::may_show_old_values`] says so.
+//!
+//! Architecture invariant: no file of the database changes before the new manifest counts, so that a repair that a
+//! crash ends can be done again.
+
+mod log;
+mod report;
+mod rewrite;
+mod set_aside;
+mod structure;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use alluvium_io::{FileStorage, IoOptions, Storage};
+use alluvium_model::Plan;
+
+use crate::error::{Error, IoContext, Result};
+use crate::level::parse_table_file_name;
+use crate::log::segment;
+use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
+use crate::options::Environment;
+use crate::recovery;
+pub use report::{ManifestRepair, RepairReport};
+use structure::Structure;
+
+/// How a database is repaired.
+#[derive(Debug, Clone)]
+pub struct RepairOptions {
+    /// Only report what would be done. Default false.
+    pub dry_run: bool,
+    /// Remove the damaged files at the end instead of keeping them under names that begin with `lost-`. Default false.
+    pub discard: bool,
+    /// The plan of keyspaces whose own was lost with the manifest. Default [`Plan::silt`].
+    pub plan: Plan,
+}
+
+impl Default for RepairOptions {
+    fn default() -> Self {
+        Self { dry_run: false, discard: false, plan: Plan::silt() }
+    }
+}
+
+/// Makes the database in the directory `path` one that opens again, with everything that can still be read.
+///
+/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin with
+/// `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
+/// repeated.
+///
+/// Reads all of the database. Holds the items of one table or log segment in memory at a time.
+///
+/// # Errors
+/// [`Error::Locked`] while the database is open, [`Error::NotADatabase`] when the directory holds nothing of one,
+/// [`Error::NewerFormat`] for files of a newer version: they are not damaged. [`Error::Io`] when the new files can't be
+/// written; nothing is lost then.
+pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
+    let path = path.as_ref();
+    let storage = FileStorage::open(path, IoOptions::default())
+        .context(|| format!("opening directory {}", path.display()))?;
+    repair_in(Environment::over(Arc::new(storage)), options)
+}
+
+/// Like [`repair`], in any storage.
+#[doc(hidden)]
+pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<RepairReport> {
+    options.plan.check_executable()?;
+    let storage = environment.storage;
+    refuse_foreign(&*storage)?;
+    let _lock = recovery::lock(&*storage)?;
+    let mut repair = Repair {
+        storage: storage.clone(),
+        dry_run: options.dry_run,
+        next_file: 0,
+        items: BTreeMap::new(),
+        replaced: Vec::new(),
+        report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
+    };
+    let mut structure = repair.find_structure(&options.plan)?;
+    repair.next_file = structure.state.next_file;
+    repair.check_tables(&mut structure.state)?;
+    repair.check_log(&mut structure, &options.plan)?;
+    let Repair { mut report, replaced, next_file, .. } = repair;
+    report.changed =
+        structure.report != ManifestRepair::Sound || !replaced.is_empty() || report.lost_anything();
+    report.manifest = structure.report;
+    if !report.changed || options.dry_run {
+        return Ok(report);
+    }
+    let Structure { mut state, manifest_number, stale_files, .. } = structure;
+    if state.seed == 0 {
+        state.seed = alluvium_base::checksum::checksum64(&environment.random_seed.to_le_bytes(), 0) | 1;
+    }
+    state.next_file = next_file;
+    storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+    let damaged_current = set_aside::keep_current(&*storage, structure.report, options.discard)?;
+    Manifest::create(storage.clone(), manifest_number + 1, state)?;
+    let mut files = replaced;
+    files.extend(stale_files);
+    report.set_aside = set_aside::set_aside(&*storage, files, options.discard)?;
+    report.set_aside.extend(damaged_current);
+    Ok(report)
+}
+
+/// What the parts of a repair share.
+struct Repair {
+    storage: Arc<dyn Storage>,
+    dry_run: bool,
+    /// Number of the next table to be written.
+    next_file: u64,
+    /// Items in tables, by keyspace: tells how many shards a run should have.
+    items: BTreeMap<u32, u64>,
+    /// Files that count no more once the new manifest does.
+    replaced: Vec<String>,
+    report: RepairReport,
+}
+
+impl Repair {
+    fn take_file_number(&mut self) -> u64 {
+        self.next_file += 1;
+        self.next_file - 1
+    }
+}
+
+/// Refuses a directory that holds nothing of a database.
+fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
+    let names = storage.list().context(|| "listing the database directory".to_owned())?;
+    let is_ours = |name: &String| {
+        is_manifest_file_name(name) || segment::is_file_name(name) || parse_table_file_name(name).is_some()
+    };
+    if names.iter().any(is_ours) {
+        return Ok(());
+    }
+    Err(Error::NotADatabase {
+        reason: "the directory holds neither a manifest nor tables nor a log".to_owned(),
+    })
+}
+
+/// Whether some keyspace of `state` is of this id, and so its items count.
+fn has_keyspace(state: &DatabaseState, keyspace: u32) -> bool {
+    state.keyspaces.contains_key(&keyspace)
+}

@@ -1,0 +1,111 @@
+//! New tables from salvaged items.
+
+use std::collections::BTreeSet;
+
+use alluvium_base::KeyHasher;
+use alluvium_index::cuckoo::CuckooTable;
+use alluvium_index::hash_filter::HashFilter;
+use alluvium_model::Plan;
+
+use super::Repair;
+use crate::compact::{YoungItems, sorted_index, tag_bits};
+use crate::error::Result;
+use crate::item::EncodedItem;
+use crate::level::{shard_range, table_file_name};
+use crate::table::{SectionSpec, TableWriter, pages_expected};
+
+/// How full a filter's table is made: below what it can take, so that few have to be made twice.
+const FILL: f64 = 0.9;
+
+/// A run of one keyspace about to be written.
+pub(super) struct RunItems<'a> {
+    pub keyspace: u32,
+    pub hasher: KeyHasher,
+    pub plan: &'a Plan,
+    pub shard_bits: u32,
+    pub newest_segment: u64,
+    pub items: YoungItems,
+}
+
+impl Repair {
+    /// Writes a file with a run for each of `runs`, durable but for its name. Returns its number and, in the order of
+    /// `runs`, the shards that have no items.
+    pub fn write_runs(&mut self, runs: &[RunItems<'_>]) -> Result<(u64, Vec<BTreeSet<u32>>)> {
+        let number = self.take_file_number();
+        let mut empty = Vec::new();
+        if self.dry_run {
+            return Ok((number, vec![BTreeSet::new(); runs.len()]));
+        }
+        let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
+        for run in runs {
+            writer.set_newest_segment(run.newest_segment);
+            let mut without_items = BTreeSet::new();
+            for shard in 0..1u32 << run.shard_bits {
+                if !write_shard(&mut writer, run, shard)? {
+                    without_items.insert(shard);
+                }
+            }
+            empty.push(without_items);
+        }
+        writer.finish()?.sync()?;
+        Ok((number, empty))
+    }
+
+    /// Writes a table of the sorted run, durable but for its name; returns its number.
+    pub fn write_sorted(
+        &mut self,
+        spec: SectionSpec,
+        plan: &Plan,
+        newest_segment: u64,
+        items: &YoungItems,
+    ) -> Result<u64> {
+        let number = self.take_file_number();
+        if self.dry_run {
+            return Ok(number);
+        }
+        let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
+        writer.set_newest_segment(newest_segment);
+        let pages = pages_expected(items.len() as u64, items.encoded_bytes());
+        writer.begin_sorted_section(spec, sorted_index(plan), pages);
+        let mut range = items.range(spec.range_low, spec.range_high);
+        while let Some((hash, item)) = range.peek() {
+            writer.push(hash, &item)?;
+            range.advance();
+        }
+        writer.finish_section()?;
+        writer.finish()?.sync()?;
+        Ok(number)
+    }
+}
+
+/// Writes the section of a shard; `false` when it has no items.
+fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Result<bool> {
+    let (range_low, range_high) = shard_range(run.shard_bits, shard.into());
+    let mut items: Vec<EncodedItem<'_>> = Vec::new();
+    let mut range = run.items.range(range_low, range_high);
+    while let Some((_, item)) = range.peek() {
+        items.push(item);
+        range.advance();
+    }
+    if items.is_empty() {
+        return Ok(false);
+    }
+    let hash = |item: &EncodedItem<'_>| run.hasher.hash(item.item.key);
+    let mut entries = (items.len() as f64 / FILL) as usize + 1;
+    let index = loop {
+        let index = CuckooTable::with_entries(entries);
+        let places = items.iter().zip(0u32..);
+        if places.into_iter().all(|(item, place)| index.insert(hash(item), place).is_ok()) {
+            break index;
+        }
+        entries += entries / 8 + 1;
+    };
+    let spec = SectionSpec { keyspace: run.keyspace, hasher: run.hasher, range_low, range_high };
+    writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits(run.plan)));
+    for (slot, _, place) in index.entries() {
+        let item = &items[place as usize];
+        writer.push_slot(slot, hash(item), item)?;
+    }
+    writer.finish_section()?;
+    Ok(true)
+}

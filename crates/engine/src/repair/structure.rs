@@ -1,0 +1,367 @@
+//! What the database consists of: from its manifest, or from what the manifest and the tables still tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alluvium_base::KeyHasher;
+use alluvium_model::Plan;
+
+use super::Repair;
+use super::report::ManifestRepair;
+use crate::error::{Error, IoContext, Result};
+use crate::level::{parse_table_file_name, table_file_name};
+use crate::manifest::{
+    CURRENT, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState, manifest_file_name,
+    parse, parse_current, parse_manifest_file_name, read_all, salvage,
+};
+use crate::table::{Layout, Section, Table, salvage_file};
+
+/// The structure and where it came from.
+pub(super) struct Structure {
+    pub state: DatabaseState,
+    pub report: ManifestRepair,
+    /// The highest number of a manifest so far.
+    pub manifest_number: u64,
+    /// Files that mean nothing once a new manifest counts.
+    pub stale_files: Vec<String>,
+}
+
+impl Repair {
+    /// Finds the structure: of the manifest in use, if that can be read whole, else of everything there is.
+    pub fn find_structure(&mut self, plan: &Plan) -> Result<Structure> {
+        let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
+        let mut manifests: Vec<u64> =
+            names.iter().filter_map(|name| parse_manifest_file_name(name)).collect();
+        manifests.sort_unstable();
+        let manifest_number = manifests.last().copied().unwrap_or(0);
+        let current = self.current_number(&names);
+        let used = current.or(manifests.last().copied());
+        let mut scraps = Vec::new();
+        if let Some(number) = used
+            && let Some((state, whole)) = self.read_manifest(number, &mut scraps)?
+        {
+            let report =
+                if whole && current.is_some() { ManifestRepair::Sound } else { ManifestRepair::Restored };
+            let stale = manifests.iter().map(|&number| manifest_file_name(number));
+            let stale_files = if report == ManifestRepair::Sound { Vec::new() } else { stale.collect() };
+            return Ok(Structure { state, report, manifest_number, stale_files });
+        }
+        // Older manifests know less, but they may know names of keyspaces that the last one has lost.
+        let mut edits = Vec::new();
+        for &number in manifests.iter().filter(|&&number| Some(number) != used) {
+            self.read_manifest(number, &mut edits)?;
+        }
+        edits.append(&mut scraps);
+        let state = self.rebuild(&names, &edits, plan)?;
+        let tables = names.iter().filter(|name| parse_table_file_name(name).is_some());
+        let unnamed = tables.filter(|name| !state.names_file(parse_table_file_name(name).unwrap_or(0)));
+        let mut stale_files: Vec<String> = unnamed.cloned().collect();
+        stale_files.extend(manifests.iter().map(|&number| manifest_file_name(number)));
+        Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
+    }
+
+    /// The number of the manifest in use, if `CURRENT` can be read.
+    fn current_number(&mut self, names: &[String]) -> Option<u64> {
+        if !names.iter().any(|name| name == CURRENT) {
+            self.report.problem(format!("{CURRENT} is missing"));
+            return None;
+        }
+        let number = read_all(&*self.storage, CURRENT).and_then(|content| parse_current(&content));
+        number.inspect_err(|error| self.report.problem(error)).ok()
+    }
+
+    /// The state that a manifest describes and whether the manifest is sound, or was read whole nevertheless; `None`
+    /// when parts of it are lost. Its edits are appended to `edits` then.
+    fn read_manifest(&mut self, number: u64, edits: &mut Vec<Edit>) -> Result<Option<(DatabaseState, bool)>> {
+        let name = manifest_file_name(number);
+        let bytes = match read_all(&*self.storage, &name) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.report.problem(error);
+                return Ok(None);
+            }
+        };
+        match parse(&name, &bytes) {
+            Ok(state) => return Ok(Some((state, true))),
+            Err(error @ Error::NewerFormat { .. }) if newer_format_is_meant(&bytes) => return Err(error),
+            Err(error) => self.report.problem(error),
+        }
+        let Scraps { edits: readable, is_incomplete } = salvage(&bytes);
+        let mut state = DatabaseState::default();
+        let applies = readable.iter().all(|edit| state.apply(edit).is_ok());
+        if applies && !is_incomplete {
+            return Ok(Some((state, false)));
+        }
+        edits.extend(readable);
+        Ok(None)
+    }
+
+    /// Puts the structure together from edits that are still readable, in their order, and from the tables.
+    fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &Plan) -> Result<DatabaseState> {
+        let known = Known::from_edits(edits);
+        let numbers: BTreeSet<u64> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
+        let mut tables = BTreeMap::new();
+        let mut unreadable = Vec::new();
+        for &number in &numbers {
+            match Table::open(&*self.storage, &table_file_name(number)) {
+                Ok(table) => drop(tables.insert(number, table)),
+                Err(error @ crate::table::Error::NewerFormat { .. }) => return Err(error.into()),
+                Err(_) => unreadable.push(number),
+            }
+        }
+        let mut state = known.state(plan);
+        let sections: Vec<(u64, &Section)> = tables
+            .iter()
+            .flat_map(|(&number, table)| table.sections().iter().map(move |section| (number, &**section)))
+            .filter(|(_, section)| !known.is_gone(section))
+            .collect();
+        for (_, section) in &sections {
+            let id = section.keyspace();
+            let keyspace =
+                state.keyspaces.entry(id).or_insert_with(|| unnamed(id, section.hasher(), plan.clone()));
+            // The tables' own hash key counts: their items were placed by it.
+            keyspace.hasher = section.hasher();
+        }
+        place_sorted(&mut state, &sections);
+        place_runs(&mut state, &sections);
+        for number in unreadable {
+            self.place_unreadable(&mut state, number)?;
+        }
+        let newest = sections.iter().map(|(_, section)| section.newest_segment()).max().unwrap_or(0);
+        state.log_start = state.log_start.max(newest + 1);
+        state.next_segment = state.next_segment.max(state.log_start);
+        state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last + 1));
+        state.next_keyspace =
+            state.next_keyspace.max(state.keyspaces.keys().next_back().map_or(0, |last| last + 1));
+        Ok(state)
+    }
+
+    /// Gives a table whose directory is lost a place: its items tell whose they are, its number how old they are.
+    fn place_unreadable(&mut self, state: &mut DatabaseState, number: u64) -> Result<()> {
+        let hashers: Vec<(u32, KeyHasher)> =
+            state.keyspaces.iter().map(|(&id, keyspace)| (id, keyspace.hasher)).collect();
+        let mut found = BTreeSet::new();
+        let name = table_file_name(number);
+        salvage_file(&*self.storage, &name, number, &hashers, |item| {
+            found.insert((item.keyspace, item.layout as u8));
+        })?;
+        for (id, layout) in found {
+            let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
+            if layout == Layout::Hash as u8 {
+                let place = keyspace.runs.partition_point(|run| run.file < number);
+                keyspace
+                    .runs
+                    .insert(place, RunState { file: number, shard_bits: 0, dropped: BTreeSet::new() });
+            } else {
+                // Where another table has a place, that one is newer: this one may never have been finished.
+                for (low, high) in gaps(&keyspace.sorted) {
+                    keyspace.sorted.push(SortedTableState { file: number, low, high });
+                }
+                keyspace.sorted.sort_unstable_by_key(|table| table.low);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a manifest of a newer version is one, and no damage to the version's bytes.
+fn newer_format_is_meant(bytes: &[u8]) -> bool {
+    let (checked, stored) = bytes.split_at(16);
+    stored
+        .get(..8)
+        .is_some_and(|stored| stored == alluvium_base::checksum::checksum64(checked, 0).to_le_bytes())
+}
+
+/// What readable edits tell for sure, whatever is missing between them.
+#[derive(Default)]
+struct Known {
+    seed: u64,
+    counters: (u64, u64, u32),
+    log_start: u64,
+    log_ends: BTreeMap<u64, u64>,
+    created: BTreeMap<u32, (String, KeyHasher, Plan)>,
+    dropped: BTreeSet<u32>,
+    /// Blob files with their lengths, as far as they are known.
+    blobs: BTreeMap<u64, Option<u64>>,
+    /// Items in older segments don't count.
+    cleared: BTreeMap<u32, u64>,
+}
+
+impl Known {
+    fn from_edits(edits: &[Edit]) -> Self {
+        let mut known = Self::default();
+        for edit in edits {
+            match edit {
+                Edit::Database { seed } => known.seed = *seed,
+                Edit::Counters { next_file, next_segment, next_keyspace } => {
+                    let (file, segment, keyspace) = known.counters;
+                    known.counters =
+                        (file.max(*next_file), segment.max(*next_segment), keyspace.max(*next_keyspace));
+                }
+                Edit::LogStart { segment } => known.log_start = known.log_start.max(*segment),
+                Edit::LogEnd { segment, offset } => drop(known.log_ends.insert(*segment, *offset)),
+                Edit::CreateKeyspace { keyspace, name, hasher, plan } => {
+                    known.created.insert(*keyspace, (name.clone(), *hasher, plan.clone()));
+                }
+                Edit::ClearKeyspace { keyspace, log_start } => {
+                    let cleared = known.cleared.entry(*keyspace).or_default();
+                    *cleared = (*cleared).max(*log_start);
+                }
+                Edit::DropKeyspace { keyspace } => drop(known.dropped.insert(*keyspace)),
+                Edit::Origin { .. } => {}
+                Edit::AddBlob { file } => drop(known.blobs.entry(*file).or_default()),
+                Edit::SealBlob { file, bytes } => drop(known.blobs.insert(*file, Some(*bytes))),
+                Edit::DropBlob { file } => drop(known.blobs.remove(file)),
+                Edit::AddRun { .. }
+                | Edit::DropShards { .. }
+                | Edit::AddSorted { .. }
+                | Edit::BlobReferences { .. } => {}
+            }
+        }
+        known
+    }
+
+    /// Whether the section was cleared away, or dropped with its keyspace.
+    fn is_gone(&self, section: &Section) -> bool {
+        self.dropped.contains(&section.keyspace())
+            || self.cleared.get(&section.keyspace()).is_some_and(|&start| section.newest_segment() < start)
+    }
+
+    /// The state without tables. Names that were given to two keyspaces, by damage, get a number.
+    fn state(&self, plan: &Plan) -> DatabaseState {
+        let (next_file, next_segment, next_keyspace) = self.counters;
+        let mut state = DatabaseState {
+            seed: self.seed,
+            next_file,
+            next_segment,
+            next_keyspace,
+            log_start: self.log_start,
+            log_ends: self.log_ends.clone(),
+            blobs: self.blobs.clone(),
+            ..DatabaseState::default()
+        };
+        for (&id, (name, hasher, own_plan)) in
+            self.created.iter().filter(|(id, _)| !self.dropped.contains(id))
+        {
+            let plan = if own_plan.check_executable().is_ok() { own_plan } else { plan };
+            let taken = state.keyspaces.values().any(|keyspace| keyspace.name == *name);
+            let mut keyspace = unnamed(id, *hasher, plan.clone());
+            keyspace.log_start = self.cleared.get(&id).copied().unwrap_or(0);
+            if !taken {
+                keyspace.name.clone_from(name);
+            }
+            state.keyspaces.insert(id, keyspace);
+        }
+        state
+    }
+}
+
+/// A keyspace whose name is lost.
+pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
+    let name = format!("keyspace-{id}");
+    KeyspaceState {
+        name,
+        hasher,
+        plan,
+        log_start: 0,
+        runs: Vec::new(),
+        sorted: Vec::new(),
+        blob_references: BTreeMap::new(),
+    }
+}
+
+/// The sorted runs: of two tables of a place the one with newer items counts, of equally new ones the later one.
+fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
+    let mut sorted: Vec<_> =
+        sections.iter().filter(|(_, section)| section.layout() == Layout::Sorted).collect();
+    sorted.sort_by_key(|(number, section)| (section.newest_segment(), *number));
+    for (number, section) in sorted {
+        let (low, high) = section.range();
+        let edit = Edit::AddSorted { keyspace: section.keyspace(), file: *number, low, high };
+        // The keyspace exists: it was created for this section if it was not known before.
+        let _ = state.apply(&edit);
+    }
+}
+
+/// The hash runs, old to young, without the sections that the sorted run has taken in.
+fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
+    let segment_of = |file: u64, keyspace: u32| {
+        let of_file =
+            |(number, section): &&(u64, &Section)| *number == file && section.keyspace() == keyspace;
+        sections.iter().find(of_file).map_or(0, |(_, section)| section.newest_segment())
+    };
+    let mut runs: BTreeMap<(u32, u64, u64), Vec<&Section>> = BTreeMap::new();
+    for (number, section) in sections.iter().filter(|(_, section)| section.layout() == Layout::Hash) {
+        runs.entry((section.keyspace(), section.newest_segment(), *number)).or_default().push(section);
+    }
+    for ((id, segment, number), sections) in runs {
+        let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
+        let shard_bits = sections.iter().map(|section| shard_bits(section)).max().unwrap_or(0);
+        let merged = |section: &Section| {
+            let (low, high) = section.range();
+            let over: Vec<&SortedTableState> =
+                keyspace.sorted.iter().filter(|table| table.low <= high && table.high >= low).collect();
+            segment > 0
+                && over.iter().all(|table| segment_of(table.file, id) >= segment)
+                && gaps_within(over.into_iter(), low, high).is_empty()
+        };
+        let live: BTreeSet<u32> = sections
+            .into_iter()
+            .filter(|section| !merged(section) && !section.is_given_back())
+            .map(|section| shard_of(section, shard_bits))
+            .collect();
+        if !live.is_empty() {
+            let dropped = (0..1 << shard_bits).filter(|shard| !live.contains(shard)).collect();
+            keyspace.runs.push(RunState { file: number, shard_bits, dropped });
+        }
+    }
+}
+
+/// Sections of a run tile the hash space in 2^`bits` equal parts.
+fn shard_bits(section: &Section) -> u32 {
+    let (low, high) = section.range();
+    (high - low).leading_zeros()
+}
+
+fn shard_of(section: &Section, shard_bits: u32) -> u32 {
+    let (low, _) = section.range();
+    if shard_bits == 0 { 0 } else { (low >> (64 - shard_bits)) as u32 }
+}
+
+fn gaps(tables: &[SortedTableState]) -> Vec<(u64, u64)> {
+    gaps_within(tables.iter(), 0, u64::MAX)
+}
+
+/// The parts of `low..=high` that none of the ascending `tables` covers.
+fn gaps_within<'a>(
+    tables: impl Iterator<Item = &'a SortedTableState>,
+    low: u64,
+    high: u64,
+) -> Vec<(u64, u64)> {
+    let mut gaps = Vec::new();
+    let mut next = Some(low);
+    for table in tables {
+        let Some(from) = next else { break };
+        if table.low > from {
+            gaps.push((from, (table.low - 1).min(high)));
+        }
+        next = table.high.checked_add(1).map(|above| above.max(from));
+    }
+    gaps.extend(next.filter(|&from| from <= high).map(|from| (from, high)));
+    gaps.retain(|(from, to)| from <= to);
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_what_no_table_covers() {
+        let table = |low, high| SortedTableState { file: 1, low, high };
+        assert_eq!(gaps(&[]), [(0, u64::MAX)]);
+        assert_eq!(gaps(&[table(0, u64::MAX)]), []);
+        assert_eq!(gaps(&[table(5, 9), table(12, u64::MAX)]), [(0, 4), (10, 11)]);
+        assert_eq!(gaps_within([table(0, 9)].iter(), 3, 12), [(10, 12)]);
+        assert_eq!(gaps_within([table(0, 9), table(10, 40)].iter(), 3, 12), []);
+    }
+}

@@ -1,0 +1,182 @@
+//! What can still be read of a damaged table: pages are checked one by one, and those that hold are handed out.
+//!
+//! A page carries its own checksum, seeded with the file and its number, so what a sound page holds is what was written
+//! there, whatever happened to the rest of the file. Where the directory is lost too, the tags in front of the items
+//! tell whose they are: eight bits of the hash of each key, under the secret hash key of its keyspace.
+
+use std::sync::Arc;
+
+use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
+
+use super::error::{Error, Result};
+use super::frame::Identity;
+use super::page::{Layout, PAGE_BYTES, Page, page_seed, page_tag};
+use super::section::Section;
+use crate::item::EncodedItem;
+
+/// Pages of one read.
+const READ_PAGES: u64 = 256;
+/// A failed read is tried again so many times before its page counts as lost.
+const READ_RETRIES: usize = 2;
+
+/// What became of the pages of a section or a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SalvagedPages {
+    /// Pages whose items were handed out.
+    pub sound: u64,
+    /// Pages that fail their check or can't be read.
+    pub lost: u64,
+    /// Items handed out.
+    pub items: u64,
+}
+
+/// An item of a salvaged page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SalvagedItem<'a> {
+    pub keyspace: u32,
+    pub layout: Layout,
+    pub hash: KeyHash,
+    pub item: EncodedItem<'a>,
+}
+
+impl Section {
+    /// Hands out the items of all sound pages.
+    pub fn salvage(&self, mut visit: impl FnMut(SalvagedItem<'_>)) -> SalvagedPages {
+        let mut pages = SalvagedPages::default();
+        let (low, high) = self.range();
+        let first = self.page_offset(0) / PAGE_BYTES as u64;
+        for_each_page(&**self.file(), first, u64::from(self.page_count()), |number, bytes| {
+            let page = bytes.and_then(|bytes| self.check_page((number - first) as u32, bytes).ok());
+            let found = page.and_then(|page| items_of(&page, self.keyspace(), self.layout(), self.hasher()));
+            let Some(items) = found else {
+                pages.lost += 1;
+                return;
+            };
+            pages.sound += 1;
+            pages.items += items.len() as u64;
+            items
+                .iter()
+                .filter(|item| (low..=high).contains(&item.hash.high()))
+                .for_each(|item| visit(*item));
+        });
+        pages
+    }
+
+    /// Whether all pages are zeros: the space was given back, since nothing in it counts any more.
+    pub fn is_given_back(&self) -> bool {
+        let mut zeros = self.page_count() > 0;
+        let first = self.page_offset(0) / PAGE_BYTES as u64;
+        for_each_page(&**self.file(), first, u64::from(self.page_count()), |_, bytes| {
+            zeros &= bytes.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0));
+        });
+        zeros
+    }
+}
+
+/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are those
+/// whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
+///
+/// # Errors
+/// [`Error::Io`] when the file can't be opened.
+pub(crate) fn salvage_file(
+    storage: &dyn Storage,
+    name: &str,
+    file_number: u64,
+    keyspaces: &[(u32, KeyHasher)],
+    mut visit: impl FnMut(SalvagedItem<'_>),
+) -> Result<SalvagedPages> {
+    let file: Arc<dyn File> = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
+    let len = file.len().map_err(Error::io("read the length of", name))?;
+    let seed = Identity::new(file_number).seed;
+    let mut pages = SalvagedPages::default();
+    let mut unsound = 0;
+    // Pages of a section lie together, so a page that fits several keyspaces is of the one before it.
+    let mut last_owner = None;
+    for_each_page(&*file, 1, (len / PAGE_BYTES as u64).saturating_sub(1), |number, bytes| {
+        let Some(bytes) = bytes else {
+            unsound += 1;
+            return;
+        };
+        let layouts = [Layout::Hash, Layout::Sorted].into_iter();
+        let page = layouts
+            .filter_map(|layout| Some((layout, Page::check(bytes, page_seed(seed, number), layout).ok()?)))
+            .next();
+        let owned = page.and_then(|(layout, page)| {
+            let fits = |&(keyspace, hasher): &(u32, KeyHasher)| items_of(&page, keyspace, layout, hasher);
+            let owners: Vec<_> = keyspaces.iter().filter_map(fits).collect();
+            let continued = owners.iter().position(|items| {
+                items.first().is_some_and(|item| Some((item.keyspace, layout)) == last_owner)
+            });
+            match owners.len() {
+                0 => None,
+                1 => owners.into_iter().next(),
+                _ => owners.into_iter().nth(continued?),
+            }
+        });
+        let Some(items) = owned else {
+            unsound += u64::from(bytes.iter().any(|&byte| byte != 0));
+            return;
+        };
+        last_owner = items.first().map(|item| (item.keyspace, item.layout));
+        pages.lost += std::mem::take(&mut unsound);
+        pages.sound += 1;
+        pages.items += items.len() as u64;
+        items.iter().for_each(|item| visit(*item));
+    });
+    Ok(pages)
+}
+
+/// The items of a page, if it has any and every tag is that of its item's key in this keyspace.
+fn items_of<'a>(
+    page: &Page<'a>,
+    keyspace: u32,
+    layout: Layout,
+    hasher: KeyHasher,
+) -> Option<Vec<SalvagedItem<'a>>> {
+    let items = page.encoded_items().ok()?;
+    let salvaged: Option<Vec<_>> = items
+        .into_iter()
+        .map(|(tag, item)| {
+            let hash = hasher.hash(item.item.key);
+            (page_tag(hash) == tag).then_some(SalvagedItem { keyspace, layout, hash, item })
+        })
+        .collect();
+    salvaged.filter(|items| !items.is_empty())
+}
+
+/// Calls `visit` with the number and the bytes of each of `count` pages from `first` on; `None` for those that can't be
+/// read.
+fn for_each_page(file: &dyn File, first: u64, count: u64, mut visit: impl FnMut(u64, Option<&[u8]>)) {
+    let mut buffer = AlignedBuffer::new();
+    let end = first.saturating_add(count);
+    let mut number = first;
+    while number < end {
+        let wanted = READ_PAGES.min(end - number);
+        buffer.resize_unspecified(wanted as usize * PAGE_BYTES);
+        match read_pages(file, &mut buffer, number) {
+            Some(pages) => {
+                buffer.chunks_exact(PAGE_BYTES).take(pages).zip(number..).for_each(|(bytes, number)| {
+                    visit(number, Some(bytes));
+                });
+                // What lies behind the end of a file that was cut.
+                (number + pages as u64..number + wanted).for_each(|number| visit(number, None));
+            }
+            // One bad sector fails the whole read: find the pages around it.
+            None => {
+                for number in number..number + wanted {
+                    buffer.resize_unspecified(PAGE_BYTES);
+                    let sound = read_pages(file, &mut buffer, number) == Some(1);
+                    visit(number, sound.then_some(&buffer[..]));
+                }
+            }
+        }
+        number += wanted;
+    }
+}
+
+/// Whole pages read into `buffer` from page `number` on; `None` when that fails again and again.
+fn read_pages(file: &dyn File, buffer: &mut [u8], number: u64) -> Option<usize> {
+    let offset = number.checked_mul(PAGE_BYTES as u64)?;
+    (0..=READ_RETRIES).find_map(|_| file.read_at(buffer, offset).ok()).map(|read| read / PAGE_BYTES)
+}

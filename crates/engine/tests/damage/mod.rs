@@ -1,0 +1,195 @@
+//! A small closed database with something of everything, to be damaged in memory.
+#![allow(dead_code, reason = "each file of tests uses a part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::{Db, Environment, Error, Keyspace, Metadata, Plan, VerifyReport};
+use alluvium_io::{Clock as _, SimulatedClock, SimulatedStorage};
+
+/// Files by name.
+pub type Contents = BTreeMap<String, Vec<u8>>;
+/// Keyspace and key.
+pub type Name = (String, Vec<u8>);
+
+pub const KEYSPACES: [&str; 3] = ["fruit", "birds", "empty"];
+const KEYS: u32 = 120;
+
+/// The database and what it holds.
+pub struct Sample {
+    pub contents: Contents,
+    pub items: BTreeMap<Name, Vec<u8>>,
+    /// All values that a key ever had.
+    pub history: BTreeMap<Name, BTreeSet<Vec<u8>>>,
+    clock: SimulatedClock,
+}
+
+pub fn key(number: u32) -> Vec<u8> {
+    format!("key-{number}").into_bytes()
+}
+
+/// Small enough that every kind of file is there and none is large.
+pub fn plan() -> Plan {
+    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    sharding.log_entries_per_shard = 100;
+    sharding.items_per_shard = 200;
+    sharding.shards_max = 2;
+    log.segment_bytes_max = 64 << 10;
+    Plan::Levels { sharding, log, levels }
+}
+
+pub fn environment(storage: SimulatedStorage, clock: &SimulatedClock) -> Environment {
+    Environment { clock: Arc::new(clock.clone()), random_seed: 11, ..Environment::over(Arc::new(storage)) }
+}
+
+impl Sample {
+    /// Sorted run, hash runs of two ages, a log; in each, values, values that replace older ones, tombstones, items
+    /// with flags, and expired ones.
+    pub fn new() -> Self {
+        let clock = SimulatedClock::default();
+        let storage = SimulatedStorage::new(1);
+        let mut sample =
+            Self { contents: Contents::new(), items: BTreeMap::new(), history: BTreeMap::new(), clock };
+        let db = Db::builder("sample")
+            .plan(plan())
+            .background(false)
+            .environment(environment(storage.clone(), &sample.clock))
+            .open()
+            .unwrap();
+        let keyspaces: Vec<Keyspace> = KEYSPACES.iter().map(|name| db.keyspace(name).unwrap()).collect();
+        for round in 0..4u32 {
+            for number in (0..KEYS).filter(|number| number % 4 >= round) {
+                for keyspace in &keyspaces[..2] {
+                    sample.write(keyspace, round, number);
+                }
+            }
+            match round {
+                0 => db.compact().unwrap(),
+                1 | 2 => db.flush().unwrap(),
+                _ => {}
+            }
+        }
+        sample.clock.advance(Duration::from_secs(10));
+        drop(keyspaces);
+        db.close().unwrap();
+        sample.contents = storage.contents();
+        sample
+    }
+
+    fn write(&mut self, keyspace: &Keyspace, round: u32, number: u32) {
+        let name = (keyspace.name().to_owned(), key(number));
+        if (number + round).is_multiple_of(11) {
+            keyspace.remove(&name.1).unwrap();
+            self.items.remove(&name);
+            return;
+        }
+        let value = format!("value {round} of {number} {}", "x".repeat((number % 40) as usize)).into_bytes();
+        let expires = (number + round).is_multiple_of(13);
+        let expires_at_ms = expires.then(|| self.clock.unix().as_millis() as u64 + 5_000);
+        keyspace.insert_with(&name.1, &value, Metadata { flags: number % 3, expires_at_ms }).unwrap();
+        self.history.entry(name.clone()).or_default().insert(value.clone());
+        if expires {
+            self.items.remove(&name);
+        } else {
+            self.items.insert(name, value);
+        }
+    }
+
+    pub fn environment(&self, contents: &Contents) -> Environment {
+        environment(SimulatedStorage::from_contents(2, contents), &self.clock)
+    }
+
+    pub fn environment_over(&self, storage: SimulatedStorage) -> Environment {
+        environment(storage, &self.clock)
+    }
+
+    pub fn open(&self, contents: &Contents) -> Result<Db, Error> {
+        Self::open_in(self.environment(contents))
+    }
+
+    pub fn open_in(environment: Environment) -> Result<Db, Error> {
+        Db::builder("sample").plan(plan()).create(false).background(false).environment(environment).open()
+    }
+
+    /// Opens the database of these files and reads everything in every way: what is found is right, or an error is
+    /// given that names a damaged file. Returns whether anything was noticed.
+    pub fn check(&self, contents: &Contents, what: &str) -> Verdict {
+        let db = match self.open(contents) {
+            Ok(db) => db,
+            Err(error) => return Verdict::of(&error, what),
+        };
+        let mut verdict = Verdict::Unnoticed;
+        assert_eq!(db.keyspace_names(), KEYSPACES, "{what}");
+        for name in KEYSPACES {
+            let keyspace = db.keyspace(name).unwrap();
+            for number in 0..KEYS {
+                let name = (name.to_owned(), key(number));
+                match keyspace.get(&name.1) {
+                    Ok(found) => assert_eq!(found.as_ref(), self.items.get(&name), "{what}: {name:?}"),
+                    Err(error) => verdict = Verdict::of(&error, what),
+                }
+            }
+            let found: Result<BTreeMap<_, _>, _> = keyspace.iter().collect();
+            match found {
+                Ok(found) => {
+                    let found: BTreeMap<Name, Vec<u8>> =
+                        found.into_iter().map(|(key, value)| ((name.to_owned(), key), value)).collect();
+                    let expected = self.items.iter().filter(|item| item.0.0 == name);
+                    assert!(found.iter().eq(expected), "{what}: iteration of {name}");
+                }
+                Err(error) => verdict = Verdict::of(&error, what),
+            }
+        }
+        match db.verify() {
+            Ok(VerifyReport { problems, .. }) if problems.is_empty() => {}
+            Ok(_) => verdict = Verdict::Noticed,
+            Err(error) => verdict = Verdict::of(&error, what),
+        }
+        verdict
+    }
+
+    /// Everything that a database holds after a repair: each value is one that its key had.
+    pub fn read_repaired(&self, contents: &Contents, what: &str) -> BTreeMap<Name, Vec<u8>> {
+        let db = self.open(contents).unwrap_or_else(|error| panic!("{what}: after repair: {error}"));
+        let report = db.verify().unwrap();
+        assert!(report.problems.is_empty(), "{what}: after repair: {:?}", report.problems);
+        let mut found = BTreeMap::new();
+        for keyspace in db.keyspace_names() {
+            for item in db.keyspace(&keyspace).unwrap().iter() {
+                let (key, value) = item.unwrap();
+                let name = (keyspace.clone(), key);
+                let known = self.history.get(&name).is_some_and(|values| values.contains(&value));
+                assert!(known || keyspace.starts_with("keyspace-"), "{what}: {name:?} was invented");
+                found.insert(name, value);
+            }
+        }
+        found
+    }
+
+    /// Items that are not as they should be.
+    pub fn differences(&self, found: &BTreeMap<Name, Vec<u8>>) -> usize {
+        let missing = self.items.iter().filter(|(name, value)| found.get(*name) != Some(value)).count();
+        missing + found.keys().filter(|name| !self.items.contains_key(*name)).count()
+    }
+}
+
+/// What became of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All values are right.
+    Unnoticed,
+    /// Some operation gave a typed error.
+    Noticed,
+}
+
+impl Verdict {
+    fn of(error: &Error, what: &str) -> Self {
+        match error {
+            Error::Corruption(corruption) => assert!(!corruption.file.is_empty(), "{what}: {error}"),
+            Error::MissingFile { .. } | Error::NewerFormat { .. } | Error::NotADatabase { .. } => {}
+            other => panic!("{what}: an error of the wrong kind: {other}"),
+        }
+        Self::Noticed
+    }
+}

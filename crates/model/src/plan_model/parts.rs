@@ -1,0 +1,122 @@
+//! [`Parts`]: what each level of a plan adds to its costs, so that a search can choose layouts level by level.
+//!
+//! How levels fill and empty follows from log and growths alone. Table, filter and index of a level then change what
+//! that level adds to writes, reads and memory, and nothing else: all costs are sums.
+
+use super::evaluate::PlanModel;
+use super::stack::Stack;
+use super::stream::WriteStream;
+use crate::error::ModelError;
+use crate::models::Cost;
+use crate::plan::{LevelSpec, Plan};
+
+/// What a part of a plan adds. Sums over parts are what [`PlanModel::cost`] gives for a store that stays as it is, with
+/// memory for everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Amounts {
+    /// Bytes written to the device for each byte that the user writes.
+    pub writes: f64,
+    /// Reads for a get of a present key.
+    pub reads_per_get: f64,
+    /// Reads for a get of an absent key.
+    pub reads_per_miss: f64,
+    /// Bytes of memory per live item.
+    pub memory: f64,
+    /// Bytes on the device for each live byte.
+    pub space: f64,
+}
+
+impl Amounts {
+    /// Those of a whole plan.
+    pub fn of_cost(cost: &Cost) -> Self {
+        Self {
+            writes: cost.write_amplification(),
+            reads_per_get: cost.reads_per_get,
+            reads_per_miss: cost.reads_per_miss,
+            memory: cost.bytes_per_item(),
+            space: cost.space_amplification(),
+        }
+    }
+}
+
+impl std::ops::Add for Amounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            writes: self.writes + other.writes,
+            reads_per_get: self.reads_per_get + other.reads_per_get,
+            reads_per_miss: self.reads_per_miss + other.reads_per_miss,
+            memory: self.memory + other.memory,
+            space: self.space + other.space,
+        }
+    }
+}
+
+/// Log and levels of a plan at work, of whose levels only the growths count.
+#[derive(Debug)]
+pub(crate) struct Parts<'a> {
+    model: &'a PlanModel,
+    stack: Stack,
+    /// Share of the gets that the log or levels up to each answer; the log's first.
+    found: Vec<f64>,
+    /// Share of the gets of present keys that no cache in front answers.
+    uncached: f64,
+    stored: Vec<(f64, f64)>,
+    live: f64,
+}
+
+impl<'a> Parts<'a> {
+    /// The plan of levels at the size with which the store ends.
+    pub fn new(model: &'a PlanModel) -> Result<Self, ModelError> {
+        let Plan::Levels { sharding, log, levels } = &model.plan else {
+            unreachable!("a chained plan has no levels")
+        };
+        let workload = &model.workload;
+        let stream = WriteStream { keys: workload.keys.clone(), fresh_share: workload.fresh_share };
+        let stack = Stack::new((sharding, log, levels), &stream, workload, &model.rules)?;
+        let mut found = vec![stream.mean_found(stack.log_interval, workload.gets)];
+        for (number, state) in stack.levels.iter().enumerate() {
+            let is_last = number + 1 == stack.levels.len();
+            let here = if is_last { 1.0 } else { stream.mean_found(state.interval, workload.gets) };
+            found.push(here.max(found[number]));
+        }
+        Ok(Self {
+            uncached: 1.0 - model.cached_share(&stream),
+            stored: model.stored(&stack),
+            live: workload.live_keys(),
+            model,
+            stack,
+            found,
+        })
+    }
+
+    /// Levels that hold anything. Fewer than the plan's where the data end earlier.
+    pub fn levels(&self) -> usize {
+        self.stack.levels.len()
+    }
+
+    /// What the log adds.
+    pub fn log(&self) -> Amounts {
+        let model = self.model;
+        Amounts {
+            writes: model.log_record_bytes() / model.workload.written_bytes(),
+            memory: model.log_index_bytes(&self.stack) / self.live,
+            space: model.log_space(&self.stack, self.live),
+            ..Amounts::default()
+        }
+    }
+
+    /// What the level of that number adds with the table, filter and index of `spec`.
+    pub fn level(&self, number: usize, spec: &LevelSpec) -> Amounts {
+        let (model, state) = (self.model, &self.stack.levels[number]);
+        let stage = model.stage(spec, state, self.found[number + 1], (1.0, 1.0));
+        Amounts {
+            writes: model.level_writes(spec, state),
+            reads_per_get: self.uncached * stage.reads_per_get(self.found[number]),
+            reads_per_miss: stage.reads_per_miss(),
+            memory: (model.filter_bytes(spec, state) + model.index_bytes(spec, state)) / self.live,
+            space: model.level_space(spec, self.stored[number], self.live),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! [`plan`]: the choice among the plans of a space.
+
+use super::demand::{Demand, Limits};
+use super::explain::explain;
+use super::figures::{Candidate, Figures};
+use super::search::{Scope, model, search};
+use super::space::Space;
+use crate::error::ModelError;
+use crate::plan::{Growth, Plan};
+use crate::plan_model::{Amounts, PlanCost};
+
+/// Plans of other growth that come next, at most.
+const RUNNERS_UP_MAX: usize = 5;
+
+/// A plan with a name, beside the chosen one.
+#[derive(Clone, Debug)]
+pub struct NamedCandidate {
+    /// Its name in [`Plan::NAMES`].
+    pub name: &'static str,
+    /// What it costs under the demand.
+    pub candidate: Candidate,
+    /// Whether it keeps the limits.
+    pub keeps_limits: bool,
+}
+
+/// The answer to a demand.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The best plan; none where no plan keeps the limits.
+    pub best: Option<Candidate>,
+    /// The best plan that the engine executes; none where no such plan keeps the limits.
+    pub executable: Option<Candidate>,
+    /// The plans that come next, each of other growths than those before.
+    pub runners_up: Vec<Candidate>,
+    /// What no other plan beats in writes, reads and memory, whatever the limits, by rising memory.
+    pub frontier: Vec<Candidate>,
+    /// What no other executable plan beats.
+    pub executable_frontier: Vec<Candidate>,
+    /// The papers' plans, unchanged.
+    pub named: Vec<NamedCandidate>,
+    /// Plans compared.
+    pub plans: f64,
+    /// Why this one, a sentence each.
+    pub explanation: Vec<String>,
+}
+
+impl Planned {
+    /// The plan to take: the best one that is executed, or where none is within the limits, the best one.
+    pub fn recommended(&self) -> Option<&Candidate> {
+        self.executable.as_ref().or(self.best.as_ref())
+    }
+}
+
+/// Looks for the best plans of `space` under `demand`.
+///
+/// Exact within the space: the choice is what comparing all its plans one by one gives. A few tenths of a second for
+/// uniform keys, a few seconds for a Zipf popularity.
+///
+/// # Errors
+/// What the demand's parts refuse. That no plan keeps the limits is an answer, not an error.
+pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
+    demand.validate()?;
+    let legal = search(demand, space, Scope::Legal)?;
+    let executable = search(demand, space, Scope::Executable)?;
+    let best = best(&legal.frontier, demand, &demand.limits).cloned();
+    let mut planned = Planned {
+        runners_up: runners_up(&legal.frontier, demand, best.as_ref()),
+        best,
+        executable: self::best(&executable.frontier, demand, &demand.limits).cloned(),
+        frontier: legal.frontier,
+        executable_frontier: executable.frontier,
+        named: named(demand)?,
+        plans: legal.plans,
+        explanation: Vec::new(),
+    };
+    planned.explanation = explain(demand, &planned);
+    Ok(planned)
+}
+
+/// The best plan of `space` under `demand` that the engine executes; where none keeps the limits, the one of least
+/// memory. Milliseconds for uniform keys.
+///
+/// # Errors
+/// What the demand's parts refuse, and a space without executable plans.
+pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, ModelError> {
+    demand.validate()?;
+    let frontier = search(demand, space, Scope::Executable)?.frontier;
+    let chosen = best(&frontier, demand, &demand.limits).or(frontier.first());
+    chosen.cloned().ok_or_else(|| ModelError::OutOfRange {
+        name: "executable plans in the space",
+        value: 0.0,
+        expected: "there is one at least".to_owned(),
+    })
+}
+
+impl Demand {
+    /// What `plan` costs under this demand, source by source: the sums are the [`Figures`] of its [`Candidate`].
+    pub fn cost(&self, plan: &Plan) -> Result<PlanCost, ModelError> {
+        self.validate()?;
+        model(self, plan.clone()).cost()
+    }
+
+    /// `plan` with its figures under this demand.
+    pub fn candidate(&self, plan: Plan) -> Result<Candidate, ModelError> {
+        let figures = Figures::new(&Amounts::of_cost(&self.cost(&plan)?.cost), self);
+        Ok(Candidate::new(plan, figures))
+    }
+}
+
+/// The best of `candidates` within `limits`; of equal ones the one of less memory, then of fewer writes.
+pub(super) fn best<'a>(
+    candidates: impl IntoIterator<Item = &'a Candidate>,
+    demand: &Demand,
+    limits: &Limits,
+) -> Option<&'a Candidate> {
+    let live = demand.workload.live_keys();
+    let kept = candidates.into_iter().filter(|candidate| candidate.figures.keeps(limits, live));
+    kept.min_by(|left, right| {
+        let score = |candidate: &Candidate| candidate.figures.score_us(demand);
+        let axes = |candidate: &Candidate| candidate.figures.axes();
+        let by = |axis: usize| axes(left)[axis].total_cmp(&axes(right)[axis]);
+        score(left).total_cmp(&score(right)).then_with(|| by(0)).then_with(|| by(1)).then_with(|| by(2))
+    })
+}
+
+/// The best within the limits of each sequence of growths but those before; shares of the items are one growth.
+fn runners_up(frontier: &[Candidate], demand: &Demand, best: Option<&Candidate>) -> Vec<Candidate> {
+    let live = demand.workload.live_keys();
+    let mut kept: Vec<&Candidate> =
+        frontier.iter().filter(|candidate| candidate.figures.keeps(&demand.limits, live)).collect();
+    kept.sort_by(|left, right| left.figures.score_us(demand).total_cmp(&right.figures.score_us(demand)));
+    let mut seen: Vec<Option<Vec<Growth>>> = best.into_iter().map(shape).collect();
+    let mut next = Vec::new();
+    for candidate in kept {
+        let shape = shape(candidate);
+        if next.len() < RUNNERS_UP_MAX && !seen.contains(&shape) {
+            seen.push(shape);
+            next.push(candidate.clone());
+        }
+    }
+    next
+}
+
+/// Growths without shares; none for chains.
+fn shape(candidate: &Candidate) -> Option<Vec<Growth>> {
+    let Plan::Levels { levels, .. } = &candidate.plan else { return None };
+    let growths = levels.iter().map(|level| match level.growth {
+        Growth::Tiering { runs_max, .. } => Growth::Tiering { runs_max, share: 0.0 },
+        leveling @ Growth::Leveling { .. } => leveling,
+    });
+    Some(growths.collect())
+}
+
+fn named(demand: &Demand) -> Result<Vec<NamedCandidate>, ModelError> {
+    let live = demand.workload.live_keys();
+    let of_name = |name: &'static str| {
+        let candidate = demand.candidate(Plan::named(name)?)?;
+        let keeps_limits = candidate.figures.keeps(&demand.limits, live);
+        Ok(NamedCandidate { name, candidate, keeps_limits })
+    };
+    Plan::NAMES.into_iter().map(of_name).collect()
+}

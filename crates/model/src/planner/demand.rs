@@ -1,0 +1,175 @@
+//! [`Demand`]: what is asked of a plan.
+
+use super::device::DeviceFigures;
+use crate::KeyDistribution;
+use crate::error::{ModelError, positive, within};
+use crate::plan_model::{ItemSize, Rules, Workload};
+
+/// Bytes of memory per item where no budget is given: what the store promises.
+const BYTES_PER_ITEM: f64 = 0.5;
+/// The budget where that is less: a log index has a least size.
+const BUDGET_BYTES_MIN: f64 = 1_048_576.0;
+
+/// How often each operation is done, in proportion to each other. They need not add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OperationMix {
+    /// Puts, of new or present keys.
+    pub put: f64,
+    /// Gets of present keys.
+    pub get: f64,
+    /// Gets of absent keys.
+    pub miss: f64,
+    /// Deletes.
+    pub delete: f64,
+}
+
+impl Default for OperationMix {
+    /// Half puts, half gets of present keys.
+    fn default() -> Self {
+        Self { put: 0.5, get: 0.5, miss: 0.0, delete: 0.0 }
+    }
+}
+
+impl OperationMix {
+    /// Share of lookups among all operations.
+    pub fn lookup_share(&self) -> f64 {
+        (self.get + self.miss) / self.sum()
+    }
+
+    /// Share of absent keys among lookups; 0 without lookups.
+    pub fn miss_share(&self) -> f64 {
+        if self.miss > 0.0 { self.miss / (self.get + self.miss) } else { 0.0 }
+    }
+
+    /// Share of deletes among writes; 0 without writes.
+    pub fn delete_share(&self) -> f64 {
+        if self.delete > 0.0 { self.delete / (self.put + self.delete) } else { 0.0 }
+    }
+
+    fn sum(&self) -> f64 {
+        self.put + self.get + self.miss + self.delete
+    }
+
+    fn validate(&self) -> Result<(), ModelError> {
+        for (name, share) in
+            [("put", self.put), ("get", self.get), ("miss", self.miss), ("delete", self.delete)]
+        {
+            within(name, share, 0.0, 1e12)?;
+        }
+        positive("operations", self.sum())?;
+        Ok(())
+    }
+}
+
+/// What a plan may cost at most. Infinite for no limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes of memory that find items: log index, filters and indexes.
+    pub memory_bytes: f64,
+    /// Bytes written to the device for each byte that the user writes.
+    pub write_amplification: f64,
+    /// Device reads per lookup, present and absent keys in proportion.
+    pub reads_per_lookup: f64,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self {
+        memory_bytes: f64::INFINITY,
+        write_amplification: f64::INFINITY,
+        reads_per_lookup: f64::INFINITY,
+    };
+
+    fn validate(&self) -> Result<(), ModelError> {
+        within("memory", self.memory_bytes, 0.0, f64::INFINITY)?;
+        within("max-write-amplification", self.write_amplification, 0.0, f64::INFINITY)?;
+        within("max-reads", self.reads_per_lookup, 0.0, f64::INFINITY)?;
+        Ok(())
+    }
+}
+
+/// What counts, and how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// Of the device's time for writing. Default 1.
+    pub write: f64,
+    /// Of the device's time for lookups. Default 1.
+    pub read: f64,
+    /// Microseconds per operation that a byte of memory per item is worth. Default 0: the budget alone counts.
+    pub memory_us: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { write: 1.0, read: 1.0, memory_us: 0.0 }
+    }
+}
+
+impl Weights {
+    fn validate(&self) -> Result<(), ModelError> {
+        within("write-weight", self.write, 0.0, 1e12)?;
+        within("read-weight", self.read, 0.0, 1e12)?;
+        within("memory-weight", self.memory_us, 0.0, 1e12)?;
+        Ok(())
+    }
+}
+
+/// What is stored and done, on what, within which limits.
+///
+/// Plans are compared at the number of keys with which the workload ends. All they keep is in memory: plans of which a
+/// part must stay on the device for want of memory are not considered.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    /// What is stored and written. Its `delete_share` should be that of the mix.
+    pub workload: Workload,
+    /// How often each operation is done.
+    pub mix: OperationMix,
+    /// What may not be exceeded.
+    pub limits: Limits,
+    /// What counts within the limits.
+    pub weights: Weights,
+    /// What the device can do.
+    pub device: DeviceFigures,
+    /// What storing costs besides the items.
+    pub rules: Rules,
+}
+
+impl Demand {
+    /// The default mix on `keys` (1 to 2⁵³) of this popularity, within half a byte of memory per item, under the rules
+    /// of the engine with writers as fast as it takes them: what has been promised then holds at the worst time, too.
+    pub fn new(keys: KeyDistribution, item: ItemSize, device: DeviceFigures) -> Self {
+        let memory_bytes = (keys.keys() * BYTES_PER_ITEM).max(BUDGET_BYTES_MIN);
+        Self {
+            workload: Workload::updates(keys, item),
+            mix: OperationMix::default(),
+            limits: Limits { memory_bytes, ..Limits::NONE },
+            weights: Weights::default(),
+            device,
+            rules: Rules::engine_at_full_speed(),
+        }
+    }
+
+    /// What to plan for where nothing is known but perhaps a number of items: items of 16+100 bytes, uniform, a hundred
+    /// million of them unless `expected_items` says otherwise.
+    pub fn unknown(expected_items: u64, device: DeviceFigures) -> Result<Self, ModelError> {
+        let items = if expected_items == 0 { 1e8 } else { (expected_items as f64).min(2f64.powi(53)) };
+        let item = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+        Ok(Self::new(KeyDistribution::uniform(items)?, item, device))
+    }
+
+    /// The same with that mix.
+    pub fn with_mix(mut self, mix: OperationMix) -> Self {
+        self.workload.delete_share = mix.delete_share();
+        self.mix = mix;
+        self
+    }
+
+    pub(super) fn validate(&self) -> Result<(), ModelError> {
+        self.workload.validate()?;
+        self.mix.validate()?;
+        self.limits.validate()?;
+        self.weights.validate()?;
+        self.device.validate()?;
+        self.rules.validate()
+    }
+}

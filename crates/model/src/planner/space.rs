@@ -1,0 +1,165 @@
+//! [`Space`]: the plans among which the planner chooses.
+
+use crate::plan::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Sharding, TableLayout};
+
+/// A share that never binds: the number of runs decides.
+const ANY_SHARE: f64 = 0.99;
+
+/// Sets of values; the planner considers each legal plan made of them.
+///
+/// Growths: any number of tiering levels with one number of runs, then any number of leveling levels with one ratio;
+/// a store that ends in tiering has its last level's number of runs besides. So all papers' designs are in it; a level
+/// that tiers below one that levels is not: it would give up the older, larger level's few reads for the writes of the
+/// younger, cheaper one.
+///
+/// Log and shards stay at their defaults: what a small log costs besides (many small runs, each with its file and its
+/// part of a page unused) is not in the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// Most tiering levels.
+    pub tiering_levels_max: usize,
+    /// Most leveling levels.
+    pub leveling_levels_max: usize,
+    /// Runs of a tiering level.
+    pub runs: Vec<u32>,
+    /// Shares of the first level, taken with the largest number of runs.
+    pub shares: Vec<f64>,
+    /// Ratios of leveling levels.
+    pub ratios: Vec<f64>,
+    /// Runs of a last level that only collects.
+    pub last_runs: Vec<u32>,
+    /// Bits of a tag in cuckoo filters.
+    pub tag_bits: Vec<u32>,
+    /// Lengths of chains.
+    pub chain_lengths: Vec<f64>,
+    /// How the hash space is cut.
+    pub sharding: Sharding,
+    /// The log in front.
+    pub log: LogSpec,
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self {
+            tiering_levels_max: 5,
+            leveling_levels_max: 5,
+            runs: vec![2, 4, 8, 16, 32, 64],
+            shares: vec![
+                0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.095, 0.1, 0.105, 0.11, 0.115,
+                0.12, 0.125, 0.13, 0.135, 0.14, 0.15, 0.16, 0.17, 0.18, 0.2, 0.22, 0.24, 0.26, 0.28, 0.3,
+                0.33, 0.36,
+            ],
+            ratios: vec![3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0],
+            last_runs: vec![8, 32, 128],
+            tag_bits: vec![6, 8, 10, 12, 13, 14, 15],
+            chain_lengths: vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0],
+            sharding: Sharding::default(),
+            log: LogSpec::default(),
+        }
+    }
+}
+
+impl Space {
+    /// The growths of all levels, for each plan of levels; no sequence twice.
+    pub(super) fn growths(&self) -> Vec<Vec<Growth>> {
+        let mut all = vec![Vec::new()];
+        let runs_largest = self.runs.iter().copied().max().unwrap_or(0);
+        for &runs_max in &self.runs {
+            let tier = Growth::Tiering { runs_max, share: ANY_SHARE };
+            all.extend((1..=self.tiering_levels_max).map(|levels| vec![tier; levels]));
+        }
+        if self.tiering_levels_max > 0 {
+            let shared = |&share: &f64| vec![Growth::Tiering { runs_max: runs_largest, share }];
+            all.extend(self.shares.iter().map(shared));
+        }
+        all.iter().flat_map(|young| self.continued(young)).collect()
+    }
+
+    /// Tiering levels with each of the endings.
+    fn continued(&self, young: &[Growth]) -> Vec<Vec<Growth>> {
+        let mut endings: Vec<Vec<Growth>> = Vec::new();
+        for levels in 1..=self.leveling_levels_max {
+            // The last level ignores its ratio.
+            let ratios =
+                if levels == 1 { &self.ratios[..1.min(self.ratios.len())] } else { &self.ratios[..] };
+            endings.extend(ratios.iter().map(|&ratio| vec![Growth::Leveling { ratio }; levels]));
+        }
+        if young.len() < self.tiering_levels_max {
+            let last = |&runs_max| vec![Growth::Tiering { runs_max, share: ANY_SHARE }];
+            endings.extend(self.last_runs.iter().map(last));
+        }
+        endings.iter().map(|ending| [young, ending].concat()).collect()
+    }
+
+    /// Every legal table of a level of that growth.
+    pub(super) fn layouts(&self, growth: Growth) -> Vec<LevelSpec> {
+        let mut filters = vec![
+            Filter::None,
+            Filter::BloomCluster { on_flash: false },
+            Filter::BloomCluster { on_flash: true },
+        ];
+        for &tag_bits in &self.tag_bits {
+            filters.push(Filter::Cuckoo { tag_bits });
+            filters.push(Filter::MultiLevelCuckoo { tag_bits });
+        }
+        let tables = [TableLayout::Hash, TableLayout::Bucketed, TableLayout::Sorted];
+        let indexes = [Index::Implicit, Index::Trie, Index::Fences, Index::ThreeLevel];
+        let mut layouts = Vec::new();
+        for table in tables {
+            for index in indexes {
+                layouts.extend(filters.iter().map(|&filter| LevelSpec { growth, table, filter, index }));
+            }
+        }
+        layouts.retain(|level| level.validate().is_ok());
+        layouts
+    }
+
+    pub(super) fn chains(&self) -> impl Iterator<Item = ChainedSpec> + '_ {
+        self.chain_lengths.iter().map(|&chain_length_mean| ChainedSpec { chain_length_mean })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Plan;
+
+    #[test]
+    fn every_plan_is_legal_and_there_once() {
+        let space = Space::default();
+        let growths = space.growths();
+        for (number, growth) in growths.iter().enumerate() {
+            assert!(!growths[..number].contains(growth), "{growth:?}");
+        }
+        let Plan::Levels { sharding, log, .. } = Plan::silt() else { unreachable!() };
+        for growth in growths.iter().flatten() {
+            for level in space.layouts(*growth) {
+                Plan::Levels { sharding, log, levels: vec![level] }.validate().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn named_plans_are_among_them() {
+        let space = Space::default();
+        let growths = space.growths();
+        for name in ["silt", "slimdb-tiering", "slimdb", "leveled"] {
+            let Plan::Levels { levels, .. } = Plan::named(name).unwrap() else { unreachable!() };
+            let wanted: Vec<Growth> = levels.iter().map(|level| level.growth).collect();
+            let is_there = growths.iter().any(|growths| {
+                growths.len() == wanted.len()
+                    && growths.iter().zip(&wanted).enumerate().all(|(number, (growth, wanted))| {
+                        match (growth, wanted) {
+                            // The last level ignores its ratio.
+                            (Growth::Leveling { .. }, Growth::Leveling { .. }) => {
+                                growth == wanted || number + 1 == growths.len()
+                            }
+                            _ => growth == wanted,
+                        }
+                    })
+            });
+            assert!(is_there, "{name}");
+            assert!(levels.iter().all(|level| space.layouts(level.growth).contains(level)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The planner against comparing all plans one by one.
+
+use proptest::prelude::*;
+
+use super::{Candidate, Demand, DeviceFigures, Limits, OperationMix, Space, Weights, plan, plan_executable};
+use crate::plan_model::ItemSize;
+use crate::{Growth, KeyDistribution, Plan};
+
+const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+
+/// Small enough to look at every plan.
+fn small_space() -> Space {
+    Space {
+        tiering_levels_max: 1,
+        leveling_levels_max: 2,
+        runs: vec![4, 16],
+        shares: vec![0.1],
+        ratios: vec![8.0],
+        last_runs: vec![32],
+        tag_bits: vec![10],
+        chain_lengths: vec![2.0, 10.0],
+        ..Space::default()
+    }
+}
+
+/// Each plan of the space, priced by itself.
+fn all_plans(demand: &Demand, space: &Space) -> Vec<Candidate> {
+    let mut plans: Vec<Plan> = space.chains().map(Plan::Chained).collect();
+    for growths in space.growths() {
+        let mut stacks = vec![Vec::new()];
+        for growth in growths {
+            let layouts = space.layouts(growth);
+            let longer = |young: Vec<_>| layouts.iter().map(move |level| [&young[..], &[*level]].concat());
+            stacks = stacks.into_iter().flat_map(longer).collect();
+        }
+        plans.extend(stacks.into_iter().map(|levels| Plan::Levels {
+            sharding: space.sharding,
+            log: space.log,
+            levels,
+        }));
+    }
+    plans.into_iter().map(|plan| demand.candidate(plan).unwrap()).collect()
+}
+
+fn demand(keys: f64, skew: f64) -> Demand {
+    let keys = KeyDistribution::zipf(keys, skew).unwrap();
+    Demand::new(keys, SMALL, DeviceFigures::default())
+}
+
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+    #[test]
+    fn agrees_with_brute_force(
+        power in 6.0..10.0f64,
+        mix in (0.0..1.0f64, 0.01..1.0f64, 0.0..1.0f64, 0.0..0.5f64),
+        budget in 0.1..3.0f64,
+        (write, memory_us) in (0.1..50.0f64, prop_oneof![Just(0.0), 0.0..5.0f64]),
+    ) {
+        let (put, get, miss, delete) = mix;
+        let mut demand = demand(10f64.powf(power).round(), 0.0);
+        demand = demand.with_mix(OperationMix { put, get, miss, delete });
+        demand.limits.memory_bytes = budget * demand.workload.live_keys();
+        demand.weights = Weights { write, memory_us, ..Weights::default() };
+        let space = small_space();
+        let planned = plan(&demand, &space).unwrap();
+        let all = all_plans(&demand, &space);
+        let beats = |left: &Candidate, right: &Candidate| {
+            (0..3).all(|axis| left.figures.axes()[axis] <= right.figures.axes()[axis] * (1.0 - 1e-9))
+        };
+        for candidate in planned.frontier.iter().chain(&planned.executable_frontier) {
+            prop_assert!(candidate.plan.validate().is_ok());
+            prop_assert_eq!(candidate.is_executable, candidate.plan.is_executable());
+            let alone = demand.candidate(candidate.plan.clone()).unwrap();
+            for axis in 0..3 {
+                prop_assert!(close(alone.figures.axes()[axis], candidate.figures.axes()[axis]), "{alone:?}");
+            }
+            prop_assert!(close(alone.figures.space_amplification, candidate.figures.space_amplification));
+        }
+        for candidate in &planned.frontier {
+            prop_assert!(all.iter().all(|other| !beats(other, candidate)), "{candidate:?}");
+        }
+        let live = demand.workload.live_keys();
+        for (chosen, executable) in [(&planned.best, false), (&planned.executable, true)] {
+            let lowest = all
+                .iter()
+                .filter(|other| other.figures.keeps(&demand.limits, live))
+                .filter(|other| other.is_executable || !executable)
+                .map(|other| other.figures.score_us(&demand))
+                .fold(f64::INFINITY, f64::min);
+            match chosen {
+                Some(chosen) => prop_assert!(close(chosen.figures.score_us(&demand), lowest)),
+                None => prop_assert!(lowest.is_infinite()),
+            }
+        }
+        if let Some(executable) = &planned.executable {
+            prop_assert_eq!(executable, &plan_executable(&demand, &space).unwrap());
+        }
+    }
+}
+
+#[test]
+fn limits_are_kept_and_explained() {
+    let mut demand = demand(1e8, 0.0);
+    let planned = plan(&demand, &Space::default()).unwrap();
+    let chosen = planned.recommended().unwrap();
+    assert!(chosen.is_executable && chosen.figures.bytes_per_item <= 0.5, "{chosen:?}");
+    assert!(planned.explanation.iter().any(|sentence| sentence.contains("memory")), "{planned:?}");
+    assert_eq!(planned.named.len(), Plan::NAMES.len());
+    // Tighter in writes, then in everything at once.
+    demand.limits.write_amplification = chosen.figures.write_amplification * 0.9;
+    let tighter = plan(&demand, &Space::default()).unwrap();
+    let limit = demand.limits.write_amplification;
+    assert!(tighter.best.is_none_or(|best| best.figures.write_amplification <= limit * (1.0 + 1e-9)));
+    demand.limits = Limits { memory_bytes: 1.0, write_amplification: 1.0, reads_per_lookup: 0.1 };
+    let none = plan(&demand, &Space::default()).unwrap();
+    assert!(none.recommended().is_none());
+    assert!(none.explanation.iter().any(|sentence| sentence.contains("No plan keeps")));
+    // Who must have a plan gets the smallest.
+    let smallest = plan_executable(&demand, &Space::default()).unwrap();
+    let least = &none.executable_frontier[0];
+    assert_eq!(&smallest, least);
+}
+
+#[test]
+fn more_memory_buys_fewer_writes() {
+    let mut last = f64::INFINITY;
+    for bytes_per_item in [0.3, 0.45, 0.7, 1.0] {
+        let mut demand = demand(2e7, 0.0);
+        demand.limits.memory_bytes = bytes_per_item * 2e7;
+        let chosen = plan_executable(&demand, &Space::default()).unwrap();
+        assert!(chosen.figures.write_amplification <= last, "{bytes_per_item}: {chosen:?}");
+        last = chosen.figures.write_amplification;
+        let Plan::Levels { levels, .. } = &chosen.plan else { unreachable!() };
+        assert!(matches!(levels[0].growth, Growth::Tiering { .. }));
+    }
+}
+
+#[test]
+fn senseless_demands_are_refused() {
+    let refused = |change: fn(&mut Demand)| {
+        let mut demand = demand(1e6, 0.0);
+        change(&mut demand);
+        plan(&demand, &small_space()).unwrap_err()
+    };
+    refused(|demand| demand.mix.put = -1.0);
+    refused(|demand| demand.mix = OperationMix { put: 0.0, get: 0.0, miss: 0.0, delete: 0.0 });
+    refused(|demand| demand.limits.memory_bytes = f64::NAN);
+    refused(|demand| demand.weights.write = f64::INFINITY);
+    refused(|demand| demand.device.reads.clear());
+    refused(|demand| demand.device.write_bytes_per_s = 0.0);
+}
