@@ -164,7 +164,8 @@ impl Ingestion<'_> {
         let present: u64 = version.sorted_bytes_within(low, high);
         drop(version);
         let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
-        write_parts(self.shared, self.keyspace, young, table_ranges(low, high, tables))?;
+        let references = write_parts(self.shared, self.keyspace, young, table_ranges(low, high, tables))?;
+        self.shared.blobs.unhide(&references);
         drop(buffers);
         Ok(())
     }

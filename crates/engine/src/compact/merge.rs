@@ -13,8 +13,10 @@ use alluvium_model::{Growth, Index, Plan};
 
 use super::merged::{for_each_merged, scan_sorted};
 use super::young::YoungItems;
+use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
+use crate::item::EncodedItem;
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
 use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, UnsyncedTable, pages_expected};
@@ -106,7 +108,7 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
         .into_iter()
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
-    let young = load(shared, &merged)?;
+    let (young, mut references) = load(shared, &merged)?;
     let _buffers = shared.reserve_merge_buffers(young.memory_bytes());
     let (low, high) = unit.range();
     let sorted = version.sorted_within(low, high);
@@ -116,8 +118,11 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
     let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
-    write_parts(shared, keyspace, &young, table_ranges(low, high, bytes.div_ceil(table_bytes)))?;
-    drop_sections(shared, keyspace, &merged)?;
+    let gone = references.clone();
+    let ranges = table_ranges(low, high, bytes.div_ceil(table_bytes));
+    references.merge(&write_parts(shared, keyspace, &young, ranges)?);
+    drop_sections(shared, keyspace, &merged, &gone)?;
+    shared.blobs.unhide(&references);
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -140,12 +145,18 @@ pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
         let expiring = sorted.iter().filter(|table| table.section.expiring_count() > 0);
         let ranges: Vec<_> = expiring.map(|table| (table.low, table.high)).collect();
         drop(sorted);
-        write_parts(shared, &keyspace, &YoungItems::default(), ranges.into_iter())?;
+        let references = write_parts(shared, &keyspace, &YoungItems::default(), ranges.into_iter())?;
+        shared.blobs.unhide(&references);
     }
     Ok(())
 }
 
-fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<YoungItems> {
+/// The sections' items, and the references that go with the sections.
+fn load(
+    shared: &Shared,
+    merged: &[(Arc<Run>, u32, Arc<RunSection>)],
+) -> Result<(YoungItems, ReferenceCounts)> {
+    let mut references = ReferenceCounts::default();
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
     let items: u64 = sections().map(|section| section.item_count()).sum();
     let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
@@ -154,15 +165,17 @@ fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<
     while scanner.advance()? {
         let age = scanner.section_number() as u32;
         if let Some((hash, item)) = scanner.current_encoded() {
+            references.remove(&item.item);
             young.push(hash, age, item.bytes);
         }
     }
     young.finish();
     young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
-    Ok(young)
+    Ok((young, references))
 }
 
-/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones.
+/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones. Returns the
+/// references to blobs that came and went.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
 pub(super) fn write_parts(
@@ -170,7 +183,8 @@ pub(super) fn write_parts(
     keyspace: &KeyspaceShared,
     young: &YoungItems,
     mut ranges: impl Iterator<Item = (u64, u64)>,
-) -> Result<()> {
+) -> Result<ReferenceCounts> {
+    let mut references = ReferenceCounts::default();
     std::thread::scope(|scope| {
         let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
@@ -186,6 +200,7 @@ pub(super) fn write_parts(
             next = open_next()?;
             finishing.take().map_or(Ok(()), join)?;
             let Some(written) = written else { continue };
+            references.merge(&written.references);
             if shared.settings.background {
                 finishing = Some(scope.spawn(move || written.finish(shared, keyspace)));
             } else {
@@ -193,7 +208,8 @@ pub(super) fn write_parts(
             }
         }
         finishing.map_or(Ok(()), join)
-    })
+    })?;
+    Ok(references)
 }
 
 /// A part of a merge, its old items being read.
@@ -212,6 +228,8 @@ struct WrittenPart {
     low: u64,
     high: u64,
     table: UnsyncedTable,
+    /// References to blobs in the new table less those in the old ones.
+    references: ReferenceCounts,
 }
 
 impl Part {
@@ -253,34 +271,41 @@ impl Part {
         let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
         writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
         let moment = Moment::At(shared.now_ms());
-        for_each_merged(young.range(low, high), self.sorted, |hash, item| {
+        let (mut read, mut references) = (ReferenceCounts::default(), ReferenceCounts::default());
+        let read_sorted = |item: &EncodedItem<'_>| read.remove(&item.item);
+        for_each_merged(young.range(low, high), self.sorted, read_sorted, |hash, item| {
             if moment.is_live(&item.item) {
+                references.add(&item.item);
                 shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
                 writer.push(hash, item)?;
             }
             Ok(())
         })?;
+        references.merge(&read);
         writer.finish_section()?;
-        Ok(Some(WrittenPart { low, high, table: writer.finish()? }))
+        Ok(Some(WrittenPart { low, high, table: writer.finish()?, references }))
     }
 }
 
 impl WrittenPart {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
-        let Self { low, high, table } = self;
+        let Self { low, high, table, references } = self;
         let info = table.sync()?;
         let number = info.file_number;
         shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
         let file = TableFile::open(&shared.reclaimer, number)?;
         file.load_indexes()?;
-        shared.append_edits(&[Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }])?;
+        let mut edits = vec![Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }];
+        edits.extend(references.edits(keyspace.id));
+        shared.append_edits(&edits)?;
+        shared.blobs.apply(&references);
         let section = file.table.sections()[0].clone();
         let table = SortedTable { low, high, section, file };
         keyspace.update_version(|version| {
             let sorted = version.with_sorted(table.clone());
             mark_obsolete(&version.sorted, &sorted);
-            Version { sorted, ..version.clone() }
+            Version { sorted, blobs: version.blobs.with_counts(&references), ..version.clone() }
         });
         Ok(())
     }
@@ -322,16 +347,19 @@ fn drop_sections(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     merged: &[(Arc<Run>, u32, Arc<RunSection>)],
+    references: &ReferenceCounts,
 ) -> Result<()> {
     let mut by_file: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (run, shard, _) in merged {
         by_file.entry(run.file.number).or_default().push(*shard);
     }
-    let edits: Vec<_> = by_file
+    let mut edits: Vec<_> = by_file
         .iter()
         .map(|(&file, shards)| Edit::DropShards { keyspace: keyspace.id, file, shards: shards.clone() })
         .collect();
+    edits.extend(references.edits(keyspace.id));
     shared.append_edits(&edits)?;
+    shared.blobs.apply(references);
     keyspace.update_version(|version| {
         let mut next = version.clone();
         for run in &mut next.runs {
@@ -340,6 +368,7 @@ fn drop_sections(
             }
         }
         next.runs.retain(|run| !run.is_empty());
+        next.blobs = version.blobs.with_counts(references);
         next
     });
     for (run, _, section) in merged {

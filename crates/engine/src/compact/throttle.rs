@@ -12,12 +12,15 @@ const SLEEP_NS_MAX: u64 = 4_000_000;
 
 /// How long each put is delayed, decided by the backlog of background work.
 ///
-/// Two backlogs count: frozen log segments that wait for conversion, and items in hash runs beyond the plan's share.
-/// Each delay grows without a step from zero, so the writer's rate settles where background work keeps up.
+/// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for
+/// conversion, and items in hash runs beyond the plan's share. Each delay grows without a step from zero, so the
+/// writer's rate settles where background work keeps up.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
     owed_ns: AtomicU64,
+    /// Delay of each mebibyte of large items.
+    mebibyte_delay_ns: AtomicU64,
 }
 
 impl Throttle {
@@ -32,6 +35,22 @@ impl Throttle {
         let over = (pressure - 1.15).max(0.0);
         let merge_ns = 8_000.0 * over + 200_000.0 * (over - 0.5).max(0.0);
         self.delay_ns.store((conversion_ns + merge_ns) as u64, Ordering::Relaxed);
+    }
+
+    /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
+    /// at: above 1 files are emptied.
+    pub fn update_large(&self, pressure: f64) {
+        let over = (pressure - 1.2).clamp(0.0, 2.0);
+        self.mebibyte_delay_ns.store((40e6 * over * over) as u64, Ordering::Relaxed);
+    }
+
+    /// Delays the calling writer by what so many bytes of a large item owe.
+    #[inline]
+    pub fn pay_large(&self, bytes: u64, clock: &dyn Clock) {
+        let delay = self.mebibyte_delay_ns.load(Ordering::Relaxed);
+        if delay > 0 {
+            self.pay_slowly((delay * bytes) >> 20, clock);
+        }
     }
 
     /// The delay of one put, in nanoseconds.
@@ -84,5 +103,14 @@ mod tests {
         assert!(last > 50_000);
         throttle.update(3, 1.0, 0.0);
         assert!(throttle.delay_ns() > 10_000);
+        let mut last = 0;
+        for step in 0..400 {
+            throttle.update_large(1.0 + f64::from(step) / 100.0);
+            let delay = throttle.mebibyte_delay_ns.load(Ordering::Relaxed);
+            assert!(delay >= last && delay - last < 2_000_000, "{last} to {delay}");
+            assert!(step > 20 || delay == 0);
+            last = delay;
+        }
+        assert!(last > 100_000_000);
     }
 }

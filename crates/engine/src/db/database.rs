@@ -10,6 +10,8 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
+use crate::blob::collect::{collect, collect_is_due};
+use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::compact::{Scheduler, convert, drop_expired, merge, pick, pick_of};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
@@ -154,7 +156,10 @@ impl Db {
             plan: plan.clone(),
         }])?;
         let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
-        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
+        let _files_stay = shared.blobs.hold_files();
+        let mut version = first_version(store);
+        version.blobs = version.blobs.with_files(&shared.blobs.files());
+        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
         Ok(keyspace)
     }
@@ -189,8 +194,13 @@ impl Db {
                 while self.run_background_job()? {}
                 return Ok(());
             }
-            let working = shared.convert_lock.try_lock().is_err() || shared.merge_lock.try_lock().is_err();
-            if !working && shared.frozen_count() == 0 && pick(shared, false).is_none() {
+            let locks = [&shared.convert_lock, &shared.merge_lock, &shared.collect_lock];
+            let working = locks.iter().any(|lock| lock.try_lock().is_err());
+            if !working
+                && shared.frozen_count() == 0
+                && pick(shared, false).is_none()
+                && !collect_is_due(shared)
+            {
                 shared.reclaimer.drain();
                 return Ok(());
             }
@@ -205,7 +215,9 @@ impl Db {
         while let Some(due) = pick(shared, true) {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
-        drop_expired(shared).inspect_err(|error| shared.log.fail(error))
+        drop_expired(shared).inspect_err(|error| shared.log.fail(error))?;
+        while collect(shared).inspect_err(|error| shared.log.fail(error))? {}
+        Ok(())
     }
 
     /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
@@ -219,7 +231,7 @@ impl Db {
             }
             match pick(shared, false) {
                 Some(due) => merge(shared, &due).map(|()| true),
-                None => Ok(false),
+                None => collect(shared),
             }
         };
         work().inspect_err(|error| shared.log.fail(error))
@@ -300,7 +312,10 @@ impl Handle {
         if frozen || large {
             flush(shared)?;
         }
-        shared.log.commit_all()
+        shared.log.commit_all()?;
+        // What is finished is trusted by its length: the next opening notices when something of it is missing.
+        shared.blobs.end_current(None);
+        shared.blobs.seal_ended(shared).map(drop)
     }
 }
 
@@ -327,12 +342,21 @@ impl Keyspace {
         shared.log.commit_all()?;
         shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
         let before = keyspace.version.load_full();
+        let mut references = ReferenceCounts::default();
+        for (&file, &bytes) in &before.blobs.live {
+            references.take(file, bytes);
+        }
+        for store in &before.log_stores[1..] {
+            references.take_all(&store.references()?);
+        }
         keyspace.scan_cache.clear();
         keyspace.update_version(|version| Version {
             log_stores: vec![version.active().clone()],
             runs: Vec::new(),
             sorted: Arc::new([]),
+            blobs: VersionBlobs::default().with_files(&version.blobs.files),
         });
+        shared.blobs.apply(&references);
         let runs = before.runs.iter().map(|run| &run.file);
         for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
             if !shared.is_file_named(file.number) {

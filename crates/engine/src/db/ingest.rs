@@ -4,8 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::database::settle_older;
 use super::keyspace::Keyspace;
+use super::large::{StoredItem, is_inline, note_hidden};
 use super::metadata::Metadata;
-use super::write::{check_item, write_item};
+use super::write::{check_item, check_room, write_item};
+use crate::blob::{HeldRecords, Reference};
 use crate::compact::{Spill, ingest, write_spilled};
 use crate::error::Result;
 use crate::item::Item;
@@ -19,11 +21,15 @@ const SHARE_MIN: f64 = 0.2;
 pub struct Ingest {
     keyspace: Keyspace,
     spill: Spill,
+    /// Large items, which lie in blob files already.
+    held: HeldRecords,
     /// Memory counted so far.
     counted_bytes: u64,
     encoded: Vec<u8>,
     items: u64,
     bytes: u64,
+    /// Bytes of the items as tables hold them.
+    encoded_bytes: u64,
 }
 
 /// What an ingest came to.
@@ -44,6 +50,8 @@ impl Keyspace {
     /// about half the CPU time of a write. Takes up to 34 MiB of memory while items come, and 64 MiB for each of two
     /// threads while they are sorted; disk space for the items in temporary files beside their tables. Above 16 GiB
     /// of items each is written once more.
+    ///
+    /// Large items go to blob files at once, as those of ordinary writes do; what is given up becomes garbage there.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -68,9 +76,11 @@ impl Keyspace {
             keyspace: self.clone(),
             spill: Spill::new(shared.storage.clone(), number),
             counted_bytes: 0,
+            held: HeldRecords::default(),
             encoded: Vec::new(),
             items: 0,
             bytes: 0,
+            encoded_bytes: 0,
         })
     }
 }
@@ -93,11 +103,28 @@ impl Ingest {
 
     fn push(&mut self, item: &Item<'_>) -> Result<()> {
         check_item(item)?;
-        self.encoded.clear();
-        item.encode(&mut self.encoded);
-        let hash = self.keyspace.shared.hasher.hash(item.key);
+        if is_inline(self.keyspace.database(), item) {
+            self.push_stored(item)?;
+        } else {
+            let keyspace = self.keyspace.clone();
+            let shared = keyspace.database();
+            shared.check_failure()?;
+            check_room(shared, item)?;
+            let stored = StoredItem::store(shared, keyspace.shared.id, item)?;
+            self.push_stored(&stored.item())?;
+            stored.into_record().into_iter().for_each(|record| self.held.hold(record));
+        }
         self.items += 1;
         self.bytes += (item.key.len() + item.value.len()) as u64;
+        Ok(())
+    }
+
+    /// Adds an item as tables hold it.
+    fn push_stored(&mut self, item: &Item<'_>) -> Result<()> {
+        self.encoded.clear();
+        item.encode(&mut self.encoded);
+        self.encoded_bytes += self.encoded.len() as u64;
+        let hash = self.keyspace.shared.hasher.hash(item.key);
         if self.spill.push(hash, &self.encoded)? {
             self.count_memory(self.spill.memory_bytes());
             self.keyspace.database().check_failure()?;
@@ -124,16 +151,26 @@ impl Ingest {
         let version = keyspace.shared.version.load_full();
         let present: u64 = version.sorted.iter().map(|table| table.bytes_estimate()).sum();
         drop(version);
-        if self.bytes as f64 <= SHARE_MIN * present as f64 {
+        if self.encoded_bytes as f64 <= SHARE_MIN * present as f64 {
             ingested.logged = true;
             write_spilled(&keyspace.shared, spill, |hash, item| {
+                shared.check_room()?;
+                note_hidden(shared, &keyspace.shared, hash, item)?;
                 shared.throttle.pay(1, &*shared.clock);
-                write_item(shared, &keyspace.shared, hash, item, None).map(drop)
+                let reference = Reference::of(item);
+                // From before the log refers to it, so that the count never is too low.
+                reference.iter().for_each(|reference| shared.blobs.remember(reference));
+                let written = write_item(shared, &keyspace.shared, hash, item, None);
+                if written.is_err() {
+                    reference.iter().for_each(|reference| shared.blobs.forget(reference));
+                }
+                written.map(drop)
             })?;
             shared.log.commit_all().inspect_err(|error| shared.log.fail(error))?;
             return Ok(ingested);
         }
         settle_older(shared, &keyspace.shared)?;
+        shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
         ingest(shared, &keyspace.shared, spill).inspect_err(|error| shared.log.fail(error))?;
         keyspace.shared.scan_cache.clear();
         shared.counters.puts.fetch_add(self.items, Ordering::Relaxed);

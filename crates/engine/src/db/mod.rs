@@ -9,6 +9,7 @@ mod drop_keyspace;
 mod health;
 mod ingest;
 mod keyspace;
+mod large;
 mod metadata;
 mod read;
 mod scan;
@@ -27,10 +28,11 @@ pub use database::Db;
 pub use health::Health;
 pub use ingest::{Ingest, Ingested};
 pub use keyspace::Keyspace;
+pub use large::ValueReader;
 pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
-pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
+pub use stats::{BlobStats, LevelStats, MemoryStats, Stats, TrafficStats};
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
@@ -38,7 +40,11 @@ pub use verify::VerifyReport;
 pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
+pub(crate) use read::find;
 pub(crate) use shared::{Counters, Shared};
+pub(crate) use write::{Witness, write_item};
 
 /// Most bytes of a key.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
+/// Most bytes of a value.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;

@@ -6,6 +6,7 @@ use alluvium_base::KeyHash;
 
 use super::run::Run;
 use super::table_file::TableFile;
+use crate::blob::VersionBlobs;
 use crate::log::LogStore;
 use crate::table::Section;
 
@@ -19,6 +20,8 @@ pub(crate) struct Version {
     pub runs: Vec<Arc<Run>>,
     /// The one sorted run: its tables, ascending and disjoint.
     pub sorted: Arc<[SortedTable]>,
+    /// Large items that lie out of line.
+    pub blobs: Arc<VersionBlobs>,
 }
 
 /// The part `low..=high` (leading hash bits) of a table of the sorted run.

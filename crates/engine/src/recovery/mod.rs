@@ -1,5 +1,6 @@
 //! Opening: manifest, then table directories, then the log after its last converted position.
 
+mod blobs;
 mod replay;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
+use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
 use crate::db::{Counters, DiskQuota, KeyspaceShared, Shared, new_log_store};
 use crate::device;
@@ -33,12 +35,18 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         None => (0, new_database(&*storage, &settings, random_seed)?),
     };
     remove_strays(&*storage, &state)?;
+    let reclaimer = Reclaimer::new(storage.clone());
+    reclaimer.defer(settings.background);
+    let blob_files = blobs::open(&reclaimer, &state)?;
     let recycler = Arc::new(Recycler::default());
-    let replayed = replay(&*storage, &recycler, &mut state, planted_bugs)?;
+    let replayed = replay(&*storage, &recycler, &mut state, &blob_files, planted_bugs)?;
+    blobs::finish(&blob_files, &mut state, &replayed.references)?;
+    let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
     let log = Log::start(
         LogOptions {
             storage: storage.clone(),
+            blobs: blobs.clone(),
             recycler: recycler.clone(),
             // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's
             // number is not: so no two segments share a seed.
@@ -48,12 +56,10 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         },
         first_segment,
     )?;
-    let reclaimer = Reclaimer::new(storage.clone());
-    reclaimer.defer(settings.background);
     let keyspaces = state
         .keyspaces
         .iter()
-        .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &replayed))
+        .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed))
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);
@@ -69,11 +75,13 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         settings,
         planted_bugs,
         log,
+        blobs,
         manifest: Mutex::new(manifest),
         keyspaces: RwLock::new(keyspaces),
         next_file: AtomicU64::new(next_file),
         convert_lock: Mutex::new(()),
         merge_lock: Mutex::new(()),
+        collect_lock: Mutex::new(()),
         freeze_lock: Mutex::new(()),
         frozen: Mutex::new(replayed.segments.into()),
         recycler,
@@ -102,7 +110,8 @@ pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
 /// files but without the manifest that would tell what they mean.
 fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) -> Result<DatabaseState> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
-    if let Some(name) = names.iter().find(|name| parse_table_file_name(name).is_some()) {
+    let is_ours = |name: &str| parse_table_file_name(name).is_some() || parse_blob_file_name(name).is_some();
+    if let Some(name) = names.iter().find(|name| is_ours(name)) {
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
     }
@@ -125,11 +134,12 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
 }
 
-/// Removes tables that crashes left behind: the manifest doesn't name them.
+/// Removes tables and blob files that crashes left behind: the manifest doesn't name them.
 fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     let files = state.files();
     for name in storage.list().context(|| "listing the database directory".to_owned())? {
-        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number));
+        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
+            || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
         if stray || is_spill_file_name(&name) {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
@@ -151,6 +161,7 @@ fn open_keyspace(
     id: u32,
     state: &KeyspaceState,
     log: &Log,
+    blobs: &Blobs,
     replayed: &Replayed,
 ) -> Result<Arc<KeyspaceShared>> {
     state.plan.check_executable()?;
@@ -182,7 +193,8 @@ fn open_keyspace(
         })?;
         sorted.push(SortedTable { low: table.low, high: table.high, section, file });
     }
-    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into() };
+    let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
+    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into(), blobs };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let items = version.sorted_items() + version.run_items();
     let active = new_log_store(&state.plan, log.active_segment(), items, 0);

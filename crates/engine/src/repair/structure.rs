@@ -192,6 +192,8 @@ struct Known {
     log_ends: BTreeMap<u64, u64>,
     created: BTreeMap<u32, (String, KeyHasher, Plan)>,
     dropped: BTreeSet<u32>,
+    /// Blob files with their lengths, as far as they are known.
+    blobs: BTreeMap<u64, Option<u64>>,
     /// Items in older segments don't count.
     cleared: BTreeMap<u32, u64>,
 }
@@ -218,7 +220,13 @@ impl Known {
                 }
                 Edit::DropKeyspace { keyspace } => drop(known.dropped.insert(*keyspace)),
                 Edit::Origin { .. } => {}
-                Edit::AddRun { .. } | Edit::DropShards { .. } | Edit::AddSorted { .. } => {}
+                Edit::AddBlob { file } => drop(known.blobs.entry(*file).or_default()),
+                Edit::SealBlob { file, bytes } => drop(known.blobs.insert(*file, Some(*bytes))),
+                Edit::DropBlob { file } => drop(known.blobs.remove(file)),
+                Edit::AddRun { .. }
+                | Edit::DropShards { .. }
+                | Edit::AddSorted { .. }
+                | Edit::BlobReferences { .. } => {}
             }
         }
         known
@@ -240,6 +248,7 @@ impl Known {
             next_keyspace,
             log_start: self.log_start,
             log_ends: self.log_ends.clone(),
+            blobs: self.blobs.clone(),
             ..DatabaseState::default()
         };
         for (&id, (name, hasher, own_plan)) in
@@ -261,7 +270,15 @@ impl Known {
 /// A keyspace whose name is lost.
 pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
     let name = format!("keyspace-{id}");
-    KeyspaceState { name, hasher, plan, log_start: 0, runs: Vec::new(), sorted: Vec::new() }
+    KeyspaceState {
+        name,
+        hasher,
+        plan,
+        log_start: 0,
+        runs: Vec::new(),
+        sorted: Vec::new(),
+        blob_references: BTreeMap::new(),
+    }
 }
 
 /// The sorted runs: of two tables of a place the one with newer items counts, of equally new ones the later one.

@@ -122,10 +122,13 @@ impl<'a> Session<'a> {
             random_seed: self.rng.random(),
             planted_bugs: self.planted_bugs,
         };
+        let (blob_file_bytes, aligned_bytes, garbage_bytes) = self.shape.blob_sizes;
         let db = Db::builder("simulated")
             .plan(self.shape.plan.clone())
             .durability(self.durability)
             .background(false)
+            .inline_bytes_max(self.shape.inline_bytes_max)
+            .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
             .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
@@ -219,7 +222,9 @@ impl<'a> Session<'a> {
             15 => self.check_snapshot(),
             16 => self.checkpoint(db),
             17 => self.transaction(db, keyspaces),
-            18 => self.ingest(keyspaces),
+            18 => self.insert_stream(keyspaces),
+            19 => self.check_stream(keyspaces),
+            20 => self.ingest(keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }
@@ -232,7 +237,11 @@ impl<'a> Session<'a> {
             0 => self.rng.random_range(0..keys.min(3)),
             _ => self.rng.random_range(0..keys),
         };
-        (keyspace, format!("key-{number}").into_bytes())
+        let mut key = format!("key-{number}").into_bytes();
+        if self.shape.long_keys && number % 3 == 0 {
+            key.resize(1020 + number as usize * 7, b'.');
+        }
+        (keyspace, key)
     }
 
     pub(super) fn value(&mut self) -> Vec<u8> {

@@ -1,11 +1,14 @@
 //! Writes in the simulation: the model has each of them whether it is acknowledged or not.
 
+use std::io::Read;
+
 use alluvium_base::checksum::checksum64;
 use rand::RngExt;
 
 use super::Failure;
 use super::model::{Name, Step, Value};
 use super::session::{Session, Stop};
+use crate::blob::StoredKey;
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
 impl Session<'_> {
@@ -38,6 +41,42 @@ impl Session<'_> {
         let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
         let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
         self.write(step, "inserting", || keyspaces[name.0].insert_with(&name.1, &value.bytes, metadata))
+    }
+
+    /// Inserts from a stream, which one time in four ends early.
+    pub(super) fn insert_stream(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let keyspace = &keyspaces[name.0];
+        if self.rng.random_range(0..4) == 0 {
+            return match keyspace.insert_reader(&name.1, value.len() + 1, &value[..], Metadata::default()) {
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+                Err(error) => Err(self.stop(&error, "inserting from a stream")),
+                Ok(()) => Err(Failure { reason: "a stream that ended early was stored".to_owned() }.into()),
+            };
+        }
+        let step = Step::Write(vec![(name.clone(), Some(lasting(&value)))]);
+        self.write(step, "inserting from a stream", || {
+            keyspace.insert_reader(&name.1, value.len(), &value[..], Metadata::default())
+        })
+    }
+
+    /// Reads a value as a stream.
+    pub(super) fn check_stream(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let name = self.name();
+        let expected = self.model.get(&name).cloned();
+        let reader = keyspaces[name.0].get_reader(&name.1);
+        let reader = reader.map_err(|error| self.stop(&error, "getting a stream"))?;
+        let found = reader.map(|mut reader| {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let found = found.transpose().map_err(|source| match source.downcast::<Error>() {
+            Ok(error) => self.stop(&error, "reading a stream"),
+            Err(source) => {
+                self.stop(&Error::Io { context: "reading".to_owned(), source }, "reading a stream")
+            }
+        })?;
+        self.compare(&name, expected, found, "stream")
     }
 
     pub(super) fn remove(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
@@ -132,7 +171,7 @@ impl Session<'_> {
             pushed.map_err(|error| self.stop(&error, "adding to an ingest"))?;
         }
         let mut steps = items;
-        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(key).prefix(8));
+        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(8));
         for (name, value) in steps {
             self.model.apply(Step::Write(vec![(name, Some(value))]));
         }
