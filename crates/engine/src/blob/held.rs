@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::file::BlobFile;
 use super::writer::PendingRecord;
 
-/// Records to which nothing refers yet, kept from being collected until this is dropped: by then tables or the log refer
-/// to them, and count for themselves, or they are garbage.
+/// Records to which nothing refers yet, kept from being collected until this is dropped: by then tables or the log
+/// refer to them, and count for themselves, or they are garbage.
 ///
 /// Takes memory for each file, however many records there are.
 #[derive(Debug, Default)]

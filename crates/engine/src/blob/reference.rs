@@ -69,6 +69,12 @@ impl Reference {
         u64::from(self.key_len) + u64::from(self.value_len)
     }
 
+    /// Where the record ends, at most.
+    pub fn record_end(&self) -> u64 {
+        let end = self.body + body_bytes(self.content_len());
+        if self.body.is_multiple_of(BLOCK_BYTES) { end.next_multiple_of(BLOCK_BYTES) } else { end }
+    }
+
     /// Bytes of the file that the record takes: what is live while the reference is.
     ///
     /// A body at the start of a block is taken for an aligned one, whose header and end take up to a block each.

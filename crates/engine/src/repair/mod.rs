@@ -11,6 +11,7 @@
 //! Architecture invariant: no file of the database changes before the new manifest counts, so that a repair that a
 //! crash ends can be done again.
 
+mod blobs;
 mod log;
 mod report;
 mod rewrite;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
+use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::parse_table_file_name;
 use crate::log::segment;
@@ -87,15 +89,21 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
     };
     let mut structure = repair.find_structure(&options.plan)?;
     repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
+    repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
     repair.check_log(&mut structure, &options.plan)?;
-    let Repair { mut report, replaced, next_file, .. } = repair;
-    report.changed =
-        structure.report != ManifestRepair::Sound || !replaced.is_empty() || report.lost_anything();
-    report.manifest = structure.report;
-    if !report.changed || options.dry_run {
-        return Ok(report);
+    repair.report.changed = structure.report != ManifestRepair::Sound
+        || !repair.replaced.is_empty()
+        || repair.report.lost_anything();
+    repair.report.manifest = structure.report;
+    if !repair.report.changed || options.dry_run {
+        return Ok(repair.report);
     }
+    repair.count_references(&mut structure.state)?;
+    if structure.report == ManifestRepair::Rebuilt {
+        structure.stale_files.extend(repair.unneeded_blob_files(&structure.state)?);
+    }
+    let Repair { mut report, replaced, next_file, .. } = repair;
     let Structure { mut state, manifest_number, stale_files, .. } = structure;
     if state.seed == 0 {
         state.seed = alluvium_base::checksum::checksum64(&environment.random_seed.to_le_bytes(), 0) | 1;
@@ -141,7 +149,10 @@ fn first_free_number(storage: &dyn Storage) -> Result<u64> {
 fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     let is_ours = |name: &String| {
-        is_manifest_file_name(name) || segment::is_file_name(name) || parse_table_file_name(name).is_some()
+        is_manifest_file_name(name)
+            || segment::is_file_name(name)
+            || parse_table_file_name(name).is_some()
+            || parse_blob_file_name(name).is_some()
     };
     if names.iter().any(is_ours) {
         return Ok(());

@@ -7,6 +7,7 @@ use alluvium_model::Plan;
 
 use super::Repair;
 use super::report::ManifestRepair;
+use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
@@ -142,6 +143,9 @@ impl Repair {
         state.log_start = state.log_start.max(newest + 1);
         state.next_segment = state.next_segment.max(state.log_start);
         state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last + 1));
+        // A number is used once, for a table or a blob file.
+        let blobs = names.iter().filter_map(|name| parse_blob_file_name(name));
+        state.next_file = blobs.fold(state.next_file, |next, number| next.max(number.saturating_add(1)));
         state.next_keyspace =
             state.next_keyspace.max(state.keyspaces.keys().next_back().map_or(0, |last| last + 1));
         Ok(state)

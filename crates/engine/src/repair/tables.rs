@@ -14,7 +14,7 @@ use crate::table::{
 };
 
 /// What a keyspace has in a table, and what was salvaged of it.
-struct Claim {
+pub(super) struct Claim {
     keyspace: u32,
     place: Place,
     newest_segment: u64,
@@ -32,7 +32,7 @@ impl Claim {
     }
 
     /// Whether an item of this hash counts here.
-    fn wants(&self, item: &SalvagedItem<'_>) -> bool {
+    pub fn wants(&self, item: &SalvagedItem<'_>) -> bool {
         item.keyspace == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
@@ -225,7 +225,7 @@ fn take<'a>(mut claims: impl Iterator<Item = &'a mut Claim>, item: &SalvagedItem
     }
 }
 
-fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
+pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (&id, keyspace) in &state.keyspaces {
         let runs = keyspace.runs.iter().filter(|run| run.file == number);
