@@ -243,7 +243,8 @@ impl Spilled {
         let Part { file, chunks, buffer, .. } = &self.parts[part];
         let Some(file) = file else {
             bytes.extend_from_slice(buffer);
-            return Ok(SpilledItems { chunks: vec![0..bytes.len()], bytes });
+            let whole = 0..bytes.len();
+            return Ok(SpilledItems { chunks: Vec::from([whole]), bytes });
         };
         let padded = |chunk: &Chunk| chunk.used.next_multiple_of(PAGE_BYTES);
         let written = (chunks.len() - 1) * CHUNK_BYTES + chunks.last().map_or(0, padded);

@@ -3,6 +3,7 @@
 //! Counts decide what is thrown away, so after any change they are taken from the tables themselves, and a file counts
 //! whenever something refers to it, whatever was left of the manifest.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Repair;
@@ -60,11 +61,11 @@ impl Repair {
             keyspace.blob_references = counts.remove(&id).unwrap_or_default();
         }
         for (number, end) in ends {
-            if !state.blobs.contains_key(&number) {
+            if let Entry::Vacant(unnamed) = state.blobs.entry(number) {
                 let name = blob_file_name(number);
                 let file = self.storage.open(&name, alluvium_io::OpenMode::Read);
                 let len = file.and_then(|file| file.len()).context(|| format!("measuring {name}"))?;
-                state.blobs.insert(number, Some(end.min(len)));
+                unnamed.insert(Some(end.min(len)));
             }
         }
         Ok(())
