@@ -1,25 +1,18 @@
 //! Export and import as a user runs them.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use alluvium::{Db, Durability, Metadata};
+use common::{alluvium, command};
 
 /// Keyspace and key, to value and metadata.
 type Items = BTreeMap<(String, Vec<u8>), (Vec<u8>, Metadata)>;
-
-fn alluvium(directory: &Path, line: &str) -> Output {
-    command(directory, line).output().unwrap()
-}
-
-fn command(directory: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
-    command.args(line.split(' ')).current_dir(directory);
-    command
-}
 
 fn succeed(directory: &Path, line: &str) -> serde_json::Value {
     let output = alluvium(directory, line);

@@ -27,13 +27,14 @@ const ENTRY_BYTES: u64 = 24;
 
 /// Merges spilled items into the sorted run, as the newest of their keys. Whatever is older lies in the sorted run too.
 ///
-/// A failure leaves some parts of the hash space merged and others not.
+/// A failure leaves some parts of the hash space merged and others not, and fails the database.
 pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
     let newest_segment = shared.log.active_segment().id.saturating_sub(1);
-    Ingestion { shared, keyspace, newest_segment }.run(spill)
+    let ingestion = Ingestion { shared, keyspace, newest_segment };
+    ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
 /// Hands spilled items to `write`, those of one key in the order in which they came.
@@ -44,12 +45,9 @@ pub(crate) fn write_spilled(
 ) -> Result<()> {
     let spill = spill.finish()?;
     for part in 0..spill.parts() {
-        let SpilledItems { bytes, chunks } = spill.read(part)?;
-        for chunk in chunks {
-            for (hash, item) in items(keyspace, &bytes[chunk]) {
-                write(hash, &item.item)?;
-            }
-        }
+        spill.for_each(part, |bytes| {
+            items(keyspace, bytes).try_for_each(|(hash, item)| write(hash, &item.item))
+        })?;
         spill.remove(part)?;
     }
     Ok(())
@@ -134,7 +132,8 @@ impl Ingestion<'_> {
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
         let part_memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
         if let [part] = group.clone().collect::<Vec<_>>()[..]
-            && part_memory(part) > self.shared.settings.ingest_sort_bytes_max
+            && (part_memory(part) > self.shared.settings.ingest_sort_bytes_max
+                || spill.items(part) > u64::from(AGE_MAX))
         {
             return self.merge_large(spill, part);
         }
@@ -142,7 +141,7 @@ impl Ingestion<'_> {
         young.clear();
         let mut age = AGE_MAX;
         for part in group.clone() {
-            let SpilledItems { bytes, chunks } = spill.read_into(part, std::mem::take(room))?;
+            let SpilledItems { bytes, chunks } = spill.read(part, std::mem::take(room))?;
             for chunk in chunks {
                 for (hash, item) in items(self.keyspace, &bytes[chunk]) {
                     // Of two items of a key the one that came later counts.
@@ -173,27 +172,25 @@ impl Ingestion<'_> {
     /// A part that doesn't fit in memory: parts it again, or, when all its items have one hash, keeps the newest of
     /// each key.
     fn merge_large(&self, spill: &Spilled, part: usize) -> Result<()> {
-        let SpilledItems { bytes, chunks } = spill.read(part)?;
         if spill.can_split(part) {
             let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
             let mut finer = spill.finer(part, number);
-            for chunk in chunks {
-                for (hash, item) in items(self.keyspace, &bytes[chunk]) {
-                    finer.push(hash, item.bytes)?;
-                }
-            }
-            drop(bytes);
+            spill.for_each(part, |bytes| {
+                items(self.keyspace, bytes)
+                    .try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
+            })?;
             spill.remove(part)?;
             return self.run(finer);
         }
-        let mut newest: BTreeMap<&[u8], (KeyHash, EncodedItem<'_>)> = BTreeMap::new();
-        for chunk in chunks {
-            for (hash, item) in items(self.keyspace, &bytes[chunk]) {
-                newest.insert(item.item.key, (hash, item));
+        let mut newest: BTreeMap<Vec<u8>, (KeyHash, Vec<u8>)> = BTreeMap::new();
+        spill.for_each(part, |bytes| {
+            for (hash, item) in items(self.keyspace, bytes) {
+                newest.insert(item.item.key.to_vec(), (hash, item.bytes.to_vec()));
             }
-        }
+            Ok(())
+        })?;
         let mut young = YoungItems::default();
-        newest.values().for_each(|(hash, item)| young.push(*hash, 0, item.bytes));
+        newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
         let (low, high) = spill.range(part);
         self.merge(&mut young, low, high)?;
         spill.remove(part)

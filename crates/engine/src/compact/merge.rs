@@ -25,6 +25,11 @@ use crate::table::{SectionScanner, SectionSpec, SortedIndex, TableWriter, Unsync
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 const TABLE_BYTES_MAX: u64 = 32 << 20;
 
+/// About the size of the tables that a merge of so many bytes makes.
+pub(crate) fn merged_table_bytes(merged_bytes: u64) -> u64 {
+    (merged_bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX)
+}
+
 /// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
 #[derive(Debug)]
 pub(crate) struct Due {
@@ -117,7 +122,7 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let bytes = young_bytes + sorted_bytes;
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
-    let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+    let table_bytes = merged_table_bytes(bytes);
     let gone = references.clone();
     let ranges = table_ranges(low, high, bytes.div_ceil(table_bytes));
     references.merge(&write_parts(shared, keyspace, &young, ranges)?);

@@ -12,7 +12,7 @@ mod young;
 
 pub(crate) use convert::{convert, open_run, tag_bits};
 pub(crate) use ingest::{ingest, write_spilled};
-pub(crate) use merge::{drop_expired, merge, pick, pick_of, pressure, sorted_index};
+pub(crate) use merge::{drop_expired, merge, merged_table_bytes, pick, pick_of, pressure, sorted_index};
 pub(crate) use merged::{for_each_merged, scan_sorted};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use scheduler::Scheduler;

@@ -3,7 +3,9 @@
 //! What takes more memory than a buffer for each part goes to a file for each part, in chunks that hold whole items.
 //! Nothing of it survives a crash: the next opening removes the files.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
@@ -50,6 +52,7 @@ pub(crate) struct Spilled {
 #[derive(Default)]
 struct Part {
     file: Option<Arc<dyn File>>,
+    is_removed: AtomicBool,
     chunks: Vec<Chunk>,
     buffer: AlignedBuffer,
     items: u64,
@@ -229,37 +232,76 @@ impl Spilled {
         self.prefix_bits + 2 * PART_BITS <= 64 && !self.parts[part].alike
     }
 
-    /// The items of a part, in the order in which they came, as chunks in memory.
+    /// The items of a part, in the order in which they came, in the memory of `bytes`.
     ///
     /// # Errors
     /// A corruption when the file does not hold what was written to it.
-    pub fn read(&self, part: usize) -> Result<SpilledItems> {
-        self.read_into(part, AlignedBuffer::default())
+    pub fn read(&self, part: usize, bytes: AlignedBuffer) -> Result<SpilledItems> {
+        self.read_chunks(part, 0..self.parts[part].chunks.len(), bytes)
     }
 
-    /// Like [`Spilled::read`], in the memory of `bytes`.
-    pub fn read_into(&self, part: usize, mut bytes: AlignedBuffer) -> Result<SpilledItems> {
-        bytes.clear();
+    /// Calls `visit` with the items of a part, in the order in which they came, many at a time: for parts that may be
+    /// larger than memory.
+    ///
+    /// # Errors
+    /// Those of [`Spilled::read`] and of `visit`.
+    pub fn for_each(&self, part: usize, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let count = self.parts[part].chunks.len();
+        let mut memory = AlignedBuffer::default();
+        for first in (0..count.max(1)).step_by(READ_BYTES_MAX / CHUNK_BYTES) {
+            let window = first..count.min(first + READ_BYTES_MAX / CHUNK_BYTES);
+            let SpilledItems { bytes, chunks } = self.read_chunks(part, window, memory)?;
+            chunks.into_iter().try_for_each(|chunk| visit(&bytes[chunk]))?;
+            memory = bytes;
+        }
+        Ok(())
+    }
+
+    /// Some chunks of a part's file; behind the last of them what stayed in memory.
+    fn read_chunks(
+        &self,
+        part: usize,
+        window: Range<usize>,
+        mut bytes: AlignedBuffer,
+    ) -> Result<SpilledItems> {
         let Part { file, chunks, buffer, .. } = &self.parts[part];
-        let Some(file) = file else {
-            bytes.extend_from_slice(buffer);
-            let whole = 0..bytes.len();
-            return Ok(SpilledItems { chunks: Vec::from([whole]), bytes });
-        };
+        let (first, is_last) = ((window.start * CHUNK_BYTES) as u64, window.end == chunks.len());
+        let wanted = &chunks[window];
         let padded = |chunk: &Chunk| chunk.used.next_multiple_of(PAGE_BYTES);
-        let written = (chunks.len() - 1) * CHUNK_BYTES + chunks.last().map_or(0, padded);
+        let written = wanted.len().saturating_sub(1) * CHUNK_BYTES + wanted.last().map_or(0, padded);
+        bytes.clear();
         bytes.reserve(written + buffer.len());
         bytes.resize_unspecified(written);
-        let mut requests: Vec<ReadRequest<'_>> = bytes
-            .chunks_mut(READ_BYTES_MAX)
-            .enumerate()
-            .map(|(number, buffer)| ReadRequest {
-                file: &**file,
-                offset: (number * READ_BYTES_MAX) as u64,
-                buffer,
-                result: Ok(0),
-            })
-            .collect();
+        if let Some(file) = file {
+            self.fill(file, first, &mut bytes)?;
+        }
+        let mut ranges = Vec::with_capacity(wanted.len() + 1);
+        for (number, chunk) in wanted.iter().enumerate() {
+            let start = number * CHUNK_BYTES;
+            let (range, offset) = (start..start + chunk.used, first + start as u64);
+            let found = checksum64(&bytes[range.clone()], offset);
+            if found != chunk.checksum {
+                let expected = format!("checksum {:016x}", chunk.checksum);
+                let name = file_name(self.number, part);
+                return Err(Corruption::new(&name, offset, expected, format!("{found:016x}")).into());
+            }
+            ranges.push(range);
+        }
+        if is_last {
+            bytes.extend_from_slice(buffer);
+            ranges.push(written..bytes.len());
+        }
+        Ok(SpilledItems { chunks: ranges, bytes })
+    }
+
+    /// Fills `bytes` from `first` of a part's file, by reads in flight together.
+    fn fill(&self, file: &Arc<dyn File>, first: u64, bytes: &mut [u8]) -> Result<()> {
+        let read = |(number, buffer)| {
+            let offset = first + (number * READ_BYTES_MAX) as u64;
+            ReadRequest { file: &**file, offset, buffer, result: Ok(0) }
+        };
+        let mut requests: Vec<ReadRequest<'_>> =
+            bytes.chunks_mut(READ_BYTES_MAX).enumerate().map(read).collect();
         self.storage.read_batch(&mut requests);
         for request in requests {
             let read = request.result.context(|| format!("reading {}", file.name()))?;
@@ -269,38 +311,25 @@ impl Spilled {
                 return Err(Corruption::new(file.name(), request.offset, expected, found).into());
             }
         }
-        let mut ranges = Vec::with_capacity(chunks.len() + 1);
-        for (number, chunk) in chunks.iter().enumerate() {
-            let start = number * CHUNK_BYTES;
-            let range = start..start + chunk.used;
-            let found = checksum64(&bytes[range.clone()], start as u64);
-            if found != chunk.checksum {
-                let expected = format!("checksum {:016x}", chunk.checksum);
-                return Err(
-                    Corruption::new(file.name(), start as u64, expected, format!("{found:016x}")).into()
-                );
-            }
-            ranges.push(range);
-        }
-        bytes.extend_from_slice(buffer);
-        ranges.push(written..bytes.len());
-        Ok(SpilledItems { chunks: ranges, bytes })
+        Ok(())
     }
 
     /// Gives a part's space back: its items are where they belong.
     pub fn remove(&self, part: usize) -> Result<()> {
-        match &self.parts[part].file {
-            Some(file) => self.storage.remove(file.name()).context(|| format!("removing {}", file.name())),
-            None => Ok(()),
-        }
+        let Part { file, is_removed, .. } = &self.parts[part];
+        let Some(file) = file else { return Ok(()) };
+        is_removed.store(true, Ordering::Relaxed);
+        self.storage.remove(file.name()).context(|| format!("removing {}", file.name()))
     }
 }
 
 impl Drop for Spilled {
     fn drop(&mut self) {
         for part in &self.parts {
-            if let Some(file) = &part.file {
-                // Most are gone by now; one that can't be removed is found at the next opening.
+            if let Some(file) = &part.file
+                && !part.is_removed.load(Ordering::Relaxed)
+            {
+                // One that can't be removed is found at the next opening.
                 let _ = self.storage.remove(file.name());
             }
         }
@@ -310,7 +339,7 @@ impl Drop for Spilled {
 /// A part's items in memory: whole items in each of the chunks.
 pub(crate) struct SpilledItems {
     pub bytes: AlignedBuffer,
-    pub chunks: Vec<std::ops::Range<usize>>,
+    pub chunks: Vec<Range<usize>>,
 }
 
 #[cfg(test)]
@@ -336,23 +365,32 @@ mod tests {
 
     /// The numbers of a part's items.
     fn numbers(spilled: &Spilled, part: usize, len: usize) -> Vec<u64> {
-        let SpilledItems { bytes, chunks } = spilled.read(part).unwrap();
+        let SpilledItems { bytes, chunks } = spilled.read(part, AlignedBuffer::default()).unwrap();
+        let number = |item: &[u8]| u64::from_le_bytes(item[..8].try_into().unwrap());
         let items = chunks.iter().flat_map(|chunk| bytes[chunk.clone()].chunks(len));
-        items.map(|item| u64::from_le_bytes(item[..8].try_into().unwrap())).collect()
+        let at_once: Vec<u64> = items.map(number).collect();
+        let mut by_and_by = Vec::new();
+        let visit = |items: &[u8]| {
+            by_and_by.extend(items.chunks(len).map(number));
+            Ok(())
+        };
+        spilled.for_each(part, visit).unwrap();
+        assert_eq!(at_once, by_and_by);
+        at_once
     }
 
     #[test]
     fn items_come_back_in_order_from_memory_and_from_files() {
         let storage = storage();
-        // 3,000 items of 100 bytes in part 1 take three chunks; part 255 stays in memory.
+        // 30,000 items of 100 bytes in part 1 take 23 chunks; part 255 stays in memory.
         let hashes: Vec<u64> =
-            (0..3_100).map(|number| if number % 31 == 0 { u64::MAX } else { 1 << 56 }).collect();
+            (0..31_000).map(|number| if number % 31 == 0 { u64::MAX } else { 1 << 56 }).collect();
         let spilled = spill(&storage, &hashes, 100);
         assert_eq!(storage.list().unwrap(), ["spill-00000007-001"]);
-        let of = |hash| (0..3_100_u64).filter(|&number| hashes[number as usize] == hash).collect::<Vec<_>>();
+        let of = |hash| (0..31_000_u64).filter(|&number| hashes[number as usize] == hash).collect::<Vec<_>>();
         assert_eq!(numbers(&spilled, 1, 100), of(1 << 56));
         assert_eq!(numbers(&spilled, 255, 100), of(u64::MAX));
-        assert_eq!((spilled.items(0), spilled.items(1), spilled.bytes(255)), (0, 3_000, 10_000));
+        assert_eq!((spilled.items(0), spilled.items(1), spilled.bytes(255)), (0, 30_000, 100_000));
         assert_eq!(spilled.range(1), (1 << 56, (2 << 56) - 1));
         assert!(!spilled.can_split(1));
         drop(spilled);
@@ -365,7 +403,7 @@ mod tests {
         let spilled = spill(&storage, &[0; 2_000], 100);
         let file = storage.open("spill-00000007-000", OpenMode::Write).unwrap();
         file.write_at(b"x", 5_000).unwrap();
-        let error = spilled.read(0).map(drop).unwrap_err();
+        let error = spilled.read(0, AlignedBuffer::default()).map(drop).unwrap_err();
         assert!(matches!(error, crate::Error::Corruption(_)), "{error}");
     }
 

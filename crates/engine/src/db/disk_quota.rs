@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::OpenMode;
 
 use super::shared::Shared;
+use crate::compact::merged_table_bytes;
 use crate::error::{Error, Result};
 
 /// Tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
-/// Sizes of such a table: an eighth of what there is, within these bounds.
-const TABLE_BYTES_MIN: u64 = 1 << 20;
-const TABLE_BYTES_MAX: u64 = 32 << 20;
 /// Most space that the log prepares ahead.
 const PREPARED_BYTES_MAX: u64 = 4 << 20;
 
@@ -67,7 +65,7 @@ impl Shared {
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
         let prepared = PREPARED_BYTES_MAX.min(self.settings.segment_bytes());
-        let table = (used / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+        let table = merged_table_bytes(used);
         let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
         let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
         // What is live of a blob file is written again before its space comes back.

@@ -20,7 +20,8 @@ const SHARE_MIN: f64 = 0.2;
 /// Dropped without `finish`, nothing of it remains.
 pub struct Ingest {
     keyspace: Keyspace,
-    spill: Spill,
+    /// There until it is finished.
+    spill: Option<Spill>,
     /// Large items, which lie in blob files already.
     held: HeldRecords,
     /// Memory counted so far.
@@ -74,7 +75,7 @@ impl Keyspace {
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         Ok(Ingest {
             keyspace: self.clone(),
-            spill: Spill::new(shared.storage.clone(), number),
+            spill: Some(Spill::new(shared.storage.clone(), number)),
             counted_bytes: 0,
             held: HeldRecords::default(),
             encoded: Vec::new(),
@@ -125,8 +126,10 @@ impl Ingest {
         item.encode(&mut self.encoded);
         self.encoded_bytes += self.encoded.len() as u64;
         let hash = self.keyspace.shared.hasher.hash(item.key);
-        if self.spill.push(hash, &self.encoded)? {
-            self.count_memory(self.spill.memory_bytes());
+        let spill = self.spill.as_mut().expect("it is there until it is finished");
+        if spill.push(hash, &self.encoded)? {
+            let memory_bytes = spill.memory_bytes();
+            self.count_memory(memory_bytes);
             self.keyspace.database().check_failure()?;
             self.keyspace.database().check_room()?;
         }
@@ -144,10 +147,7 @@ impl Ingest {
         shared.check_failure()?;
         keyspace.shared.check_present()?;
         let mut ingested = Ingested { items: self.items, bytes: self.bytes, logged: false };
-        if self.items == 0 {
-            return Ok(ingested);
-        }
-        let spill = std::mem::replace(&mut self.spill, Spill::new(shared.storage.clone(), 0));
+        let Some(spill) = self.spill.take().filter(|_| self.items > 0) else { return Ok(ingested) };
         let version = keyspace.shared.version.load_full();
         let present: u64 = version.sorted.iter().map(|table| table.bytes_estimate()).sum();
         drop(version);
@@ -171,7 +171,7 @@ impl Ingest {
         }
         settle_older(shared, &keyspace.shared)?;
         shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
-        ingest(shared, &keyspace.shared, spill).inspect_err(|error| shared.log.fail(error))?;
+        ingest(shared, &keyspace.shared, spill)?;
         keyspace.shared.scan_cache.clear();
         shared.counters.puts.fetch_add(self.items, Ordering::Relaxed);
         shared.counters.bytes_put.fetch_add(self.bytes, Ordering::Relaxed);
