@@ -13,7 +13,7 @@ use crate::blob::StoredKey;
 use crate::error::{Error, IoContext, Result};
 use crate::item::Item;
 use crate::level::{Lookup, Version};
-use crate::table::{PAGE_BYTES, Section};
+use crate::table::{PAGE_BYTES, PageRead, Section};
 
 /// Most page reads of one multi_get that are in flight together.
 const IN_FLIGHT_MAX: usize = 128;
@@ -145,13 +145,13 @@ impl View<'_> {
             }
         }
         let mut buffers: Vec<AlignedBuffer> = Vec::new();
-        let mut reading: Vec<(usize, Lookup<'_>, &Section, u32)> = Vec::new();
+        let mut reading: Vec<Reading<'_>> = Vec::new();
         loop {
             while reading.len() < IN_FLIGHT_MAX
                 && let Some((index, mut lookup)) = waiting.pop()
             {
-                if let Some((section, page)) = lookup.next_page()? {
-                    reading.push((index, lookup, section, page));
+                if let Some((section, read)) = lookup.next_read()? {
+                    reading.push((index, lookup, section, read));
                 }
             }
             if reading.is_empty() {
@@ -161,9 +161,9 @@ impl View<'_> {
                 buffers.push(AlignedBuffer::zeroed(PAGE_BYTES));
             }
             read_pages(shared, &reading, &mut buffers)?;
-            for ((index, lookup, section, page), buffer) in reading.drain(..).zip(&buffers) {
+            for ((index, lookup, section, read), buffer) in reading.drain(..).zip(&mut buffers) {
                 let key = StoredKey::of(keys[index].as_ref());
-                match section.search_page(page, buffer, lookup.hash, &key)? {
+                match section.search(read, buffer, lookup.hash, &key)? {
                     Some(item) => values[index] = live_value(index, item)?,
                     None => waiting.push((index, lookup)),
                 }
@@ -172,20 +172,22 @@ impl View<'_> {
     }
 }
 
-fn read_pages(
-    shared: &Shared,
-    reading: &[(usize, Lookup<'_>, &Section, u32)],
-    buffers: &mut [AlignedBuffer],
-) -> Result<()> {
+/// A lookup on its way, by the number of its key, and what it reads.
+type Reading<'v> = (usize, Lookup<'v>, &'v Section, PageRead);
+
+fn read_pages(shared: &Shared, reading: &[Reading<'_>], buffers: &mut [AlignedBuffer]) -> Result<()> {
     shared.counters.page_reads.fetch_add(reading.len() as u64, Ordering::Relaxed);
     let mut requests: Vec<ReadRequest<'_>> = reading
         .iter()
         .zip(buffers)
-        .map(|((_, _, section, page), buffer)| ReadRequest {
-            file: &**section.file(),
-            offset: section.page_offset(*page),
-            buffer,
-            result: Ok(0),
+        .map(|((_, _, section, read), buffer)| {
+            buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
+            ReadRequest {
+                file: &**section.file(),
+                offset: section.page_offset(read.page),
+                buffer,
+                result: Ok(0),
+            }
         })
         .collect();
     shared.storage.read_batch(&mut requests);
@@ -220,14 +222,15 @@ pub(crate) fn find<R>(
     }
     let mut lookup = Lookup::new(version, hash);
     let mut buffer = None;
-    while let Some((section, page)) = lookup.next_page()? {
-        let buffer = buffer.get_or_insert_with(|| AlignedBuffer::with_len(PAGE_BYTES));
+    while let Some((section, read)) = lookup.next_read()? {
+        let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
+        buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
         reads.fetch_add(1, Ordering::Relaxed);
         section
             .file()
-            .read_at(buffer, section.page_offset(page))
+            .read_at(buffer, section.page_offset(read.page))
             .context(|| format!("reading table {}", section.file().name()))?;
-        if let Some(item) = section.search_page(page, buffer, hash, key)? {
+        if let Some(item) = section.search(read, buffer, hash, key)? {
             return Ok(found(Some(&item)));
         }
     }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::version::Version;
 use crate::error::Result;
-use crate::table::{PageList, Section};
+use crate::table::{PageList, PageRead, Section};
 
 /// A lookup below the log: yields the pages to read, young to old, until the caller finds the key in one.
 ///
@@ -18,14 +18,14 @@ pub(crate) struct Lookup<'v> {
     /// The section to ask next.
     next_section: usize,
     pages: PageList,
-    next_page: usize,
+    next_read: usize,
 }
 
 /// Sections over one place that take no allocation: more than a unit has when it is due.
 const SECTIONS_INLINE: usize = 12;
 
 impl<'v> Lookup<'v> {
-    /// Starts loading what [`Lookup::next_page`] will look at, of all sections at once: each filter is a cache miss.
+    /// Starts loading what [`Lookup::next_read`] will look at, of all sections at once: each filter is a cache miss.
     pub fn new(version: &'v Version, hash: KeyHash) -> Self {
         let young = version.runs.iter().filter_map(|run| run.section(hash));
         let mut sections = SmallVec::new();
@@ -34,20 +34,20 @@ impl<'v> Lookup<'v> {
             sections.push(&*section.section);
         }
         sections.extend(version.sorted_table(hash).map(|table| &*table.section));
-        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_page: 0 }
+        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_read: 0 }
     }
 
-    /// The next page that may hold the key; `None` when it is absent.
-    pub fn next_page(&mut self) -> Result<Option<(&'v Section, u32)>> {
+    /// The next read of what may hold the key; `None` when it is absent.
+    pub fn next_read(&mut self) -> Result<Option<(&'v Section, PageRead)>> {
         loop {
-            if let Some(page) = self.pages.iter().nth(self.next_page) {
-                self.next_page += 1;
-                return Ok(Some((self.sections[self.next_section - 1], page)));
+            if let Some(read) = self.pages.iter().nth(self.next_read) {
+                self.next_read += 1;
+                return Ok(Some((self.sections[self.next_section - 1], read)));
             }
             let Some(section) = self.sections.get(self.next_section) else { return Ok(None) };
             self.pages = section.locate(self.hash)?;
             self.next_section += 1;
-            self.next_page = 0;
+            self.next_read = 0;
         }
     }
 }

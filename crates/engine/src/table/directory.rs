@@ -88,6 +88,8 @@ pub(crate) struct SectionEntry {
     /// Number of the section's first page in the file.
     pub first_page: u64,
     pub page_count: u32,
+    /// Whether an item of the section may go on in the page behind it.
+    pub items_go_on: bool,
     pub totals: Totals,
     pub index_kind: IndexKind,
     /// Bits of a tag in the hash filter; 0 without one.
@@ -115,7 +117,7 @@ impl SectionEntry {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&[u8::from(self.items_go_on), 0, 0, 0]);
         let totals = self.totals;
         for number in [
             totals.item_count,
@@ -167,6 +169,7 @@ impl SectionEntry {
             range_high: u64_at(bytes, 32),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
+            items_go_on: bytes[52] & 1 != 0,
             totals: Totals {
                 item_count: u64_at(bytes, 56),
                 tombstone_count: u64_at(bytes, 64),

@@ -13,9 +13,9 @@ pub(crate) const MAGIC: [u8; 8] = *b"ALLUVIUM";
 /// Last bytes of a complete table file.
 pub(crate) const TRAILER_MAGIC: [u8; 8] = *b"MUIVULLA";
 /// Readers refuse files with a higher one.
-pub(crate) const FORMAT_MAJOR: u16 = 1;
+pub(crate) const FORMAT_MAJOR: u16 = 2;
 /// Readers ignore what a higher one added.
-pub(crate) const FORMAT_MINOR: u16 = 1;
+pub(crate) const FORMAT_MINOR: u16 = 0;
 /// The kind of file: a table. On disk: do not renumber.
 pub(crate) const KIND_TABLE: u8 = 1;
 
@@ -243,8 +243,8 @@ mod tests {
             bytes
         };
         assert!(matches!(
-            Trailer::decode(&reseal(40, 2), "t", 12288),
-            Err(Error::NewerFormat { found_major: 2, supported_major: 1, .. })
+            Trailer::decode(&reseal(40, 3), "t", 12288),
+            Err(Error::NewerFormat { found_major: 3, supported_major: 2, .. })
         ));
         assert_eq!(Trailer::decode(&reseal(42, 9), "t", 12288).unwrap(), trailer());
     }

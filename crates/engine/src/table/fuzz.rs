@@ -23,6 +23,8 @@ pub fn page(bytes: &[u8]) {
     for layout in [Layout::Hash, Layout::Sorted] {
         if let Ok(page) = Page::check(&padded, 0, layout) {
             let _ = page.items();
+            let _ = page.begun();
+            let _ = padded[page.carried_range()].len();
             for tag in 0..=255 {
                 let _ = page.find(tag, b"key");
             }
@@ -54,6 +56,6 @@ pub fn index(bytes: &[u8]) {
     let hash = KeyHash::from_halves(1 << 63, 1 << 40);
     let _ = SlotFences::from_bytes(bytes).map(|fences| fences.page_of(7));
     let _ = PageFences::from_bytes(bytes).map(|fences| fences.lookup(hash.high()));
-    let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash));
+    let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash, true));
     let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
 }

@@ -7,7 +7,7 @@ use alluvium_index::fences::{PageFences, PageRange, SlotFences};
 use alluvium_index::hash_filter::HashFilter;
 
 use super::directory::{IndexKind, SectionEntry};
-use super::page_list::PageList;
+use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
 
 /// Bytes of memory of indexes, by kind.
@@ -32,6 +32,9 @@ impl Add for MemoryBytes {
 pub(crate) struct SectionIndex {
     filter: Option<HashFilter>,
     pages: PageIndex,
+    /// Whether items of the section go on in the next page. Then the boundary behind a page whose last item does lies
+    /// right behind that item's slot or cell, and an item that is not the last of its page lies further in front.
+    items_go_on: bool,
 }
 
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl SectionIndex {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
-        Ok(Self { filter, pages })
+        Ok(Self { filter, pages, items_go_on: entry.items_go_on })
     }
 
     /// The pages that may hold a key of hash `hash`.
@@ -80,13 +83,14 @@ impl SectionIndex {
     pub fn locate(&self, hash: KeyHash) -> PageList {
         match (&self.pages, &self.filter) {
             (PageIndex::Slots(fences), Some(filter)) => PageList::distinct(
-                filter.candidates(hash).filter_map(|slot| fences.page_of(slot.into())).map(page_number),
+                filter.candidates(hash).filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
             (_, Some(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
             (PageIndex::Fences(fences), _) => {
-                fences.lookup(hash.high()).map_or(PageList::EMPTY, |range| whole_cells(fences, range))
+                let range = fences.lookup(hash.high());
+                range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
             }
-            (PageIndex::Trie(trie), _) => trie.lookup(hash),
+            (PageIndex::Trie(trie), _) => trie.lookup(hash, self.items_go_on),
             (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
         }
     }
@@ -116,17 +120,28 @@ impl SectionIndex {
             },
         }
     }
-}
 
-/// The pages of `range` that hold items of its cell.
-///
-/// Of fences that are not aligned, `range` begins with the page before the first that starts in the cell. But the
-/// writer only lets a page start in the cell of the page before when nothing else is in that: so the page in front ends
-/// with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of crowded cells cost reads.
-#[inline]
-fn whole_cells(fences: &PageFences, range: PageRange) -> PageList {
-    let is_before = !fences.is_aligned() && range.first > 0 && range.first < range.last;
-    PageList::range(page_number(range.first + u64::from(is_before)), page_number(range.last))
+    /// The page that holds `slot`, if any does.
+    #[inline]
+    fn page_of_slot(&self, fences: &SlotFences, slot: u64) -> Option<PageRead> {
+        let page = fences.page_of(slot)?;
+        let goes_on = self.items_go_on && fences.first_slot(page + 1) == Some(slot + 1);
+        Some(PageRead::new(page_number(page), goes_on))
+    }
+
+    /// The pages of `range` that hold items of the cell of `hash`.
+    ///
+    /// Of fences that are not aligned, `range` begins with the page before the first that starts in the cell. But the
+    /// writer only lets a page start in the cell of the page before when nothing else is in that: so the page in front
+    /// ends with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of crowded cells cost
+    /// reads.
+    #[inline]
+    fn whole_cells(&self, fences: &PageFences, range: PageRange, hash: KeyHash) -> PageList {
+        let is_before = !fences.is_aligned() && range.first > 0 && range.first < range.last;
+        let goes_on = self.items_go_on && fences.ends_page(range.last, hash.high());
+        let last = PageRead::new(page_number(range.last), goes_on);
+        PageList::range(page_number(range.first + u64::from(is_before)), last)
+    }
 }
 
 /// Numbers beyond any page stay beyond: the section checks against its count.

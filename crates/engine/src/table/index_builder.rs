@@ -36,6 +36,8 @@ pub(super) struct IndexBuilder {
     pending: Vec<KeyHash>,
     /// The last item of the page before.
     before: Option<KeyHash>,
+    /// Whether that goes on in the page being filled.
+    before_goes_on: bool,
 }
 
 #[derive(Debug)]
@@ -71,7 +73,7 @@ impl IndexBuilder {
     }
 
     fn new(pages: Pages) -> Self {
-        Self { pages, pending: Vec::new(), before: None }
+        Self { pages, pending: Vec::new(), before: None, before_goes_on: false }
     }
 
     /// The kind that the directory names.
@@ -98,16 +100,25 @@ impl IndexBuilder {
         self.pending.push(item);
     }
 
-    /// Ends a page with the first `items` of those pending.
+    /// Ends a page with the first `items` of those pending, the last of which goes on in the next page if `goes_on`.
+    ///
+    /// Behind such a page the boundary lies right behind its last group, and nowhere else if that can be helped: so the
+    /// index tells which lookups need the next page too ([`super::index`]).
+    ///
+    /// Only the rest of an item may be on a page without one.
     ///
     /// # Panics
-    /// When there are fewer, or `items` is 0.
-    pub fn end_page(&mut self, items: usize) {
+    /// When fewer than `items` are pending, or none.
+    pub fn end_page(&mut self, items: usize, goes_on: bool) {
         let first = self.pending[0].high();
         let before = self.before.map(KeyHash::high);
         match &mut self.pages {
-            Pages::Slots(builder) => builder.push_page(first),
+            Pages::Slots(builder) => match before {
+                Some(before) if self.before_goes_on => builder.push_page(before + 1),
+                _ => builder.push_page(first),
+            },
             Pages::Fences(builder) => match before {
+                Some(before) if self.before_goes_on => builder.push_page_after(before, first),
                 Some(before) if builder.cell_of(before) < builder.cell_of(first) => {
                     builder.push_aligned_page(first);
                 }
@@ -123,7 +134,10 @@ impl IndexBuilder {
                 *page_count += 1;
             }
         }
-        self.before = Some(self.pending[items - 1]);
+        if items > 0 {
+            self.before = Some(self.pending[items - 1]);
+        }
+        self.before_goes_on = goes_on;
         self.pending.drain(..items);
     }
 

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //!  0   8  checksum64 of bytes 8..4096, seeded with file seed XOR page number
-//!  8   2  item count
+//!  8   2  items that begin here
 //! 10   2  bytes used, this header included
 //! 12   1  layout of the section (1 hash, 2 sorted)
-//! 13   1  zero
-//! 14   2  length of every item, or 0 when they differ
-//! 16      one tag byte per item, then the items, back to back; zeros up to 4096
+//! 13   1  bit 0: the page begins with the rest of an item; bit 1: its last item goes on in the next page
+//! 14   2  with bit 0 the length of that rest, else the length of every item, or 0 when they differ
+//! 16      one tag byte per item, the rest of an item, then the items, back to back; zeros up to 4096
 //! ```
+//!
+//! Where ending a page in front of an item would waste more than [`PAGE_LOSS_MAX`] bytes, the item goes on in the next
+//! page ([decision 0014](../../../../docs/decisions/0014-large-items-go-on-in-the-next-page.md)). Small items never do.
 //!
 //! Thirty-four items of 116 bytes fill a page exactly. A search compares tags eight at a time and decodes only items
 //! whose tag matches, one in 256 of the others. Where all items have one length, an item's place follows from its
 //! number; otherwise the headers in front of it are walked. Unlike SILT (§3.2), whose HashStore has slots of fixed
-//! size, items are packed, whatever their lengths.
+//! size, items are packed, whatever their lengths. [`PageBuilder`](super::page_builder::PageBuilder) writes pages.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
@@ -26,6 +29,15 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) const HEADER_BYTES: usize = 16;
 /// Most encoded bytes of an item: with its tag it takes at most half of what the header leaves.
 pub(crate) const ITEM_BYTES_MAX: usize = (PAGE_BYTES - HEADER_BYTES) / 2 - 1;
+
+/// Most bytes that a page leaves unused for the sake of whole items: a sixteenth. The most that is lost at any size of
+/// items, but for items whose hashes the index can't tell apart.
+pub(crate) const PAGE_LOSS_MAX: usize = PAGE_BYTES / 16;
+
+/// Flag of a page that begins with the rest of an item. On disk: do not renumber.
+pub(super) const CARRIES: u8 = 1;
+/// Flag of a page whose last item goes on in the next page. On disk: do not renumber.
+pub(super) const GOES_ON: u8 = 2;
 
 const _: () = assert!(HEADER_BYTES + 34 * (1 + 3 + 116) == PAGE_BYTES);
 const _: () = assert!(PAGE_BYTES == alluvium_io::ALIGNMENT && PAGE_BYTES <= u16::MAX as usize);
@@ -65,94 +77,25 @@ pub(crate) fn page_seed(file_seed: u64, number: u64) -> u64 {
     file_seed ^ number
 }
 
-/// Pages that `items` items of `item_bytes` encoded bytes in all will need, with the loss at page ends.
-pub(crate) fn pages_expected(items: u64, item_bytes: u64) -> u64 {
-    if items == 0 {
-        return 0;
-    }
-    let with_tags = item_bytes + items;
-    let mean = with_tags.div_ceil(items).min((PAGE_BYTES - HEADER_BYTES) as u64 / 2);
-    with_tags.div_ceil((PAGE_BYTES - HEADER_BYTES) as u64 - mean / 2).max(1)
-}
-
-/// Items on their way into pages. Holds a page's worth and the item that did not fit.
-#[derive(Debug, Default)]
-pub(crate) struct PageBuilder {
-    tags: Vec<u8>,
-    body: Vec<u8>,
-    /// Length of every item so far; 0 when they differ.
-    uniform_len: u16,
-}
-
-impl PageBuilder {
-    /// Whether an item of `encoded_len` bytes fits beside those held.
-    #[inline]
-    pub fn fits(&self, encoded_len: usize) -> bool {
-        HEADER_BYTES + self.tags.len() + 1 + self.body.len() + encoded_len <= PAGE_BYTES
-    }
-
-    /// Appends an item that is encoded already.
-    #[inline]
-    pub fn push(&mut self, tag: u8, encoded: &[u8]) {
-        if self.tags.is_empty() {
-            self.uniform_len = encoded.len() as u16;
-        } else if usize::from(self.uniform_len) != encoded.len() {
-            self.uniform_len = 0;
-        }
-        self.tags.push(tag);
-        self.body.extend_from_slice(encoded);
-    }
-
-    /// Number of items held.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.tags.len()
-    }
-
-    /// Encoded bytes of the items held.
-    #[inline]
-    pub fn body_len(&self) -> usize {
-        self.body.len()
-    }
-
-    /// Writes the first `items` items, `body_len` bytes, as a page into `out` and keeps the rest for the next page.
-    /// Returns how many bytes of the page are used.
-    ///
-    /// # Panics
-    /// When `out` is not a page long, or these items do not fit in one.
-    pub fn seal(
-        &mut self,
-        items: usize,
-        body_len: usize,
-        layout: Layout,
-        seed: u64,
-        out: &mut [u8],
-    ) -> usize {
-        let body_start = HEADER_BYTES + items;
-        let used = body_start + body_len;
-        assert!(out.len() == PAGE_BYTES && used <= PAGE_BYTES, "a page of {used} bytes");
-        out[8..10].copy_from_slice(&(items as u16).to_le_bytes());
-        out[10..12].copy_from_slice(&(used as u16).to_le_bytes());
-        out[12] = layout as u8;
-        out[13] = 0;
-        out[14..16].copy_from_slice(&self.uniform_len.to_le_bytes());
-        out[HEADER_BYTES..body_start].copy_from_slice(&self.tags[..items]);
-        out[body_start..used].copy_from_slice(&self.body[..body_len]);
-        out[used..].fill(0);
-        let checksum = checksum64(&out[8..], seed);
-        out[..8].copy_from_slice(&checksum.to_le_bytes());
-        self.tags.drain(..items);
-        self.body.drain(..body_len);
-        used
-    }
-}
-
 /// A page whose checksum and header hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'a> {
     tags: &'a [u8],
+    /// The rest of the last item of the page before.
+    carried: &'a [u8],
     body: &'a [u8],
     uniform_len: usize,
+    goes_on: bool,
+}
+
+/// What [`Page::find`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    Nothing,
+    /// The item, and where in the page it starts.
+    Item(usize, Item<'a>),
+    /// Perhaps the item that starts here and goes on in the next page: its tag says so, and no other item is the one.
+    Begun(usize),
 }
 
 impl<'a> Page<'a> {
@@ -171,30 +114,63 @@ impl<'a> Page<'a> {
         }
         let items = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
         let used = usize::from(u16::from_le_bytes([bytes[10], bytes[11]]));
-        let uniform_len = usize::from(u16::from_le_bytes([bytes[14], bytes[15]]));
+        let flags = bytes[13];
+        let goes_on = flags & GOES_ON != 0;
+        let len = usize::from(u16::from_le_bytes([bytes[14], bytes[15]]));
+        let (carried_len, uniform_len) = if flags & CARRIES != 0 { (len, 0) } else { (0, len) };
         if bytes[12] != layout as u8 {
             return Err(fault(format!("a page of layout {layout:?}"), format!("layout byte {}", bytes[12])));
         }
-        if used > PAGE_BYTES || used < HEADER_BYTES + items {
+        if flags & !(CARRIES | GOES_ON) != 0 || (flags & CARRIES != 0 && len == 0) {
+            return Err(fault("flags of a page".to_owned(), format!("{flags:02x} and length {len}")));
+        }
+        if used > PAGE_BYTES || used < HEADER_BYTES + items + carried_len {
             return Err(fault(
                 format!("{items} tags within at most {PAGE_BYTES} used bytes"),
                 format!("{used} used bytes"),
             ));
         }
-        let (tags, body) = bytes[HEADER_BYTES..used].split_at(items);
+        if goes_on && (items == 0 || used < PAGE_BYTES || uniform_len != 0) {
+            return Err(fault(
+                "a full page whose last item goes on".to_owned(),
+                format!("{used} used bytes"),
+            ));
+        }
+        let (tags, rest) = bytes[HEADER_BYTES..used].split_at(items);
+        let (carried, body) = rest.split_at(carried_len);
         if uniform_len != 0 && uniform_len * items != body.len() {
             return Err(fault(
                 format!("{items} items of {uniform_len} bytes"),
                 format!("{} bytes of items", body.len()),
             ));
         }
-        Ok(Self { tags, body, uniform_len })
+        Ok(Self { tags, carried, body, uniform_len, goes_on })
     }
 
-    /// Number of items.
+    /// Number of items that begin and end here.
     #[inline]
-    pub fn item_count(&self) -> usize {
-        self.tags.len()
+    pub fn whole_count(&self) -> usize {
+        self.tags.len() - usize::from(self.goes_on)
+    }
+
+    /// Whether the last item goes on in the next page.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    /// Where in the page the rest of the last item of the page before lies: from the first of these to before the
+    /// second; empty when there is none.
+    #[inline]
+    pub fn carried_range(&self) -> std::ops::Range<usize> {
+        let start = HEADER_BYTES + self.tags.len();
+        start..start + self.carried.len()
+    }
+
+    /// The rest of the last item of the page before.
+    #[inline]
+    pub fn carried(&self) -> &'a [u8] {
+        self.carried
     }
 
     /// Bytes used, header included.
@@ -206,12 +182,12 @@ impl<'a> Page<'a> {
     /// Where in the page the first item starts.
     #[inline]
     pub fn items_start(&self) -> usize {
-        HEADER_BYTES + self.tags.len()
+        HEADER_BYTES + self.tags.len() + self.carried.len()
     }
 
-    /// The item with `key`, and where in the page it starts. Only items under `tag` are compared.
+    /// The item with `key`, of those that begin here. Only items under `tag` are compared.
     #[inline]
-    pub fn find(&self, tag: u8, key: &[u8]) -> Result<Option<(usize, Item<'a>)>, Corruption> {
+    pub fn find(&self, tag: u8, key: &[u8]) -> Result<Found<'a>, Corruption> {
         const ONES: u64 = 0x0101_0101_0101_0101;
         let pattern = u64::from(tag) * ONES;
         let mut walk = Walk { number: 0, position: 0 };
@@ -224,13 +200,16 @@ impl<'a> Page<'a> {
                 let number = group * 8 + matches.trailing_zeros() as usize / 8;
                 matches &= matches - 1;
                 self.walk_to(number, &mut walk)?;
+                if number == self.whole_count() {
+                    return Ok(Found::Begun(self.items_start() + walk.position));
+                }
                 let (item, _) = self.decode(walk.position)?;
                 if item.key == key {
-                    return Ok(Some((self.items_start() + walk.position, item)));
+                    return Ok(Found::Item(self.items_start() + walk.position, item));
                 }
             }
         }
-        Ok(None)
+        Ok(Found::Nothing)
     }
 
     /// Moves forward to where item `number` starts.
@@ -259,7 +238,7 @@ impl<'a> Page<'a> {
         Corruption::new("page", offset as u64, "an item", "bytes that are none")
     }
 
-    /// Decodes every item; the last must end where the used bytes do.
+    /// Decodes every whole item; the last must end where the used bytes do, unless another one begins behind it.
     pub fn items(&self) -> Result<Vec<(u8, Item<'a>)>, Corruption> {
         Ok(self.encoded_items()?.into_iter().map(|(tag, encoded)| (tag, encoded.item)).collect())
     }
@@ -268,7 +247,7 @@ impl<'a> Page<'a> {
     pub fn encoded_items(&self) -> Result<Vec<(u8, EncodedItem<'a>)>, Corruption> {
         let mut items = Vec::with_capacity(self.tags.len());
         let mut position = 0;
-        for &tag in self.tags {
+        for &tag in &self.tags[..self.whole_count()] {
             let (item, len) = self.decode(position)?;
             if self.uniform_len != 0 && len != self.uniform_len {
                 return Err(Corruption::new(
@@ -281,13 +260,27 @@ impl<'a> Page<'a> {
             items.push((tag, EncodedItem { item, bytes: &self.body[position..position + len] }));
             position += len;
         }
-        if position != self.body.len() {
+        if (position != self.body.len()) != self.goes_on {
             return Err(fault(
                 format!("items that end at {}", self.used_bytes()),
                 format!("{} bytes more", self.body.len() - position),
             ));
         }
         Ok(items)
+    }
+
+    /// The last item's tag and what of the item lies here, where it goes on in the next page.
+    pub fn begun(&self) -> Result<Option<(u8, &'a [u8])>, Corruption> {
+        if !self.goes_on {
+            return Ok(None);
+        }
+        let last = self.whole_count();
+        let mut walk = Walk { number: 0, position: 0 };
+        self.walk_to(last, &mut walk)?;
+        match self.body.get(walk.position..) {
+            Some(head) if !head.is_empty() => Ok(Some((self.tags[last], head))),
+            _ => Err(self.no_item(walk.position)),
+        }
     }
 }
 
@@ -310,6 +303,7 @@ fn fault(expected: String, found: String) -> Corruption {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page_builder::PageBuilder;
     use super::*;
     use proptest::prelude::*;
 
@@ -339,16 +333,16 @@ mod tests {
             prop_assert_eq!(builder.len(), 0);
 
             let page = Page::check(&bytes, 5, Layout::Sorted).unwrap();
-            prop_assert_eq!((page.item_count(), page.used_bytes()), (entries.len(), used));
+            prop_assert_eq!((page.whole_count(), page.used_bytes()), (entries.len(), used));
             let items = page.items().unwrap();
             for ((tag, key, value), (found_tag, found)) in entries.iter().zip(&items) {
                 prop_assert_eq!((tag, &Item::value(key, value)), (found_tag, found));
-                let (start, found) = page.find(*tag, key).unwrap().unwrap();
+                let Found::Item(start, found) = page.find(*tag, key).unwrap() else { panic!("an item") };
                 prop_assert_eq!(found, Item::value(key, value));
                 prop_assert_eq!(Item::decode(&bytes[start..]).unwrap().0, found);
-                prop_assert_eq!(page.find(tag ^ 1, key).unwrap(), None);
+                prop_assert_eq!(page.find(tag ^ 1, key).unwrap(), Found::Nothing);
             }
-            prop_assert_eq!(page.find(absent_tag, b"absent").unwrap(), None);
+            prop_assert_eq!(page.find(absent_tag, b"absent").unwrap(), Found::Nothing);
             prop_assert!(Page::check(&bytes, 6, Layout::Sorted).is_err());
             prop_assert!(Page::check(&bytes, 5, Layout::Hash).is_err());
         }
@@ -361,15 +355,6 @@ mod tests {
             }
             let expected = bytes.map(|byte| if byte == 0 { 0x80 } else { 0 });
             prop_assert_eq!(zero_bytes(u64::from_le_bytes(bytes)).to_le_bytes(), expected);
-        }
-
-        #[test]
-        fn page_estimates_are_close(items in 1u64..5000, item_bytes in 20u64..300) {
-            let estimate = pages_expected(items, items * item_bytes);
-            let fit = (PAGE_BYTES - HEADER_BYTES) as u64 / (item_bytes + 1);
-            let actual = items.div_ceil(fit);
-            prop_assert!(estimate <= actual + actual / 20 + 1 && actual <= estimate + estimate / 20 + 1,
-                "{estimate} expected, {actual} needed");
         }
     }
 }

@@ -3,7 +3,24 @@
 /// Most candidates that a hash filter names: two buckets of four.
 const LISTED_MAX: usize = 8;
 
-/// Numbers of pages of one section, usually one, without an allocation.
+/// One read of a lookup: a page, and the next one with it where the item looked for may go on there. Pages are numbered
+/// within their section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageRead {
+    pub page: u32,
+    /// Pages to read from there on: 1 or 2.
+    pub count: u32,
+}
+
+impl PageRead {
+    /// Reads `page`, and with `goes_on` the next one too.
+    #[inline]
+    pub fn new(page: u32, goes_on: bool) -> Self {
+        Self { page, count: 1 + u32::from(goes_on) }
+    }
+}
+
+/// Reads within one section, usually one, without an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageList {
     pages: Pages,
@@ -11,36 +28,41 @@ pub(crate) struct PageList {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
-    /// Neighbours: more than eight when many items share their leading hash bits.
-    Range { first: u32, count: u32 },
-    /// In the order in which they were found.
-    Listed { pages: [u32; LISTED_MAX], count: u8 },
+    /// Neighbours: more than eight when many items share their leading hash bits. Of `last_count` pages the last one.
+    Range { first: u32, count: u32, last_count: u32 },
+    /// In the order in which they were found. Of the reads whose bit of `longer` is set the next page is a part.
+    Listed { pages: [u32; LISTED_MAX], count: u8, longer: u8 },
 }
 
 impl PageList {
     /// No page: the item is absent.
-    pub const EMPTY: Self = Self { pages: Pages::Range { first: 0, count: 0 } };
+    pub const EMPTY: Self = Self { pages: Pages::Range { first: 0, count: 0, last_count: 1 } };
 
-    /// The pages `first..=last`.
-    pub fn range(first: u32, last: u32) -> Self {
-        Self { pages: Pages::Range { first, count: last.saturating_sub(first).saturating_add(1) } }
+    /// The pages from `first` on, each by itself but the `last`, which may be two.
+    pub fn range(first: u32, last: PageRead) -> Self {
+        let count = last.page.saturating_sub(first).saturating_add(1);
+        Self { pages: Pages::Range { first, count, last_count: last.count } }
     }
 
-    /// The distinct pages among the up to eight of `candidates`; further ones are ignored.
+    /// The distinct pages among the up to eight of `candidates`, each with all that some candidate needs; further ones
+    /// are ignored.
     #[inline]
-    pub fn distinct(candidates: impl Iterator<Item = u32>) -> Self {
+    pub fn distinct(candidates: impl Iterator<Item = PageRead>) -> Self {
         let mut pages = [0; LISTED_MAX];
-        let mut count = 0;
-        for page in candidates {
-            if !pages[..count].contains(&page) && count < LISTED_MAX {
-                pages[count] = page;
-                count += 1;
+        let (mut count, mut longer) = (0, 0);
+        for read in candidates {
+            let place = pages[..count].iter().position(|page| *page == read.page).unwrap_or(count);
+            if place == LISTED_MAX {
+                continue;
             }
+            pages[place] = read.page;
+            count = count.max(place + 1);
+            longer |= u8::from(read.count > 1) << place;
         }
-        Self { pages: Pages::Listed { pages, count: count as u8 } }
+        Self { pages: Pages::Listed { pages, count: count as u8, longer } }
     }
 
-    /// Number of pages.
+    /// Number of reads.
     #[inline]
     pub fn len(&self) -> usize {
         match self.pages {
@@ -56,13 +78,16 @@ impl PageList {
         self.len() == 0
     }
 
-    /// The page numbers, relative to the section.
+    /// The reads.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
+    pub fn iter(&self) -> impl Iterator<Item = PageRead> + use<> {
         let pages = self.pages;
         (0..self.len()).map(move |number| match pages {
-            Pages::Range { first, .. } => first + number as u32,
-            Pages::Listed { pages, .. } => pages[number],
+            Pages::Range { first, count, last_count } => PageRead {
+                page: first + number as u32,
+                count: if number as u32 + 1 == count { last_count } else { 1 },
+            },
+            Pages::Listed { pages, longer, .. } => PageRead::new(pages[number], longer >> number & 1 == 1),
         })
     }
 }
@@ -72,10 +97,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_listed_once() {
-        let list = PageList::distinct([7, 3, 7, 3, 9].into_iter());
-        assert_eq!(list.iter().collect::<Vec<_>>(), [7, 3, 9]);
-        assert_eq!(PageList::range(4, 20).iter().collect::<Vec<_>>(), (4..=20).collect::<Vec<_>>());
+    fn pages_are_listed_once_with_all_that_is_needed() {
+        let candidates = [(7, false), (3, true), (7, true), (3, false), (9, false)];
+        let list =
+            PageList::distinct(candidates.into_iter().map(|(page, goes_on)| PageRead::new(page, goes_on)));
+        let listed: Vec<_> = list.iter().map(|read| (read.page, read.count)).collect();
+        assert_eq!(listed, [(7, 2), (3, 2), (9, 1)]);
+        let nine = PageList::distinct((0..9).map(|page| PageRead::new(page, false)));
+        assert_eq!(nine.len(), LISTED_MAX);
+        let range: Vec<_> = PageList::range(4, PageRead::new(6, true)).iter().collect();
+        assert_eq!(
+            range,
+            [(4, false), (5, false), (6, true)].map(|(page, goes_on)| PageRead::new(page, goes_on))
+        );
         assert!(PageList::EMPTY.is_empty());
     }
 }

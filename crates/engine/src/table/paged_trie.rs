@@ -14,7 +14,7 @@ use alluvium_index::trie::Trie;
 
 use super::frame::{u32_at, u64_at};
 use super::index::page_number;
-use super::page_list::PageList;
+use super::page_list::{PageList, PageRead};
 
 const STRADDLE_BYTES: usize = 16;
 
@@ -55,15 +55,17 @@ impl PagedTrie {
         self.trie.positions()
     }
 
-    /// The pages that may hold an item of hash `hash`.
+    /// The pages that may hold an item of hash `hash`. The trie can't tell which item is the last of its page: where
+    /// `items_go_on`, each lookup takes the next page too.
     #[inline]
-    pub fn lookup(&self, hash: KeyHash) -> PageList {
+    pub fn lookup(&self, hash: KeyHash, items_go_on: bool) -> PageList {
+        let read = |page| PageRead::new(page, items_go_on && u64::from(page) + 1 < self.pages());
         if let Ok(at) = self.straddles.binary_search_by_key(&hash.high(), |straddle| straddle.hash_high) {
-            return PageList::range(self.straddles[at].page_first, self.straddles[at].page_last);
+            return PageList::range(self.straddles[at].page_first, read(self.straddles[at].page_last));
         }
         self.trie.lookup(hash).map_or(PageList::EMPTY, |page| {
             let page = page_number(page);
-            PageList::range(page, page)
+            PageList::range(page, read(page))
         })
     }
 

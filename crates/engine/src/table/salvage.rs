@@ -46,14 +46,23 @@ impl Section {
         let mut pages = SalvagedPages::default();
         let (low, high) = self.range();
         let first = self.page_offset(0) / PAGE_BYTES as u64;
+        let mut begun = None;
         for_each_page(&**self.file(), first, u64::from(self.page_count()), |number, bytes| {
             let page = bytes.and_then(|bytes| self.check_page((number - first) as u32, bytes).ok());
-            let found = page.and_then(|page| items_of(&page, self.keyspace(), self.layout(), self.hasher()));
-            let Some(items) = found else {
+            let owner = Owner { keyspace: self.keyspace(), layout: self.layout(), hasher: self.hasher() };
+            let found = page.and_then(|page| Some((page, items_of(&page, owner)?)));
+            let Some((page, items)) = found else {
                 pages.lost += 1;
+                begun = None;
                 return;
             };
             pages.sound += 1;
+            if let Some(joined) = begun.take().and_then(|begun: Begun| begun.joined(number, &page)) {
+                pages.items += 1;
+                let item = joined.item().filter(|item| (low..=high).contains(&item.hash.high()));
+                item.into_iter().for_each(&mut visit);
+            }
+            begun = Begun::on(number, &page, owner);
             pages.items += items.len() as u64;
             items
                 .iter()
@@ -92,7 +101,8 @@ pub(crate) fn salvage_file(
     let mut pages = SalvagedPages::default();
     let mut unsound = 0;
     // Pages of a section lie together, so a page that fits several keyspaces is of the one before it.
-    let mut last_owner = None;
+    let mut last_owner: Option<Owner> = None;
+    let mut begun: Option<Begun> = None;
     for_each_page(&*file, 1, (len / PAGE_BYTES as u64).saturating_sub(1), |number, bytes| {
         let Some(bytes) = bytes else {
             unsound += 1;
@@ -103,22 +113,27 @@ pub(crate) fn salvage_file(
             .filter_map(|layout| Some((layout, Page::check(bytes, page_seed(seed, number), layout).ok()?)))
             .next();
         let owned = page.and_then(|(layout, page)| {
-            let fits = |&(keyspace, hasher): &(u32, KeyHasher)| items_of(&page, keyspace, layout, hasher);
-            let owners: Vec<_> = keyspaces.iter().filter_map(fits).collect();
-            let continued = owners.iter().position(|items| {
-                items.first().is_some_and(|item| Some((item.keyspace, layout)) == last_owner)
-            });
+            let owners = keyspaces.iter().map(|&(keyspace, hasher)| Owner { keyspace, layout, hasher });
+            let fits = |owner: Owner| Some((owner, page, items_of(&page, owner)?));
+            let owners: Vec<_> = owners.filter_map(fits).collect();
+            let continued = owners.iter().position(|(owner, ..)| Some(*owner) == last_owner);
             match owners.len() {
                 0 => None,
                 1 => owners.into_iter().next(),
                 _ => owners.into_iter().nth(continued?),
             }
         });
-        let Some(items) = owned else {
+        let Some((owner, page, items)) = owned else {
             unsound += u64::from(bytes.iter().any(|&byte| byte != 0));
+            begun = None;
             return;
         };
-        last_owner = items.first().map(|item| (item.keyspace, item.layout));
+        last_owner = Some(owner);
+        if let Some(joined) = begun.take().and_then(|begun: Begun| begun.joined(number, &page)) {
+            pages.items += 1;
+            joined.item().into_iter().for_each(&mut visit);
+        }
+        begun = Begun::on(number, &page, owner);
         pages.lost += std::mem::take(&mut unsound);
         pages.sound += 1;
         pages.items += items.len() as u64;
@@ -135,22 +150,57 @@ pub(crate) fn is_newer(storage: &dyn Storage, name: &str) -> bool {
     read.is_ok() && matches!(decode_header(&header, name), Err(Error::NewerFormat { .. }))
 }
 
-/// The items of a page, if it has any and every tag is that of its item's key in this keyspace.
-fn items_of<'a>(
-    page: &Page<'a>,
+/// Whose items a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
     keyspace: u32,
     layout: Layout,
     hasher: KeyHasher,
-) -> Option<Vec<SalvagedItem<'a>>> {
+}
+
+impl Owner {
+    /// The item, if the tag is that of its key in this keyspace.
+    fn own<'a>(&self, tag: u8, item: EncodedItem<'a>) -> Option<SalvagedItem<'a>> {
+        let Self { keyspace, layout, hasher } = *self;
+        let hash = hasher.hash(item.item.key);
+        (page_tag(hash) == tag).then_some(SalvagedItem { keyspace, layout, hash, item })
+    }
+}
+
+/// The items of a page, if it has any and every tag is that of its item's key.
+fn items_of<'a>(page: &Page<'a>, owner: Owner) -> Option<Vec<SalvagedItem<'a>>> {
     let items = page.encoded_items().ok()?;
-    let salvaged: Option<Vec<_>> = items
-        .into_iter()
-        .map(|(tag, item)| {
-            let hash = hasher.hash(item.item.key);
-            (page_tag(hash) == tag).then_some(SalvagedItem { keyspace, layout, hash, item })
-        })
-        .collect();
-    salvaged.filter(|items| !items.is_empty())
+    let salvaged: Option<Vec<_>> = items.into_iter().map(|(tag, item)| owner.own(tag, item)).collect();
+    salvaged.filter(|items| !items.is_empty() || !page.carried().is_empty())
+}
+
+/// An item that goes on in the page behind its own: what has been seen of it.
+struct Begun {
+    owner: Owner,
+    tag: u8,
+    bytes: Vec<u8>,
+    /// The page where it goes on.
+    next_page: u64,
+}
+
+impl Begun {
+    /// The one at the end of the page numbered `number`.
+    fn on(number: u64, page: &Page<'_>, owner: Owner) -> Option<Self> {
+        let (tag, bytes) = page.begun().ok()??;
+        Some(Self { owner, tag, bytes: bytes.to_vec(), next_page: number + 1 })
+    }
+
+    /// The whole of it, if the page numbered `number` has the rest.
+    fn joined(mut self, number: u64, page: &Page<'_>) -> Option<Self> {
+        self.bytes.extend_from_slice(page.carried());
+        (self.next_page == number && self.item().is_some()).then_some(self)
+    }
+
+    /// The item, once it is whole.
+    fn item(&self) -> Option<SalvagedItem<'_>> {
+        let item = EncodedItem::decode(&self.bytes).filter(|item| item.bytes.len() == self.bytes.len())?;
+        self.owner.own(self.tag, item)
+    }
 }
 
 /// Calls `visit` with the number and the bytes of each of `count` pages from `first` on; `None` for those that can't be

@@ -9,6 +9,7 @@ use super::error::{Error, Result};
 use super::page::{Layout, PAGE_BYTES};
 use super::read_ahead::{Extent, PIECES_AHEAD, ReadAhead};
 use super::section::Section;
+use super::section_range::SectionRange;
 use crate::item::{EncodedItem, Item};
 
 /// Default bytes of a read: 1 MiB keeps a device at its sequential rate.
@@ -17,16 +18,6 @@ const READ_BYTES: usize = 1 << 20;
 const READ_AHEAD_BYTES: usize = 512 << 10;
 /// Memory that a scanner with reads ahead holds in buffers.
 pub(crate) const SCANNER_BYTES_MAX: usize = READ_AHEAD_BYTES * (PIECES_AHEAD + 1);
-
-/// A part of the hash space, of which a section's items are wanted.
-#[derive(Clone, Debug)]
-pub(crate) struct SectionRange {
-    pub section: Arc<Section>,
-    /// Lowest [`KeyHash::high`] wanted.
-    pub low: u64,
-    /// Highest one, included.
-    pub high: u64,
-}
 
 /// A cursor over the items of a section from a page on, or of several sections one after the other.
 ///
@@ -50,6 +41,12 @@ pub(crate) struct SectionScanner {
     /// Where the items of the current page end.
     items_end: usize,
     items_left: usize,
+    /// The beginning of the item that goes on in the next page, then the whole of it.
+    joined: Vec<u8>,
+    /// Whether an item behind those of the current page goes on in the next one.
+    goes_on: bool,
+    /// Whether `joined` is an item to come.
+    joined_waits: bool,
     current: Option<Current>,
     /// Key of the item before, where it has left the buffer or was needed.
     previous_key: Vec<u8>,
@@ -68,8 +65,10 @@ struct Scope {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     hash: KeyHash,
+    /// Where it lies in the buffer, or in `joined`.
     start: usize,
     end: usize,
+    is_joined: bool,
 }
 
 impl SectionScanner {
@@ -99,17 +98,7 @@ impl SectionScanner {
     /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or by
     /// about log2 of the number of pages in reads.
     pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange]) -> Result<Self> {
-        let mut extents = Vec::with_capacity(ranges.len());
-        for SectionRange { section, low, high } in ranges {
-            let first = first_page_for(section, KeyHash::from_halves(*low, 0))?;
-            let above = high.checked_add(1).map(|above| KeyHash::from_halves(above, 0));
-            let last = match above {
-                Some(above) if section.page_count() > 0 => section.index()?.first_page(above),
-                _ => None,
-            };
-            let end = last.map_or(section.page_count(), |last| (last + 1).min(section.page_count()));
-            extents.push(Extent { section: Arc::clone(section), pages: first..end.max(first) });
-        }
+        let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
         let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
         Ok(Self::over(ReadAhead::start(storage, extents, READ_AHEAD_BYTES), wanted))
     }
@@ -125,6 +114,9 @@ impl SectionScanner {
             position: 0,
             items_end: 0,
             items_left: 0,
+            joined: Vec::new(),
+            goes_on: false,
+            joined_waits: false,
             current: None,
             previous_key: Vec::new(),
         }
@@ -134,15 +126,21 @@ impl SectionScanner {
     #[inline]
     #[cfg(test)]
     pub fn current(&self) -> Option<(KeyHash, Item<'_>)> {
-        let Current { hash, start, end } = self.current?;
-        Item::decode(&self.buffer[start..end]).map(|(item, _)| (hash, item))
+        let current = self.current?;
+        Item::decode(self.bytes_of(current)).map(|(item, _)| (current.hash, item))
     }
 
     /// The current item with its hash and its encoding.
     #[inline]
     pub fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
-        let Current { hash, start, end } = self.current?;
-        EncodedItem::decode(&self.buffer[start..end]).map(|item| (hash, item))
+        let current = self.current?;
+        EncodedItem::decode(self.bytes_of(current)).map(|item| (current.hash, item))
+    }
+
+    #[inline]
+    fn bytes_of(&self, item: Current) -> &[u8] {
+        let bytes = if item.is_joined { &self.joined[..] } else { &self.buffer[..] };
+        &bytes[item.start..item.end]
     }
 
     /// The number of the section that the current item is of, among those that are scanned.
@@ -159,7 +157,7 @@ impl SectionScanner {
     pub fn advance(&mut self) -> Result<bool> {
         let mut previous = self.current.take();
         loop {
-            let left_page = self.items_left == 0;
+            let left_page = self.items_left == 0 && !self.joined_waits;
             if left_page {
                 self.keep_key(previous);
                 match self.enter_next_page().map_err(|error| self.stop(error))? {
@@ -168,16 +166,8 @@ impl SectionScanner {
                     Entered::End => return Ok(false),
                 }
             }
-            let scope = self.scope.as_ref().expect("a page of it was entered");
-            let item = step(scope, &self.buffer[..self.items_end], self.position)
-                .and_then(|item| self.check_order(item, previous, left_page).map(|()| item))
-                .map_err(|corruption| self.corrupt(corruption))?;
-            self.position = item.end;
-            self.items_left -= 1;
-            if self.items_left == 0 && self.position != self.items_end {
-                let found = format!("{} more bytes", self.items_end - self.position);
-                return Err(self.corrupt(fault(self.position, "the end of the page's items", found)));
-            }
+            let item = self.step().map_err(|corruption| self.corrupt(corruption))?;
+            self.check_order(item, previous, left_page).map_err(|corruption| self.corrupt(corruption))?;
             let (low, high) = self.scope.as_ref().map_or((0, u64::MAX), |scope| scope.wanted);
             if item.hash.high() >= low && item.hash.high() <= high {
                 self.current = Some(item);
@@ -185,6 +175,36 @@ impl SectionScanner {
             }
             previous = Some(item);
         }
+    }
+
+    /// Moves over the next item of the page entered. Offsets of corruptions are relative to the buffer.
+    #[inline]
+    fn step(&mut self) -> std::result::Result<Current, Corruption> {
+        let scope = self.scope.as_ref().expect("a page of it was entered");
+        let is_joined = std::mem::take(&mut self.joined_waits);
+        let (bytes, start) =
+            if is_joined { (&self.joined[..], 0) } else { (&self.buffer[..self.items_end], self.position) };
+        let Some((item, len)) = bytes.get(start..).and_then(Item::decode) else {
+            return Err(fault(start, "an item", "bytes that are none"));
+        };
+        let hash = scope.section.hasher().hash(item.key);
+        let (low, high) = scope.section.range();
+        if hash.high() < low || hash.high() > high {
+            return Err(fault(start, format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
+        }
+        let end = start + len;
+        let (is_last, goes_on) = if is_joined {
+            (true, false)
+        } else {
+            self.position = end;
+            self.items_left -= 1;
+            (self.items_left == 0, self.goes_on)
+        };
+        if is_last && (end != bytes.len()) != goes_on {
+            let found = format!("{} more bytes", bytes.len() - end);
+            return Err(fault(end, "the end of the page's items", found));
+        }
+        Ok(Current { hash, start, end, is_joined })
     }
 
     /// Hash and key ascend in a section of sorted layout. The key of the `previous` item was kept if the scanner
@@ -198,7 +218,7 @@ impl SectionScanner {
     ) -> std::result::Result<(), Corruption> {
         match previous {
             Some(previous) if item.hash <= previous.hash && self.is_sorted() => {
-                self.check_tie(item.hash, previous, left_page)
+                self.check_tie(item, previous, left_page)
             }
             _ => Ok(()),
         }
@@ -226,36 +246,38 @@ impl SectionScanner {
     #[cold]
     fn check_tie(
         &mut self,
-        hash: KeyHash,
+        item: Current,
         previous: Current,
         left_page: bool,
     ) -> std::result::Result<(), Corruption> {
         if !left_page {
             self.keep_key(Some(previous));
         }
-        let key = Item::decode(&self.buffer[self.position..self.items_end]).map(|(item, _)| item.key);
-        if hash == previous.hash && key > Some(&self.previous_key) {
+        let key = Item::decode(self.bytes_of(item)).map(|(item, _)| item.key);
+        if item.hash == previous.hash && key > Some(&self.previous_key) {
             return Ok(());
         }
-        let found = format!("{hash:?} after {:?}", previous.hash);
-        Err(fault(self.position, "ascending hashes, and keys among equal ones", found))
+        let found = format!("{:?} after {:?}", item.hash, previous.hash);
+        Err(fault(item.start, "ascending hashes, and keys among equal ones", found))
     }
 
     /// Keeps the key of `item`, which is about to leave the buffer.
     #[inline]
     fn keep_key(&mut self, item: Option<Current>) {
-        if let Some(Current { start, end, .. }) = item
-            && let Some((item, _)) = Item::decode(&self.buffer[start..end])
-        {
-            self.previous_key.clear();
-            self.previous_key.extend_from_slice(item.key);
+        let Some(item) = item else { return };
+        let mut kept = std::mem::take(&mut self.previous_key);
+        if let Some((item, _)) = Item::decode(self.bytes_of(item)) {
+            kept.clear();
+            kept.extend_from_slice(item.key);
         }
+        self.previous_key = kept;
     }
 
-    /// Enters the next page that has items.
+    /// Enters the next page that has items, or ends one.
     fn enter_next_page(&mut self) -> Result<Entered> {
         let number_before = self.scope.as_ref().map(|scope| scope.number);
         loop {
+            self.keep_beginning();
             if self.next_page == self.buffer.len() && !self.read_on()? {
                 return Ok(Entered::End);
             }
@@ -264,21 +286,57 @@ impl SectionScanner {
             self.next_page += PAGE_BYTES;
             let page_number = self.buffer_page + (start / PAGE_BYTES) as u32;
             let page = section.check_page(page_number, &self.buffer[start..self.next_page])?;
-            self.items_left = page.item_count();
+            self.items_left = page.whole_count();
             self.position = start + page.items_start();
             self.items_end = start + page.used_bytes();
-            if self.items_left > 0 {
+            self.goes_on = page.goes_on();
+            // A scan that begins here leaves the rest of an item alone that began before.
+            let is_begun = !self.joined.is_empty();
+            if is_begun != (page.carried_range().len() > 0) && (is_begun || page_number == 0) {
+                let found = format!("{} bytes", page.carried_range().len());
+                let expected = "the rest of the item in front, if that goes on";
+                let corruption = Corruption::new("page", 0, expected, found);
+                return Err(section.within_page(page_number, corruption).into());
+            }
+            if is_begun {
+                self.joined.extend_from_slice(&self.buffer[start..self.next_page][page.carried_range()]);
+                self.joined_waits = true;
+            }
+            if self.items_left > 0 || self.joined_waits {
                 let same = number_before == Some(*number);
                 return Ok(if same { Entered::Page } else { Entered::Section });
             }
         }
     }
 
+    /// Of the page about to be left, keeps the beginning of the item that goes on.
+    fn keep_beginning(&mut self) {
+        self.joined.clear();
+        if std::mem::take(&mut self.goes_on) {
+            self.joined.extend_from_slice(&self.buffer[self.position..self.items_end]);
+        }
+    }
+
     /// Fills the buffer with the next pages; `false` when there are none.
     #[cold]
     fn read_on(&mut self) -> Result<bool> {
+        let pages_end = self.buffer_page + (self.next_page / PAGE_BYTES) as u32;
         self.next_page = 0;
-        let Some(piece) = self.reads.next(std::mem::take(&mut self.buffer))? else { return Ok(false) };
+        let piece = self.reads.next(std::mem::take(&mut self.buffer))?;
+        let next_number = piece.as_ref().map(|piece| piece.number);
+        if let Some(Scope { number, section, .. }) = &self.scope
+            && next_number != Some(*number)
+            && !self.joined.is_empty()
+        {
+            // Of a part of a section what ends behind it is not wanted.
+            if pages_end == section.page_count() {
+                let corruption =
+                    Corruption::new("page", 0, "a next page in which the last item goes on", "none");
+                return Err(section.within_page(pages_end - 1, corruption).into());
+            }
+            self.joined.clear();
+        }
+        let Some(piece) = piece else { return Ok(false) };
         self.buffer = piece.buffer;
         self.buffer_page = piece.extent.pages.start;
         if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
@@ -295,6 +353,8 @@ impl SectionScanner {
         self.next_page = 0;
         self.reads.stop();
         self.items_left = 0;
+        self.goes_on = false;
+        self.joined_waits = false;
         self.current = None;
         error
     }
@@ -310,52 +370,7 @@ enum Entered {
     End,
 }
 
-/// The item at `position` of `bytes`, which end where its page's items do. Offsets of corruptions are relative to the
-/// buffer.
-#[inline]
-fn step(scope: &Scope, bytes: &[u8], position: usize) -> std::result::Result<Current, Corruption> {
-    let Some((item, len)) = bytes.get(position..).and_then(Item::decode) else {
-        return Err(fault(position, "an item", "bytes that are none"));
-    };
-    let hash = scope.section.hasher().hash(item.key);
-    let (low, high) = scope.section.range();
-    if hash.high() < low || hash.high() > high {
-        return Err(fault(position, format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
-    }
-    Ok(Current { hash, start: position, end: position + len })
-}
-
 #[cold]
 fn fault(position: usize, expected: impl Into<String>, found: impl Into<String>) -> Corruption {
     Corruption::new("scan", position as u64, expected, found)
-}
-
-/// The page where a scan for `hash` and everything behind it begins.
-fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
-    if section.page_count() == 0 {
-        return Ok(0);
-    }
-    if let Some(page) = section.index()?.first_page(hash) {
-        return Ok(page);
-    }
-    // The last page that begins below `hash`: items equal to it may end that page.
-    let (mut low, mut high) = (0, section.page_count());
-    let mut buffer = AlignedBuffer::new();
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        section.read_pages(middle, 1, &mut buffer)?;
-        let page = section.check_page(middle, &buffer)?;
-        let start = page.items_start();
-        let Some((item, _)) = Item::decode(&buffer[start..page.used_bytes()]) else {
-            let offset = section.page_offset(middle) + start as u64;
-            let name = section.file().name();
-            return Err(Corruption::new(name, offset, "an item", "bytes that are none").into());
-        };
-        if section.hasher().hash(item.key) < hash {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
 }

@@ -10,14 +10,14 @@ use super::directory::{BlockHandle, SectionEntry};
 use super::error::{Error, Result};
 use super::frame::{Identity, check_sum};
 use super::index::{MemoryBytes, SectionIndex};
-use super::page::{Layout, PAGE_BYTES, Page, page_seed, page_tag};
-use super::page_list::PageList;
+use super::page::{Layout, PAGE_BYTES, Page, page_seed};
+use super::page_list::{PageList, PageRead};
+#[cfg(test)]
 use crate::item::Item;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
 ///
-/// A lookup is [`Section::locate`], one read of a page at [`Section::page_offset`] and [`Section::search_page`]; the
-/// caller reads, so that it can keep many reads in flight. Pages are numbered within the section.
+/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]; the caller reads, so that it can keep many reads in flight. Pages are numbered within the section.
 pub(crate) struct Section {
     file: Arc<dyn File>,
     identity: Identity,
@@ -138,16 +138,18 @@ impl Section {
     /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
     ///
     /// Of hash layout: `1 + 8 · 2^-tag bits` pages for a key that is there, `8 · 2^-tag bits` for others. Of sorted
-    /// layout: exactly one, unless items of equal leading hash bits fill more.
+    /// layout: exactly one, unless items of equal leading hash bits fill more. Of a key that may be the last of its page
+    /// and go on in the next one, that too, in the same read: never in sections of small items, and of one get in four
+    /// of 1 KiB items.
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> Result<PageList> {
         if self.entry.page_count == 0 {
             return Ok(PageList::EMPTY);
         }
         let pages = self.index()?.locate(hash);
-        match pages.iter().find(|&page| page >= self.entry.page_count) {
+        match pages.iter().find(|read| read.page >= self.entry.page_count - (read.count - 1)) {
             None => Ok(pages),
-            Some(page) => Err(self.beyond(page)),
+            Some(read) => Err(self.beyond(read)),
         }
     }
 
@@ -160,42 +162,15 @@ impl Section {
     }
 
     #[cold]
-    fn beyond(&self, page: u32) -> Error {
+    fn beyond(&self, read: PageRead) -> Error {
         let expected = format!("an index over {} pages", self.entry.page_count);
-        Corruption::new(self.file.name(), self.entry.index.offset, expected, format!("page {page}")).into()
+        Corruption::new(self.file.name(), self.entry.index.offset, expected, format!("{read:?}")).into()
     }
 
     /// Where `page` lies in the file.
     #[inline]
     pub fn page_offset(&self, page: u32) -> u64 {
         (self.entry.first_page + u64::from(page)) * PAGE_BYTES as u64
-    }
-
-    /// Looks for `key` of hash `hash` in `bytes`, what was read at the offset of `page`.
-    ///
-    /// # Errors
-    /// [`Error::Corruption`] when the bytes are not that page: nothing of them is returned then.
-    #[inline]
-    pub fn search_page<'a>(
-        &self,
-        page: u32,
-        bytes: &'a [u8],
-        hash: KeyHash,
-        key: &[u8],
-    ) -> Result<Option<Item<'a>>> {
-        Ok(self.find(page, bytes, hash, key)?.map(|(_, item)| item))
-    }
-
-    #[inline]
-    fn find<'a>(
-        &self,
-        page: u32,
-        bytes: &'a [u8],
-        hash: KeyHash,
-        key: &[u8],
-    ) -> Result<Option<(usize, Item<'a>)>> {
-        let found = self.check_page(page, bytes)?.find(page_tag(hash), key);
-        found.map_err(|corruption| corruption.within(self.file.name(), self.page_offset(page)).into())
     }
 
     /// Checks that `bytes` are the page numbered `page`.
@@ -215,9 +190,9 @@ impl Section {
         buffer: &'a mut AlignedBuffer,
     ) -> Result<Option<Item<'a>>> {
         let mut place = None;
-        for page in self.locate(hash)?.iter() {
-            self.read_pages(page, 1, buffer)?;
-            place = self.find(page, buffer, hash, key)?.map(|(start, _)| start);
+        for read in self.locate(hash)?.iter() {
+            self.read_pages(read.page, read.count as usize, buffer)?;
+            place = self.find(read, buffer, hash, key)?;
             if place.is_some() {
                 break;
             }

@@ -9,7 +9,8 @@ use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
 use super::open::Table;
-use super::page::{Layout, PAGE_BYTES, Page, page_tag};
+use super::page::{Found, Layout, PAGE_BYTES, Page, page_tag};
+use super::page_list::PageRead;
 use super::section::{Section, read_exact};
 use crate::item::Item;
 
@@ -97,6 +98,8 @@ struct SectionCheck<'a> {
     /// The occupied slots of the filter that are still to come, in hash layout.
     slots: Box<dyn Iterator<Item = u32> + 'a>,
     previous: Option<(KeyHash, Vec<u8>)>,
+    /// Tag and beginning of the item that goes on in the next page.
+    begun: Option<(u8, Vec<u8>)>,
     totals: Totals,
     /// Whether a page was damaged: counts can't be compared then, and slots are no longer known.
     is_damaged: bool,
@@ -109,6 +112,7 @@ impl<'a> SectionCheck<'a> {
             has_index: false,
             slots: Box::new(std::iter::empty()),
             previous: None,
+            begun: None,
             totals: Totals::default(),
             is_damaged: false,
         }
@@ -138,6 +142,12 @@ impl<'a> SectionCheck<'a> {
                 report.note(checked)?;
             }
         }
+        if self.begun.is_some() {
+            let offset = self.section.page_offset(page_count - 1);
+            let expected = "a next page in which the last item goes on";
+            let found = "the end of the section";
+            report.corruptions.push(Corruption::new(self.section.file().name(), offset, expected, found));
+        }
         if !self.is_damaged && self.totals != self.section.entry().totals {
             let offset = self.section.page_offset(0);
             let expected = format!("{:?} as in the directory", self.section.entry().totals);
@@ -148,30 +158,60 @@ impl<'a> SectionCheck<'a> {
     }
 
     fn check_page(&mut self, number: u32, bytes: &[u8]) -> Result<()> {
+        let begun = self.begun.take();
         let page = self.section.check_page(number, bytes)?;
-        let place = |corruption: Corruption| {
-            Error::from(corruption.within(self.section.file().name(), self.section.page_offset(number)))
-        };
+        let place = |corruption: Corruption| Error::from(self.section.within_page(number, corruption));
         let items = page.items().map_err(place)?;
+        let begins = page.begun().map_err(place)?;
         if let Some(at) = bytes[page.used_bytes()..].iter().position(|&byte| byte != 0) {
             let offset = (page.used_bytes() + at) as u64;
             return Err(place(Corruption::new("page", offset, "zeros behind the items", "other bytes")));
         }
-        self.totals.used_bytes += page.used_bytes() as u64;
-        for (tag, item) in items {
-            self.check_item(number, &page, tag, &item).map_err(|(expected, found)| {
-                let name = self.section.file().name();
-                Error::from(Corruption::new(name, self.section.page_offset(number), expected, found))
-            })?;
+        if begins.is_some() && !self.section.entry().items_go_on {
+            let expected = "whole items, as the directory says";
+            return Err(place(Corruption::new("page", 0, expected, "one that goes on in the next page")));
         }
+        self.totals.used_bytes += page.used_bytes() as u64;
+        let misplaced = |(expected, found): (String, String)| {
+            let name = self.section.file().name();
+            Error::from(Corruption::new(name, self.section.page_offset(number), expected, found))
+        };
+        self.check_joined(number, begun, page.carried()).map_err(misplaced)?;
+        for (tag, item) in items {
+            self.check_item(number, Some(&page), tag, &item).map_err(misplaced)?;
+        }
+        self.begun = begins.map(|(tag, bytes)| (tag, bytes.to_vec()));
         Ok(())
     }
 
-    /// What was expected and what was found, when `item` is not as it should be.
+    /// Checks the item that began on the page before `number` and has its `rest` there.
+    fn check_joined(
+        &mut self,
+        number: u32,
+        begun: Option<(u8, Vec<u8>)>,
+        rest: &[u8],
+    ) -> std::result::Result<(), (String, String)> {
+        let (tag, mut bytes) = match begun {
+            Some(begun) if !rest.is_empty() => begun,
+            None if rest.is_empty() || self.is_damaged => return Ok(()),
+            other => {
+                let expected = format!("the rest of an item: {}", other.is_some());
+                return Err((expected, format!("{} bytes of one", rest.len())));
+            }
+        };
+        bytes.extend_from_slice(rest);
+        match Item::decode(&bytes) {
+            Some((item, len)) if len == bytes.len() => self.check_item(number - 1, None, tag, &item),
+            _ => Err((format!("an item of {} bytes on two pages", bytes.len()), "none".to_owned())),
+        }
+    }
+
+    /// What was expected and what was found, when `item` is not as it should be. It begins on page `number`, and ends
+    /// there if `page` is given.
     fn check_item(
         &mut self,
         number: u32,
-        page: &Page<'_>,
+        page: Option<&Page<'_>>,
         tag: u8,
         item: &Item<'_>,
     ) -> std::result::Result<(), (String, String)> {
@@ -184,11 +224,15 @@ impl<'a> SectionCheck<'a> {
         if tag != page_tag(hash) {
             return Err((format!("tag {:02x} of hash {hash:?}", page_tag(hash)), format!("{tag:02x}")));
         }
-        if page.find(tag, item.key).ok().flatten().is_none_or(|(_, found)| found != *item) {
+        let is_found = |page: &Page<'_>| match page.find(tag, item.key) {
+            Ok(Found::Item(_, found)) => found == *item,
+            Ok(Found::Nothing | Found::Begun(_)) | Err(_) => false,
+        };
+        if !page.is_none_or(is_found) {
             return Err((format!("one item of hash {hash:?} under its key"), "another".to_owned()));
         }
         if self.has_index {
-            self.check_index(number, hash)?;
+            self.check_index(PageRead::new(number, page.is_none()), hash)?;
         }
         if self.section.layout() == Layout::Sorted {
             let ascends = match &self.previous {
@@ -206,14 +250,11 @@ impl<'a> SectionCheck<'a> {
         Ok(())
     }
 
-    fn check_index(&mut self, number: u32, hash: KeyHash) -> std::result::Result<(), (String, String)> {
+    fn check_index(&mut self, read: PageRead, hash: KeyHash) -> std::result::Result<(), (String, String)> {
         let located =
             self.section.locate(hash).map_err(|error| (String::from("a sound index"), error.to_string()))?;
-        if !located.iter().any(|page| page == number) {
-            return Err((
-                format!("an index that leads hash {hash:?} to page {number}"),
-                format!("{located:?}"),
-            ));
+        if !located.iter().any(|found| found.page == read.page && found.count >= read.count) {
+            return Err((format!("an index that leads hash {hash:?} to {read:?}"), format!("{located:?}")));
         }
         let filter = self.section.index().ok().and_then(|index| index.filter());
         if self.section.layout() == Layout::Hash

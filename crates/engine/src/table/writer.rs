@@ -11,7 +11,8 @@ use super::error::{Error, Result};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::Output;
-use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, PageBuilder, page_seed, page_tag};
+use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
+use super::page_builder::PageBuilder;
 use crate::item::{EncodedItem, Item};
 
 /// What a section is about, whatever its layout.
@@ -86,6 +87,8 @@ struct OpenSection {
     cut: Cut,
     /// Group of the last item.
     group: u64,
+    /// Encoded length of the last item.
+    last_len: usize,
 }
 
 /// A place between two items of the page being filled.
@@ -120,7 +123,7 @@ impl TableWriter {
     }
 
     /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
-    /// [`super::page::pages_expected`] estimates, sets the resolution of fences; it need not be exact.
+    /// [`super::pages_expected`] estimates, sets the resolution of fences; it need not be exact.
     ///
     /// # Panics
     /// When a section is open.
@@ -140,6 +143,7 @@ impl TableWriter {
             range_high: spec.range_high,
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
+            items_go_on: false,
             totals: Totals::default(),
             index_kind: IndexKind::None,
             filter_tag_bits: 0,
@@ -148,7 +152,8 @@ impl TableWriter {
             newest_segment: self.newest_segment,
         };
         let page = PageBuilder::default();
-        self.section = Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0 });
+        self.section =
+            Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0, last_len: 0 });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -179,7 +184,8 @@ impl TableWriter {
         self.push_in_group(group, Layout::Sorted, hash, item)
     }
 
-    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read.
+    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read. The last item
+    /// of a page's last group may go on in the next page, which a lookup of the group then reads with it.
     #[inline]
     fn push_in_group(
         &mut self,
@@ -204,16 +210,21 @@ impl TableWriter {
                 || (group == section.group && layout == Layout::Sorted),
             "items come in the order of their layout"
         );
-        while !section.page.fits(encoded_len) {
-            if section.cut.items == 0 || group != section.group {
-                section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
+        if group != section.group {
+            if section.page.is_overfull() {
+                section.cut_behind_all();
+                section.end_page(&mut self.output, self.identity)?;
+            }
+            section.cut_behind_all();
+            section.group = group;
+        }
+        while !section.page.fits(encoded_len) && !section.goes_on(encoded_len) {
+            if section.cut.items == 0 {
+                section.cut_within_group();
             }
             section.end_page(&mut self.output, self.identity)?;
         }
-        if group != section.group {
-            section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
-            section.group = group;
-        }
+        section.last_len = encoded_len;
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(&encoded.item);
@@ -244,8 +255,13 @@ impl TableWriter {
                 "an item for every occupied slot"
             );
         }
-        if section.page.len() > 0 {
-            section.cut = Cut { items: section.page.len(), body_len: section.page.body_len() };
+        while section.page.len() > 0 {
+            // No page follows that an item could go on in.
+            if !section.page.is_overfull() {
+                section.cut_behind_all();
+            } else if section.cut.items == 0 {
+                section.cut_within_group();
+            }
             section.end_page(&mut self.output, self.identity)?;
         }
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
@@ -307,6 +323,33 @@ impl TableWriter {
 }
 
 impl OpenSection {
+    /// Whether an item that does not fit goes on in the next page.
+    #[inline]
+    fn goes_on(&self, encoded_len: usize) -> bool {
+        let Cut { items, body_len } = self.cut;
+        !self.page.is_overfull() && self.page.takes_head(encoded_len, items, body_len)
+    }
+
+    fn cut_behind_all(&mut self) {
+        self.cut = Cut { items: self.page.len(), body_len: self.page.body_len() };
+    }
+
+    /// Cuts the page that one group fills: behind the last item that the page takes as a whole, one at least.
+    ///
+    /// Fences know a page on which such a group begins by the group's cell. Where the rest of an item begins the page
+    /// they know it by that item's cell, so then the page ends at once and the group begins on the next one.
+    fn cut_within_group(&mut self) {
+        if self.page.goes_on() && self.index.kind() == IndexKind::PageFences {
+            self.cut = Cut::default();
+            return;
+        }
+        self.cut_behind_all();
+        if self.page.is_overfull() {
+            self.cut.items -= 1;
+            self.cut.body_len -= self.last_len;
+        }
+    }
+
     /// Ends the page at the cut and keeps the items behind it for the next one.
     fn end_page(&mut self, output: &mut Output, identity: Identity) -> Result<()> {
         let Some(page_count) = self.entry.page_count.checked_add(1) else {
@@ -317,7 +360,9 @@ impl OpenSection {
         let used = output.append_page(|number, bytes| {
             page.seal(items, body_len, layout, page_seed(identity.seed, number), bytes)
         })?;
-        self.index.end_page(items);
+        let goes_on = self.page.goes_on();
+        self.index.end_page(items, goes_on);
+        self.entry.items_go_on |= goes_on;
         self.entry.totals.used_bytes += used as u64;
         self.entry.page_count = page_count;
         self.cut = Cut::default();

@@ -90,6 +90,14 @@ impl PageFences {
         Some(PageRange { first, last })
     }
 
+    /// Whether the page behind `page` begins in the cell right behind that of the hash: so it may be where the page was
+    /// ended by [`PageFencesBuilder::push_page_after`] behind a key of that cell, and is not where one was ended behind
+    /// a key of a later cell.
+    #[inline]
+    pub fn ends_page(&self, page: u64, hash_high: u64) -> bool {
+        self.boundaries.get(page + 1) == Some(self.cells.cell(hash_high) + 1)
+    }
+
     /// Bytes of memory, this value included.
     pub fn memory_bytes(&self) -> u64 {
         size_of::<Self>() as u64 + self.boundaries.memory_bytes()

@@ -4,6 +4,7 @@ mod corruption;
 mod format_document;
 mod lookup;
 mod memory_storage;
+mod packing;
 mod scan;
 
 use alluvium_base::{KeyHash, KeyHasher};

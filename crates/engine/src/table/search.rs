@@ -1,0 +1,83 @@
+//! Finding a key in what a lookup read: one page, or two where the last item of the first goes on in the second.
+
+use alluvium_base::{Corruption, KeyHash};
+
+use super::error::Result;
+use super::page::{Found, PAGE_BYTES, page_tag};
+use super::page_list::PageRead;
+use super::section::Section;
+use crate::item::Item;
+
+impl Section {
+    /// Looks for `key` of hash `hash` in `bytes`, what was read for `read` at the offset of its page. Of an item on two
+    /// pages the second part is moved behind the first in `bytes`.
+    ///
+    /// # Errors
+    /// [`super::Error::Corruption`] when the bytes are not these pages: nothing of them is returned then.
+    #[inline]
+    pub fn search<'a>(
+        &self,
+        read: PageRead,
+        bytes: &'a mut [u8],
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Result<Option<Item<'a>>> {
+        let place = self.find(read, bytes, hash, key)?;
+        Ok(place.and_then(|start| Item::decode(&bytes[start..])).map(|(item, _)| item))
+    }
+
+    /// Like [`Section::search`]: where in `bytes` the item starts.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        read: PageRead,
+        bytes: &mut [u8],
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Result<Option<usize>> {
+        let (first, second) = bytes.split_at(PAGE_BYTES.min(bytes.len()));
+        let found = self.check_page(read.page, first)?.find(page_tag(hash), key);
+        let found = found.map_err(|corruption| self.within_page(read.page, corruption))?;
+        match found {
+            Found::Item(start, _) => Ok(Some(start)),
+            Found::Begun(start) if read.count > 1 => {
+                let rest = self.check_page(read.page + 1, second)?.carried_range();
+                self.join(read.page, bytes, start, rest, key)
+            }
+            // An index that leads to this page alone does not mean its last item.
+            Found::Nothing | Found::Begun(_) => Ok(None),
+        }
+    }
+
+    /// Puts the `rest` of an item, a range of the second page, behind its beginning, which ends the first one and starts
+    /// at `start`. Returns that if it is the item of `key`.
+    fn join(
+        &self,
+        page: u32,
+        bytes: &mut [u8],
+        start: usize,
+        rest: std::ops::Range<usize>,
+        key: &[u8],
+    ) -> Result<Option<usize>> {
+        let len = PAGE_BYTES - start + rest.len();
+        bytes.copy_within(PAGE_BYTES + rest.start..PAGE_BYTES + rest.end, PAGE_BYTES);
+        match Item::decode(&bytes[start..start + len]) {
+            Some((item, taken)) if taken == len => Ok((item.key == key).then_some(start)),
+            _ => {
+                let corruption = Corruption::new(
+                    "page",
+                    start as u64,
+                    format!("an item of {len} bytes on two pages"),
+                    "none",
+                );
+                Err(self.within_page(page, corruption).into())
+            }
+        }
+    }
+
+    /// `corruption`, which tells offsets within `page`, with those in the file.
+    #[cold]
+    pub(super) fn within_page(&self, page: u32, corruption: Corruption) -> Corruption {
+        corruption.within(self.file().name(), self.page_offset(page))
+    }
+}
