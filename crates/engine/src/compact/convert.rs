@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Filter, LevelSpec, Plan};
 
+use super::repeats::repeats_of;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
@@ -38,6 +39,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
     let mut file = None;
     let mut references: BTreeMap<u32, ReferenceCounts> = BTreeMap::new();
+    let mut repeats: BTreeMap<u32, f64> = BTreeMap::new();
     if !filled.is_empty() {
         shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
@@ -45,8 +47,15 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
         writer.set_newest_segment(segment.id);
         for (keyspace, store) in &filled {
+            let share = repeats_of(shared, keyspace, store)?;
+            repeats.insert(keyspace.id, share);
             let (empty, counts) = write_sections(&mut writer, keyspace, store)?;
-            edits.push(Edit::AddRun { keyspace: keyspace.id, file: number, shard_bits: store.shard_bits() });
+            edits.push(Edit::AddRun {
+                keyspace: keyspace.id,
+                file: number,
+                shard_bits: store.shard_bits(),
+                repeats: share,
+            });
             if !empty.is_empty() {
                 edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
             }
@@ -63,7 +72,10 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     shared.append_edits(&edits)?;
     for (keyspace, store) in &stores {
         let run = match &file {
-            Some(file) if store.len() > 0 => Some(open_run(file, keyspace.id, store.shard_bits())?),
+            Some(file) if store.len() > 0 => {
+                let repeats = repeats.get(&keyspace.id).copied().unwrap_or_default();
+                Some(open_run(file, keyspace.id, store.shard_bits(), repeats)?)
+            }
             _ => None,
         };
         // The bytes themselves were counted when the log's index began to refer to them.
@@ -121,14 +133,19 @@ pub(crate) fn tag_bits(plan: &Plan) -> u32 {
 }
 
 /// The keyspace's run in `file`.
-pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) -> Result<Arc<Run>> {
+pub(crate) fn open_run(
+    file: &Arc<TableFile>,
+    keyspace: u32,
+    shard_bits: u32,
+    repeats: f64,
+) -> Result<Arc<Run>> {
     let mut sections = vec![None; 1 << shard_bits];
     for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
         let (low, _) = section.range();
         let shard = if shard_bits == 0 { 0 } else { low >> (64 - shard_bits) };
         sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
     }
-    Ok(Arc::new(Run { file: file.clone(), shard_bits, sections }))
+    Ok(Arc::new(Run { file: file.clone(), shard_bits, repeats, sections }))
 }
 
 /// The version without the segment's log store, and with the run that it became.

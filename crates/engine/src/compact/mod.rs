@@ -5,6 +5,7 @@ mod ingest;
 mod merge;
 mod merged;
 mod rate_limit;
+mod repeats;
 mod scheduler;
 mod spill;
 mod throttle;

@@ -176,7 +176,7 @@ fn run_state(run: &Run) -> RunState {
     let shards = run.sections.iter().enumerate();
     let dropped: BTreeSet<u32> =
         shards.filter(|(_, section)| section.is_none()).map(|(shard, _)| shard as u32).collect();
-    RunState { file: run.file.number, shard_bits: run.shard_bits, dropped }
+    RunState { file: run.file.number, shard_bits: run.shard_bits, repeats: run.repeats, dropped }
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.

@@ -40,7 +40,7 @@ pub use verify::VerifyReport;
 pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use metadata::Moment;
-pub(crate) use read::find;
+pub(crate) use read::{find, find_in_tables};
 pub(crate) use shared::{Counters, Shared};
 pub(crate) use write::{Witness, write_item};
 

@@ -217,9 +217,20 @@ pub(crate) fn find<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>) -> R,
 ) -> Result<R> {
-    if let Some(item) = find_in_log(version, hash, key)? {
-        return Ok(found(Some(&item)));
+    match find_in_log(version, hash, key)? {
+        Some(item) => Ok(found(Some(&item))),
+        None => find_in_tables(version, reads, hash, key, found),
     }
+}
+
+/// Like [`find`], without the log.
+pub(crate) fn find_in_tables<R>(
+    version: &Version,
+    reads: &AtomicU64,
+    hash: KeyHash,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
     let mut lookup = Lookup::new(version, hash);
     let mut buffer = None;
     while let Some((section, read)) = lookup.next_read()? {

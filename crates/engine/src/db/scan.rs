@@ -211,7 +211,7 @@ impl Iter {
         let bits = store_bits.chain(run_bits).min().unwrap_or(0);
         let index = if bits == 0 { 0 } else { low >> (64 - bits) };
         let (unit_low, unit_high) = shard_range(bits, index);
-        let unit = MergeUnit { bits, index, items: 0, runs: 0 };
+        let unit = MergeUnit { bits, index, items: 0, bytes: 0, garbage: 0.0, runs: 0 };
         let mut young = YoungItems::default();
         let mut age = 0;
         for store in &version.log_stores {

@@ -13,6 +13,8 @@ use crate::table::Section;
 pub(crate) struct Run {
     pub file: Arc<TableFile>,
     pub shard_bits: u32,
+    /// Share of the items that had older values in tables when the run was made, estimated; 0 where that was not asked.
+    pub repeats: f64,
     pub sections: Vec<Option<Arc<RunSection>>>,
 }
 
@@ -66,7 +68,7 @@ impl Run {
         for &shard in shards {
             sections[shard as usize] = None;
         }
-        Self { file: self.file.clone(), shard_bits: self.shard_bits, sections }
+        Self { file: self.file.clone(), shard_bits: self.shard_bits, repeats: self.repeats, sections }
     }
 
     /// Shards of this run within the `index`-th of 2^`bits` parts of the hash space; `bits <= self.shard_bits`.
@@ -86,12 +88,16 @@ pub(crate) fn shard_range(bits: u32, index: u64) -> (u64, u64) {
 }
 
 /// A part of the hash space whose run sections are merged together: as fine as the sections allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MergeUnit {
     pub bits: u32,
     pub index: u64,
     /// Items in the run sections of the unit.
     pub items: u64,
+    /// Bytes of their pages: what a merge of the unit holds in memory.
+    pub bytes: u64,
+    /// Old values in the unit that have newer ones in its run sections, estimated.
+    pub garbage: f64,
     /// Run sections over one place of the unit, at most.
     pub runs: u32,
 }
@@ -128,10 +134,13 @@ impl MergeUnit {
 fn collect(runs: &[Arc<Run>], bits: u32, index: u64, bits_max: u32, units: &mut Vec<MergeUnit>) {
     let coarse = runs.iter().any(|run| run.shard_bits == bits && run.sections[index as usize].is_some());
     if coarse {
-        let mut unit = MergeUnit { bits, index, items: 0, runs: 0 };
+        let mut unit = MergeUnit { bits, index, items: 0, bytes: 0, garbage: 0.0, runs: 0 };
         for run in runs.iter().filter(|run| run.shard_bits >= bits) {
             let sections = &run.sections[run.shards_within(bits, index)];
-            unit.items += sections.iter().flatten().map(|s| s.section.item_count()).sum::<u64>();
+            let items = sections.iter().flatten().map(|s| s.section.item_count()).sum::<u64>();
+            unit.items += items;
+            unit.bytes += sections.iter().flatten().map(|s| s.section.pages_bytes()).sum::<u64>();
+            unit.garbage += items as f64 * run.repeats;
             unit.runs += u32::from(sections.iter().any(Option::is_some));
         }
         units.push(unit);

@@ -80,6 +80,11 @@ impl Version {
         logs + self.run_items()
     }
 
+    /// Old values that have newer ones in runs, estimated: 0 where the plan's share bounds them by itself.
+    pub fn garbage_estimate(&self) -> f64 {
+        self.runs.iter().map(|run| run.item_count() as f64 * run.repeats).sum()
+    }
+
     /// Items in runs.
     pub fn run_items(&self) -> u64 {
         self.runs.iter().map(|run| run.item_count()).sum()

@@ -30,7 +30,14 @@ pub(crate) enum Edit {
     /// All items of the keyspace are gone; its records in segments below this one don't count.
     ClearKeyspace { keyspace: u32, log_start: u64 },
     /// A run of hash sections for this keyspace, the youngest so far.
-    AddRun { keyspace: u32, file: u64, shard_bits: u32 },
+    AddRun {
+        keyspace: u32,
+        file: u64,
+        shard_bits: u32,
+        /// Share of its items that have older values in tables, estimated; 0 where that was not asked.
+        #[serde(default)]
+        repeats: f64,
+    },
     /// These shards of a run, counted at its own number of shards, are merged and gone.
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
     /// A sorted table that replaces all others in its range of the hash space.

@@ -45,6 +45,7 @@ pub(crate) struct KeyspaceState {
 pub(crate) struct RunState {
     pub file: u64,
     pub shard_bits: u32,
+    pub repeats: f64,
     pub dropped: BTreeSet<u32>,
 }
 
@@ -100,8 +101,9 @@ impl DatabaseState {
                 state.sorted.clear();
                 state.blob_references.clear();
             }
-            Edit::AddRun { keyspace, file, shard_bits } => {
-                let run = RunState { file: *file, shard_bits: *shard_bits, dropped: BTreeSet::new() };
+            Edit::AddRun { keyspace, file, shard_bits, repeats } => {
+                let (file, shard_bits, repeats) = (*file, *shard_bits, *repeats);
+                let run = RunState { file, shard_bits, repeats, dropped: BTreeSet::new() };
                 self.keyspace(*keyspace)?.runs.push(run);
                 self.next_file = self.next_file.max(file + 1);
             }
@@ -181,7 +183,8 @@ impl DatabaseState {
                 edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
             }
             for run in &state.runs {
-                edits.push(Edit::AddRun { keyspace, file: run.file, shard_bits: run.shard_bits });
+                let RunState { file, shard_bits, repeats, .. } = *run;
+                edits.push(Edit::AddRun { keyspace, file, shard_bits, repeats });
                 if !run.dropped.is_empty() {
                     let shards = run.dropped.iter().copied().collect();
                     edits.push(Edit::DropShards { keyspace, file: run.file, shards });
@@ -330,7 +333,7 @@ mod tests {
     fn a_dropped_keyspace_is_gone_and_its_number_is_not_used_again() {
         let mut state = created();
         state.apply(&Edit::Origin { database: 3, taken_at_ms: 4 }).unwrap();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0 }).unwrap();
         state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
         assert!(state.keyspaces.is_empty() && !state.names_file(3));
         assert_eq!(state.next_keyspace, 1);
@@ -343,7 +346,7 @@ mod tests {
     #[test]
     fn a_run_vanishes_with_its_last_shard() {
         let mut state = created();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0 }).unwrap();
         state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![1] }).unwrap();
         assert_eq!(state.keyspaces[&0].runs.len(), 1);
         state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![0] }).unwrap();

@@ -168,7 +168,7 @@ fn open_keyspace(
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
         let file = TableFile::open(reclaimer, run_state.file)?;
-        let run = open_run(&file, id, run_state.shard_bits)?;
+        let run = open_run(&file, id, run_state.shard_bits, run_state.repeats)?;
         let dropped: Vec<u32> = run_state.dropped.iter().copied().collect();
         let present = run.without(&dropped);
         let expected = (1usize << run_state.shard_bits) - dropped.len();

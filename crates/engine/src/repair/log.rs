@@ -209,7 +209,7 @@ impl Repair {
         let places: Vec<_> = runs.iter().map(|run| (run.keyspace, run.shard_bits)).zip(empty).collect();
         for ((keyspace, shard_bits), dropped) in places {
             if let Some(owner) = state.keyspaces.get_mut(&keyspace) {
-                owner.runs.push(RunState { file, shard_bits, dropped });
+                owner.runs.push(RunState { file, shard_bits, repeats: 0.0, dropped });
             }
         }
         Ok(())

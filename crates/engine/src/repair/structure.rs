@@ -164,9 +164,10 @@ impl Repair {
             let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
             if layout == Layout::Hash as u8 {
                 let place = keyspace.runs.partition_point(|run| run.file < number);
-                keyspace
-                    .runs
-                    .insert(place, RunState { file: number, shard_bits: 0, dropped: BTreeSet::new() });
+                keyspace.runs.insert(
+                    place,
+                    RunState { file: number, shard_bits: 0, repeats: 0.0, dropped: BTreeSet::new() },
+                );
             } else {
                 // Where another table has a place, that one is newer: this one may never have been finished.
                 for (low, high) in gaps(&keyspace.sorted) {
@@ -327,7 +328,7 @@ fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
             .collect();
         if !live.is_empty() {
             let dropped = (0..1 << shard_bits).filter(|shard| !live.contains(shard)).collect();
-            keyspace.runs.push(RunState { file: number, shard_bits, dropped });
+            keyspace.runs.push(RunState { file: number, shard_bits, repeats: 0.0, dropped });
         }
     }
 }

@@ -27,7 +27,8 @@ const OPERATIONS: usize = 22;
 
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
-        let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+        let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
+        let Plan::Levels { mut sharding, mut log, levels } = plan else { unreachable!() };
         sharding.log_entries_per_shard = rng.random_range(64..200);
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);

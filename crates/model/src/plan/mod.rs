@@ -66,6 +66,8 @@ pub enum Growth {
         runs_max: u32,
         /// Share of all items of the keyspace that the level may hold on average, between 0 and 1. The fullest
         /// container is merged when the level holds more. Buys fewer rewrites with filter memory (SILT Eq. 4 and 7).
+        /// From [`Growth::ANY_SHARE`] on it never binds. Old values among the items are bounded besides
+        /// ([`GARBAGE_SHARE_MAX`]).
         share: f64,
     },
     /// One run, into which the level above is merged.
@@ -124,6 +126,10 @@ pub enum Index {
     ThreeLevel,
 }
 
+/// Old values of items in young levels, as a share of all items, from which on the container that has most of them is
+/// merged: what bounds space where shares of young levels are larger.
+pub const GARBAGE_SHARE_MAX: f64 = 0.25;
+
 /// SkimpyStash's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainedSpec {
@@ -142,6 +148,19 @@ impl fmt::Display for PlanError {
 }
 
 impl std::error::Error for PlanError {}
+
+impl Growth {
+    /// A share that never binds, as any larger one: the number of runs decides, and how much of them is garbage.
+    pub const ANY_SHARE: f64 = 0.99;
+
+    /// Most items that a tiering level holds, of `items` in all; infinite where its share never binds.
+    pub fn items_max(&self, items: f64) -> f64 {
+        match *self {
+            Self::Tiering { share, .. } if share < Self::ANY_SHARE => share * items,
+            Self::Tiering { .. } | Self::Leveling { .. } => f64::INFINITY,
+        }
+    }
+}
 
 impl Plan {
     /// Checks that the parts fit together, with the reason when they don't.

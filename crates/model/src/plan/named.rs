@@ -2,14 +2,13 @@
 
 use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanError, Sharding, TableLayout};
 
-/// A share that never binds: the number of runs decides.
-const ANY_SHARE: f64 = 0.99;
 /// Fingerprints of SlimDB's filters.
 const SLIMDB_TAG_BITS: u32 = 12;
 
 impl Plan {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 6] = ["silt", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "skimpystash"];
+    pub const NAMES: [&str; 7] =
+        ["silt", "silt-tiering", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "skimpystash"];
 
     /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the part of all items
     /// that sits in filtered hash runs on average.
@@ -30,11 +29,24 @@ impl Plan {
         ])
     }
 
+    /// SILT for items of some hundred bytes and more, of which memory for a filter each is little: hash runs collect, so
+    /// that an item is written twice, to the log and to its run. They merge into the sorted run only when a quarter of
+    /// the items has newer values, or when there are very many. Logs are larger than `silt`'s, so that runs are few, and
+    /// shards smaller: a merge holds a shard's runs in memory.
+    pub fn silt_tiering() -> Self {
+        let Self::Levels { sharding, log, mut levels } = Self::silt() else {
+            unreachable!("it is made of levels")
+        };
+        levels[0].growth = Growth::Tiering { runs_max: 128, share: Growth::ANY_SHARE };
+        let sharding = Sharding { log_share: 0.03, items_per_shard: 20_000, ..sharding };
+        Self::Levels { sharding, log, levels }
+    }
+
     /// LSM-trie: four levels of eight runs with Bloom filters in memory, and a last level that only collects runs, its
     /// filters clustered on flash.
     pub fn lsm_trie() -> Self {
         let bucketed = |runs_max, on_flash| LevelSpec {
-            growth: Growth::Tiering { runs_max, share: ANY_SHARE },
+            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
             table: TableLayout::Bucketed,
             filter: Filter::BloomCluster { on_flash },
             index: Index::Implicit,
@@ -84,6 +96,7 @@ impl Plan {
     pub fn named(name: &str) -> Result<Self, PlanError> {
         match name {
             "silt" => Ok(Self::silt()),
+            "silt-tiering" => Ok(Self::silt_tiering()),
             "lsm-trie" => Ok(Self::lsm_trie()),
             "slimdb" => Ok(Self::slimdb()),
             "slimdb-tiering" => Ok(Self::slimdb_tiering()),
@@ -99,7 +112,7 @@ impl Plan {
 
     fn slimdb_tier() -> LevelSpec {
         LevelSpec {
-            growth: Growth::Tiering { runs_max: 8, share: ANY_SHARE },
+            growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE },
             table: TableLayout::Sorted,
             filter: Filter::MultiLevelCuckoo { tag_bits: SLIMDB_TAG_BITS },
             index: Index::ThreeLevel,

@@ -192,7 +192,8 @@ impl PlanModel {
     }
 
     pub(super) fn log_record_bytes(&self) -> f64 {
-        self.workload.written_bytes() + self.rules.log_record_bytes
+        let bytes = self.workload.written_bytes();
+        bytes + self.rules.log_record_bytes + Rules::length_bytes(bytes)
     }
 
     /// Bytes on the device of an item of so many key and value bytes, its share of filter and index included.

@@ -51,7 +51,7 @@ impl Stack {
         rules: &Rules,
     ) -> Result<Self, ModelError> {
         let (sharding, log, levels) = plan;
-        let present = present_records(levels, stream, workload);
+        let present = present_records(levels, stream, workload, rules);
         let mut stack = Self::with_log(sharding, log, stream, workload, rules, present);
         let mut arrivals = Arrivals {
             interval: stack.log_interval,
@@ -63,10 +63,17 @@ impl Stack {
         for (number, level) in levels.iter().enumerate() {
             let is_last = number + 1 == levels.len();
             let (state, next) = match level.growth {
-                Growth::Tiering { runs_max, share } if !is_last => {
+                Growth::Tiering { runs_max, .. } if !is_last => {
                     // Containers of deeper levels are many.
                     let places = if number == 0 { stack.shards } else { f64::INFINITY };
-                    let bound = share * expected * rules.overrun;
+                    // What merges into one run rids itself of garbage there.
+                    let is_collected = matches!(levels[number + 1].growth, Growth::Leveling { .. });
+                    let repeating = (1.0 - stream.fresh_share).max(f64::MIN_POSITIVE);
+                    let by_garbage = match is_collected {
+                        true => rules.young_garbage_max * expected / repeating,
+                        false => f64::INFINITY,
+                    };
+                    let bound = level.growth.items_max(expected).min(by_garbage) * rules.overrun;
                     tiering(&arrivals, stream, f64::from(runs_max), bound, places)
                 }
                 Growth::Leveling { ratio } if !is_last => {
@@ -121,13 +128,13 @@ impl Stack {
 
 /// Records in all levels, as the engine counts them to size log and young levels: live items, and besides them the
 /// records in young levels that repeat keys of the last one.
-fn present_records(levels: &[LevelSpec], stream: &WriteStream, workload: &Workload) -> f64 {
+fn present_records(levels: &[LevelSpec], stream: &WriteStream, workload: &Workload, rules: &Rules) -> f64 {
     let young = levels.iter().rev().skip(1).map(|level| match level.growth {
         Growth::Tiering { share, .. } => share,
         Growth::Leveling { .. } => 0.0,
     });
     let repeated = (1.0 - stream.fresh_share) * young.sum::<f64>();
-    stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5))
+    stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5).min(rules.young_garbage_max))
 }
 
 /// What comes down to a level.

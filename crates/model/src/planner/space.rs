@@ -2,9 +2,6 @@
 
 use crate::plan::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Sharding, TableLayout};
 
-/// A share that never binds: the number of runs decides.
-const ANY_SHARE: f64 = 0.99;
-
 /// Sets of values; the planner considers each legal plan made of them.
 ///
 /// Growths: any number of tiering levels with one number of runs, then any number of leveling levels with one ratio;
@@ -65,7 +62,7 @@ impl Space {
         let mut all = vec![Vec::new()];
         let runs_largest = self.runs.iter().copied().max().unwrap_or(0);
         for &runs_max in &self.runs {
-            let tier = Growth::Tiering { runs_max, share: ANY_SHARE };
+            let tier = Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
             all.extend((1..=self.tiering_levels_max).map(|levels| vec![tier; levels]));
         }
         if self.tiering_levels_max > 0 {
@@ -85,7 +82,7 @@ impl Space {
             endings.extend(ratios.iter().map(|&ratio| vec![Growth::Leveling { ratio }; levels]));
         }
         if young.len() < self.tiering_levels_max {
-            let last = |&runs_max| vec![Growth::Tiering { runs_max, share: ANY_SHARE }];
+            let last = |&runs_max| vec![Growth::Tiering { runs_max, share: Growth::ANY_SHARE }];
             endings.extend(self.last_runs.iter().map(last));
         }
         endings.iter().map(|ending| [young, ending].concat()).collect()

@@ -1,0 +1,74 @@
+//! Runs that collect: items are written twice, and old values are merged away before they are many.
+
+use alluvium::{Db, Durability};
+use alluvium_model::Plan;
+
+const ITEMS: u64 = 30_000;
+const VALUE_BYTES: usize = 1_000;
+
+/// The plan, with logs of 1 MiB.
+fn plan() -> Plan {
+    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt_tiering() else { unreachable!() };
+    log.segment_bytes_max = 1 << 20;
+    sharding.items_per_shard = 4_000;
+    Plan::Levels { sharding, log, levels }
+}
+
+fn open(directory: &std::path::Path) -> Db {
+    Db::builder(directory)
+        .plan(plan())
+        .durability(Durability::Buffered)
+        .background(false)
+        .expected_items(ITEMS)
+        .open()
+        .unwrap()
+}
+
+fn value(number: u64, round: u64) -> Vec<u8> {
+    let word = (number ^ round << 40).to_le_bytes();
+    word.iter().copied().cycle().take(VALUE_BYTES).collect()
+}
+
+/// Bytes of tables, by the pages of all levels but the log.
+fn table_bytes(db: &Db) -> f64 {
+    db.stats().levels.iter().filter(|level| level.name != "log").map(|level| level.bytes as f64).sum()
+}
+
+#[test]
+fn new_items_are_written_twice_and_old_values_stay_few() {
+    let directory = tempfile::tempdir().unwrap();
+    let user_bytes = (ITEMS * (8 + VALUE_BYTES as u64)) as f64;
+    let db = open(directory.path());
+    let items = db.keyspace("items").unwrap();
+    for number in 0..ITEMS {
+        items.insert(number.to_le_bytes(), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    let stats = db.stats();
+    assert_eq!(stats.traffic.merges, 0, "nothing is older than what was loaded");
+    assert_eq!(stats.items, ITEMS);
+    assert!(table_bytes(&db) < 1.03 * user_bytes, "{} bytes of tables", table_bytes(&db));
+
+    let mut state = 7u64;
+    let mut rounds = vec![0; ITEMS as usize];
+    for round in 1..=3 {
+        for _ in 0..ITEMS {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = (state >> 33) % ITEMS;
+            items.insert(number.to_le_bytes(), value(number, round)).unwrap();
+            rounds[number as usize] = round;
+        }
+        assert!(db.stats().traffic.merges > 0);
+        // A quarter is old values; samples are no exact count.
+        assert!(table_bytes(&db) < 1.4 * user_bytes, "{} bytes of tables", table_bytes(&db));
+    }
+    let merges = db.stats().traffic.merges;
+    db.close().unwrap();
+    let db = open(directory.path());
+    let items = db.keyspace("items").unwrap();
+    for (number, round) in (0u64..).zip(&rounds) {
+        let found = items.get(number.to_le_bytes()).unwrap();
+        assert_eq!(found, Some(value(number, *round)), "item {number}");
+    }
+    assert!(merges > 0 && db.verify().unwrap().problems.is_empty());
+}
