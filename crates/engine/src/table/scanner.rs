@@ -292,7 +292,7 @@ impl SectionScanner {
             self.goes_on = page.goes_on();
             // A scan that begins here leaves the rest of an item alone that began before.
             let is_begun = !self.joined.is_empty();
-            if is_begun != (page.carried_range().len() > 0) && (is_begun || page_number == 0) {
+            if is_begun == page.carried_range().is_empty() && (is_begun || page_number == 0) {
                 let found = format!("{} bytes", page.carried_range().len());
                 let expected = "the rest of the item in front, if that goes on";
                 let corruption = Corruption::new("page", 0, expected, found);

@@ -193,7 +193,7 @@ impl PlanModel {
 
     pub(super) fn log_record_bytes(&self) -> f64 {
         let bytes = self.workload.written_bytes();
-        bytes + self.rules.log_record_bytes + Rules::length_bytes(bytes)
+        bytes + self.rules.log_record_bytes + self.rules.length_bytes(bytes)
     }
 
     /// Bytes on the device of an item of so many key and value bytes, its share of filter and index included.

@@ -74,7 +74,14 @@ impl Stack {
                         false => f64::INFINITY,
                     };
                     let bound = level.growth.items_max(expected).min(by_garbage) * rules.overrun;
-                    tiering(&arrivals, stream, f64::from(runs_max), bound, places)
+                    let runs_max = f64::from(runs_max);
+                    let runs = stream.keys.keys() / arrivals.records;
+                    let is_filling =
+                        stream.fresh_share >= 1.0 && runs <= runs_max && stream.keys.keys() <= bound;
+                    match is_filling && number + 2 == levels.len() && is_collected {
+                        true => filling(&arrivals, runs.max(1.0)),
+                        false => tiering(&arrivals, stream, runs_max, bound, places),
+                    }
                 }
                 Growth::Leveling { ratio } if !is_last => {
                     let size = ratio * arrivals.room;
@@ -177,6 +184,19 @@ fn tiering(
     };
     let records = stream.unique(interval);
     (state, Arrivals { interval, records, room: records, false_overlaps: 0.0 })
+}
+
+/// A level over the last one that holds all that was written so far, each key once: nothing was merged yet.
+fn filling(arrivals: &Arrivals, runs: f64) -> (LevelState, Arrivals) {
+    let state = LevelState {
+        records: runs * arrivals.records,
+        runs,
+        younger: (runs - 1.0) / 2.0,
+        records_written: arrivals.records / arrivals.interval,
+        live_written: 0.0,
+        interval: f64::INFINITY,
+    };
+    (state, Arrivals { interval: f64::INFINITY, room: state.records, ..*arrivals })
 }
 
 /// One run of `size` keys, handed on place by place (Lim's thesis, Algorithm 3).

@@ -174,6 +174,21 @@ fn the_engine_as_measured_at_twenty_million_items() {
     assert_within(load.reads_per_get, 0.99, 0.01, "reads per get");
 }
 
+/// Measured with `alluvium bench store --plan silt-tiering --items 2500000 --value-size 1000 --phases load,get,miss`.
+#[test]
+fn runs_that_collect_as_measured() {
+    let workload = Workload::load(2.5e6, KILOBYTE).unwrap();
+    let cost = PlanModel::new(Plan::silt_tiering(), workload.clone()).cost().unwrap().cost;
+    assert_within(cost.write_amplification(), 2.03, 0.02, "rewrites while loading");
+    assert_within(cost.bytes_per_item(), 2.6, 0.1, "memory");
+    assert_within(cost.reads_per_get, 1.0, 0.01, "reads per get");
+    assert!(cost.reads_per_miss < 0.012, "{} reads per miss", cost.reads_per_miss);
+    // Overwriting: old values are a quarter of the items.
+    let keys = KeyDistribution::uniform(2.5e6).unwrap();
+    let update = PlanModel::new(Plan::silt_tiering(), Workload::updates(keys, KILOBYTE)).cost().unwrap().cost;
+    assert!(update.space_amplification() < 1.35, "{}", update.space_amplification());
+}
+
 #[test]
 fn a_store_that_starts_full_of_memory_needs_no_reads() {
     let mut workload = Workload::updates(KeyDistribution::zipf(1e6, 0.99).unwrap(), SMALL);
