@@ -1,6 +1,7 @@
 //! Background work: frozen log segments become hash runs, hash runs merge into the sorted run.
 
 mod convert;
+mod due;
 mod ingest;
 mod merge;
 mod merged;
@@ -12,8 +13,9 @@ mod throttle;
 mod young;
 
 pub(crate) use convert::{convert, open_run, tag_bits};
+pub(crate) use due::{pick, pick_of, pressure};
 pub(crate) use ingest::{ingest, write_spilled};
-pub(crate) use merge::{drop_expired, merge, merged_table_bytes, pick, pick_of, pressure, sorted_index};
+pub(crate) use merge::{drop_expired, merge, merged_table_bytes, sorted_index};
 pub(crate) use merged::{for_each_merged, scan_sorted};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use scheduler::Scheduler;

@@ -14,7 +14,8 @@ use crate::log::LogStore;
 const SAMPLES_MAX: usize = 32;
 
 /// The share of the store's items that have older values in the keyspace's tables, estimated. Not asked, and 0, where
-/// the share of items in runs bounds old values by itself. Costs a read of a page for each item looked up that is there.
+/// the share of items in runs bounds old values by itself. Costs a read of a page for each item looked up that is
+/// there.
 ///
 /// # Errors
 /// Those of the log. Of a table that can't be read nothing is known here; whoever needs its items will report it.

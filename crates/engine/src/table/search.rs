@@ -49,8 +49,8 @@ impl Section {
         }
     }
 
-    /// Puts the `rest` of an item, a range of the second page, behind its beginning, which ends the first one and starts
-    /// at `start`. Returns that if it is the item of `key`.
+    /// Puts the `rest` of an item, a range of the second page, behind its beginning, which ends the first one and
+    /// starts at `start`. Returns that if it is the item of `key`.
     fn join(
         &self,
         page: u32,

@@ -17,7 +17,8 @@ use crate::item::Item;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
 ///
-/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]; the caller reads, so that it can keep many reads in flight. Pages are numbered within the section.
+/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]; the caller reads, so
+/// that it can keep many reads in flight. Pages are numbered within the section.
 pub(crate) struct Section {
     file: Arc<dyn File>,
     identity: Identity,
@@ -138,9 +139,9 @@ impl Section {
     /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
     ///
     /// Of hash layout: `1 + 8 · 2^-tag bits` pages for a key that is there, `8 · 2^-tag bits` for others. Of sorted
-    /// layout: exactly one, unless items of equal leading hash bits fill more. Of a key that may be the last of its page
-    /// and go on in the next one, that too, in the same read: never in sections of small items, and of one get in four
-    /// of 1 KiB items.
+    /// layout: exactly one, unless items of equal leading hash bits fill more. Of a key that may be the last of its
+    /// page and go on in the next one, that too, in the same read: never in sections of small items, and of one get in
+    /// four of 1 KiB items.
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> Result<PageList> {
         if self.entry.page_count == 0 {

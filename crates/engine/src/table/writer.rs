@@ -184,8 +184,8 @@ impl TableWriter {
         self.push_in_group(group, Layout::Sorted, hash, item)
     }
 
-    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read. The last item
-    /// of a page's last group may go on in the next page, which a lookup of the group then reads with it.
+    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read. The last
+    /// item of a page's last group may go on in the next page, which a lookup of the group then reads with it.
     #[inline]
     fn push_in_group(
         &mut self,

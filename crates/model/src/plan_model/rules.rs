@@ -22,8 +22,8 @@ pub struct Rules {
     pub long_value_bytes: f64,
     /// Whether every item may lie on two adjacent pages, fetched together, so that pages are always full.
     pub straddle: bool,
-    /// Share of a page that may stay unused for the sake of whole items: an item as large goes on in the next page where
-    /// more would be lost.
+    /// Share of a page that may stay unused for the sake of whole items: an item as large goes on in the next page
+    /// where more would be lost.
     pub page_loss_max: f64,
     /// Share of a hash table's slots that hold items; the others are written, too. 1 where items are packed.
     pub hash_fill: f64,
@@ -153,8 +153,8 @@ impl Rules {
         let chance = (item + deviation_bytes * deviation_bytes / item) / 2.0;
         let spread = (2.0 * deviation_bytes * (payload / item).sqrt() / item).min(1.0);
         let lost = (1.0 - spread) * fixed + spread * chance;
-        // Of an item that goes on, a part as large as any lies on its page, so where pages end is chance: they are ended
-        // in front of an item where that loses less.
+        // Of an item that goes on, a part as large as any lies on its page, so where pages end is chance: they are
+        // ended in front of an item where that loses less.
         let loss_max = self.page_loss_max * self.page_bytes;
         let lost =
             if item >= loss_max && lost > loss_max { loss_max * loss_max / (2.0 * item) } else { lost };
