@@ -23,8 +23,8 @@ pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
     };
     if chosen.is_degraded() {
         sentences.push(format!(
-            "No plan keeps all limits with its filters and indexes in memory; this one reads a part of them from flash. \
-             {}",
+            "No plan keeps all limits with its filters and indexes in memory; this one reads a part of them from \
+             flash. {}",
             least(planned)
         ));
     } else if planned.executable.is_none() {
