@@ -28,8 +28,8 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Backup, Batch, BlobStats, Checkpoint, Db, Health, Ingest, Ingested, Iter, KEY_BYTES_MAX, KeyValue,
-    Keyspace, KeyspaceSnapshot, LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats,
+    Backup, Batch, BlobStats, Checkpoint, Condition, Db, FailedCondition, Health, Ingest, Ingested,
+    ItemVersion, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot, LevelStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats,
     Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};

@@ -1,8 +1,10 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
+mod accumulate;
 mod backup;
 mod batch;
 mod checkpoint;
+mod condition;
 mod database;
 mod disk_quota;
 mod drop_keyspace;
@@ -24,6 +26,7 @@ mod write;
 pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
+pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use database::Db;
 pub use health::Health;
 pub use ingest::{Ingest, Ingested};

@@ -225,6 +225,8 @@ impl<'a> Session<'a> {
             18 => self.insert_stream(keyspaces),
             19 => self.check_stream(keyspaces),
             20 => self.ingest(keyspaces),
+            21 => self.accumulate(keyspaces),
+            22 => self.conditional_batch(db, keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }

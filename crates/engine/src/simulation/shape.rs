@@ -23,7 +23,7 @@ pub(super) struct Shape {
     pub weights: [u32; OPERATIONS],
 }
 
-const OPERATIONS: usize = 22;
+const OPERATIONS: usize = 24;
 
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
@@ -32,7 +32,7 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3];
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3];
         for weight in &mut weights[1..] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
