@@ -160,9 +160,14 @@ impl BlobFile {
         debug_assert!(header.is_aligned);
         let mut tail = self.tail();
         let offset = tail.end();
+        let len_before = tail.buffer.len();
         tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
         // The header goes ahead of the body, so that the chain of headers has no gap in front of what is synced.
-        self.write_out(&mut tail, true)?;
+        if let Err(error) = self.write_out(&mut tail, true) {
+            // Nothing was appended: the next record begins here.
+            tail.buffer.truncate(len_before);
+            return Err(error);
+        }
         tail.start = header.end(offset);
         tail.buffer.clear();
         // Whether the body is ever written or not, the file is as long as its records.
@@ -202,7 +207,11 @@ impl BlobFile {
             tail.buffer.pad_to(block);
         }
         let bytes = if edge { tail.buffer.len() } else { whole };
-        self.write_body(&tail.buffer[..bytes], tail.start)?;
+        if let Err(error) = self.write_body(&tail.buffer[..bytes], tail.start) {
+            // A full disk can be left behind: the next record must not begin behind the padding.
+            tail.buffer.truncate(len);
+            return Err(error);
+        }
         let rest = AlignedBuffer::from(&tail.buffer[whole..len]);
         self.written.store(tail.start + if edge { len } else { whole } as u64, Ordering::Release);
         tail.start += whole as u64;

@@ -4,6 +4,7 @@ mod accumulate;
 mod backup;
 mod batch;
 mod checkpoint;
+mod clear;
 mod condition;
 mod database;
 mod disk_quota;

@@ -129,6 +129,7 @@ impl<'a> Session<'a> {
             .background(false)
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
+            .garbage_bytes_min(self.shape.garbage_bytes_min)
             .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;

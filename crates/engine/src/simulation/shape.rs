@@ -15,6 +15,8 @@ pub(super) struct Shape {
     pub inline_bytes_max: usize,
     /// Bytes at which blob files end, bytes of records with blocks of their own, bytes of garbage worth collecting.
     pub blob_sizes: (u64, usize, u64),
+    /// Bytes of expired and removed items that are worth rewriting their place.
+    pub garbage_bytes_min: u64,
     /// Whether some keys are too long for tables.
     pub long_keys: bool,
     /// Whether some values expire.
@@ -49,6 +51,7 @@ impl Shape {
                 *[1000, 4000, 1 << 20].get(rng.random_range(0..3)).expect("in range"),
                 *[0, 20_000].get(rng.random_range(0..2)).expect("in range"),
             ),
+            garbage_bytes_min: *[0, 4_000, 256 << 10].get(rng.random_range(0..3)).expect("in range"),
             long_keys: rng.random_range(0..3) == 0,
             weights,
             expires: rng.random(),
