@@ -35,8 +35,7 @@ fn increments_of_many_threads_add_up() {
         }
         scope.spawn(|| (0..10).for_each(|_| db.flush().unwrap()));
     });
-    let total: i64 =
-        (0..keys).map(|key| items.increment(key.to_le_bytes(), 0).unwrap()).sum();
+    let total: i64 = (0..keys).map(|key| items.increment(key.to_le_bytes(), 0).unwrap()).sum();
     assert_eq!(total, i64::from(threads * steps));
 }
 
@@ -49,7 +48,9 @@ fn appends_of_many_threads_are_all_there_and_whole() {
         for thread in 0..threads {
             let items = &items;
             // Long enough that the value ends in a blob file.
-            scope.spawn(move || (0..steps).for_each(|_| drop(items.append("key", [thread; 5]).unwrap())));
+            scope.spawn(move || {
+                (0..steps).for_each(|_| assert!(items.append("key", [thread; 5]).unwrap() > 0))
+            });
         }
     });
     let value = items.get("key").unwrap().unwrap();

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use alluvium_base::Corruption;
-use alluvium_io::{AlignedBuffer, File, OpenMode};
+use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;
 use super::frame::{
-    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
+    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed, is_newer,
 };
 use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
@@ -95,6 +95,22 @@ impl BlobFile {
         blob.written.store(size, Ordering::Relaxed);
         blob.is_sealed.store(sealed_bytes.is_some(), Ordering::Relaxed);
         Ok(Arc::new(blob))
+    }
+
+    /// Opens a file of which nothing is believed but checksums: not its header, and no length. For reading.
+    pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
+        let name = file_name(number);
+        let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
+        let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
+        let _ = file.header_checked.set(());
+        Ok(file)
+    }
+
+    /// Whether the file was written by a newer major version, and is not damaged.
+    pub fn is_newer(&self) -> bool {
+        let mut header = [0; FILE_HEADER_BYTES];
+        let read = self.file.read_at(&mut header, 0);
+        read.is_ok_and(|read| read == header.len()) && is_newer(&header)
     }
 
     fn new(reclaimer: &Arc<Reclaimer>, number: u64, file: Arc<dyn File>, tail: Tail, size: u64) -> Self {
@@ -293,6 +309,23 @@ impl BlobFile {
             }
         }
         Ok(skip)
+    }
+
+    /// Like [`BlobFile::read`], to be done with others at once: `None` where a part is in memory still, or something is
+    /// wrong. Returns also where in the buffer the bytes begin.
+    pub fn read_request<'a>(
+        &'a self,
+        from: u64,
+        to: u64,
+        buffer: &'a mut AlignedBuffer,
+    ) -> Option<(ReadRequest<'a>, usize)> {
+        if to > self.written.load(Ordering::Acquire) || to > self.size() || self.check_header().is_err() {
+            return None;
+        }
+        let start = from / BLOCK_BYTES * BLOCK_BYTES;
+        buffer.resize_unspecified((to.next_multiple_of(BLOCK_BYTES) - start) as usize);
+        let request = ReadRequest { file: &*self.file, offset: start, buffer, result: Ok(0) };
+        Some((request, (from - start) as usize))
     }
 
     /// Checks the file's header, once.

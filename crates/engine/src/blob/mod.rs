@@ -21,6 +21,7 @@ mod walk;
 mod writer;
 
 pub(crate) use file::{BlobFile, file_name as blob_file_name, parse_file_name as parse_blob_file_name};
+pub(crate) use frame::RecordHeader;
 pub(crate) use held::HeldRecords;
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
 pub(crate) use reader::RecordReader;

@@ -75,8 +75,7 @@ impl Keyspace {
             let version = keyspace.version.load_full();
             let witness = Witness::of(version.active(), hash, &stored_key)?;
             let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
-            let found =
-                view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
+            let found = view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
             let before = match found {
                 Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {
                     continue;

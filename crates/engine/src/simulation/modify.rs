@@ -23,9 +23,7 @@ impl Session<'_> {
             return match keyspaces[name.0].increment(&name.1, by) {
                 Err(Error::NotANumber { .. } | Error::NumberOverflow { .. }) => Ok(()),
                 Err(error) => Err(self.stop(&error, "incrementing what is no number")),
-                Ok(sum) => {
-                    Err(Failure { reason: format!("what is no number became {sum}") }.into())
-                }
+                Ok(sum) => Err(Failure { reason: format!("what is no number became {sum}") }.into()),
             };
         };
         let value = Value { bytes: sum.to_le_bytes().to_vec(), ..before };

@@ -153,7 +153,8 @@ mod tests {
         let expiries: Vec<u64> = (0..300_000u64).map(|number| number * 7_919 % 1_000_003).collect();
         let marks = marks_of(&expiries);
         for now in (0..1_100_000).step_by(10_000) {
-            let share = expiries.iter().filter(|&&expiry| expiry <= now).count() as f64 / expiries.len() as f64;
+            let share =
+                expiries.iter().filter(|&&expiry| expiry <= now).count() as f64 / expiries.len() as f64;
             let estimate = marks.share_expired(now);
             assert!((share - 0.16..=share + 0.04).contains(&estimate), "{estimate}, not {share}, at {now}");
         }

@@ -1,0 +1,237 @@
+//! Records of large items: which of those that are referred to can be read, and where.
+//!
+//! A record is believed when all its chunks are sound. What leads from record to record in a file is not needed for
+//! reading, but for collecting garbage: where it is broken, the sound records that are referred to move to a new file.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use alluvium_io::Storage;
+
+use super::Repair;
+use super::report::ManifestRepair;
+use crate::blob::{BlobFile, RecordHeader, RecordReader, Reference, blob_file_name, walk};
+use crate::compact::YoungItems;
+use crate::error::Result;
+use crate::item::{Item, ItemKind};
+use crate::level::Reclaimer;
+use crate::manifest::DatabaseState;
+
+/// What becomes of an item.
+pub(super) enum Settled {
+    AsItIs,
+    /// This item, encoded, takes its place.
+    Instead(Vec<u8>),
+    /// What it referred to is lost.
+    Lost,
+}
+
+/// The blob files as a repair finds them.
+pub(super) struct Records {
+    reclaimer: Arc<Reclaimer>,
+    dry_run: bool,
+    files: BTreeMap<u64, RecordFile>,
+    /// Whether a file that is not in `files` was never known to the manifest: what refers to it is hidden then.
+    unknown_is_hidden: bool,
+    /// Records that were looked at: where they lie now, or `None` for those that are lost.
+    settled: BTreeMap<(u64, u64), Option<Reference>>,
+}
+
+enum RecordFile {
+    Missing,
+    /// Records up to `chain_end` stay where they are.
+    Present {
+        file: Arc<BlobFile>,
+        chain_end: u64,
+        is_sealed: bool,
+    },
+    /// The chain of headers is broken: sound records move to `target`.
+    Broken {
+        file: Arc<BlobFile>,
+        target: Option<Arc<BlobFile>>,
+    },
+}
+
+impl Records {
+    pub fn none(storage: &Arc<dyn Storage>, dry_run: bool) -> Self {
+        Self {
+            reclaimer: Reclaimer::new(storage.clone()),
+            dry_run,
+            files: BTreeMap::new(),
+            unknown_is_hidden: true,
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// Where the record lies now; `None` when it is lost.
+    fn settle(
+        &mut self,
+        keyspace: u32,
+        reference: Reference,
+        take_number: impl FnOnce() -> u64,
+    ) -> Result<Option<Reference>> {
+        let place = (reference.file, reference.body);
+        let unsettled = match self.settled.entry(place) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let found = match self.files.get_mut(&reference.file) {
+            None if self.unknown_is_hidden => Some(reference),
+            None | Some(RecordFile::Missing) => None,
+            Some(RecordFile::Present { file, chain_end, .. }) => {
+                let within = reference.body_end() <= *chain_end;
+                Some(reference).filter(|_| within && is_sound(file, reference))
+            }
+            Some(RecordFile::Broken { file, .. }) if !is_sound(file, reference) => None,
+            Some(RecordFile::Broken { .. }) if self.dry_run => Some(reference),
+            Some(RecordFile::Broken { file, target }) => {
+                let target = match target {
+                    Some(target) => target,
+                    None => target.insert(BlobFile::create(&self.reclaimer, take_number())?),
+                };
+                Some(copy(keyspace, file, reference, target)?)
+            }
+        };
+        unsettled.insert(found);
+        Ok(found)
+    }
+}
+
+impl Repair {
+    /// Looks at the blob files that `state` names, or at all where the structure was rebuilt.
+    pub fn open_records(&mut self, state: &DatabaseState, manifest: ManifestRepair) -> Result<()> {
+        let present = self.present_blob_files()?;
+        let is_rebuilt = manifest == ManifestRepair::Rebuilt;
+        let mut numbers: BTreeSet<u64> = state.blobs.keys().copied().collect();
+        if is_rebuilt {
+            numbers.extend(&present);
+        }
+        self.records.unknown_is_hidden = !is_rebuilt;
+        for number in numbers {
+            let found = if present.contains(&number) {
+                self.open_record_file(number, state.blobs.get(&number).copied().flatten())?
+            } else {
+                RecordFile::Missing
+            };
+            self.records.files.insert(number, found);
+        }
+        Ok(())
+    }
+
+    fn open_record_file(&mut self, number: u64, sealed_bytes: Option<u64>) -> Result<RecordFile> {
+        let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
+        let header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
+        if file.is_newer() {
+            header?;
+            return Ok(RecordFile::Missing);
+        }
+        let is_sealed = sealed_bytes.is_some();
+        let size = sealed_bytes.unwrap_or(file.size());
+        file.limit(size.min(file.size()));
+        // Nothing of a file that was being written was ever synced if not its header.
+        let chain_end = if header.is_ok() || is_sealed { walk(&file, |_, _| Ok(()))? } else { 0 };
+        if !is_sealed || (header.is_ok() && chain_end == size) {
+            return Ok(RecordFile::Present { file, chain_end, is_sealed });
+        }
+        let problem = match header {
+            Err(error) => error.to_string(),
+            Ok(()) => format!("{}: no record at offset {chain_end} of {size}", blob_file_name(number)),
+        };
+        self.report.problem(problem);
+        self.report.blob_files_rewritten += 1;
+        Ok(RecordFile::Broken { file, target: None })
+    }
+
+    /// What becomes of an item of a table or the log. Counts nothing.
+    pub fn settle(&mut self, keyspace: u32, item: &Item<'_>) -> Result<Settled> {
+        let Some(reference) = Reference::of(item) else { return Ok(Settled::AsItIs) };
+        let next_file = &mut self.next_file;
+        let take_number = || {
+            *next_file += 1;
+            *next_file - 1
+        };
+        Ok(match self.records.settle(keyspace, reference, take_number)? {
+            None => Settled::Lost,
+            Some(found) if found == reference => Settled::AsItIs,
+            Some(found) => {
+                let mut encoded = Vec::new();
+                Item { kind: ItemKind::Reference, value: &found.encode(), ..*item }.encode(&mut encoded);
+                Settled::Instead(encoded)
+            }
+        })
+    }
+
+    /// Whether an item may stay as it is, for all that is known of what it refers to.
+    pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
+        let Some(reference) = Reference::of(item) else { return Ok(true) };
+        let is_moving = matches!(self.records.files.get(&reference.file), Some(RecordFile::Broken { .. }));
+        Ok(!is_moving && matches!(self.settle(keyspace, item)?, Settled::AsItIs))
+    }
+
+    /// Whether openings judge the record: one of a file that was being written, which may never have been synced.
+    pub fn is_judged_by_openings(&self, item: &Item<'_>) -> bool {
+        let file = Reference::of(item).and_then(|reference| self.records.files.get(&reference.file));
+        matches!(file, Some(RecordFile::Present { is_sealed: false, .. }))
+    }
+
+    /// The items as they are after the repair. Of one whose record is lost a tombstone stays with `hides`, so that
+    /// nothing older shows.
+    pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
+        let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
+        let mut range = items.range(0, u64::MAX);
+        let mut lost = 0;
+        while let Some((hash, encoded)) = range.peek() {
+            match self.settle(keyspace, &encoded.item)? {
+                Settled::AsItIs => settled.push(hash, 0, encoded.bytes),
+                Settled::Instead(bytes) => settled.push(hash, 0, &bytes),
+                Settled::Lost => {
+                    lost += 1;
+                    let mut tombstone = Vec::new();
+                    Item::tombstone(encoded.item.key).encode(&mut tombstone);
+                    if hides {
+                        settled.push(hash, 0, &tombstone);
+                    }
+                }
+            }
+            range.advance();
+        }
+        self.report.items_lost += lost;
+        self.report.large_items_lost += lost;
+        settled.finish();
+        Ok(settled)
+    }
+
+    /// Makes what moved durable, and takes the places of the files that it was moved from out of `state`.
+    pub fn finish_records(&mut self, state: &mut DatabaseState) -> Result<()> {
+        for (&number, file) in &self.records.files {
+            let RecordFile::Broken { target, .. } = file else { continue };
+            state.blobs.remove(&number);
+            self.replaced.push(blob_file_name(number));
+            if let Some(target) = target {
+                target.sync()?;
+                state.blobs.insert(target.number, Some(target.size()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether every chunk of a record is sound. What can't be read is not.
+fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
+    let mut reader = RecordReader::new(file.clone(), reference);
+    loop {
+        match reader.next_chunk() {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Appends a record to another file.
+fn copy(keyspace: u32, from: &Arc<BlobFile>, reference: Reference, to: &BlobFile) -> Result<Reference> {
+    let (key, value) = RecordReader::new(from.clone(), reference).read_all()?;
+    let (key_len, value_len) = (reference.key_len, reference.value_len);
+    to.append(RecordHeader { keyspace, key_len, value_len, is_aligned: false }, [&key, &value])
+}
