@@ -121,6 +121,8 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
     Manifest::create(storage.clone(), manifest_number + 1, state)?;
     let mut files = replaced;
     files.extend(stale_files);
+    files.sort_unstable();
+    files.dedup();
     report.set_aside = set_aside::set_aside(&*storage, files, options.discard)?;
     report.set_aside.extend(damaged_current);
     Ok(report)

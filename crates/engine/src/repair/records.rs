@@ -31,26 +31,24 @@ pub(super) enum Settled {
 pub(super) struct Records {
     reclaimer: Arc<Reclaimer>,
     dry_run: bool,
-    files: BTreeMap<u64, RecordFile>,
+    /// By number; `None` for those that are missing.
+    files: BTreeMap<u64, Option<RecordFile>>,
     /// Whether a file that is not in `files` was never known to the manifest: what refers to it is hidden then.
     unknown_is_hidden: bool,
     /// Records that were looked at: where they lie now, or `None` for those that are lost.
     settled: BTreeMap<(u64, u64), Option<Reference>>,
 }
 
-enum RecordFile {
-    Missing,
-    /// Records up to `chain_end` stay where they are.
-    Present {
-        file: Arc<BlobFile>,
-        chain_end: u64,
-        is_sealed: bool,
-    },
-    /// The chain of headers is broken: sound records move to `target`.
-    Broken {
-        file: Arc<BlobFile>,
-        target: Option<Arc<BlobFile>>,
-    },
+struct RecordFile {
+    file: Arc<BlobFile>,
+    /// How far the headers lead. Records in front of it stay where they are.
+    chain_end: u64,
+    /// Whether the file was finished: all of it was durable before anything referred to it.
+    is_sealed: bool,
+    /// Whether no record stays where it is.
+    is_broken: bool,
+    /// Where sound records move that don't stay.
+    target: Option<Arc<BlobFile>>,
 }
 
 impl Records {
@@ -78,19 +76,19 @@ impl Records {
         };
         let found = match self.files.get_mut(&reference.file) {
             None if self.unknown_is_hidden => Some(reference),
-            None | Some(RecordFile::Missing) => None,
-            Some(RecordFile::Present { file, chain_end, .. }) => {
-                let within = reference.body_end() <= *chain_end;
-                Some(reference).filter(|_| within && is_sound(file, reference))
-            }
-            Some(RecordFile::Broken { file, .. }) if !is_sound(file, reference) => None,
-            Some(RecordFile::Broken { .. }) if self.dry_run => Some(reference),
-            Some(RecordFile::Broken { file, target }) => {
-                let target = match target {
-                    Some(target) => target,
-                    None => target.insert(BlobFile::create(&self.reclaimer, take_number())?),
-                };
-                Some(copy(keyspace, file, reference, target)?)
+            None | Some(None) => None,
+            Some(Some(found)) if !is_sound(&found.file, reference) => None,
+            Some(Some(found)) => {
+                let stays = !found.is_broken && reference.body_end() <= found.chain_end;
+                if stays || self.dry_run {
+                    Some(reference)
+                } else {
+                    let target = match &found.target {
+                        Some(target) => target,
+                        None => found.target.insert(BlobFile::create(&self.reclaimer, take_number())?),
+                    };
+                    Some(copy(keyspace, &found.file, reference, target)?)
+                }
             }
         };
         unsettled.insert(found);
@@ -110,37 +108,42 @@ impl Repair {
         self.records.unknown_is_hidden = !is_rebuilt;
         for number in numbers {
             let found = if present.contains(&number) {
-                self.open_record_file(number, state.blobs.get(&number).copied().flatten())?
+                let sealed_bytes = state.blobs.get(&number).copied().flatten();
+                Some(self.open_record_file(number, sealed_bytes, is_rebuilt)?)
             } else {
-                RecordFile::Missing
+                None
             };
             self.records.files.insert(number, found);
         }
         Ok(())
     }
 
-    fn open_record_file(&mut self, number: u64, sealed_bytes: Option<u64>) -> Result<RecordFile> {
+    fn open_record_file(
+        &mut self,
+        number: u64,
+        sealed_bytes: Option<u64>,
+        is_rebuilt: bool,
+    ) -> Result<RecordFile> {
         let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
-        let header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
+        let mut header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
         if file.is_newer() {
-            header?;
-            return Ok(RecordFile::Missing);
+            std::mem::replace(&mut header, Ok(()))?;
         }
         let is_sealed = sealed_bytes.is_some();
         let size = sealed_bytes.unwrap_or(file.size());
         file.limit(size.min(file.size()));
         // Nothing of a file that was being written was ever synced if not its header.
-        let chain_end = if header.is_ok() || is_sealed { walk(&file, |_, _| Ok(()))? } else { 0 };
-        if !is_sealed || (header.is_ok() && chain_end == size) {
-            return Ok(RecordFile::Present { file, chain_end, is_sealed });
+        let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
+        let is_whole = header.is_ok() && (chain_end == size || !is_sealed);
+        let is_broken = !is_whole && (is_sealed || is_rebuilt);
+        if is_broken {
+            self.report.blob_files_rewritten += 1;
+            self.report.problem(match header {
+                Err(error) => error.to_string(),
+                Ok(()) => format!("{}: no record at offset {chain_end} of {size}", blob_file_name(number)),
+            });
         }
-        let problem = match header {
-            Err(error) => error.to_string(),
-            Ok(()) => format!("{}: no record at offset {chain_end} of {size}", blob_file_name(number)),
-        };
-        self.report.problem(problem);
-        self.report.blob_files_rewritten += 1;
-        Ok(RecordFile::Broken { file, target: None })
+        Ok(RecordFile { file, chain_end, is_sealed, is_broken, target: None })
     }
 
     /// What becomes of an item of a table or the log. Counts nothing.
@@ -165,14 +168,15 @@ impl Repair {
     /// Whether an item may stay as it is, for all that is known of what it refers to.
     pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
         let Some(reference) = Reference::of(item) else { return Ok(true) };
-        let is_moving = matches!(self.records.files.get(&reference.file), Some(RecordFile::Broken { .. }));
+        let file = self.records.files.get(&reference.file);
+        let is_moving = matches!(file, Some(Some(RecordFile { is_broken: true, .. })));
         Ok(!is_moving && matches!(self.settle(keyspace, item)?, Settled::AsItIs))
     }
 
     /// Whether openings judge the record: one of a file that was being written, which may never have been synced.
     pub fn is_judged_by_openings(&self, item: &Item<'_>) -> bool {
         let file = Reference::of(item).and_then(|reference| self.records.files.get(&reference.file));
-        matches!(file, Some(RecordFile::Present { is_sealed: false, .. }))
+        matches!(file, Some(Some(RecordFile { is_sealed: false, is_broken: false, .. })))
     }
 
     /// The items as they are after the repair. Of one whose record is lost a tombstone stays with `hides`, so that
@@ -204,10 +208,12 @@ impl Repair {
 
     /// Makes what moved durable, and takes the places of the files that it was moved from out of `state`.
     pub fn finish_records(&mut self, state: &mut DatabaseState) -> Result<()> {
-        for (&number, file) in &self.records.files {
-            let RecordFile::Broken { target, .. } = file else { continue };
-            state.blobs.remove(&number);
-            self.replaced.push(blob_file_name(number));
+        for (&number, found) in &self.records.files {
+            let Some(RecordFile { is_broken, target, .. }) = found else { continue };
+            if *is_broken {
+                state.blobs.remove(&number);
+                self.replaced.push(blob_file_name(number));
+            }
             if let Some(target) = target {
                 target.sync()?;
                 state.blobs.insert(target.number, Some(target.size()));
