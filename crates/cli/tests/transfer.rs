@@ -166,12 +166,17 @@ fn in_bulk_or_not_the_last_record_of_a_key_counts() {
         .unwrap();
     let mut found = Vec::new();
     for bulk in ["auto", "always", "never"] {
-        assert_eq!(succeed(path, &format!("import {bulk} --input items.jsonl --bulk {bulk} --json"))["records"], 4_000);
+        assert_eq!(
+            succeed(path, &format!("import {bulk} --input items.jsonl --bulk {bulk} --json"))["records"],
+            4_000
+        );
         succeed(path, &format!("import {bulk} --input more.jsonl --bulk {bulk} --json"));
         found.push(items(&path.join(bulk)));
     }
     assert_eq!(found[0].len(), 3_100);
-    let value = |number: u32| String::from_utf8(found[0][&((number % 7).to_string(), number.to_string().into())].0.clone());
+    let value = |number: u32| {
+        String::from_utf8(found[0][&((number % 7).to_string(), number.to_string().into())].0.clone())
+    };
     assert_eq!([0, 1, 2_900].map(|number| value(number).unwrap()), ["last", "first", "more"]);
     assert!(found[0] == found[1] && found[1] == found[2]);
 }

@@ -1,4 +1,4 @@
-//! Numbers that are incremented and values that are appended to: nothing is lost, whoever adds, wherever the value lies.
+//! Numbers that are incremented and values that are appended to: nothing is lost, whoever adds, wherever they lie.
 
 use std::sync::Arc;
 use std::time::Duration;

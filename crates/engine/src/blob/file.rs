@@ -8,8 +8,9 @@ use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;
 use super::frame::{
-    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed, is_newer,
+    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
 };
+use super::name::file_name;
 use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
@@ -24,7 +25,7 @@ const GATHER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct BlobFile {
     pub number: u64,
-    file: Arc<dyn File>,
+    pub(super) file: Arc<dyn File>,
     seed: u64,
     tail: Mutex<Tail>,
     /// Everything in front of this that belongs to a finished record lies in the file.
@@ -42,7 +43,7 @@ pub(crate) struct BlobFile {
     is_sealed: AtomicBool,
     is_damaged: AtomicBool,
     is_obsolete: AtomicBool,
-    header_checked: OnceLock<()>,
+    pub(super) header_checked: OnceLock<()>,
     bytes_written: AtomicU64,
     reclaimer: Arc<Reclaimer>,
 }
@@ -95,22 +96,6 @@ impl BlobFile {
         blob.written.store(size, Ordering::Relaxed);
         blob.is_sealed.store(sealed_bytes.is_some(), Ordering::Relaxed);
         Ok(Arc::new(blob))
-    }
-
-    /// Opens a file of which nothing is believed but checksums: not its header, and no length. For reading.
-    pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = file_name(number);
-        let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
-        let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
-        let _ = file.header_checked.set(());
-        Ok(file)
-    }
-
-    /// Whether the file was written by a newer major version, and is not damaged.
-    pub fn is_newer(&self) -> bool {
-        let mut header = [0; FILE_HEADER_BYTES];
-        let read = self.file.read_at(&mut header, 0);
-        read.is_ok_and(|read| read == header.len()) && is_newer(&header)
     }
 
     fn new(reclaimer: &Arc<Reclaimer>, number: u64, file: Arc<dyn File>, tail: Tail, size: u64) -> Self {
@@ -412,14 +397,4 @@ impl Drop for BlobFile {
             self.reclaimer.remove(file_name(self.number));
         }
     }
-}
-
-/// The name of blob file `number`.
-pub(crate) fn file_name(number: u64) -> String {
-    format!("blob-{number:08}")
-}
-
-/// The number in a blob file's name; `None` for other names.
-pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    name.strip_prefix("blob-")?.parse().ok()
 }

@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use super::merge::{Due, merge, rewrite};
+use super::merge::{Due, merge, write_parts};
+use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::level::{MergeUnit, SortedTable, Version};
@@ -116,4 +117,40 @@ pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
         What::Table { low, high } => rewrite(shared, &keyspace, [(low, high)].into_iter())?,
     }
     Ok(true)
+}
+
+/// Rewrites the tables of the sorted runs in which something has expired, without that.
+pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
+    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    for keyspace in shared.all_keyspaces() {
+        let sorted = keyspace.version.load().sorted.clone();
+        let now_ms = shared.now_ms();
+        let expiring = sorted.iter().filter(|table| table.section.any_expired(now_ms));
+        let ranges: Vec<_> = expiring.map(|table| (table.low, table.high)).collect();
+        drop(sorted);
+        rewrite_locked(shared, &keyspace, ranges.into_iter())?;
+    }
+    Ok(())
+}
+
+/// Rewrites these ranges of leading hash bits of the sorted run, without what has expired.
+fn rewrite(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    ranges: impl Iterator<Item = (u64, u64)>,
+) -> Result<()> {
+    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    // The keyspace may have been cleared or dropped since the ranges were chosen.
+    let is_there = |&(low, high): &(u64, u64)| !keyspace.version.load().sorted_within(low, high).is_empty();
+    rewrite_locked(shared, keyspace, ranges.filter(is_there))
+}
+
+fn rewrite_locked(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    ranges: impl Iterator<Item = (u64, u64)>,
+) -> Result<()> {
+    let references = write_parts(shared, keyspace, &YoungItems::default(), ranges)?;
+    shared.blobs.unhide(&references);
+    Ok(())
 }

@@ -43,8 +43,8 @@ impl Keyspace {
         self.read(key, |view, item| item.map_or(Ok(false), |item| view.is_of_key(key, item)))
     }
 
-    /// The values of many keys, in their order, with all page reads in flight together, and then those of up to 16 large
-    /// values at a time.
+    /// The values of many keys, in their order, with all page reads in flight together, and then those of up to 16
+    /// large values at a time.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
         self.shared.check_present()?;

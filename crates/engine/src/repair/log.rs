@@ -159,7 +159,12 @@ impl Repair {
     }
 
     /// Whether everything that the segment's items refer to is where they say, as far as an opening would not look.
-    fn segment_has_its_records(&mut self, segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Result<bool> {
+    fn segment_has_its_records(
+        &mut self,
+        segment: &Found,
+        bytes: &[u8],
+        known_end: Option<u64>,
+    ) -> Result<bool> {
         let mut unsettled = 0;
         for (keyspace, start) in references(segment, bytes, known_end) {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);

@@ -149,7 +149,7 @@ impl Repair {
     }
 }
 
-/// A number above those of all tables and blob files, also of those that an earlier repair left behind when it was interrupted.
+/// A number above those of all tables and blob files, also of those that an interrupted repair left behind.
 fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     Ok(names

@@ -33,7 +33,7 @@ pub(super) struct Records {
     dry_run: bool,
     /// By number; `None` for those that are missing.
     files: BTreeMap<u64, Option<RecordFile>>,
-    /// Whether a file that is not in `files` was never known to the manifest: what refers to it is hidden then.
+    /// Whether what refers to a file that is not in `files` is hidden: the manifest, which is sound, has dropped it.
     unknown_is_hidden: bool,
     /// Records that were looked at: where they lie now, or `None` for those that are lost.
     settled: BTreeMap<(u64, u64), Option<Reference>>,
@@ -97,19 +97,16 @@ impl Records {
 }
 
 impl Repair {
-    /// Looks at the blob files that `state` names, or at all where the structure was rebuilt.
+    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost.
     pub fn open_records(&mut self, state: &DatabaseState, manifest: ManifestRepair) -> Result<()> {
         let present = self.present_blob_files()?;
-        let is_rebuilt = manifest == ManifestRepair::Rebuilt;
         let mut numbers: BTreeSet<u64> = state.blobs.keys().copied().collect();
-        if is_rebuilt {
-            numbers.extend(&present);
-        }
-        self.records.unknown_is_hidden = !is_rebuilt;
+        numbers.extend(&present);
+        self.records.unknown_is_hidden = manifest != ManifestRepair::Rebuilt;
         for number in numbers {
             let found = if present.contains(&number) {
                 let sealed_bytes = state.blobs.get(&number).copied().flatten();
-                Some(self.open_record_file(number, sealed_bytes, is_rebuilt)?)
+                Some(self.open_record_file(number, sealed_bytes)?)
             } else {
                 None
             };
@@ -118,12 +115,7 @@ impl Repair {
         Ok(())
     }
 
-    fn open_record_file(
-        &mut self,
-        number: u64,
-        sealed_bytes: Option<u64>,
-        is_rebuilt: bool,
-    ) -> Result<RecordFile> {
+    fn open_record_file(&mut self, number: u64, sealed_bytes: Option<u64>) -> Result<RecordFile> {
         let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
         let mut header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
         if file.is_newer() {
@@ -132,10 +124,9 @@ impl Repair {
         let is_sealed = sealed_bytes.is_some();
         let size = sealed_bytes.unwrap_or(file.size());
         file.limit(size.min(file.size()));
-        // Nothing of a file that was being written was ever synced if not its header.
         let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
-        let is_whole = header.is_ok() && (chain_end == size || !is_sealed);
-        let is_broken = !is_whole && (is_sealed || is_rebuilt);
+        // Where a file ends that was not finished, its headers tell; they may end early where a crash came.
+        let is_broken = is_sealed && (header.is_err() || chain_end < size);
         if is_broken {
             self.report.blob_files_rewritten += 1;
             self.report.problem(match header {
