@@ -39,7 +39,7 @@ fn each_condition_holds_when_it_should_wherever_the_item_lies() {
             "run" => db.flush().unwrap(),
             _ => db.compact().unwrap(),
         }
-        let version = |key: &str| items.get_with_version(key).unwrap().1;
+        let version = |key: &str| items.get_with_version(key).unwrap().version;
         let (small, absent) = (version("small"), version("absent"));
         assert_eq!(absent, version("never there"));
         let cases = [
@@ -79,13 +79,13 @@ fn flags_and_expiry_are_parts_of_a_version() {
     let mut versions = Vec::new();
     for (flags, expires_at_ms) in [(0, None), (1, None), (0, Some(u64::MAX)), (0, Some(u64::MAX - 1))] {
         items.insert_with("key", "value", Metadata { flags, expires_at_ms }).unwrap();
-        versions.push(items.get_with_version("key").unwrap().1);
+        versions.push(items.get_with_version("key").unwrap().version);
     }
-    versions.push(items.get_with_version("absent").unwrap().1);
+    versions.push(items.get_with_version("absent").unwrap().version);
     let distinct: std::collections::HashSet<_> = versions.iter().map(|version| version.to_bytes()).collect();
     assert_eq!(distinct.len(), versions.len());
     items.insert("key", "value").unwrap();
-    assert_eq!(items.get_with_version("key").unwrap().1, versions[0]);
+    assert_eq!(items.get_with_version("key").unwrap().version, versions[0]);
 }
 
 /// Threads pass a token around by conditional batches: whoever holds it counts, in a key of its own.
@@ -178,7 +178,7 @@ proptest! {
                 }
             }
             let key = (number % 6) as u8;
-            let (item, version) = items.get_with_version([key]).unwrap();
+            let alluvium::Versioned { item, version } = items.get_with_version([key]).unwrap();
             prop_assert_eq!(item.map(|(value, _)| value[0]), model.get(&key).copied());
             seen.insert(key, (model.get(&key).copied(), version));
             if number % 7 == 0 {

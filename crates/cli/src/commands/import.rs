@@ -137,7 +137,7 @@ struct Importer<'a> {
 enum Target {
     Writes(Keyspace),
     /// The ingest is there while it holds records.
-    Bulk(Keyspace, Option<Ingest>),
+    Bulk(Keyspace, Option<Box<Ingest>>),
 }
 
 /// Most keyspaces that are loaded in bulk at a time: each takes up to 34 MiB of memory.
@@ -238,7 +238,7 @@ impl<'a> Importer<'a> {
             Target::Bulk(keyspace, ingest) => {
                 let ingest = match ingest {
                     Some(ingest) => ingest,
-                    None => ingest.insert(keyspace.ingest()?),
+                    None => ingest.insert(Box::new(keyspace.ingest()?)),
                 };
                 ingest.insert_with(&record.key, &record.value, metadata)
             }

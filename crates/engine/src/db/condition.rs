@@ -106,16 +106,21 @@ pub(super) struct Precondition {
     condition: Condition,
 }
 
+/// What is under a key, and its version: from [`Keyspace::get_with_version`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned {
+    /// The value with what is stored with it; `None` when the key is absent.
+    pub item: Option<(Vec<u8>, Metadata)>,
+    /// For [`Condition::Unchanged`].
+    pub version: ItemVersion,
+}
+
 impl Keyspace {
-    /// The value of `key` with what is stored with it, or `None`; and the version of that, for
-    /// [`Condition::Unchanged`]. Costs a get and a SHA-256 of the value.
-    pub fn get_with_version(
-        &self,
-        key: impl AsRef<[u8]>,
-    ) -> Result<(Option<(Vec<u8>, Metadata)>, ItemVersion)> {
+    /// What is under `key`, with its version. Costs a get and a SHA-256 of the value.
+    pub fn get_with_version(&self, key: impl AsRef<[u8]>) -> Result<Versioned> {
         let item = self.get_with_metadata(key)?;
         let version = ItemVersion::of(item.as_ref());
-        Ok((item, version))
+        Ok(Versioned { item, version })
     }
 }
 

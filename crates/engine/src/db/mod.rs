@@ -28,7 +28,7 @@ mod write;
 pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
-pub use condition::{Condition, FailedCondition, ItemVersion};
+pub use condition::{Condition, FailedCondition, ItemVersion, Versioned};
 pub use database::Db;
 pub use health::Health;
 pub use ingest::{Ingest, Ingested};

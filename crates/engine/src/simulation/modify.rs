@@ -74,7 +74,7 @@ impl Session<'_> {
                 }
                 _ => {
                     let read = keyspace.get_with_version(&name.1);
-                    let (_, version) = read.map_err(|error| self.stop(&error, "getting a version"))?;
+                    let version = read.map_err(|error| self.stop(&error, "getting a version"))?.version;
                     (Condition::Unchanged(version), true)
                 }
             };
