@@ -19,8 +19,8 @@
 //! [`MultiLevelFilterBuilder::insert`] asks whether the key is in the filter already (Algorithm 2 asks the store). A
 //! get before the put says [`Known::Absent`] or [`Known::Present`], and lookups are exact. After a blind put it is
 //! [`Known::Unknown`]: a key with a fingerprint that is there goes to the secondary table, be it an overwrite or not,
-//! and nothing is wrong, but memory grows with overwrites. Where that exceeds [`SECONDARY_SHARE_MAX`], the newest run is
-//! written over the lane and the filter becomes *ambiguous*: a lane then means "in this run, or in an older one".
+//! and nothing is wrong, but memory grows with overwrites. Where that exceeds [`SECONDARY_SHARE_MAX`], the newest run
+//! is written over the lane and the filter becomes *ambiguous*: a lane then means "in this run, or in an older one".
 //!
 //! # Figures
 //!
