@@ -11,6 +11,8 @@ pub enum BenchError {
     Usage(String),
     /// The store reported an error.
     Store(alluvium::Error),
+    /// A model can't be evaluated.
+    Model(alluvium_model::ModelError),
     /// The operating system reported an error.
     Io(std::io::Error),
 }
@@ -21,6 +23,7 @@ impl fmt::Display for BenchError {
             Self::WrongAnswer(what) => write!(out, "wrong answer: {what}"),
             Self::Usage(what) => write!(out, "{what}"),
             Self::Store(error) => write!(out, "the store failed: {error}"),
+            Self::Model(error) => write!(out, "the model refuses: {error}"),
             Self::Io(error) => write!(out, "the system failed: {error}"),
         }
     }
@@ -30,6 +33,7 @@ impl std::error::Error for BenchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
+            Self::Model(error) => Some(error),
             Self::Io(error) => Some(error),
             Self::WrongAnswer(_) | Self::Usage(_) => None,
         }
@@ -45,5 +49,11 @@ impl From<alluvium::Error> for BenchError {
 impl From<std::io::Error> for BenchError {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<alluvium_model::ModelError> for BenchError {
+    fn from(error: alluvium_model::ModelError) -> Self {
+        Self::Model(error)
     }
 }

@@ -16,6 +16,7 @@ pub mod index;
 pub mod large;
 pub mod latencies;
 pub mod measurement;
+pub mod paper;
 pub mod process;
 pub mod random;
 pub mod report;

@@ -152,6 +152,36 @@ fn a_killed_import_loses_nothing() {
 }
 
 #[test]
+fn in_bulk_or_not_the_last_record_of_a_key_counts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let line = |number: u32, value: &str| {
+        let keyspace = number % 7;
+        format!("{{\"keyspace\":\"{keyspace}\",\"key\":\"{number}\",\"value\":\"{value}\"}}\n")
+    };
+    let first: String = (0..3_000).map(|number| line(number, "first")).collect();
+    let last: String = (0..3_000).step_by(3).map(|number| line(number, "last")).collect();
+    fs::write(path.join("items.jsonl"), first + &last).unwrap();
+    fs::write(path.join("more.jsonl"), (2_900..3_100).map(|number| line(number, "more")).collect::<String>())
+        .unwrap();
+    let mut found = Vec::new();
+    for bulk in ["auto", "always", "never"] {
+        assert_eq!(
+            succeed(path, &format!("import {bulk} --input items.jsonl --bulk {bulk} --json"))["records"],
+            4_000
+        );
+        succeed(path, &format!("import {bulk} --input more.jsonl --bulk {bulk} --json"));
+        found.push(items(&path.join(bulk)));
+    }
+    assert_eq!(found[0].len(), 3_100);
+    let value = |number: u32| {
+        String::from_utf8(found[0][&((number % 7).to_string(), number.to_string().into())].0.clone())
+    };
+    assert_eq!([0, 1, 2_900].map(|number| value(number).unwrap()), ["last", "first", "more"]);
+    assert!(found[0] == found[1] && found[1] == found[2]);
+}
+
+#[test]
 fn a_position_belongs_to_one_import() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

@@ -6,6 +6,8 @@ use std::io;
 use alluvium_base::Corruption;
 use alluvium_model::PlanError;
 
+use crate::db::FailedCondition;
+
 /// The result of every operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -99,6 +101,20 @@ pub enum Error {
         /// The name that it had.
         name: String,
     },
+    /// A condition of a batch does not hold, so nothing of the batch was written. Read the key and decide anew.
+    ConditionFailed(Box<FailedCondition>),
+    /// A value that was to be incremented is no number of 8 bytes. Store it with `i64::to_le_bytes`.
+    NotANumber {
+        /// Bytes of the value.
+        len: usize,
+    },
+    /// A sum would not fit in 64 bits; the number stays as it was.
+    NumberOverflow {
+        /// The number.
+        value: i64,
+        /// What was to be added.
+        by: i64,
+    },
     /// The directory of backups does not fit what was asked for. Choose another one.
     Backup {
         /// What does not fit.
@@ -153,6 +169,11 @@ impl fmt::Display for Error {
                 "the database takes {used} of at most {max} bytes of disk; remove items and compact, or raise the limit"
             ),
             Self::KeyspaceDropped { name } => write!(out, "keyspace {name:?} was dropped"),
+            Self::ConditionFailed(failed) => failed.fmt(out),
+            Self::NotANumber { len } => {
+                write!(out, "a value of {len} bytes can't be incremented: a number has 8, lowest first")
+            }
+            Self::NumberOverflow { value, by } => write!(out, "{value} and {by} make no number of 64 bits"),
             Self::Backup { reason } => write!(out, "backup: {reason}"),
             Self::Closed => write!(out, "the database was closed"),
         }

@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub blob_aligned_bytes_min: usize,
     /// Garbage below this is not collected.
     pub blob_garbage_bytes_min: u64,
+    /// Expired and removed items of one place that take less are left to merges and compactions.
+    pub garbage_bytes_min: u64,
     pub read_only: bool,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
@@ -122,6 +124,7 @@ impl Builder {
                 blob_file_bytes_max: 256 << 20,
                 blob_aligned_bytes_min: 1 << 20,
                 blob_garbage_bytes_min: 1 << 20,
+                garbage_bytes_min: 256 << 10,
                 read_only: false,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
@@ -185,6 +188,14 @@ impl Builder {
         self.settings.blob_file_bytes_max = file_bytes_max;
         self.settings.blob_aligned_bytes_min = aligned_bytes_min;
         self.settings.blob_garbage_bytes_min = garbage_bytes_min;
+        self
+    }
+
+    /// Bytes of expired and removed items in one place from which on it may be rewritten in the background. Default
+    /// 256 KiB. For tests and simulations.
+    #[doc(hidden)]
+    pub fn garbage_bytes_min(mut self, bytes: u64) -> Self {
+        self.settings.garbage_bytes_min = bytes;
         self
     }
 

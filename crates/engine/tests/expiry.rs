@@ -100,3 +100,87 @@ fn a_merge_gives_the_space_of_expired_items_back() {
     let after = db.stats().levels.iter().map(|level| level.items).sum::<u64>();
     assert_eq!((before, after), (10_000, 5_000));
 }
+
+fn items_in_tables(db: &Db) -> u64 {
+    db.stats().levels.iter().map(|level| level.items).sum()
+}
+
+#[test]
+fn what_has_expired_goes_without_being_asked_and_only_once_it_is_much() {
+    let (storage, clock) = (SimulatedStorage::new(4), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    // One in ten soon, and half of the rest later.
+    let metadata = |number: u32| match number % 20 {
+        0 | 1 => expiring(&clock, 1_000),
+        2..11 => expiring(&clock, 2_000),
+        _ => Metadata::default(),
+    };
+    for number in 0..40_000u32 {
+        items.insert_with(number.to_le_bytes(), [1; 100], metadata(number)).unwrap();
+    }
+    db.compact().unwrap();
+    let rewritten = || db.stats().traffic.sorted_bytes_written;
+    let before = rewritten();
+    clock.advance(Duration::from_secs(1));
+    db.wait_idle().unwrap();
+    assert_eq!(
+        (rewritten(), items_in_tables(&db)),
+        (before, 40_000),
+        "a tenth is not worth rewriting the rest"
+    );
+    clock.advance(Duration::from_secs(1));
+    assert!((17_000..=22_000).contains(&db.stats().garbage.expired), "{:?}", db.stats().garbage);
+    db.wait_idle().unwrap();
+    assert_eq!((items_in_tables(&db), db.stats().garbage.expired), (18_000, 0));
+    let after = rewritten();
+    db.wait_idle().unwrap();
+    db.compact().unwrap();
+    assert_eq!(rewritten(), after, "nothing is left to rewrite");
+    assert_eq!(items.iter().count(), 18_000);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn what_was_removed_goes_without_being_asked() {
+    let (storage, clock) = (SimulatedStorage::new(5), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    for number in 0..40_000u32 {
+        items.insert(number.to_le_bytes(), [1; 100]).unwrap();
+    }
+    db.compact().unwrap();
+    for number in 0..20_000u32 {
+        items.remove(number.to_le_bytes()).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(db.stats().garbage.tombstones, 0);
+    assert_eq!(items_in_tables(&db), 20_000);
+    assert_eq!(items.iter().count(), 20_000);
+}
+
+#[test]
+fn a_snapshot_keeps_expired_items_and_their_space_until_it_goes() {
+    let (storage, clock) = (SimulatedStorage::new(6), SimulatedClock::default());
+    let db = open(&storage, &clock);
+    let items = db.keyspace("items").unwrap();
+    for number in 0..20_000u32 {
+        items.insert_with(number.to_le_bytes(), [1; 100], expiring(&clock, 1_000)).unwrap();
+    }
+    db.compact().unwrap();
+    let bytes = || storage.contents().values().map(Vec::len).sum::<usize>();
+    let full = bytes();
+    let snapshot = db.snapshot().unwrap();
+    assert_eq!(db.stats().snapshots, alluvium::SnapshotStats { snapshots: 1, memory: 0, disk: 0 });
+    clock.advance(Duration::from_secs(1));
+    db.wait_idle().unwrap();
+    let held = db.stats().snapshots;
+    assert!(held.disk > 2_000_000 && held.memory > 0, "{held:?}");
+    assert_eq!(db.stats().memory.snapshots, held.memory);
+    assert_eq!(items.iter().count(), 0);
+    assert_eq!(snapshot.keyspace("items").unwrap().iter().count(), 20_000);
+    drop(snapshot);
+    assert_eq!(db.stats().snapshots, alluvium::SnapshotStats::default());
+    assert!(bytes() < full / 4, "{} of {full} bytes are left", bytes());
+}

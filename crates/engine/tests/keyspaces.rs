@@ -86,3 +86,64 @@ fn handles_of_a_dropped_keyspace_say_so() {
     assert_eq!(db.keyspace("dropped").unwrap().iter().count(), 2);
     assert!(dropped.get("a").is_err());
 }
+
+#[test]
+fn a_cleared_keyspace_gives_its_space_back_at_once() {
+    let storage = SimulatedStorage::new(1);
+    let db = open(&storage);
+    for name in ["kept", "cleared"] {
+        fill(&db, name, 500);
+        db.compact().unwrap();
+        fill(&db, name, 60);
+    }
+    // Sections of both in one file.
+    db.flush().unwrap();
+    let allocated = || {
+        let names = storage.contents().into_keys();
+        let file = |name: String| alluvium_io::Storage::open(&storage, &name, alluvium_io::OpenMode::Read);
+        names.map(|name| file(name).unwrap().allocated_bytes().unwrap()).sum::<u64>()
+    };
+    let before = allocated();
+    db.keyspace("cleared").unwrap().clear().unwrap();
+    assert!(allocated() + 50_000 < before, "{before} bytes before, {} after", allocated());
+    assert_eq!(db.keyspace("cleared").unwrap().iter().count(), 0);
+    assert_eq!(db.keyspace("kept").unwrap().iter().count(), 500);
+    storage.crash();
+    drop(db);
+    let db = open(&storage.reopen());
+    assert_eq!(db.keyspace("cleared").unwrap().iter().count(), 0);
+    assert_eq!(db.keyspace("kept").unwrap().iter().count(), 500);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+/// Whoever still saw an old item after a write of their own wrote before the clearing, so the write is gone too.
+#[test]
+fn clearing_happens_at_one_moment_for_those_who_write_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).plan(plan()).durability(alluvium::Durability::Buffered);
+    let db = builder.open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    for _ in 0..40 {
+        items.insert("old", "value").unwrap();
+        let before: Vec<u32> = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut before = Vec::new();
+                for number in 0..u32::MAX {
+                    items.insert(number.to_le_bytes(), "new").unwrap();
+                    if !items.contains_key("old").unwrap() {
+                        break;
+                    }
+                    before.push(number);
+                }
+                before
+            });
+            while items.get(0_u32.to_le_bytes()).unwrap().is_none() {}
+            items.clear().unwrap();
+            writer.join().unwrap()
+        });
+        for number in before {
+            assert_eq!(items.get(number.to_le_bytes()).unwrap(), None, "{number} outlived the clearing");
+        }
+        items.clear().unwrap();
+    }
+}

@@ -80,10 +80,68 @@ fn a_missing_blob_file_costs_the_items_in_it() {
     let name = contents.keys().find(|name| name.starts_with("blob-")).unwrap().clone();
     contents.remove(&name);
     let (report, storage) = repair(&contents);
-    assert_eq!(report.blob_files_lost, 1, "{report:?}");
+    assert_eq!((report.blob_files_lost, report.large_items_lost > 0), (1, true), "{report:?}");
     let db = open(&storage);
     let keyspace = db.keyspace("large").unwrap();
-    assert!(keyspace.get(key(1)).is_err());
+    let found: BTreeMap<_, _> = keyspace.iter().map(|item| item.unwrap()).collect();
+    assert!(found.len() < 90);
+    for number in 0..90 {
+        let value = keyspace.get(key(number)).unwrap();
+        assert!(value.is_none() || value == Some(self::value(number)), "{number}");
+        assert_eq!(value.is_some(), found.contains_key(&key(number)));
+    }
     keyspace.insert(key(1), value(1)).unwrap();
     assert_eq!(keyspace.get(key(1)).unwrap(), Some(value(1)));
+    db.compact().unwrap();
+    assert!(db.verify().unwrap().problems.is_empty());
+    let again = repair(&storage.contents());
+    assert!(!again.0.changed, "{:?}", again.0);
+}
+
+/// Offsets of the values in the blob file that holds most of them, in the order of the file.
+fn places(contents: &Contents) -> (String, Vec<usize>) {
+    let blobs = contents.iter().filter(|file| file.0.starts_with("blob-"));
+    let (name, bytes) = blobs.max_by_key(|file| file.1.len()).unwrap();
+    let find = |number| {
+        let key = key(number);
+        let content = [&key[..], &value(number)[..100]].concat();
+        bytes.windows(content.len()).position(|window| window == content)
+    };
+    let mut places: Vec<usize> = (0..90).filter_map(find).collect();
+    places.sort_unstable();
+    (name.clone(), places)
+}
+
+#[test]
+fn a_damaged_record_costs_one_item_and_a_damaged_header_none() {
+    let contents = sample();
+    let (name, places) = places(&contents);
+    assert!(places.len() > 20);
+    let header_of_file = 9;
+    let inside = places[7] + 50;
+    // The checksum of the first chunk lies between header and key.
+    let header_of_record = places[7] - 8 - 20;
+    for (at, lost) in [(header_of_file, 0), (inside, 1), (header_of_record, 0)] {
+        let mut contents = contents.clone();
+        contents.get_mut(&name).unwrap()[at] ^= 0x10;
+        let (report, storage) = repair(&contents);
+        assert_eq!((report.changed, report.large_items_lost), (true, lost), "{at}: {report:?}");
+        assert_eq!(report.blob_files_rewritten, u64::from(lost == 0), "{at}: {report:?}");
+        let db = open(&storage);
+        let keyspace = db.keyspace("large").unwrap();
+        let found: BTreeMap<_, _> = keyspace.iter().map(|item| item.unwrap()).collect();
+        assert_eq!(found.len() as u64, 90 - lost, "{at}");
+        assert!((0..90).all(|number| found.get(&key(number)).is_none_or(|found| *found == value(number))));
+        assert!(db.verify().unwrap().problems.is_empty(), "{at}");
+        // What was moved can be collected like anything else.
+        for number in 0..90 {
+            keyspace.insert(key(number), "small").unwrap();
+        }
+        db.compact().unwrap();
+        assert_eq!(db.stats().blobs.live_bytes, 0, "{at}");
+        drop(keyspace);
+        db.close().unwrap();
+        let (again, _) = repair(&storage.contents());
+        assert!(!again.changed, "{at}: {again:?}");
+    }
 }

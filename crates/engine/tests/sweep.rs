@@ -116,6 +116,7 @@ fn every_missing_file_is_named_and_the_rest_comes_back() {
         match name.split('-').next() {
             Some("table") => assert_eq!(report.tables_lost, 1),
             Some("log") => assert_eq!(report.segments_lost, 1),
+            Some("blob") => assert_eq!(report.blob_files_lost, 1),
             Some("manifest") => assert_eq!(report.manifest, ManifestRepair::Rebuilt),
             _ => assert_eq!(report.manifest, ManifestRepair::Restored),
         }

@@ -7,6 +7,8 @@ pub mod cuckoo;
 pub mod elias_fano;
 pub mod fences;
 pub mod hash_filter;
+pub mod multi_level_filter;
+mod packed_tags;
 mod prefetch;
 mod processor;
 pub mod trie;

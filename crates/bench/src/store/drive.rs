@@ -121,7 +121,7 @@ impl StoreBench {
         F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
     {
         let progress = Progress::default();
-        progress.items.store(if drive.inserts { 0 } else { self.workload.items() }, Ordering::Relaxed);
+        progress.items.store(if drive.inserts { 0 } else { self.workload.live_items() }, Ordering::Relaxed);
         let bar = progress_bar(drive);
         let is_done = AtomicBool::new(false);
         let stats_before = self.db.stats();

@@ -1,8 +1,10 @@
 //! `bench store`: loads, reads, overwrites and scans a store, verifies every value and measures rates, latencies, CPU,
 //! memory, space, and what reached the device. What the model predicts is computed and printed before each phase.
 
+mod ahead_clock;
 mod config;
 mod drive;
+mod leaving;
 mod phase;
 mod phases;
 mod prediction;
@@ -11,17 +13,22 @@ mod sampler;
 mod sustain;
 mod workload;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use alluvium::{Db, Keyspace};
+use alluvium::{Db, Environment, Keyspace};
+use alluvium_io::{Clock as _, FileStorage, IoOptions};
 use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
 pub use phase::Phase;
 pub use workload::Workload;
 
+use ahead_clock::AheadClock;
+use leaving::LIFETIME_MS;
 use prediction::Predictor;
 
 use crate::device::Device;
@@ -42,6 +49,11 @@ struct StoreBench {
     device: Device,
     config: Map<String, Value>,
     streams: AtomicU64,
+    clock: Arc<AheadClock>,
+    /// When the items that expire do, in milliseconds since 1970.
+    expires_at_ms: Option<u64>,
+    /// Rates of the first phase of each name.
+    first_rates: Mutex<BTreeMap<String, f64>>,
 }
 
 /// Runs the phases in order. Measurements go to `report` as they are made.
@@ -68,6 +80,9 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Mixed => bench.mixed()?,
             Phase::Scan => bench.scan()?,
             Phase::Sustain => bench.sustain()?,
+            Phase::Expire => bench.expire()?,
+            Phase::Delete => bench.delete()?,
+            Phase::Snapshot => bench.snapshot()?,
             Phase::Reopen => {
                 let (reopened, measurement) = bench.reopen()?;
                 bench = reopened;
@@ -91,8 +106,10 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
-        let db = open_database(&directory, options)?;
+        let clock = Arc::new(AheadClock::default());
+        let db = open_database(&directory, options, &clock)?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
+        let expires = options.phases.contains(&Phase::Expire);
         Ok(Self {
             keyspace: db.keyspace("bench")?,
             workload: Workload::new(
@@ -105,6 +122,9 @@ impl StoreBench {
             device: Device::of(&directory)?,
             config: options.describe(),
             streams: AtomicU64::new(0),
+            expires_at_ms: expires.then(|| clock.unix().as_millis() as u64 + LIFETIME_MS),
+            clock,
+            first_rates: Mutex::default(),
             options: options.clone(),
             db,
             directory,
@@ -114,12 +134,12 @@ impl StoreBench {
     /// Closes the database and opens it again; measures both, and the first get, which loads an index.
     fn reopen(self) -> Result<(Self, Measurement), BenchError> {
         let measurement = self.measurement("reopen");
-        let Self { options, db, keyspace, workload, directory, device, config, streams } = self;
+        let Self { options, db, keyspace, workload, directory, clock, .. } = self;
         drop(keyspace);
         let start = Instant::now();
         db.close()?;
         let closed = Instant::now();
-        let db = open_database(&directory, &options)?;
+        let db = open_database(&directory, &options, &clock)?;
         let opened = Instant::now();
         let keyspace = db.keyspace("bench")?;
         let mut key = Vec::new();
@@ -132,7 +152,7 @@ impl StoreBench {
         if !found {
             return Err(BenchError::WrongAnswer("the first item is gone after a reopening".to_owned()));
         }
-        Ok((Self { options, db, keyspace, workload, directory, device, config, streams }, measurement))
+        Ok((Self { options, db, keyspace, workload, directory, clock, ..self }, measurement))
     }
 
     fn close(self) -> Result<(), BenchError> {
@@ -157,9 +177,15 @@ impl StoreBench {
     }
 }
 
-fn open_database(directory: &Path, options: &StoreOptions) -> Result<Db, BenchError> {
+fn open_database(
+    directory: &Path,
+    options: &StoreOptions,
+    clock: &Arc<AheadClock>,
+) -> Result<Db, BenchError> {
+    let storage = Arc::new(FileStorage::open(directory, IoOptions::default())?);
+    let environment = Environment { clock: clock.clone(), ..Environment::over(storage) };
     let builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
-    Ok(builder.durability(options.durability()?).open()?)
+    Ok(builder.durability(options.durability()?).environment(environment).open()?)
 }
 
 #[cfg(test)]

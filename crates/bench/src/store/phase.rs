@@ -31,9 +31,15 @@ pub enum Phase {
     Sustain,
     /// Closes the database and opens it again.
     Reopen,
+    /// Lets the second half of the items expire, then settles. Their loading gives them an expiry.
+    Expire,
+    /// Removes the second half of the items, then settles.
+    Delete,
+    /// Takes a snapshot, overwrites every item, reads the snapshot, and drops it.
+    Snapshot,
 }
 
-const NAMES: [(&str, Phase); 13] = [
+const NAMES: [(&str, Phase); 16] = [
     ("load", Phase::Load),
     ("ingest", Phase::Ingest),
     ("settle", Phase::Settle),
@@ -47,6 +53,9 @@ const NAMES: [(&str, Phase); 13] = [
     ("scan", Phase::Scan),
     ("sustain", Phase::Sustain),
     ("reopen", Phase::Reopen),
+    ("expire", Phase::Expire),
+    ("delete", Phase::Delete),
+    ("snapshot", Phase::Snapshot),
 ];
 
 impl Phase {
@@ -62,7 +71,7 @@ impl Phase {
 
     /// Whether it overwrites items, so that versions must be kept.
     pub fn overwrites(self) -> bool {
-        matches!(self, Self::Update | Self::Mixed | Self::Sustain)
+        matches!(self, Self::Update | Self::Mixed | Self::Sustain | Self::Snapshot)
     }
 }
 

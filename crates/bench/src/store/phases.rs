@@ -31,7 +31,7 @@ impl StoreBench {
             let item = worker.done * worker.threads + worker.thread;
             self.workload.key(item, &mut worker.key);
             self.workload.value(item, 0, &mut worker.value);
-            self.keyspace.insert(&worker.key, &worker.value)?;
+            self.keyspace.insert_with(&worker.key, &worker.value, self.metadata(item))?;
             Ok(Step::Put)
         })?;
         Ok(self.write_measurement("load", &outcome))
@@ -53,7 +53,7 @@ impl StoreBench {
             self.workload.value(worker.done, 0, &mut worker.value);
             let mut taken = ingest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             let open = taken.as_mut().expect("it is finished after the last item");
-            open.insert(&worker.key, &worker.value)?;
+            open.insert_with(&worker.key, &worker.value, self.metadata(worker.done))?;
             if worker.done + 1 == worker.quota
                 && let Some(ingest) = taken.take()
             {
@@ -80,7 +80,7 @@ impl StoreBench {
 
     /// Overwrites one of the worker's own items with its next version.
     pub(super) fn overwrite(&self, worker: &mut Worker) -> Result<Step, BenchError> {
-        let item = worker.own_item(self.workload.items());
+        let item = worker.own_item(self.workload.live_items());
         let version = self.workload.version(item).wrapping_add(1);
         self.workload.key(item, &mut worker.key);
         self.workload.value(item, version, &mut worker.value);
@@ -95,7 +95,7 @@ impl StoreBench {
         let duration = Duration::from_secs_f64(self.options.raw_seconds);
         let part = |operations| {
             self.drive(&self.reading("get", operations), |worker| {
-                self.get_batch(worker, |worker| worker.random.below(self.workload.items()))
+                self.get_batch(worker, |worker| worker.random.below(self.workload.live_items()))
             })
         };
         if duration.is_zero() {
@@ -132,7 +132,7 @@ impl StoreBench {
 
     /// Gets every item once.
     pub(super) fn all(&self) -> Result<Measurement, BenchError> {
-        let outcome = self.drive(&self.reading("all", self.workload.items()), |worker| {
+        let outcome = self.drive(&self.reading("all", self.workload.live_items()), |worker| {
             let first = worker.done;
             let mut place = 0;
             self.get_batch(worker, |worker| {
@@ -171,7 +171,7 @@ impl StoreBench {
             if share >= self.options.get_ratio {
                 return self.overwrite(worker);
             }
-            let item = worker.random.below(self.workload.items());
+            let item = worker.random.below(self.workload.live_items());
             self.get_one(worker, item)
         })?;
         let measurement = self.read_measurement("mixed", &outcome);
@@ -185,7 +185,7 @@ impl StoreBench {
 
     /// Iterates over everything with one thread. Each item must come once with its value, and nothing else may come.
     pub(super) fn scan(&self) -> Result<Measurement, BenchError> {
-        let items = self.workload.items();
+        let items = self.workload.live_items();
         let seen = vec![0_u64; items.div_ceil(64) as usize];
         let state = std::sync::Mutex::new((self.keyspace.iter(), seen));
         let drive = Drive { threads: 1, ..self.reading("scan", items) };
@@ -197,8 +197,8 @@ impl StoreBench {
                 return wrong("the scan ended before all items came".to_owned());
             };
             let (key, value) = entry?;
-            let Some(item) = self.workload.item_of(&key) else {
-                return wrong(format!("the scan brought the key {key:02x?}, which was never put"));
+            let Some(item) = self.workload.item_of(&key).filter(|&item| item < items) else {
+                return wrong(format!("the scan brought the key {key:02x?}, which is not there"));
             };
             self.workload.check(item, self.workload.version(item), Some(&value))?;
             let (word, bit) = ((item / 64) as usize, 1 << (item % 64));
@@ -233,10 +233,22 @@ impl StoreBench {
             .measurement(name)
             .metric("settle_s", begin.elapsed().as_secs_f64())
             .metric("device_write_bytes", written);
-        Ok(outcome.samples.report(measurement, self.workload.items(), self.workload.item_bytes()))
+        Ok(outcome.samples.report(measurement, self.workload.live_items(), self.workload.item_bytes()))
     }
 
-    fn reading(&self, name: &'static str, operations: u64) -> Drive {
+    /// A rate relative to that of the first phase of this name, if this is a later one.
+    fn to_first(&self, case: &str, rate: f64) -> Option<f64> {
+        let mut first = self.first_rates.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match first.get(case) {
+            Some(first) => Some(rate / first),
+            None => {
+                first.insert(case.to_owned(), rate);
+                None
+            }
+        }
+    }
+
+    pub(super) fn reading(&self, name: &'static str, operations: u64) -> Drive {
         let threads = self.options.threads;
         Drive { name, threads, operations, deadline: None, settles: false, inserts: false }
     }
@@ -279,7 +291,7 @@ impl StoreBench {
     }
 
     /// One get, or one multi_get where `--batch` asks for it.
-    fn lookup(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, BenchError> {
+    pub(super) fn lookup(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, BenchError> {
         if self.options.batch == 1 {
             return keys.iter().map(|key| Ok(self.keyspace.get(key)?)).collect();
         }
@@ -316,6 +328,7 @@ impl StoreBench {
         let measurement = self
             .measurement(case)
             .metric("ops_per_s", rate(outcome))
+            .metric("ops_per_s_to_first", self.to_first(case, rate(outcome)))
             .metric("cpu_us_per_op", cpu_us_per_op(outcome))
             .metric("device_reads_per_get", requests)
             .metric("device_read_bytes_per_get", bytes)
@@ -327,13 +340,13 @@ impl StoreBench {
     fn sampled(&self, outcome: &Outcome, measurement: Measurement) -> Measurement {
         outcome
             .samples
-            .report(measurement, self.workload.items(), self.workload.item_bytes())
+            .report(measurement, self.workload.live_items(), self.workload.item_bytes())
             .metric("harness_bytes", self.workload.memory_bytes())
     }
 }
 
 /// Operations a second, settling left out.
-fn rate(outcome: &Outcome) -> f64 {
+pub(super) fn rate(outcome: &Outcome) -> f64 {
     outcome.operations as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
 }
 

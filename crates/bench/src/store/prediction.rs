@@ -59,6 +59,7 @@ impl Predictor {
             Phase::Sustain | Phase::Mixed if self.state == State::Updated => State::Updated,
             Phase::Settle | Phase::Get | Phase::All | Phase::Miss | Phase::Scan => self.state,
             Phase::Sustain | Phase::Mixed | Phase::Flush | Phase::Compact | Phase::Reopen => State::Other,
+            Phase::Expire | Phase::Delete | Phase::Snapshot => State::Other,
         };
         Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
     }

@@ -34,6 +34,25 @@ fn every_phase_runs_and_verifies() {
 }
 
 #[test]
+fn items_that_leave_are_gone_and_the_others_stay() {
+    for leaves in ["expire", "delete"] {
+        let directory = tempfile::tempdir().unwrap();
+        let phases = format!("load,get,scan,{leaves},get,all,scan,miss,snapshot,reopen,all,scan");
+        let options = options(
+            directory.path(),
+            &["--phases", &phases, "--batch", "3", "--threads", "2", "--writers", "2"],
+        );
+        let mut report = Report::new(false);
+        run(&options, &mut report).unwrap();
+        let measured = report.measurements();
+        assert!(measured[1].metrics["ops_per_s_to_first"].is_null());
+        assert!(measured[4].metrics["ops_per_s_to_first"].as_f64().is_some_and(|ratio| ratio > 0.0));
+        assert_eq!(measured[3].metrics["items_left"], 1500);
+        assert_eq!(measured[8].metrics["snapshot_disk_bytes_after"], 0);
+    }
+}
+
+#[test]
 fn a_kept_database_serves_later_runs() {
     let directory = tempfile::tempdir().unwrap();
     let mut report = Report::new(false);

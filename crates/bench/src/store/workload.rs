@@ -1,7 +1,7 @@
 //! The items of `bench store`: every key and value is a function of the item's number, so that any answer can be
 //! checked without keeping the data.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use crate::error::BenchError;
 use crate::random::{Random, mix, unmix};
@@ -21,6 +21,8 @@ const ABSENT: u64 = 1 << 62;
 pub struct Workload {
     seed: u64,
     items: u64,
+    /// Items with lower numbers are there, others are gone.
+    live_items: AtomicU64,
     key_bytes: usize,
     value_bytes: usize,
     /// The last acknowledged version of each item, modulo 256; empty when nothing is ever overwritten.
@@ -31,12 +33,22 @@ impl Workload {
     /// `items` items. `has_updates` says whether versions are kept, at a byte of memory an item.
     pub fn new(seed: u64, items: u64, key_bytes: usize, value_bytes: usize, has_updates: bool) -> Self {
         let versions = if has_updates { (0..items).map(|_| AtomicU8::new(0)).collect() } else { Vec::new() };
-        Self { seed, items, key_bytes, value_bytes, versions }
+        Self { seed, items, live_items: AtomicU64::new(items), key_bytes, value_bytes, versions }
     }
 
     /// Number of items.
     pub fn items(&self) -> u64 {
         self.items
+    }
+
+    /// Number of items that are there: those with lower numbers.
+    pub fn live_items(&self) -> u64 {
+        self.live_items.load(Ordering::Relaxed)
+    }
+
+    /// Declares that only so many items are left.
+    pub fn set_live_items(&self, items: u64) {
+        self.live_items.store(items, Ordering::Relaxed);
     }
 
     /// Bytes of key and value of an item.

@@ -5,6 +5,7 @@ use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
 use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
+use alluvium_bench::paper::{self, PaperOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
@@ -31,6 +32,8 @@ enum Benchmark {
     Index(IndexOptions),
     /// Items of 0 B to 64 MiB side by side: space, rewrites, reads; every value is verified
     Large(LargeOptions),
+    /// Published figures run again, as numbers and drawings
+    Paper(PaperOptions),
     /// Synced puts beside the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -40,7 +43,7 @@ enum Benchmark {
 
 #[derive(Clone, Debug, clap::Args)]
 struct IndexOptions {
-    /// cuckoo, hash-filter, ect, ect-sparse, fences or all
+    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter or all
     #[arg(long, default_value = "all")]
     structure: String,
     /// Keys in all
@@ -62,6 +65,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             structures::run(&options.structure, &config, &mut report)
         }
         Benchmark::Large(options) => large::run(options, &mut report),
+        Benchmark::Paper(options) => paper::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

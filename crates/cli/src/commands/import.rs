@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use alluvium::{Db, Durability, Keyspace, Metadata};
+use alluvium::{Db, Durability, Error, Ingest, Keyspace, Metadata};
 use alluvium_transfer::{Format, Position, ReadError, Record, RecordReader};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -42,14 +42,29 @@ pub struct Options {
     /// Keep in this file how far the import is durable, and go on there if the file exists
     #[arg(long, value_name = "FILE", requires = "input")]
     resume: Option<PathBuf>,
-    /// Records between two moments at which all before are made durable
+    /// Records between two moments at which all before are made durable; in bulk, at least as many as there are already
     #[arg(long, value_name = "RECORDS", default_value = "100000")]
     persist_every: NonZeroU64,
+    /// Load in bulk, straight into tables: keyspaces that are empty before, all, or none
+    #[arg(long, value_enum, default_value = "auto")]
+    bulk: Bulk,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Stores the records of a file. Creates database and keyspaces as needed. All records before an error are stored.
+/// When records go straight into tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Bulk {
+    /// Into keyspaces that are empty before the import
+    Auto,
+    /// Always: where records are few beside those that are there they go the way of ordinary writes nevertheless
+    Always,
+    /// Never
+    Never,
+}
+
+/// Stores the records of a file. Creates database and keyspaces as needed. All records before an error in the input are
+/// stored.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     let format = options.format.of(options.input.as_deref());
@@ -83,6 +98,7 @@ fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64
     let db = options.database.open(saved.is_none(), Durability::Buffered)?;
     let mut target = None;
     let mut first = 0;
+    let is_resumed = saved.is_some();
     if let Some(resume) = &options.resume {
         let (database, input) = (options.database.canonical()?, database::canonical(path)?);
         if let Some(saved) = &saved {
@@ -96,8 +112,9 @@ fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64
         };
         target = Some((resume.as_path(), import));
     }
-    let last = Importer::new(options, &db, &name, target)?.run(reader, &bar)?;
-    Ok((first, last))
+    let mut importer = Importer::new(options, &db, &name, target)?;
+    importer.is_resumed = is_resumed;
+    Ok((first, importer.run(reader, &bar)?))
 }
 
 /// The way of records into the database.
@@ -108,9 +125,23 @@ struct Importer<'a> {
     name: &'a str,
     /// The position file, and what it says about the import.
     resume: Option<(&'a Path, Import)>,
-    keyspaces: HashMap<String, Keyspace>,
+    /// Whether an earlier run of this import stored what came before.
+    is_resumed: bool,
+    keyspaces: HashMap<String, Target>,
+    /// Whether records were lost on the way, so that no position may be noted any more.
+    is_broken: bool,
     interrupt: Interrupt,
 }
+
+/// Where the records of a keyspace go.
+enum Target {
+    Writes(Keyspace),
+    /// The ingest is there while it holds records.
+    Bulk(Keyspace, Option<Box<Ingest>>),
+}
+
+/// Most keyspaces that are loaded in bulk at a time: each takes up to 34 MiB of memory.
+const BULK_KEYSPACES_MAX: usize = 4;
 
 impl<'a> Importer<'a> {
     fn new(
@@ -120,7 +151,8 @@ impl<'a> Importer<'a> {
         resume: Option<(&'a Path, Import)>,
     ) -> Result<Self, Failure> {
         let interrupt = Interrupt::on_signals()?;
-        Ok(Self { options, db, name, resume, keyspaces: HashMap::new(), interrupt })
+        let (is_resumed, is_broken) = (false, false);
+        Ok(Self { options, db, name, resume, is_resumed, keyspaces: HashMap::new(), is_broken, interrupt })
     }
 
     /// Stores all records and closes the database; returns the position's number of records.
@@ -159,7 +191,7 @@ impl<'a> Importer<'a> {
             })?;
             position = reader.position();
             unpersisted += 1;
-            if unpersisted == self.options.persist_every.get() {
+            if unpersisted >= self.records_between(position) {
                 self.persist(position).map_err(|failure| (position, failure))?;
                 unpersisted = 0;
             }
@@ -177,6 +209,19 @@ impl<'a> Importer<'a> {
         }
     }
 
+    /// Records after which all before are made durable.
+    fn records_between(&self, position: Position) -> u64 {
+        let every = self.options.persist_every.get();
+        if !self.keyspaces.values().any(|target| matches!(target, Target::Bulk(..))) {
+            return every;
+        }
+        // Each step merges with what is there, so steps grow with it. Without a position file one is enough.
+        match self.resume {
+            Some(_) => every.max(position.records / 2),
+            None => u64::MAX,
+        }
+    }
+
     fn store(&mut self, record: Record) -> alluvium::Result<()> {
         let name = match &self.options.keyspace {
             Some(name) => name,
@@ -184,14 +229,53 @@ impl<'a> Importer<'a> {
             None => &record.keyspace,
         };
         if !self.keyspaces.contains_key(name) {
-            self.keyspaces.insert(name.to_owned(), self.db.keyspace(name)?);
+            let target = self.target(self.db.keyspace(name)?);
+            self.keyspaces.insert(name.to_owned(), target);
         }
         let metadata = Metadata { flags: record.flags, expires_at_ms: record.expires_at_ms };
-        self.keyspaces[name].insert_with(&record.key, &record.value, metadata)
+        let stored = match self.keyspaces.get_mut(name).expect("inserted above") {
+            Target::Writes(keyspace) => keyspace.insert_with(&record.key, &record.value, metadata),
+            Target::Bulk(keyspace, ingest) => {
+                let ingest = match ingest {
+                    Some(ingest) => ingest,
+                    None => ingest.insert(Box::new(keyspace.ingest()?)),
+                };
+                ingest.insert_with(&record.key, &record.value, metadata)
+            }
+        };
+        let is_refused = matches!(stored, Err(Error::KeyTooLarge { .. } | Error::ValueTooLarge { .. }));
+        // An ingest of which a write failed may have lost more than this record.
+        self.is_broken |= stored.is_err() && !is_refused;
+        stored
+    }
+
+    fn target(&self, keyspace: Keyspace) -> Target {
+        let in_bulk = self.keyspaces.values().filter(|target| matches!(target, Target::Bulk(..))).count();
+        let pays = match self.options.bulk {
+            // What was begun in bulk goes on so.
+            Bulk::Auto => keyspace.approximate_len() == 0 || self.is_resumed,
+            Bulk::Always => true,
+            Bulk::Never => false,
+        };
+        if pays && in_bulk < BULK_KEYSPACES_MAX {
+            Target::Bulk(keyspace, None)
+        } else {
+            Target::Writes(keyspace)
+        }
     }
 
     /// Makes the records up to `position` durable, and then says so in the position file.
-    fn persist(&self, position: Position) -> Result<(), Failure> {
+    fn persist(&mut self, position: Position) -> Result<(), Failure> {
+        if self.is_broken {
+            return Ok(());
+        }
+        for target in self.keyspaces.values_mut() {
+            if let Target::Bulk(_, ingest) = target
+                && let Some(ingest) = ingest.take()
+            {
+                ingest.finish().inspect_err(|_| self.is_broken = true)?;
+            }
+        }
         self.db.persist()?;
         match &self.resume {
             Some((path, import)) => Progress::write(path, import, position),

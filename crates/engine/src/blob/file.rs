@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use alluvium_base::Corruption;
-use alluvium_io::{AlignedBuffer, File, OpenMode};
+use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;
 use super::frame::{
     BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
 };
+use super::name::file_name;
 use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
@@ -24,7 +25,7 @@ const GATHER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct BlobFile {
     pub number: u64,
-    file: Arc<dyn File>,
+    pub(super) file: Arc<dyn File>,
     seed: u64,
     tail: Mutex<Tail>,
     /// Everything in front of this that belongs to a finished record lies in the file.
@@ -42,7 +43,7 @@ pub(crate) struct BlobFile {
     is_sealed: AtomicBool,
     is_damaged: AtomicBool,
     is_obsolete: AtomicBool,
-    header_checked: OnceLock<()>,
+    pub(super) header_checked: OnceLock<()>,
     bytes_written: AtomicU64,
     reclaimer: Arc<Reclaimer>,
 }
@@ -160,9 +161,14 @@ impl BlobFile {
         debug_assert!(header.is_aligned);
         let mut tail = self.tail();
         let offset = tail.end();
+        let len_before = tail.buffer.len();
         tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
         // The header goes ahead of the body, so that the chain of headers has no gap in front of what is synced.
-        self.write_out(&mut tail, true)?;
+        if let Err(error) = self.write_out(&mut tail, true) {
+            // Nothing was appended: the next record begins here.
+            tail.buffer.truncate(len_before);
+            return Err(error);
+        }
         tail.start = header.end(offset);
         tail.buffer.clear();
         // Whether the body is ever written or not, the file is as long as its records.
@@ -202,7 +208,11 @@ impl BlobFile {
             tail.buffer.pad_to(block);
         }
         let bytes = if edge { tail.buffer.len() } else { whole };
-        self.write_body(&tail.buffer[..bytes], tail.start)?;
+        if let Err(error) = self.write_body(&tail.buffer[..bytes], tail.start) {
+            // A full disk can be left behind: the next record must not begin behind the padding.
+            tail.buffer.truncate(len);
+            return Err(error);
+        }
         let rest = AlignedBuffer::from(&tail.buffer[whole..len]);
         self.written.store(tail.start + if edge { len } else { whole } as u64, Ordering::Release);
         tail.start += whole as u64;
@@ -284,6 +294,23 @@ impl BlobFile {
             }
         }
         Ok(skip)
+    }
+
+    /// Like [`BlobFile::read`], to be done with others at once: `None` where a part is in memory still, or something is
+    /// wrong. Returns also where in the buffer the bytes begin.
+    pub fn read_request<'a>(
+        &'a self,
+        from: u64,
+        to: u64,
+        buffer: &'a mut AlignedBuffer,
+    ) -> Option<(ReadRequest<'a>, usize)> {
+        if to > self.written.load(Ordering::Acquire) || to > self.size() || self.check_header().is_err() {
+            return None;
+        }
+        let start = from / BLOCK_BYTES * BLOCK_BYTES;
+        buffer.resize_unspecified((to.next_multiple_of(BLOCK_BYTES) - start) as usize);
+        let request = ReadRequest { file: &*self.file, offset: start, buffer, result: Ok(0) };
+        Some((request, (from - start) as usize))
     }
 
     /// Checks the file's header, once.
@@ -370,14 +397,4 @@ impl Drop for BlobFile {
             self.reclaimer.remove(file_name(self.number));
         }
     }
-}
-
-/// The name of blob file `number`.
-pub(crate) fn file_name(number: u64) -> String {
-    format!("blob-{number:08}")
-}
-
-/// The number in a blob file's name; `None` for other names.
-pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    name.strip_prefix("blob-")?.parse().ok()
 }

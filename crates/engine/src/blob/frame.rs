@@ -89,6 +89,13 @@ pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result
     Ok(())
 }
 
+/// Whether a file's header is sound, and of a newer major version.
+pub(crate) fn is_newer(bytes: &[u8; FILE_HEADER_BYTES]) -> bool {
+    let stored = u64::from_le_bytes(bytes[HEADER_CHECKED_BYTES..].try_into().expect("eight bytes"));
+    u16::from_le_bytes([bytes[8], bytes[9]]) > MAJOR
+        && stored == checksum64(&bytes[..HEADER_CHECKED_BYTES], u64::from_le_bytes(MAGIC))
+}
+
 /// What a record's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {

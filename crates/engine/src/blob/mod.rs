@@ -11,8 +11,10 @@ mod file;
 pub(crate) mod frame;
 mod held;
 mod live;
+mod name;
 mod reader;
 mod reference;
+mod salvage;
 mod store;
 mod stored_key;
 #[cfg(test)]
@@ -20,9 +22,11 @@ mod tests;
 mod walk;
 mod writer;
 
-pub(crate) use file::{BlobFile, file_name as blob_file_name, parse_file_name as parse_blob_file_name};
+pub(crate) use file::BlobFile;
+pub(crate) use frame::RecordHeader;
 pub(crate) use held::HeldRecords;
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
+pub(crate) use name::{file_name as blob_file_name, parse_file_name as parse_blob_file_name};
 pub(crate) use reader::RecordReader;
 pub(crate) use reference::Reference;
 pub(crate) use store::{BlobFiles, Blobs};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
-use alluvium_io::AlignedBuffer;
+use alluvium_io::{AlignedBuffer, Storage};
 
 use super::file::BlobFile;
 use super::frame::{CHECKSUM_BYTES, CHUNK_BYTES, body_bytes, chunk_content};
@@ -42,6 +42,31 @@ impl RecordReader {
     /// With reads of at most so many chunks: for callers who may want the first one only, or take their time.
     pub fn in_pieces(self, chunks: u64) -> Self {
         Self { chunks: chunks.min(self.chunks), ..self }
+    }
+
+    /// Reads the first piece of each of `readers`, all at once. What can't be read so is read, and fails, later.
+    pub fn read_first_pieces(storage: &dyn Storage, readers: &mut [Self]) {
+        let mut requests = Vec::with_capacity(readers.len());
+        let mut pieces = Vec::with_capacity(readers.len());
+        for reader in readers {
+            let Self { file, position, end, chunks, buffer, ready, .. } = reader;
+            let to = (*end).min(*position + *chunks * CHUNK_BYTES as u64);
+            if ready.start == ready.end
+                && to > *position
+                && let Some((request, skip)) = file.read_request(*position, to, buffer)
+            {
+                requests.push(request);
+                pieces.push((position, ready, to, skip));
+            }
+        }
+        storage.read_batch(&mut requests);
+        for (request, (position, ready, to, skip)) in requests.into_iter().zip(pieces) {
+            let len = (to - *position) as usize;
+            if request.result.is_ok_and(|read| read >= skip + len) {
+                *ready = skip..skip + len;
+                *position = to;
+            }
+        }
     }
 
     /// Content of the next chunk; `None` behind the last.

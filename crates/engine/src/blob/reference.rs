@@ -69,9 +69,14 @@ impl Reference {
         u64::from(self.key_len) + u64::from(self.value_len)
     }
 
+    /// Where the last chunk ends.
+    pub fn body_end(&self) -> u64 {
+        self.body + body_bytes(self.content_len())
+    }
+
     /// Where the record ends, at most.
     pub fn record_end(&self) -> u64 {
-        let end = self.body + body_bytes(self.content_len());
+        let end = self.body_end();
         if self.body.is_multiple_of(BLOCK_BYTES) { end.next_multiple_of(BLOCK_BYTES) } else { end }
     }
 

@@ -210,6 +210,6 @@ impl Blobs {
 
     /// The file of this number as a corruption or absence to report.
     pub fn missing(number: u64) -> Error {
-        Error::MissingFile { file: super::file::file_name(number) }
+        Error::MissingFile { file: super::name::file_name(number) }
     }
 }

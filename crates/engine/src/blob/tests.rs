@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_io::{SimulatedStorage, Storage};
+use alluvium_io::{FaultPlan, SimulatedStorage, Storage};
 use proptest::prelude::*;
 
 use super::file::BlobFile;
@@ -44,6 +44,30 @@ fn the_example_in_the_documentation_is_true() {
     assert!(documentation.contains(&dump), "docs/format.md lacks\n{dump}");
     let hex: Vec<String> = reference.encode().iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(documentation.contains(&format!("`{}`", hex.join(" "))), "docs/format.md lacks {hex:?}");
+}
+
+#[test]
+fn a_failed_write_leaves_no_gap_between_records() {
+    for is_aligned in [false, true] {
+        let storage = SimulatedStorage::new(1);
+        let reclaimer = Reclaimer::new(Arc::new(storage.clone()));
+        let file = BlobFile::create(&reclaimer, 7).unwrap();
+        file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
+        storage.set_faults(FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() });
+        if is_aligned {
+            assert!(file.reserve(RecordHeader { is_aligned, ..header(b"pear", b"green") }).is_err());
+        } else {
+            assert!(file.sync().is_err());
+        }
+        storage.set_faults(FaultPlan::default());
+        let reference = file.append(header(b"plum", b"blue"), [b"plum", b"blue"]).unwrap();
+        file.sync().unwrap();
+        let mut records = 0;
+        assert_eq!(walk(&file, |_, _| Ok(records += 1)).unwrap(), file.size());
+        assert_eq!(records, 2);
+        let record = RecordReader::new(file.clone(), reference).read_all().unwrap();
+        assert_eq!(record, (b"plum".to_vec(), b"blue".to_vec()));
+    }
 }
 
 proptest! {

@@ -77,20 +77,6 @@ pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<It
     })
 }
 
-/// Rewrites the tables of the sorted runs that hold items with an expiry, without those that have expired.
-pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
-    let _only_one = shared.merge_lock.lock().expect("no panic while held");
-    for keyspace in shared.all_keyspaces() {
-        let sorted = keyspace.version.load().sorted.clone();
-        let expiring = sorted.iter().filter(|table| table.section.expiring_count() > 0);
-        let ranges: Vec<_> = expiring.map(|table| (table.low, table.high)).collect();
-        drop(sorted);
-        let references = write_parts(shared, &keyspace, &YoungItems::default(), ranges.into_iter())?;
-        shared.blobs.unhide(&references);
-    }
-    Ok(())
-}
-
 /// The sections' items, and the references that go with the sections.
 fn load(
     shared: &Shared,

@@ -2,6 +2,7 @@
 
 mod convert;
 mod due;
+mod garbage;
 mod ingest;
 mod merge;
 mod merged;
@@ -14,8 +15,9 @@ mod young;
 
 pub(crate) use convert::{convert, open_run, tag_bits};
 pub(crate) use due::{pick, pick_of, pressure};
+pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};
 pub(crate) use ingest::{ingest, write_spilled};
-pub(crate) use merge::{drop_expired, merge, merged_table_bytes, sorted_index};
+pub(crate) use merge::{merge, merged_table_bytes, sorted_index};
 pub(crate) use merged::{for_each_merged, scan_sorted};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use scheduler::Scheduler;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{convert, merge, pick};
+use super::{convert, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
 use crate::db::Shared;
 use crate::error::Result;
@@ -128,7 +128,7 @@ fn reclaim(shared: &Shared) -> Result<bool> {
 }
 
 fn merge_one(shared: &Shared) -> Result<bool> {
-    let Some(due) = pick(shared, false) else { return Ok(false) };
+    let Some(due) = pick(shared, false) else { return give_back_garbage(shared) };
     merge(shared, &due)?;
     Ok(true)
 }

@@ -38,7 +38,9 @@ pub struct Backup {
     pub taken_at_ms: u64,
     /// Tables in it.
     pub tables: u64,
-    /// Bytes of its tables, whether other backups share them or not.
+    /// Blob files in it.
+    pub blob_files: u64,
+    /// Bytes of its tables and blob files, whether other backups share them or not.
     pub bytes: u64,
 }
 
@@ -210,8 +212,12 @@ fn describe(number: u64, path: PathBuf) -> Result<Backup> {
         tables += 1;
         bytes += length(&storage, &crate::level::table_file_name(file))?;
     }
+    for &file in state.blobs.keys() {
+        bytes += length(&storage, &crate::blob::blob_file_name(file))?;
+    }
+    let blob_files = state.blobs.len() as u64;
     let taken_at_ms = state.origin.map_or(0, |(_, taken_at_ms)| taken_at_ms);
-    Ok(Backup { number, path, taken_at_ms, tables, bytes })
+    Ok(Backup { number, path, taken_at_ms, tables, blob_files, bytes })
 }
 
 fn length(storage: &FileStorage, name: &str) -> Result<u64> {

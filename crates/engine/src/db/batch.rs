@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
+use super::condition::Precondition;
 use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::large::{StoredItem, count_put, note_hidden};
@@ -17,13 +18,15 @@ use crate::log::{Position, record};
 
 /// Writes to any keyspaces of one database, gathered in memory until [`Batch::commit`].
 ///
-/// After a crash either all of them are there or none. They must fit in one log segment together.
+/// After a crash either all of them are there or none. They must fit in one log segment together. With
+/// [`Batch::require`] they depend on what is there.
 #[derive(Debug)]
 pub struct Batch {
     pub(super) handle: Arc<Handle>,
     writes: Vec<Write>,
     /// Keys that must not have been written since they were read.
     pub(super) guards: Vec<Guard>,
+    pub(super) conditions: Vec<Precondition>,
 }
 
 /// A key that was read, and what the log knew of it then.
@@ -56,7 +59,7 @@ impl Write {
 
 impl Batch {
     pub(super) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, writes: Vec::new(), guards: Vec::new() }
+        Self { handle, writes: Vec::new(), guards: Vec::new(), conditions: Vec::new() }
     }
 
     /// Stores `value` under `key`. A later write of the same key in the batch replaces this one.
@@ -103,19 +106,46 @@ impl Batch {
         self.writes.is_empty()
     }
 
-    /// Performs the writes. Returns when they are as durable as the database's [`crate::Durability`] says.
+    /// Performs the writes if all conditions hold. Returns when they are as durable as the database's
+    /// [`crate::Durability`] says.
+    ///
+    /// # Errors
+    /// [`Error::ConditionFailed`] when a condition of [`Batch::require`] does not hold; nothing is written then.
     pub fn commit(self) -> Result<()> {
-        self.commit_guarded()
-            .map(|committed| debug_assert!(committed, "a batch without guards has no conflicts"))
+        let shared = &self.handle.shared;
+        if self.writes.is_empty() && self.conditions.is_empty() {
+            return Ok(());
+        }
+        shared.check_failure()?;
+        let mut guards = self.check_conditions()?;
+        let prepared = self.prepare()?;
+        loop {
+            if let Some(position) = self.apply(&guards, &prepared)? {
+                prepared.commit();
+                return shared.acknowledge(position);
+            }
+            // Somebody wrote a key with a condition: the new value decides, once whoever was faster has finished.
+            std::thread::yield_now();
+            guards = self.check_conditions()?;
+        }
     }
 
     /// Performs the writes if no guarded key was written since; `false`, with nothing done, if one was.
     pub(super) fn commit_guarded(self) -> Result<bool> {
+        let shared = &self.handle.shared;
         if self.writes.is_empty() && self.guards.is_empty() {
             return Ok(true);
         }
-        let shared = &self.handle.shared;
         shared.check_failure()?;
+        let prepared = self.prepare()?;
+        let Some(position) = self.apply(&self.guards, &prepared)? else { return Ok(false) };
+        prepared.commit();
+        shared.acknowledge(position).map(|()| true)
+    }
+
+    /// Checks the writes, and stores what is large of them.
+    fn prepare(&self) -> Result<Prepared<'_>> {
+        let shared = &self.handle.shared;
         for write in &self.writes {
             check_item(&write.item())?;
         }
@@ -124,23 +154,25 @@ impl Batch {
             shared.check_room_for(bytes)?;
         }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
-        let mut stored = Vec::with_capacity(self.writes.len());
+        let mut prepared = Prepared { stored: Vec::new(), hashes: Vec::new() };
         for write in &self.writes {
-            stored.push(StoredItem::store(shared, write.keyspace.id, &write.item())?);
+            let stored = StoredItem::store(shared, write.keyspace.id, &write.item())?;
+            let hash = write.keyspace.hasher.hash(stored.item().key);
+            note_hidden(shared, &write.keyspace, hash, &stored.item())?;
+            prepared.stored.push(stored);
+            prepared.hashes.push(hash);
         }
-        let items: Vec<Item<'_>> = stored.iter().map(StoredItem::item).collect();
-        let hash = |(write, item): (&Write, &Item<'_>)| write.keyspace.hasher.hash(item.key);
-        let hashes: Vec<KeyHash> = self.writes.iter().zip(&items).map(hash).collect();
-        for ((write, item), &hash) in self.writes.iter().zip(&items).zip(&hashes) {
-            note_hidden(shared, &write.keyspace, hash, item)?;
-        }
+        Ok(prepared)
+    }
+
+    /// Appends the writes if all of `guards` hold; otherwise does nothing and returns `None`.
+    fn apply(&self, guards: &[Guard], prepared: &Prepared<'_>) -> Result<Option<Position>> {
+        let shared = &self.handle.shared;
+        let items: Vec<Item<'_>> = prepared.stored.iter().map(StoredItem::item).collect();
         loop {
-            match self.try_commit(&hashes, &items)? {
-                Attempt::Done(position) => {
-                    stored.into_iter().for_each(StoredItem::commit);
-                    return shared.acknowledge(position).map(|()| true);
-                }
-                Attempt::Conflict => return Ok(false),
+            match self.try_commit(guards, &prepared.hashes, &items)? {
+                Attempt::Done(position) => return Ok(Some(position)),
+                Attempt::Conflict => return Ok(None),
                 Attempt::Closed => {}
                 Attempt::Full { segment } => {
                     shared.check_failure()?;
@@ -150,22 +182,23 @@ impl Batch {
         }
     }
 
-    fn try_commit(&self, hashes: &[KeyHash], items: &[Item<'_>]) -> Result<Attempt> {
+    fn try_commit(&self, guards: &[Guard], hashes: &[KeyHash], items: &[Item<'_>]) -> Result<Attempt> {
         let shared = &self.handle.shared;
         // Keyspaces in ascending order, as the lock order demands.
         let written = self.writes.iter().map(|write| &write.keyspace);
         let mut keyspaces: Vec<&Arc<KeyspaceShared>> =
-            written.chain(self.guards.iter().map(|guard| &guard.keyspace)).collect();
+            written.chain(guards.iter().map(|guard| &guard.keyspace)).collect();
         keyspaces.sort_by_key(|keyspace| keyspace.id);
         keyspaces.dedup_by_key(|keyspace| keyspace.id);
         let versions: Vec<Arc<Version>> = keyspaces.iter().map(|k| k.version.load_full()).collect();
-        let store_in = |keyspace: u32| {
+        let version_of = |keyspace: u32| {
             let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
-            versions[at].active()
+            &versions[at]
         };
+        let store_in = |keyspace: u32| version_of(keyspace).active();
         let store_of = |write: &Write| store_in(write.keyspace.id);
         let written = self.writes.iter().zip(hashes).map(|(write, &hash)| (write.keyspace.id, hash));
-        let guarded = self.guards.iter().map(|guard| (guard.keyspace.id, guard.hash));
+        let guarded = guards.iter().map(|guard| (guard.keyspace.id, guard.hash));
         let mut shards: Vec<(u32, u64)> = written
             .chain(guarded)
             .map(|(keyspace, hash)| (keyspace, hash.prefix(store_in(keyspace).shard_bits())))
@@ -185,9 +218,9 @@ impl Batch {
             // A freeze is under way between the two loads.
             return Ok(Attempt::Closed);
         }
-        for guard in &self.guards {
-            let store = store_in(guard.keyspace.id);
-            if Witness::of(store, guard.hash, &guard.key)? != guard.witness {
+        for guard in guards {
+            let version = version_of(guard.keyspace.id);
+            if !guard.witness.holds(version, guard.hash, &guard.key)? {
                 return Ok(Attempt::Conflict);
             }
         }
@@ -197,7 +230,7 @@ impl Batch {
         }
         let is_full = self.writes.iter().zip(hashes).any(|(write, &hash)| {
             let store = store_of(write);
-            store.shard(hash).index().len() >= store.entries_max()
+            !store.has_room(store.shard(hash))
         });
         if is_full {
             return Ok(Attempt::Full { segment: segment.id });
@@ -223,6 +256,19 @@ impl Batch {
             count_put(shared, item);
         }
         Ok(Attempt::Done(Position { segment: segment.id, offset: start + bytes.len() as u64 }))
+    }
+}
+
+/// Writes of a batch as the log takes them. What is large of them is garbage unless they are committed.
+#[derive(Debug)]
+struct Prepared<'a> {
+    stored: Vec<StoredItem<'a>>,
+    hashes: Vec<KeyHash>,
+}
+
+impl Prepared<'_> {
+    fn commit(self) {
+        self.stored.into_iter().for_each(StoredItem::commit);
     }
 }
 

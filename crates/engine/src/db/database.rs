@@ -11,10 +11,10 @@ use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
-use crate::blob::{ReferenceCounts, VersionBlobs};
-use crate::compact::{Scheduler, convert, drop_expired, merge, pick, pick_of};
+use crate::compact::{
+    Scheduler, convert, drop_expired, give_back_garbage, merge, pick, pick_garbage, pick_of,
+};
 use crate::error::{Error, IoContext, Result};
-use crate::level::Version;
 use crate::manifest::Edit;
 use crate::options::{Builder, Environment, PlanChoice, Settings};
 use crate::recovery;
@@ -185,7 +185,8 @@ impl Db {
         flush(self.shared())
     }
 
-    /// Waits until no frozen segment waits for conversion and no merge is due.
+    /// Waits until no frozen segment waits for conversion, no merge is due, and what has expired or was removed is no
+    /// large part of any place.
     pub fn wait_idle(&self) -> Result<()> {
         let shared = self.shared();
         loop {
@@ -199,6 +200,7 @@ impl Db {
             if !working
                 && shared.frozen_count() == 0
                 && pick(shared, false).is_none()
+                && pick_garbage(shared).is_none()
                 && !collect_is_due(shared)
             {
                 shared.reclaimer.drain();
@@ -231,7 +233,7 @@ impl Db {
             }
             match pick(shared, false) {
                 Some(due) => merge(shared, &due).map(|()| true),
-                None => collect(shared),
+                None => Ok(give_back_garbage(shared)? || collect(shared)?),
             }
         };
         work().inspect_err(|error| shared.log.fail(error))
@@ -323,46 +325,5 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // `close` reports errors; a drop can't, and what was acknowledged as durable is durable already.
         let _ = self.close();
-    }
-}
-
-impl Keyspace {
-    /// Removes all items at once. Costs one freeze of the log and a record in the manifest, whatever the size.
-    pub fn clear(&self) -> Result<()> {
-        let shared = self.database();
-        shared.check_failure()?;
-        self.shared.check_present()?;
-        let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
-        let _no_merge = shared.merge_lock.lock().expect("no panic while held");
-        let keyspace = &self.shared;
-        // Items of this keyspace in segments before the fresh one don't count.
-        shared.freeze_now(shared.log.active_segment().id)?;
-        let log_start = keyspace.version.load().active().segment.id;
-        // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
-        shared.log.commit_all()?;
-        shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
-        let before = keyspace.version.load_full();
-        let mut references = ReferenceCounts::default();
-        for (&file, &bytes) in &before.blobs.live {
-            references.take(file, bytes);
-        }
-        for store in &before.log_stores[1..] {
-            references.take_all(&store.references()?);
-        }
-        keyspace.scan_cache.clear();
-        keyspace.update_version(|version| Version {
-            log_stores: vec![version.active().clone()],
-            runs: Vec::new(),
-            sorted: Arc::new([]),
-            blobs: VersionBlobs::default().with_files(&version.blobs.files),
-        });
-        shared.blobs.apply(&references);
-        let runs = before.runs.iter().map(|run| &run.file);
-        for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
-            if !shared.is_file_named(file.number) {
-                file.set_obsolete();
-            }
-        }
-        Ok(())
     }
 }

@@ -218,6 +218,21 @@ impl View<'_> {
         Ok(value)
     }
 
+    /// The values of several items of kind reference, each with its key, with their first mebibytes in flight together.
+    pub fn large_values(&self, items: &[(&[u8], Reference)]) -> Result<Vec<Vec<u8>>> {
+        let mut readers = Vec::with_capacity(items.len());
+        for (_, reference) in items {
+            readers.push(self.record_of(*reference, u64::MAX)?);
+        }
+        RecordReader::read_first_pieces(&*self.shared.storage, &mut readers);
+        let read = readers.into_iter().zip(items).map(|(reader, (key, reference))| {
+            let (stored, value) = reader.read_all()?;
+            check_key(reference, &stored, key)?;
+            Ok(value)
+        });
+        read.collect()
+    }
+
     fn value_reader(&self, key: &[u8], item: &Item<'_>) -> Result<ValueReader> {
         if !item.is_reference() {
             let bytes = io::Cursor::new(item.value.to_vec());
@@ -251,12 +266,16 @@ impl View<'_> {
 
     fn record(&self, item: &Item<'_>, chunks: u64) -> Result<(RecordReader, Reference)> {
         let reference = Reference::required(item)?;
+        Ok((self.record_of(reference, chunks)?, reference))
+    }
+
+    fn record_of(&self, reference: Reference, chunks: u64) -> Result<RecordReader> {
         let held = self.version.blobs.files.get(&reference.file).cloned();
         // A file that is younger than the version: its active log store may refer to it.
         let file = held.or_else(|| self.shared.blobs.file(reference.file));
         let file = file.ok_or_else(|| Blobs::missing(reference.file))?;
         self.shared.blobs.reads.fetch_add(1, Ordering::Relaxed);
-        Ok((RecordReader::new(file, reference).in_pieces(chunks), reference))
+        Ok(RecordReader::new(file, reference).in_pieces(chunks))
     }
 }
 

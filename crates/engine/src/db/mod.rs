@@ -1,8 +1,11 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
+mod accumulate;
 mod backup;
 mod batch;
 mod checkpoint;
+mod clear;
+mod condition;
 mod database;
 mod disk_quota;
 mod drop_keyspace;
@@ -15,6 +18,7 @@ mod read;
 mod scan;
 mod shared;
 mod snapshot;
+mod snapshot_stats;
 mod stats;
 mod transaction;
 mod update;
@@ -24,6 +28,7 @@ mod write;
 pub use backup::{Backup, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use checkpoint::Checkpoint;
+pub use condition::{Condition, FailedCondition, ItemVersion, Versioned};
 pub use database::Db;
 pub use health::Health;
 pub use ingest::{Ingest, Ingested};
@@ -32,7 +37,8 @@ pub use large::ValueReader;
 pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
-pub use stats::{BlobStats, LevelStats, MemoryStats, Stats, TrafficStats};
+pub use snapshot_stats::SnapshotStats;
+pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, TrafficStats};
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;

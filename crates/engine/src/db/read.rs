@@ -9,7 +9,7 @@ use alluvium_io::{AlignedBuffer, ReadRequest};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::{Metadata, Moment};
 use super::shared::Shared;
-use crate::blob::StoredKey;
+use crate::blob::{Reference, StoredKey};
 use crate::error::{Error, IoContext, Result};
 use crate::item::Item;
 use crate::level::{Lookup, Version};
@@ -17,6 +17,8 @@ use crate::table::{PAGE_BYTES, PageRead, Section};
 
 /// Most page reads of one multi_get that are in flight together.
 const IN_FLIGHT_MAX: usize = 128;
+/// Most large values that one multi_get reads together: each takes a mebibyte of buffer at most.
+const LARGE_IN_FLIGHT_MAX: usize = 16;
 
 impl Keyspace {
     /// The value of `key`; `None` when it is absent.
@@ -41,7 +43,8 @@ impl Keyspace {
         self.read(key, |view, item| item.map_or(Ok(false), |item| view.is_of_key(key, item)))
     }
 
-    /// The values of many keys, in their order, with all page reads in flight together.
+    /// The values of many keys, in their order, with all page reads in flight together, and then those of up to 16
+    /// large values at a time.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
         self.shared.check_present()?;
@@ -130,9 +133,15 @@ impl View<'_> {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { shared, keyspace, version, moment } = *self;
         shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
-        let live_value = |index: usize, item: Item<'_>| {
+        // Large values wait until all pages are read, and are then read together.
+        let mut large: Vec<(usize, Reference)> = Vec::new();
+        let mut live_value = |index: usize, item: Item<'_>| {
             let live = Some(&item).filter(|item| moment.is_live(item));
-            live.map(|item| self.value(keys[index].as_ref(), item)).transpose()
+            if let Some(item) = live.filter(|item| item.is_reference()) {
+                large.push((index, Reference::required(item)?));
+                return Ok::<_, Error>(None);
+            }
+            Ok(live.map(|item| item.value.to_vec()))
         };
         let mut values = vec![None; keys.len()];
         let mut waiting = Vec::new();
@@ -155,7 +164,7 @@ impl View<'_> {
                 }
             }
             if reading.is_empty() {
-                return Ok(values);
+                break;
             }
             while buffers.len() < reading.len() {
                 buffers.push(AlignedBuffer::zeroed(PAGE_BYTES));
@@ -169,6 +178,14 @@ impl View<'_> {
                 }
             }
         }
+        for large in large.chunks(LARGE_IN_FLIGHT_MAX) {
+            let items: Vec<_> =
+                large.iter().map(|&(index, reference)| (keys[index].as_ref(), reference)).collect();
+            for (&(index, _), value) in large.iter().zip(self.large_values(&items)?) {
+                values[index] = Some(value);
+            }
+        }
+        Ok(values)
     }
 }
 

@@ -194,6 +194,26 @@ impl Shared {
         Ok(())
     }
 
+    /// Freezes the active segment and calls `body` with the fresh log store of the keyspace, before anybody writes to
+    /// it. The keyspace is not dropped meanwhile: the caller holds a lock against that.
+    pub fn freeze_for<R>(
+        &self,
+        keyspace: &KeyspaceShared,
+        body: impl FnOnce(&LogStore) -> Result<R>,
+    ) -> Result<R> {
+        let _only_one = self.freeze_lock.lock().expect("no panic while held");
+        let keyspaces = self.all_keyspaces();
+        let versions = versions(&keyspaces);
+        let guards = lock_shards(&versions);
+        let (sealed, fresh) = self.seal(&keyspaces, &versions)?;
+        let own = keyspaces.iter().position(|other| other.id == keyspace.id).expect("it is not dropped");
+        let _no_writers: Vec<_> = fresh[own].shards().iter().map(|shard| shard.lock()).collect();
+        self.publish(&keyspaces, &versions, &fresh, sealed);
+        drop(guards);
+        self.frozen_one();
+        body(&fresh[own])
+    }
+
     /// Holds all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
         if !self.is_read_only() {
@@ -218,10 +238,33 @@ impl Shared {
     /// Seals the active segment and gives every keyspace a log store over the next. The caller holds the freeze lock
     /// and all shards of the active stores, which are those of `versions`.
     fn switch(&self, keyspaces: &[Arc<KeyspaceShared>], versions: &[Arc<Version>]) -> Result<()> {
+        let (sealed, fresh) = self.seal(keyspaces, versions)?;
+        self.publish(keyspaces, versions, &fresh, sealed);
+        Ok(())
+    }
+
+    /// Seals the active segment; returns it, and a log store over the next for every keyspace.
+    fn seal(
+        &self,
+        keyspaces: &[Arc<KeyspaceShared>],
+        versions: &[Arc<Version>],
+    ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
         let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
-        for (keyspace, version) in keyspaces.iter().zip(versions) {
+        let fresh = keyspaces.iter().zip(versions);
+        let fresh = fresh.map(|(keyspace, version)| Arc::new(keyspace.next_log_store(version, next.clone())));
+        Ok((sealed, fresh.collect()))
+    }
+
+    /// Puts the `fresh` log stores in front of those over the `sealed` segment.
+    fn publish(
+        &self,
+        keyspaces: &[Arc<KeyspaceShared>],
+        versions: &[Arc<Version>],
+        fresh: &[Arc<LogStore>],
+        sealed: Arc<Segment>,
+    ) {
+        for ((keyspace, version), store) in keyspaces.iter().zip(versions).zip(fresh) {
             version.active().close();
-            let store = Arc::new(keyspace.next_log_store(version, next.clone()));
             keyspace.update_version(|version| {
                 let mut next = version.clone();
                 if version.active().len() == 0 {
@@ -233,7 +276,6 @@ impl Shared {
             });
         }
         self.frozen.lock().expect("no panic while held").push_back(sealed);
-        Ok(())
     }
 
     fn frozen_one(&self) {

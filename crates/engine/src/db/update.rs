@@ -10,6 +10,7 @@ use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::{Metadata, Moment};
 use super::read::View;
+use super::shared::Shared;
 use super::write::{Witness, check_item, check_room, write_item};
 use crate::blob::StoredKey;
 use crate::error::{Error, Result};
@@ -32,14 +33,33 @@ pub enum Update {
 impl Keyspace {
     /// Atomically replaces the value of `key` by what `change` makes of it; returns the value before.
     ///
-    /// `change` may be called several times when others write the key at the same time; only the last call counts.
-    /// Costs a get and a put.
+    /// `change` may be called several times when others write the key at the same time, or when the log moves on while
+    /// it thinks; only the last call counts. Flags and expiry are those that it returns. Costs a get and a put.
     pub fn update(
         &self,
         key: impl AsRef<[u8]>,
         mut change: impl FnMut(Option<&[u8]>) -> Update,
     ) -> Result<Option<Vec<u8>>> {
-        let key = key.as_ref();
+        let before = self.modify(key.as_ref(), |before| Ok(change(before.map(|(value, _)| value))))?;
+        Ok(before.map(|(value, _)| value))
+    }
+
+    /// Like [`Keyspace::update`], for changes that look at flags and expiry, or keep them.
+    pub fn update_with_metadata(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Update,
+    ) -> Result<Option<(Vec<u8>, Metadata)>> {
+        self.modify(key.as_ref(), |before| Ok(change(before)))
+    }
+
+    /// Replaces the item of `key` by what `change` makes of it, or leaves it where `change` fails; returns the item
+    /// before.
+    pub(super) fn modify(
+        &self,
+        key: &[u8],
+        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Result<Update>,
+    ) -> Result<Option<(Vec<u8>, Metadata)>> {
         let shared = self.database();
         let keyspace = &*self.shared;
         shared.check_failure()?;
@@ -55,15 +75,14 @@ impl Keyspace {
             let version = keyspace.version.load_full();
             let witness = Witness::of(version.active(), hash, &stored_key)?;
             let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
-            let found =
-                view.find(hash, &stored_key, |view, item| item.map(|item| view.value(key, item)).transpose());
+            let found = view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
             let before = match found {
                 Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {
                     continue;
                 }
                 found => found?,
             };
-            let after = change(before.as_deref());
+            let after = change(before.as_ref().map(|(value, metadata)| (&value[..], *metadata)))?;
             let item = match &after {
                 Update::Keep => break (before, None),
                 Update::Insert(value) => Item::value(key, value),
@@ -85,8 +104,7 @@ impl Keyspace {
         drop(turn);
         match position {
             Some(position) => shared.acknowledge(position)?,
-            // What was seen must be as durable as if this call had written it.
-            None => self.acknowledge_seen()?,
+            None => acknowledge_seen(shared)?,
         }
         Ok(before)
     }
@@ -110,10 +128,10 @@ impl Keyspace {
         })?;
         Ok(swapped)
     }
+}
 
-    fn acknowledge_seen(&self) -> Result<()> {
-        let shared = self.database();
-        let segment = shared.log.active_segment();
-        shared.acknowledge(Position { segment: segment.id, offset: segment.published() })
-    }
+/// Makes what was seen as durable as if this call had written it: the answer follows from it.
+pub(super) fn acknowledge_seen(shared: &Shared) -> Result<()> {
+    let segment = shared.log.active_segment();
+    shared.acknowledge(Position { segment: segment.id, offset: segment.published() })
 }

@@ -12,6 +12,7 @@ use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::Item;
+use crate::level::Version;
 use crate::log::{LogStore, Position, record, store::Indexed};
 
 thread_local! {
@@ -92,11 +93,11 @@ pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
 }
 
 /// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
-/// holds one. While this is unchanged nobody wrote the key.
+/// holds one. While this holds nobody wrote the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
-    pub segment: u64,
-    pub offset: Option<u32>,
+    segment: u64,
+    offset: Option<u32>,
 }
 
 impl Witness {
@@ -105,10 +106,26 @@ impl Witness {
         let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
         Ok(Self { segment: store.segment.id, offset })
     }
+
+    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open.
+    ///
+    /// Outlives a freeze, but not the conversion of its segment: `false` may also mean that nobody can tell any more.
+    pub fn holds(&self, version: &Version, hash: KeyHash, key: &[u8]) -> Result<bool> {
+        for store in &version.log_stores {
+            let found = Self::of(store, hash, key)?;
+            if found.segment == self.segment {
+                return Ok(found == *self);
+            }
+            if found.offset.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
 }
 
-/// Appends and indexes one item, as it is stored. With a witness, only if the key was not written since: otherwise
-/// returns `None`.
+/// Appends and indexes one item, as it is stored. With a witness, only if that holds: otherwise returns `None`, and
+/// neither readers nor a recovery will ever see the item.
 pub(crate) fn write_item(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -131,16 +148,22 @@ pub(crate) fn write_item(
                     continue;
                 }
                 let existing = store.find(shard, hash, item.key)?;
-                if let Some(witness) = witness {
-                    let now = Witness { segment: segment_id, offset: existing.map(|(_, offset, _)| offset) };
-                    if now != witness {
-                        return Ok(None);
-                    }
+                if let Some(witness) = &witness
+                    && !witness.holds(&version, hash, item.key)?
+                {
+                    return Ok(None);
                 }
-                if let Some(start) = shared.log.append(&store.segment, bytes) {
+                // A recovery replays whatever was appended, so what may yet be refused must not be appended in vain.
+                let has_room = witness.is_none() || existing.is_some() || store.has_room(shard);
+                if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);
-                    if store.index_item(shard, hash, slot, offset, &keyspace.hasher)? == Indexed::Done {
+                    let mut indexed = store.index_item(shard, hash, slot, offset, &keyspace.hasher)?;
+                    if indexed == Indexed::Full && witness.is_some() {
+                        store.index_unbounded(hash, item.key, offset, &keyspace.hasher)?;
+                        indexed = Indexed::Done;
+                    }
+                    if indexed == Indexed::Done {
                         if let Some(reference) = existing.and_then(|(_, _, item)| Reference::of(&item)) {
                             shared.blobs.forget(&reference);
                         }
@@ -153,9 +176,6 @@ pub(crate) fn write_item(
             // again into the next segment; replaying both has the same outcome.
             shared.check_failure()?;
             shared.freeze(segment_id)?;
-            if witness.is_some() {
-                return Ok(None);
-            }
         }
     })
 }

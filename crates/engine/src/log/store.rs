@@ -63,6 +63,11 @@ impl LogStore {
         self.entries_max
     }
 
+    /// Whether the shard's index takes another entry within its bound, as a rule.
+    pub fn has_room(&self, shard: &Shard) -> bool {
+        shard.index.load().len() < self.entries_max
+    }
+
     pub fn shard_bits(&self) -> u32 {
         self.shard_bits
     }

@@ -42,10 +42,18 @@ pub(super) fn is_sound(files: &BlobFiles, reference: &Reference) -> Result<bool>
     }
 }
 
-/// Finishes the files that were being written, and counts what the tables and the log refer to.
-pub(super) fn finish(files: &BlobFiles, state: &mut DatabaseState, log: &ReferenceCounts) -> Result<()> {
+/// Finishes the files that were being written, and counts what the tables and the log refer to. With `read_only` their
+/// ends are known in memory alone.
+pub(super) fn finish(
+    files: &BlobFiles,
+    state: &mut DatabaseState,
+    log: &ReferenceCounts,
+    read_only: bool,
+) -> Result<()> {
     for file in files.values().filter(|file| !file.is_sealed()) {
-        file.cut(file.size())?;
+        if !read_only {
+            file.cut(file.size())?;
+        }
         file.seal();
         state.blobs.insert(file.number, Some(file.size()));
     }

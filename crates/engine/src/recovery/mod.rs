@@ -40,7 +40,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     let blob_files = blobs::open(&reclaimer, &state)?;
     let recycler = Arc::new(Recycler::default());
     let replayed = replay(&*storage, &recycler, &mut state, &blob_files, planted_bugs)?;
-    blobs::finish(&blob_files, &mut state, &replayed.references)?;
+    blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
     let log = Log::start(

@@ -78,7 +78,7 @@ impl Repair {
         Ok(present.into_iter().map(blob_file_name).collect())
     }
 
-    fn present_blob_files(&self) -> Result<BTreeSet<u64>> {
+    pub(super) fn present_blob_files(&self) -> Result<BTreeSet<u64>> {
         let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
         Ok(names.iter().filter_map(|name| parse_blob_file_name(name)).collect())
     }

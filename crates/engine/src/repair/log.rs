@@ -3,7 +3,7 @@
 //! The judgement of openings is taken over where the log is sound. Where it is not, every sound record is kept, also
 //! behind a gap: also those that an opening would leave out since nobody was told that they are durable.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use alluvium_base::KeyHasher;
 use alluvium_base::checksum::checksum64;
@@ -60,6 +60,7 @@ impl Repair {
             self.report.log_gaps += scan.gaps;
             self.report.log_bytes_lost += scan.gap_bytes;
             damaged |= scan.gaps > 0 || !segment.is_sound;
+            damaged |= !self.segment_has_its_records(segment, &bytes, known_end)?;
             if !segment.is_sound {
                 self.report.problem(format!("{}: the header of segment {id} is damaged", segment.name));
             }
@@ -157,12 +158,51 @@ impl Repair {
         Ok(bytes)
     }
 
+    /// Whether everything that the segment's items refer to is where they say, as far as an opening would not look.
+    fn segment_has_its_records(
+        &mut self,
+        segment: &Found,
+        bytes: &[u8],
+        known_end: Option<u64>,
+    ) -> Result<bool> {
+        let mut unsettled = 0;
+        for (keyspace, start) in references(segment, bytes, known_end) {
+            let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
+            let Some(item) = item.filter(|item| !self.is_judged_by_openings(item)) else { continue };
+            unsettled += u64::from(!self.is_settled(keyspace, &item)?);
+        }
+        if unsettled > 0 {
+            let name = &segment.name;
+            self.report.problem(format!("{name}: {unsettled} large items are lost or have to move"));
+        }
+        Ok(unsettled == 0)
+    }
+
+    /// Items whose records were never synced, so that nobody was told that they are durable: where they start.
+    fn never_durable(
+        &mut self,
+        segment: &Found,
+        bytes: &[u8],
+        known_end: Option<u64>,
+    ) -> Result<HashSet<usize>> {
+        let mut starts = HashSet::new();
+        for (keyspace, start) in references(segment, bytes, known_end) {
+            let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
+            let Some(item) = item.filter(|item| self.is_judged_by_openings(item)) else { continue };
+            if !self.is_settled(keyspace, &item)? {
+                starts.insert(start);
+            }
+        }
+        Ok(starts)
+    }
+
     /// Writes the newest items of a segment as runs, the youngest of their keyspaces.
     fn convert(&mut self, id: u64, segment: &Found, structure: &mut Structure, plan: &Plan) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let state = &mut structure.state;
         let known_end = state.log_ends.get(&id).copied();
         let bytes = self.read_segment(segment, known_end)?;
+        let never_durable = self.never_durable(segment, &bytes, known_end)?;
         let mut newest: Newest<'_> = BTreeMap::new();
         let scan = scan(segment, &bytes, known_end, |keyspace, start| {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
@@ -170,6 +210,7 @@ impl Repair {
             let owner_start = state.keyspaces.get(&keyspace).map_or(0, |owner| owner.log_start);
             if let Some(item) = item
                 && counts(owner_start)
+                && !never_durable.contains(&start)
                 && (rebuilt || has_keyspace(state, keyspace))
             {
                 newest.entry(keyspace).or_default().insert(item.key, start);
@@ -186,22 +227,22 @@ impl Repair {
             });
             state.next_keyspace = state.next_keyspace.max(keyspace + 1);
         }
-        let runs: Vec<RunItems<'_>> = newest
-            .iter()
-            .filter_map(|(&keyspace, newest)| {
-                let owner = state.keyspaces.get(&keyspace)?;
-                let mut items = YoungItems::default();
-                for (key, &start) in newest {
-                    let encoded = EncodedItem::decode(&bytes[start..])?;
+        let mut runs: Vec<RunItems<'_>> = Vec::new();
+        for (&keyspace, newest) in &newest {
+            let Some(owner) = state.keyspaces.get(&keyspace) else { continue };
+            let mut items = YoungItems::default();
+            for (key, &start) in newest {
+                if let Some(encoded) = EncodedItem::decode(&bytes[start..]) {
                     items.push(owner.hasher.hash(key), 0, encoded.bytes);
                 }
-                items.finish();
-                let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
-                let shard_bits = shard_bits(&owner.plan, count);
-                let (hasher, plan) = (owner.hasher, &owner.plan);
-                Some(RunItems { keyspace, hasher, plan, shard_bits, newest_segment: id, items })
-            })
-            .collect();
+            }
+            items.finish();
+            let items = self.settle_all(keyspace, items, true)?;
+            let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
+            let shard_bits = shard_bits(&owner.plan, count);
+            let (hasher, plan) = (owner.hasher, &owner.plan);
+            runs.push(RunItems { keyspace, hasher, plan, shard_bits, newest_segment: id, items });
+        }
         if runs.is_empty() {
             return Ok(());
         }
@@ -244,6 +285,17 @@ fn scan(segment: &Found, bytes: &[u8], known_end: Option<u64>, mut visit: impl F
         scan.gap_bytes += missing;
     }
     scan
+}
+
+/// Keyspace and start of every item of a segment's sound records that refers to a blob file.
+fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(u32, usize)> {
+    let mut references = Vec::new();
+    scan(segment, bytes, known_end, |keyspace, start| {
+        if EncodedItem::decode(&bytes[start..]).is_some_and(|encoded| encoded.item.is_reference()) {
+            references.push((keyspace, start));
+        }
+    });
+    references
 }
 
 /// Number and seed that a damaged header still shows: the damage may be elsewhere in it.

@@ -5,6 +5,8 @@
 //! tables the sound pages are written to new ones, of a damaged log the sound records; filters and indexes follow from
 //! the items. A new manifest makes all of that count at once, and only then are the damaged files set aside.
 //!
+//! Records of large items are read too. An item whose record, or whose whole blob file, is lost is removed.
+//!
 //! What is lost may show what it hid: behind a lost page or record an older value of its key, or one that was removed,
 //! can reappear. [`RepairReport::may_show_old_values`] says so.
 //!
@@ -13,6 +15,7 @@
 
 mod blobs;
 mod log;
+mod records;
 mod report;
 mod rewrite;
 mod set_aside;
@@ -33,6 +36,7 @@ use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
 use crate::options::Environment;
 use crate::recovery;
+use records::Records;
 pub use report::{ManifestRepair, RepairReport};
 use structure::Structure;
 
@@ -85,13 +89,16 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         next_file: 0,
         items: BTreeMap::new(),
         replaced: Vec::new(),
+        records: Records::none(&storage, options.dry_run),
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
     let mut structure = repair.find_structure(&options.plan)?;
     repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
+    repair.open_records(&structure.state, structure.report)?;
     repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
     repair.check_log(&mut structure, &options.plan)?;
+    repair.finish_records(&mut structure.state)?;
     repair.report.changed = structure.report != ManifestRepair::Sound
         || !repair.replaced.is_empty()
         || repair.report.lost_anything();
@@ -114,6 +121,8 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
     Manifest::create(storage.clone(), manifest_number + 1, state)?;
     let mut files = replaced;
     files.extend(stale_files);
+    files.sort_unstable();
+    files.dedup();
     report.set_aside = set_aside::set_aside(&*storage, files, options.discard)?;
     report.set_aside.extend(damaged_current);
     Ok(report)
@@ -129,6 +138,7 @@ struct Repair {
     items: BTreeMap<u32, u64>,
     /// Files that count no more once the new manifest does.
     replaced: Vec<String>,
+    records: Records,
     report: RepairReport,
 }
 
@@ -139,10 +149,14 @@ impl Repair {
     }
 }
 
-/// A number above those of all tables, also of those that an earlier repair left behind when it was interrupted.
+/// A number above those of all tables and blob files, also of those that an interrupted repair left behind.
 fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
-    Ok(names.iter().filter_map(|name| parse_table_file_name(name)).max().map_or(1, |last| last + 1))
+    Ok(names
+        .iter()
+        .filter_map(|name| parse_table_file_name(name).or_else(|| parse_blob_file_name(name)))
+        .max()
+        .map_or(1, |last| last + 1))
 }
 
 /// Refuses a directory that holds nothing of a database.

@@ -33,12 +33,16 @@ pub struct RepairReport {
     pub tables_lost: u64,
     /// Pages that are lost.
     pub pages_lost: u64,
-    /// Items in these pages, as far as the rest of the table tells.
+    /// Items in these pages, as far as the rest of the table tells, and large items whose records are lost.
     pub items_lost: u64,
+    /// Items, older ones of present keys included, whose record in a blob file can't be read. They are removed.
+    pub large_items_lost: u64,
     /// Items of damaged tables that were kept.
     pub items_kept: u64,
-    /// Blob files that are missing: reading the items in them gives an error that names the file.
+    /// Blob files that are missing: the items in them are lost.
     pub blob_files_lost: u64,
+    /// Damaged blob files whose sound records were written to new ones.
+    pub blob_files_rewritten: u64,
     /// Segments of the log looked at.
     pub segments: u64,
     /// Segments that are missing, or of which nothing could be read.
@@ -63,6 +67,7 @@ impl RepairReport {
 
     pub(super) fn lost_anything(&self) -> bool {
         self.tables_lost + self.pages_lost + self.segments_lost + self.log_gaps + self.blob_files_lost > 0
+            || self.large_items_lost > 0
     }
 
     pub(super) fn problem(&mut self, what: impl ToString) {

@@ -7,6 +7,7 @@ use super::Repair;
 use super::rewrite::RunItems;
 use crate::compact::YoungItems;
 use crate::error::Result;
+use crate::item::EncodedItem;
 use crate::level::table_file_name;
 use crate::manifest::{DatabaseState, RunState, SortedTableState};
 use crate::table::{
@@ -108,13 +109,37 @@ impl Repair {
         match table.verify(live) {
             Ok(outcome) => {
                 outcome.corruptions.iter().for_each(|corruption| self.report.problem(corruption));
-                Ok(outcome.corruptions.is_empty() && missing == 0)
+                let is_sound = outcome.corruptions.is_empty() && missing == 0;
+                Ok(is_sound && self.has_its_records(name, &table, claims)?)
             }
             Err(error) => {
                 self.report.problem(error);
                 Ok(false)
             }
         }
+    }
+
+    /// Whether everything that the table's items refer to is where they say.
+    fn has_its_records(&mut self, name: &str, table: &Table, claims: &[Claim]) -> Result<bool> {
+        let mut references: Vec<(u32, Vec<u8>)> = Vec::new();
+        for section in table.sections().iter().filter(|section| claims.iter().any(|claim| claim.has(section)))
+        {
+            section.salvage(|item| {
+                if item.item.item.is_reference() && claims.iter().any(|claim| claim.wants(&item)) {
+                    references.push((item.keyspace, item.item.bytes.to_vec()));
+                }
+            });
+        }
+        let mut unsettled = 0;
+        for (keyspace, bytes) in references {
+            let item = EncodedItem::decode(&bytes).map(|encoded| encoded.item);
+            let Some(item) = item else { continue };
+            unsettled += u64::from(!self.is_settled(keyspace, &item)?);
+        }
+        if unsettled > 0 {
+            self.report.problem(format!("{name}: {unsettled} large items are lost or have to move"));
+        }
+        Ok(unsettled == 0)
     }
 
     /// Gathers the items of sound pages that count.
@@ -152,7 +177,11 @@ impl Repair {
                 })?;
             }
         }
-        claims.iter_mut().for_each(|claim| claim.items.finish());
+        for claim in claims.iter_mut() {
+            claim.items.finish();
+            let hides = matches!(claim.place, Place::Run(_));
+            claim.items = self.settle_all(claim.keyspace, std::mem::take(&mut claim.items), hides)?;
+        }
         self.report.pages_lost += pages.lost;
         self.report.items_lost += u64::saturating_sub(items_expected, pages.items);
         self.report.items_kept += claims.iter().map(|claim| claim.items.len() as u64).sum::<u64>();

@@ -5,6 +5,7 @@
 //! [`crate::Environment`]: so a seed replays exactly.
 
 mod model;
+mod modify;
 mod session;
 mod shape;
 mod snapshots;

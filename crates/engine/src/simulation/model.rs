@@ -55,6 +55,11 @@ impl Model {
         self.now.get(name).map(|value| &value.bytes)
     }
 
+    /// The value of a key with its expiry.
+    pub fn item(&self, name: &Name) -> Option<&Value> {
+        self.now.get(name)
+    }
+
     /// All keys and values.
     pub fn contents(&self) -> Contents {
         self.now.iter().map(|(name, value)| (name.clone(), value.bytes.clone())).collect()

@@ -129,6 +129,7 @@ impl<'a> Session<'a> {
             .background(false)
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
+            .garbage_bytes_min(self.shape.garbage_bytes_min)
             .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
@@ -225,6 +226,8 @@ impl<'a> Session<'a> {
             18 => self.insert_stream(keyspaces),
             19 => self.check_stream(keyspaces),
             20 => self.ingest(keyspaces),
+            21 => self.accumulate(keyspaces),
+            22 => self.conditional_batch(db, keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }

@@ -15,6 +15,8 @@ pub(super) struct Shape {
     pub inline_bytes_max: usize,
     /// Bytes at which blob files end, bytes of records with blocks of their own, bytes of garbage worth collecting.
     pub blob_sizes: (u64, usize, u64),
+    /// Bytes of expired and removed items that are worth rewriting their place.
+    pub garbage_bytes_min: u64,
     /// Whether some keys are too long for tables.
     pub long_keys: bool,
     /// Whether some values expire.
@@ -23,7 +25,7 @@ pub(super) struct Shape {
     pub weights: [u32; OPERATIONS],
 }
 
-const OPERATIONS: usize = 22;
+const OPERATIONS: usize = 24;
 
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
@@ -33,7 +35,7 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3];
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3];
         for weight in &mut weights[1..] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
@@ -50,6 +52,7 @@ impl Shape {
                 *[1000, 4000, 1 << 20].get(rng.random_range(0..3)).expect("in range"),
                 *[0, 20_000].get(rng.random_range(0..2)).expect("in range"),
             ),
+            garbage_bytes_min: *[0, 4_000, 256 << 10].get(rng.random_range(0..3)).expect("in range"),
             long_keys: rng.random_range(0..3) == 0,
             weights,
             expires: rng.random(),

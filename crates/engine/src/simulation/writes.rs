@@ -20,7 +20,7 @@ impl Session<'_> {
     }
 
     /// Performs one step of a user: the model has it whether it is acknowledged or not.
-    fn write(
+    pub(super) fn write(
         &mut self,
         step: Step,
         doing: &str,
@@ -210,6 +210,6 @@ fn derived(bytes: &[u8]) -> [u8; 8] {
 }
 
 /// A value that never expires.
-fn lasting(bytes: &[u8]) -> Value {
+pub(super) fn lasting(bytes: &[u8]) -> Value {
     Value { bytes: bytes.to_vec(), expires_at_ms: None }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0  4  number of sections
-//! 4  4  bytes of an entry: 168 in this version, 160 in minor version 0; a reader skips what a later one appended
+//! 4  4  bytes of an entry: 240 in this version, 160 and 168 in minor versions 0 and 1; a reader skips what a later one
+//!       appended
 //! 8     the entries, in the order of their pages
 //! ```
 //!
@@ -10,15 +11,20 @@
 
 use alluvium_base::{Corruption, KeyHasher};
 
+use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
 use super::page::{Layout, PAGE_BYTES};
 
 /// Bytes in front of the entries.
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
 /// Bytes of an entry.
-pub(crate) const ENTRY_BYTES: usize = 168;
+pub(crate) const ENTRY_BYTES: usize = 240;
 /// Bytes of an entry of minor version 0, which ends in front of the segment.
 const ENTRY_BYTES_MIN: usize = 160;
+/// Bytes of an entry of minor version 1, which ends in front of the times of expiry.
+const ENTRY_BYTES_WITH_SEGMENT: usize = 168;
+
+const _: () = assert!(ENTRY_BYTES_WITH_SEGMENT + EXPIRY_BYTES == ENTRY_BYTES);
 
 /// How pages are found in a section. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +105,8 @@ pub(crate) struct SectionEntry {
     /// Newest log segment whose items are in the section: all those of the keyspace and range up to it are in here or
     /// in older sections. 0: unknown. With it the order of tables can be told without a manifest.
     pub newest_segment: u64,
+    /// When the items expire that do.
+    pub expiry: ExpiryMarks,
 }
 
 const HASHER_SIPHASH13: u8 = 1;
@@ -136,6 +144,7 @@ impl SectionEntry {
             }
         }
         out.extend_from_slice(&self.newest_segment.to_le_bytes());
+        self.expiry.encode(out);
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
     }
 
@@ -183,7 +192,16 @@ impl SectionEntry {
             filter_tag_bits: bytes[7],
             filter: block(112),
             index: block(136),
-            newest_segment: if bytes.len() < ENTRY_BYTES { 0 } else { u64_at(bytes, ENTRY_BYTES_MIN) },
+            newest_segment: if bytes.len() < ENTRY_BYTES_WITH_SEGMENT {
+                0
+            } else {
+                u64_at(bytes, ENTRY_BYTES_MIN)
+            },
+            expiry: match bytes.get(ENTRY_BYTES_WITH_SEGMENT..).and_then(<[u8]>::first_chunk) {
+                None => ExpiryMarks::UNKNOWN,
+                Some(bytes) => ExpiryMarks::decode(bytes)
+                    .map_err(|corruption| corruption.within("directory", ENTRY_BYTES_WITH_SEGMENT as u64))?,
+            },
         };
         if entry.range_low > entry.range_high {
             return bad(32, "a range that is not empty", entry.range_high);

@@ -16,6 +16,7 @@
 
 mod directory;
 mod error;
+mod expiry;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;

@@ -65,7 +65,6 @@ impl Section {
     }
 
     /// Items that are tombstones.
-    #[cfg(test)]
     pub fn tombstone_count(&self) -> u64 {
         self.entry.totals.tombstone_count
     }
@@ -73,6 +72,19 @@ impl Section {
     /// Items that expire some time.
     pub fn expiring_count(&self) -> u64 {
         self.entry.totals.expiring_count
+    }
+
+    /// Items that have expired, about: one eighth of [`Section::expiring_count`] too few at most.
+    pub fn expired_estimate(&self, now_ms: u64) -> u64 {
+        match self.expiring_count() {
+            0 => 0,
+            count => (count as f64 * self.entry.expiry.share_expired(now_ms)) as u64,
+        }
+    }
+
+    /// Whether some item may have expired.
+    pub fn any_expired(&self, now_ms: u64) -> bool {
+        self.expiring_count() > 0 && self.entry.expiry.any_expired(now_ms)
     }
 
     /// Bytes of all keys.

@@ -8,6 +8,7 @@ use alluvium_io::{File, Storage};
 
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
+use super::expiry::{ExpiryMarks, ExpirySample};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::Output;
@@ -89,6 +90,7 @@ struct OpenSection {
     group: u64,
     /// Encoded length of the last item.
     last_len: usize,
+    expiry: ExpirySample,
 }
 
 /// A place between two items of the page being filled.
@@ -150,10 +152,11 @@ impl TableWriter {
             filter: BlockHandle::default(),
             index: BlockHandle::default(),
             newest_segment: self.newest_segment,
+            expiry: ExpiryMarks::NONE,
         };
         let page = PageBuilder::default();
-        self.section =
-            Some(OpenSection { entry, filter, index, page, cut: Cut::default(), group: 0, last_len: 0 });
+        let (cut, expiry) = (Cut::default(), ExpirySample::default());
+        self.section = Some(OpenSection { entry, filter, index, page, cut, group: 0, last_len: 0, expiry });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -228,6 +231,9 @@ impl TableWriter {
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(&encoded.item);
+        if let Some(expires_at_ms) = encoded.item.expires_at_ms {
+            section.expiry.push(expires_at_ms);
+        }
         Ok(())
     }
 
@@ -264,6 +270,7 @@ impl TableWriter {
             }
             section.end_page(&mut self.output, self.identity)?;
         }
+        section.entry.expiry = section.expiry.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
             finished.entry.index_kind = section.index.kind();

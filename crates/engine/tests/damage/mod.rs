@@ -15,6 +15,8 @@ pub type Name = (String, Vec<u8>);
 
 pub const KEYSPACES: [&str; 3] = ["fruit", "birds", "empty"];
 const KEYS: u32 = 120;
+/// So few that blob files are needed, and stay small.
+const INLINE_BYTES_MAX: usize = 200;
 
 /// The database and what it holds.
 pub struct Sample {
@@ -54,6 +56,7 @@ impl Sample {
         let db = Db::builder("sample")
             .plan(plan())
             .background(false)
+            .inline_bytes_max(INLINE_BYTES_MAX)
             .environment(environment(storage.clone(), &sample.clock))
             .open()
             .unwrap();
@@ -84,7 +87,9 @@ impl Sample {
             self.items.remove(&name);
             return;
         }
-        let value = format!("value {round} of {number} {}", "x".repeat((number % 40) as usize)).into_bytes();
+        // Some lie in blob files.
+        let len = number % 40 + if number % 17 == 5 { INLINE_BYTES_MAX as u32 } else { 0 };
+        let value = format!("value {round} of {number} {}", "x".repeat(len as usize)).into_bytes();
         let expires = (number + round).is_multiple_of(13);
         let expires_at_ms = expires.then(|| self.clock.unix().as_millis() as u64 + 5_000);
         keyspace.insert_with(&name.1, &value, Metadata { flags: number % 3, expires_at_ms }).unwrap();
@@ -109,7 +114,8 @@ impl Sample {
     }
 
     pub fn open_in(environment: Environment) -> Result<Db, Error> {
-        Db::builder("sample").plan(plan()).create(false).background(false).environment(environment).open()
+        let builder = Db::builder("sample").plan(plan()).create(false).background(false);
+        builder.inline_bytes_max(INLINE_BYTES_MAX).environment(environment).open()
     }
 
     /// Opens the database of these files and reads everything in every way: what is found is right, or an error is

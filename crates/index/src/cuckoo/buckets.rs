@@ -3,7 +3,8 @@
 //! Tags and offsets lie in two arrays. A search for a displacement path and a lookup of an absent key read tags only,
 //! a third of the memory; a word never crosses a cache line, nor do the four offsets of a bucket.
 
-use super::placement::WAYS;
+use super::path::Lanes;
+use super::placement::{WAYS, alternative};
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::prefetch::prefetch_element;
 
@@ -64,5 +65,17 @@ impl Buckets {
     #[inline(always)]
     pub fn prefetch_offset(&self, slot: u32) {
         prefetch_element(&self.offsets, slot as usize);
+    }
+}
+
+impl Lanes for Buckets {
+    #[inline(always)]
+    fn lanes(&self, bucket: u32) -> u64 {
+        self.tags(bucket)
+    }
+
+    #[inline(always)]
+    fn alternative(&self, bucket: u32, lane: u16) -> u32 {
+        alternative(bucket, lane, self.count())
     }
 }

@@ -20,7 +20,8 @@ use alluvium_base::checksum::checksum64;
 use super::placement::{BUCKETS_MAX, WAYS};
 
 const VERSION: u32 = 1;
-const CHECKSUM_LEN: usize = 8;
+/// Bytes behind the payload.
+pub(crate) const CHECKSUM_LEN: usize = 8;
 
 /// Bytes before the payload.
 pub(crate) const HEADER_LEN: usize = 24;
@@ -70,6 +71,26 @@ impl Kind {
         let checksum = checksum64(&bytes, 0);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes
+    }
+
+    /// Bytes of the stored structure with which `bytes` begin, by its header alone, which nothing has checked yet.
+    ///
+    /// # Errors
+    /// [`Corruption`] when `bytes` are too few for a header or for what it says.
+    pub fn len_in(&self, bytes: &[u8]) -> Result<usize, Corruption> {
+        let too_short = |len: usize| {
+            self.corruption(0, format!("at least {len} bytes"), format!("{} bytes", bytes.len()))
+        };
+        if bytes.len() < HEADER_LEN {
+            return Err(too_short(HEADER_LEN + CHECKSUM_LEN));
+        }
+        let header = Header {
+            tag_bits: field(bytes, 12).clamp(*self.tag_bits.start(), *self.tag_bits.end()),
+            buckets: field(bytes, 16).clamp(1, BUCKETS_MAX),
+            entries: 0,
+        };
+        let len = HEADER_LEN + (self.payload_len)(&header) + CHECKSUM_LEN;
+        if bytes.len() < len { Err(too_short(len)) } else { Ok(len) }
     }
 
     /// Header and payload of `bytes`, once magic, version, length and checksum are right.

@@ -47,11 +47,11 @@ mod buckets;
 mod candidates;
 mod encoding;
 pub(crate) mod envelope;
-mod path;
+pub(crate) mod path;
 pub(crate) mod placement;
 mod sync;
 mod table;
-mod tag_word;
+pub(crate) mod tag_word;
 mod versions;
 mod writer;
 

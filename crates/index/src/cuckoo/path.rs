@@ -4,8 +4,7 @@
 //! slot. Unlike the random walk of SILT this changes nothing until a whole path is known, so there is nothing to undo;
 //! the path is the shortest one, a handful of moves instead of up to 128; and its loads do not wait for one another.
 
-use super::buckets::Buckets;
-use super::placement::{WAYS, alternative};
+use super::placement::WAYS;
 use super::tag_word::{empties, first_way, tag_at};
 
 /// Two levels of buckets beyond the roots: enough for nearly every insertion, and cheap to set up.
@@ -19,7 +18,7 @@ const MOVES_MAX: usize = 5;
 
 /// A chain of slots: each entry moves one on, the last into an empty slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(crate) struct Path {
     /// From a root bucket to the bucket with the empty slot.
     steps: [Step; MOVES_MAX + 1],
     /// Index of the last step, whose slot is empty. At least 1.
@@ -28,7 +27,7 @@ pub(super) struct Path {
 
 /// A slot as bucket and way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub bucket: u32,
     pub way: u32,
 }
@@ -59,29 +58,37 @@ impl Path {
     }
 }
 
+/// What a path leads through: buckets of four lanes, each 0 or an entry that may lie in one other bucket.
+pub(crate) trait Lanes {
+    /// The lanes of `bucket`, as a word of `tag_word`.
+    fn lanes(&self, bucket: u32) -> u64;
+
+    /// The other bucket of an entry whose lane in `bucket` is `lane`.
+    fn alternative(&self, bucket: u32, lane: u16) -> u32;
+}
+
 /// The shortest path that empties a slot of one of the full buckets `roots`, if there is one among the first
 /// [`NODES_MAX`] buckets.
 ///
 /// No bucket comes twice on the path: the way on from its second visit would have been found at its first. So every
 /// entry on the path is still where the search saw it when its move comes.
-pub(super) fn find(buckets: &Buckets, roots: [u32; 2]) -> Option<Path> {
+pub(crate) fn find(buckets: &impl Lanes, roots: [u32; 2]) -> Option<Path> {
     search::<NODES_SMALL>(buckets, roots).or_else(|| search::<NODES_MAX>(buckets, roots))
 }
 
 /// The search tree needs no links: all expanded buckets are full, so node `i` has the children `4 i + 2 ..= 4 i + 5`,
 /// by way, and the roots are nodes 0 and 1.
-fn search<const NODES: usize>(buckets: &Buckets, roots: [u32; 2]) -> Option<Path> {
-    let bucket_count = buckets.count();
+fn search<const NODES: usize>(buckets: &impl Lanes, roots: [u32; 2]) -> Option<Path> {
     let mut nodes = [0u32; NODES];
     nodes[..2].copy_from_slice(&roots);
     for parent in 0..(NODES - 2) / 4 {
         let bucket = nodes[parent];
-        let word = buckets.tags(bucket);
+        let word = buckets.lanes(bucket);
         let first_child = 4 * parent + 2;
         for way in 0..4 {
-            let child = alternative(bucket, tag_at(word, way), bucket_count);
+            let child = buckets.alternative(bucket, tag_at(word, way));
             nodes[first_child + way as usize] = child;
-            let empty = empties(buckets.tags(child));
+            let empty = empties(buckets.lanes(child));
             if empty != 0 {
                 return Some(trace(&nodes, first_child + way as usize, first_way(empty)));
             }

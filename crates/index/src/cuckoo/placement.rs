@@ -14,8 +14,6 @@ pub(crate) const TAG_BITS: u32 = 15;
 /// The most buckets: slot numbers and their count fit in 32 bits.
 pub(crate) const BUCKETS_MAX: u32 = (1 << 30) - 1;
 
-const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
-
 /// 2^32 divided by the golden ratio: consecutive tags spread evenly over all buckets.
 const TAG_SPREAD: u32 = 0x9e37_79b1;
 
@@ -34,8 +32,15 @@ impl Placement {
     /// The tag is cut from bits 0..15 of the low half of the hash, the bucket from bits 32..64.
     #[inline(always)]
     pub fn of(hash: KeyHash, bucket_count: u32) -> Self {
+        Self::with_tag_bits(hash, bucket_count, TAG_BITS)
+    }
+
+    /// The placement by a tag of fewer bits, which selects the alternative bucket: two keys that share tag and one
+    /// bucket share both.
+    #[inline(always)]
+    pub fn with_tag_bits(hash: KeyHash, bucket_count: u32, tag_bits: u32) -> Self {
         let low = hash.low();
-        let tag = (low & TAG_MASK).max(1) as u16;
+        let tag = (low & ((1 << tag_bits) - 1)).max(1) as u16;
         let primary = scale((low >> 32) as u32, bucket_count);
         Self { tag, buckets: [primary, alternative(primary, tag, bucket_count)] }
     }

@@ -12,38 +12,38 @@ const TOPS: u64 = ONES << 15;
 
 /// The lanes that hold `tag`, as their top bits.
 #[inline(always)]
-pub(super) fn matches(word: u64, tag: u16) -> u64 {
+pub(crate) fn matches(word: u64, tag: u16) -> u64 {
     (TOPS - (word ^ (u64::from(tag) * ONES))) & TOPS
 }
 
 /// The lanes that are empty, as their top bits.
 #[inline(always)]
-pub(super) fn empties(word: u64) -> u64 {
+pub(crate) fn empties(word: u64) -> u64 {
     (TOPS - word) & TOPS
 }
 
 /// The lowest way of a non-empty lane set.
 #[inline(always)]
-pub(super) fn first_way(lanes: u64) -> u32 {
+pub(crate) fn first_way(lanes: u64) -> u32 {
     lanes.trailing_zeros() >> 4
 }
 
 /// The tag in `way`, 0 if empty.
 #[inline(always)]
-pub(super) fn tag_at(word: u64, way: u32) -> u16 {
+pub(crate) fn tag_at(word: u64, way: u32) -> u16 {
     (word >> (16 * way)) as u16
 }
 
 /// `word` with `tag` in `way`, where 0 empties it.
 #[inline(always)]
-pub(super) fn with_tag(word: u64, way: u32, tag: u16) -> u64 {
+pub(crate) fn with_tag(word: u64, way: u32, tag: u16) -> u64 {
     let shift = 16 * way;
     word & !(0xffff << shift) | u64::from(tag) << shift
 }
 
 /// Whether every lane is a tag or 0.
 #[inline]
-pub(super) fn is_valid(word: u64) -> bool {
+pub(crate) fn is_valid(word: u64) -> bool {
     word & TOPS == 0
 }
 

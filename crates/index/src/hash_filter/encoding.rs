@@ -6,8 +6,8 @@
 use alluvium_base::Corruption;
 
 use super::filter::{HashFilter, TAG_BITS_MAX, TAG_BITS_MIN};
-use super::packed_tags::{PackedTags, packed_len};
 use crate::cuckoo::envelope::{HEADER_LEN, Header, Kind};
+use crate::packed_tags::{PackedTags, packed_len};
 
 const KIND: Kind = Kind {
     name: "hash filter",

@@ -2,9 +2,9 @@
 
 use alluvium_base::KeyHash;
 
-use super::packed_tags::PackedTags;
 use crate::cuckoo::CuckooTable;
 use crate::cuckoo::placement::{Placement, TAG_BITS, WAYS};
+use crate::packed_tags::PackedTags;
 
 /// The narrowest tags, in bits.
 pub const TAG_BITS_MIN: u32 = 4;

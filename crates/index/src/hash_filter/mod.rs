@@ -22,6 +22,5 @@
 
 mod encoding;
 mod filter;
-mod packed_tags;
 
 pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN};

@@ -87,6 +87,18 @@ impl LevelDb {
         })
     }
 
+    /// Write amplification by asymptotic analysis, over so many keys: no two requests name the same key, so merging
+    /// tables makes one as long as both, and compaction goes evenly over a level (§4.3.4). The thesis compares with it.
+    pub fn worst_case_write_amplification(&self, keys: f64) -> Result<f64, ModelError> {
+        self.validate()?;
+        positive("keys", keys)?;
+        let sizes = self.level_sizes(keys);
+        let level0 = self.wal * self.level0_tables;
+        let rewrites = |(moved, below): (f64, f64)| (moved + below) / moved;
+        let older = sizes.windows(2).map(|pair| (pair[0], pair[1]));
+        Ok(2.0 + std::iter::once((level0, sizes[0])).chain(older).map(rewrites).sum::<f64>())
+    }
+
     /// Sizes of all levels from 1 on, the last of all keys.
     fn level_sizes(&self, keys: f64) -> Vec<f64> {
         let mut sizes: Vec<f64> = self.sizes.iter().copied().take_while(|&size| size < keys).collect();
@@ -151,6 +163,20 @@ mod tests {
             assert!(cost < last, "skew {skew}: {cost}");
             last = cost;
         }
+    }
+
+    #[test]
+    fn asymptotic_analysis_overestimates_by_1_8_to_3_6() {
+        // Section 4.3.5.
+        let design = LevelDb::default();
+        let worst = design.worst_case_write_amplification(1e8).unwrap();
+        let ratio = |skew| {
+            let keys = KeyDistribution::zipf(1e8, skew).unwrap();
+            worst / design.cost(&keys).unwrap().write_amplification()
+        };
+        assert_within(ratio(0.0), 1.8, 0.02);
+        assert_within(ratio(0.99), 3.6, 0.05);
+        assert!(design.worst_case_write_amplification(0.0).is_err());
     }
 
     #[test]

@@ -7,8 +7,10 @@ use super::search::{Scope, model, search};
 use super::space::Space;
 use crate::error::ModelError;
 use crate::plan::{Growth, Plan};
-use crate::plan_model::{Amounts, PlanCost};
+use crate::plan_model::{Amounts, PlanCost, PlanModel};
 
+/// Plans that are looked at with a part of their indexes dropped, beside those that are executed.
+const DEGRADED_PLANS_MAX: usize = 1_000;
 /// Plans of other growth that come next, at most.
 const RUNNERS_UP_MAX: usize = 5;
 
@@ -30,6 +32,9 @@ pub struct Planned {
     pub best: Option<Candidate>,
     /// The best plan that the engine executes; none where no such plan keeps the limits.
     pub executable: Option<Candidate>,
+    /// Where no plan keeps the limits with all its filters and indexes in memory: the best one that keeps them with a
+    /// part of those read from flash ([`Candidate::memory_limit_bytes`]).
+    pub degraded: Option<Candidate>,
     /// The plans that come next, each of other growths than those before.
     pub runners_up: Vec<Candidate>,
     /// What no other plan beats in writes, reads and memory, whatever the limits, by rising memory.
@@ -45,9 +50,10 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The plan to take: the best one that is executed, or where none is within the limits, the best one.
+    /// The plan to take: the best one that is executed, or where none is within the limits, the best one, or where none
+    /// is, the best one with less in memory.
     pub fn recommended(&self) -> Option<&Candidate> {
-        self.executable.as_ref().or(self.best.as_ref())
+        self.executable.as_ref().or(self.best.as_ref()).or(self.degraded.as_ref())
     }
 }
 
@@ -65,6 +71,11 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     let best = best(&legal.frontier, demand, &demand.limits).cloned();
     let mut planned = Planned {
         runners_up: runners_up(&legal.frontier, demand, best.as_ref()),
+        degraded: if best.is_none() {
+            degraded(demand, &executable.frontier, &legal.frontier)?
+        } else {
+            None
+        },
         best,
         executable: self::best(&executable.frontier, demand, &demand.limits).cloned(),
         frontier: legal.frontier,
@@ -100,6 +111,13 @@ impl Demand {
         model(self, plan.clone()).cost()
     }
 
+    /// What the candidate costs, with no more in memory than it keeps there.
+    pub fn cost_of(&self, candidate: &Candidate) -> Result<PlanCost, ModelError> {
+        self.validate()?;
+        let memory_limit_bytes = candidate.memory_limit_bytes;
+        PlanModel { memory_limit_bytes, ..model(self, candidate.plan.clone()) }.cost()
+    }
+
     /// `plan` with its figures under this demand.
     pub fn candidate(&self, plan: Plan) -> Result<Candidate, ModelError> {
         let figures = Figures::new(&Amounts::of_cost(&self.cost(&plan)?.cost), self);
@@ -121,6 +139,34 @@ pub(super) fn best<'a>(
         let by = |axis: usize| axes(left)[axis].total_cmp(&axes(right)[axis]);
         score(left).total_cmp(&score(right)).then_with(|| by(0)).then_with(|| by(1)).then_with(|| by(2))
     })
+}
+
+/// The best plan with filters and indexes dropped until the rest fits in the memory that is allowed: of those that are
+/// executed, or where that leaves none, of those that take least memory.
+fn degraded(
+    demand: &Demand,
+    executable: &[Candidate],
+    legal: &[Candidate],
+) -> Result<Option<Candidate>, ModelError> {
+    let memory_limit_bytes = demand.limits.memory_bytes;
+    if !memory_limit_bytes.is_finite() {
+        return Ok(None);
+    }
+    for pool in [executable, &legal[..legal.len().min(DEGRADED_PLANS_MAX)]] {
+        let mut within = Vec::new();
+        for candidate in pool {
+            let limited = Candidate { memory_limit_bytes, ..candidate.clone() };
+            // A limit that not even the log's index keeps within is an error of the model.
+            if let Ok(cost) = demand.cost_of(&limited) {
+                let figures = Figures::new(&Amounts::of_cost(&cost.cost), demand);
+                within.push(Candidate { figures, ..limited });
+            }
+        }
+        if let Some(best) = best(&within, demand, &demand.limits) {
+            return Ok(Some(best.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// The best within the limits of each sequence of growths but those before; shares of the items are one growth.

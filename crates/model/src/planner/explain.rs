@@ -21,13 +21,22 @@ pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
         sentences.push(format!("No plan keeps all limits. {}", least(planned)));
         return sentences;
     };
-    if planned.executable.is_none() {
+    if chosen.is_degraded() {
+        sentences.push(format!(
+            "No plan keeps all limits with its filters and indexes in memory; this one reads a part of them from \
+             flash. {}",
+            least(planned)
+        ));
+    } else if planned.executable.is_none() {
         sentences
             .push("No plan that the engine executes keeps the limits; the best of all is shown.".to_owned());
     }
     sentences.push(format!("Chosen: {}. It costs {}.", chosen.plan, figures(&chosen.figures, demand)));
     sentences.push(what_counts(demand, &chosen.figures));
     let pool = if planned.executable.is_some() { &planned.executable_frontier } else { &planned.frontier };
+    if chosen.is_degraded() {
+        return sentences;
+    }
     sentences.extend(limits(demand, chosen, pool));
     sentences.push(cheaper(demand, chosen, pool));
     if let Some(best) = planned.best.as_ref().filter(|best| !best.is_executable && chosen.is_executable) {

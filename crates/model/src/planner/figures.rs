@@ -68,10 +68,17 @@ pub struct Candidate {
     pub figures: Figures,
     /// Whether the engine executes it today.
     pub is_executable: bool,
+    /// Memory beyond which filters and indexes are read from flash instead; infinite where all of them fit.
+    pub memory_limit_bytes: f64,
 }
 
 impl Candidate {
     pub(super) fn new(plan: Plan, figures: Figures) -> Self {
-        Self { is_executable: plan.is_executable(), plan, figures }
+        Self { is_executable: plan.is_executable(), plan, figures, memory_limit_bytes: f64::INFINITY }
+    }
+
+    /// Whether it keeps less in memory than it has filters and indexes.
+    pub fn is_degraded(&self) -> bool {
+        self.memory_limit_bytes.is_finite()
     }
 }

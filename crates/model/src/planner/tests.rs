@@ -51,6 +51,27 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1.0)
 }
 
+#[test]
+fn short_memory_is_kept_with_indexes_on_flash() {
+    let space = small_space();
+    let mut demand = demand(1e9, 0.0);
+    let enough = plan(&demand, &space).unwrap();
+    let reads_per_get = enough.executable_frontier[0].figures.reads_per_get;
+    demand.limits.memory_bytes = 0.8 * enough.frontier[0].figures.bytes_per_item * 1e9;
+    let planned = plan(&demand, &space).unwrap();
+    assert!(planned.best.is_none() && planned.executable.is_none());
+    let chosen = planned.recommended().unwrap();
+    assert!(chosen.is_degraded() && chosen.is_executable);
+    assert!(chosen.figures.keeps(&demand.limits, 1e9));
+    assert!(chosen.figures.reads_per_get > reads_per_get + 0.05, "{chosen:?}");
+    assert!(close(demand.cost_of(chosen).unwrap().cost.bytes_per_item(), chosen.figures.bytes_per_item));
+    // The log's own index has to be in memory.
+    demand.limits.memory_bytes = 1_000.0;
+    let planned = plan(&demand, &space).unwrap();
+    assert!(planned.recommended().is_none());
+    assert!(planned.explanation.concat().contains("No plan keeps all limits"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3))]
     #[test]

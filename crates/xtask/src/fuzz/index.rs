@@ -9,6 +9,7 @@ use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
 use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
 use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
 
 use super::registry::Target;
@@ -21,6 +22,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "slot-fences", run: slot_fences, samples: slot_fences_samples },
         Target { name: "cuckoo-table", run: cuckoo_table, samples: || vec![table().to_bytes()] },
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
+        Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
     ]
 }
@@ -71,6 +73,26 @@ fn elias_fano(bytes: &[u8]) {
             }
         }
     }
+}
+
+fn multi_level_filter(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, 1)] {
+        if let Ok(filter) = MultiLevelFilter::from_bytes(bytes) {
+            assert!(probes().all(|hash| filter.runs(hash).count() <= 8));
+        }
+    }
+}
+
+/// With and without a secondary table, and an ambiguous one.
+fn multi_level_filter_samples() -> Vec<Vec<u8>> {
+    let sample = |fingerprint_bits, known| {
+        let mut builder = MultiLevelFilterBuilder::new(400, fingerprint_bits);
+        for (number, hash) in hashes().into_iter().enumerate() {
+            builder.insert(hash, (number / 40) as u8, known).expect("there is room");
+        }
+        builder.finish().to_bytes()
+    };
+    vec![sample(12, Known::Absent), sample(4, Known::Absent), sample(4, Known::Unknown)]
 }
 
 fn page_fences(bytes: &[u8]) {

@@ -30,7 +30,7 @@ impl<'a> Report<'a> {
         recommended: &'a Candidate,
         wear: &Wear,
     ) -> Result<Self, Failure> {
-        let cost = demand.cost(&recommended.plan)?;
+        let cost = demand.cost_of(recommended)?;
         let lifetime_years = cost.cost.device_lifetime_years(wear);
         Ok(Self { demand, planned, recommended, cost, lifetime_years })
     }
@@ -99,6 +99,7 @@ impl<'a> Report<'a> {
             "plan": candidate.plan,
             "description": candidate.plan.to_string(),
             "executable": candidate.is_executable,
+            "degraded": candidate.is_degraded(),
             "write_amplification": figures.write_amplification,
             "reads_per_lookup": figures.reads_per_lookup,
             "reads_per_get": figures.reads_per_get,

@@ -6,13 +6,20 @@ use alluvium_model::planner::Candidate;
 
 use super::report::Report;
 
+/// Beside a plan that can't keep all its filters and indexes in memory.
+const DEGRADED: &str = " (with a part of its filters and indexes on flash)";
+
 /// Plan, costs by source, why, and what stands beside it.
 pub fn text(report: &Report<'_>, explain: bool) -> String {
     let figures = &report.recommended.figures;
     let cost = &report.cost.cost;
     let memory = format_bytes((figures.bytes_per_item * report.items()) as u64);
     let mut lines = vec![
-        format!("plan  {}", report.recommended.plan),
+        format!(
+            "plan  {}{}",
+            report.recommended.plan,
+            if report.recommended.is_degraded() { DEGRADED } else { "" }
+        ),
         String::new(),
         format!("bytes written per byte put   {:>9.3}  {}", figures.write_amplification, parts(&cost.writes)),
         format!("device reads per present key {:>9.4}", figures.reads_per_get),

@@ -11,7 +11,7 @@ const PADDING_LEN: usize = WORD_LEN - 1;
 
 /// The tags of all buckets. A tag of 0 is an empty slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PackedTags {
+pub(crate) struct PackedTags {
     bytes: Box<[u8]>,
     /// One in each lane.
     ones: u64,
@@ -20,7 +20,7 @@ pub(super) struct PackedTags {
 }
 
 /// Bytes of `buckets` buckets without padding: `width / 2` each.
-pub(super) fn packed_len(buckets: u32, width: u32) -> usize {
+pub(crate) fn packed_len(buckets: u32, width: u32) -> usize {
     (buckets as usize * width as usize).div_ceil(2)
 }
 
@@ -78,15 +78,27 @@ impl PackedTags {
     }
 
     /// The ways of `bucket` that hold `tag`, as the top bits of their lanes.
+    #[inline(always)]
+    pub fn matches(&self, bucket: u32, tag: u16) -> u64 {
+        self.zero_lanes(self.load(bucket) ^ (u64::from(tag) * self.ones))
+    }
+
+    /// The ways of `bucket` whose tag agrees with `tag` in all but its `ignored_bits` low bits, fewer than the width.
+    #[inline(always)]
+    pub fn matches_above(&self, bucket: u32, tag: u16, ignored_bits: u32) -> u64 {
+        let compared = self.ones * u64::from(u16::MAX << ignored_bits & ((1 << self.width) - 1));
+        self.zero_lanes((self.load(bucket) ^ (u64::from(tag) * self.ones)) & compared)
+    }
+
+    /// The lanes that are 0, as their top bits.
     ///
     /// Exact: adding all ones but the top bit carries into the top bit unless the low bits are all zero, and never
     /// out of the lane.
     #[inline(always)]
-    pub fn matches(&self, bucket: u32, tag: u16) -> u64 {
-        let difference = self.load(bucket) ^ (u64::from(tag) * self.ones);
+    fn zero_lanes(&self, word: u64) -> u64 {
         let tops = self.ones << (self.width - 1);
         let lows = tops - self.ones;
-        !(((difference & lows) + lows) | difference) & tops
+        !(((word & lows) + lows) | word) & tops
     }
 
     /// A set of lanes as a set of ways: bit `way`.
@@ -144,6 +156,9 @@ mod tests {
                 for sought in ways.iter().copied().chain([other & mask, 0, 1, mask]) {
                     let expected: u8 = (0..4).map(|way| u8::from(ways[way] == sought) << way).sum();
                     prop_assert_eq!(packed.ways(packed.matches(bucket, sought)), expected);
+                    let high = |tag: u16| tag >> 3;
+                    let expected: u8 = (0..4).map(|way| u8::from(high(ways[way]) == high(sought)) << way).sum();
+                    prop_assert_eq!(packed.ways(packed.matches_above(bucket, sought, 3)), expected);
                 }
                 for way in 0..4 {
                     prop_assert_eq!(packed.tag(bucket, way), ways[way as usize]);

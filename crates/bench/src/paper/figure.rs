@@ -1,0 +1,140 @@
+//! [`Figure`]: a published figure as numbers, ours beside what the paper says.
+
+use serde::Serialize;
+
+/// A published figure run again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// Paper and number, for example `lim-4.9`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Drawings that stand above each other; most figures have one.
+    pub panels: Vec<Panel>,
+    /// What the paper states in numbers, beside ours.
+    pub published: Vec<Published>,
+}
+
+/// One drawing: curves over the same axes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Panel {
+    /// What runs to the right.
+    pub x: Axis,
+    /// What runs up.
+    pub y: Axis,
+    /// The curves.
+    pub series: Vec<Series>,
+}
+
+/// An axis of a drawing.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Axis {
+    /// Quantity and unit.
+    pub label: &'static str,
+    /// Whether equal steps are equal factors.
+    pub is_logarithmic: bool,
+}
+
+/// A curve.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    /// What it is, for the legend.
+    pub name: String,
+    /// Where its points come from.
+    pub origin: Origin,
+    /// x and y, by rising x.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where points come from: a model's are drawn as a line, the others as marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A formula.
+    Model,
+    /// The design executed by key numbers.
+    Simulation,
+}
+
+/// A figure that the paper states, and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Published {
+    /// What it is; snake_case with the unit last, as metrics are.
+    pub name: String,
+    /// The paper's.
+    pub published: f64,
+    /// Ours.
+    pub ours: f64,
+}
+
+impl Figure {
+    /// The largest relative difference between a simulation and the model of the same name; none without simulations.
+    pub fn deviation_max(&self) -> Option<f64> {
+        let deviations = self.panels.iter().flat_map(|panel| {
+            let simulated = panel.series.iter().filter(|series| series.origin == Origin::Simulation);
+            simulated.filter_map(|series| {
+                let model = |other: &&Series| other.origin == Origin::Model && other.name == series.name;
+                series.deviation_max(panel.series.iter().find(model)?)
+            })
+        });
+        deviations.reduce(f64::max)
+    }
+}
+
+impl Axis {
+    /// An axis of equal steps.
+    pub const fn linear(label: &'static str) -> Self {
+        Self { label, is_logarithmic: false }
+    }
+
+    /// An axis of equal factors.
+    pub const fn logarithmic(label: &'static str) -> Self {
+        Self { label, is_logarithmic: true }
+    }
+}
+
+impl Series {
+    /// A curve of a model.
+    pub fn model(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), origin: Origin::Model, points }
+    }
+
+    /// Points of a simulation.
+    pub fn simulation(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), origin: Origin::Simulation, points }
+    }
+
+    /// The y at exactly this x.
+    pub fn at(&self, x: f64) -> Option<f64> {
+        self.points.iter().find(|point| point.0 == x).map(|point| point.1)
+    }
+
+    /// The largest relative difference of this curve to `other` where both have a point; none where they share no x.
+    pub fn deviation_max(&self, other: &Self) -> Option<f64> {
+        let shared = self.points.iter().filter_map(|&(x, y)| Some((y / other.at(x)? - 1.0).abs()));
+        shared.reduce(f64::max)
+    }
+}
+
+impl Published {
+    /// Ours beside the paper's.
+    pub fn new(name: impl Into<String>, published: f64, ours: f64) -> Self {
+        Self { name: name.into(), published, ours }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviation_is_taken_where_both_have_points() {
+        let model = Series::model("a", vec![(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)]);
+        let simulation = Series::simulation("b", vec![(2.0, 16.0), (3.0, 30.0), (4.0, 1.0)]);
+        assert_eq!(model.deviation_max(&simulation), Some(0.25));
+        assert_eq!(model.deviation_max(&Series::model("c", vec![(9.0, 1.0)])), None);
+        assert_eq!(model.at(3.0), Some(30.0));
+    }
+}

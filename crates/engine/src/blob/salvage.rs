@@ -1,0 +1,29 @@
+//! Blob files that may be damaged, as a repair opens them.
+
+use std::sync::Arc;
+
+use alluvium_io::OpenMode;
+
+use super::file::BlobFile;
+use super::frame::{FILE_HEADER_BYTES, is_newer};
+use super::name::file_name;
+use crate::error::{IoContext, Result};
+use crate::level::Reclaimer;
+
+impl BlobFile {
+    /// Opens a file of which nothing is believed but checksums: not its header, and no length. For reading.
+    pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
+        let name = file_name(number);
+        let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
+        let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
+        let _ = file.header_checked.set(());
+        Ok(file)
+    }
+
+    /// Whether the file was written by a newer major version, and is not damaged.
+    pub fn is_newer(&self) -> bool {
+        let mut header = [0; FILE_HEADER_BYTES];
+        let read = self.file.read_at(&mut header, 0);
+        read.is_ok_and(|read| read == header.len()) && is_newer(&header)
+    }
+}

@@ -1,0 +1,70 @@
+//! Values that are added to: numbers, and bytes that grow at their end.
+//!
+//! Both are read-modify-writes under the lock that updates of a key share, not records that a merge adds up later: a
+//! get stays one read, and the answer is known at once.
+
+use super::VALUE_BYTES_MAX;
+use super::keyspace::Keyspace;
+use super::metadata::Metadata;
+use super::update::Update;
+use crate::error::{Error, Result};
+
+impl Keyspace {
+    /// Atomically adds `by` to the number under `key` and returns the sum. An absent key counts as 0.
+    ///
+    /// A number is a value of 8 bytes, as `i64::to_le_bytes` makes it. Flags and expiry stay as they are. Costs a get
+    /// and a put; increments of one key take turns.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = alluvium::Db::open(directory.path())?;
+    /// let views = db.keyspace("views")?;
+    /// assert_eq!(views.increment("page", 1)?, 1);
+    /// assert_eq!(views.increment("page", 41)?, 42);
+    /// assert_eq!(views.get("page")?.as_deref(), Some(&42_i64.to_le_bytes()[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotANumber`] for a value of another length, [`Error::NumberOverflow`] for a sum beyond `i64`. The value
+    /// stays as it was.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let mut sum = 0;
+        self.modify(key.as_ref(), |before| {
+            let (value, metadata) = match before {
+                None => (0, Metadata::default()),
+                Some((bytes, metadata)) => {
+                    let bytes = bytes.try_into().map_err(|_| Error::NotANumber { len: bytes.len() })?;
+                    (i64::from_le_bytes(bytes), metadata)
+                }
+            };
+            sum = value.checked_add(by).ok_or(Error::NumberOverflow { value, by })?;
+            Ok(Update::InsertWith(sum.to_le_bytes().to_vec(), metadata))
+        })?;
+        Ok(sum)
+    }
+
+    /// Atomically appends `bytes` to the value under `key` and returns its new length. An absent key counts as an empty
+    /// value.
+    ///
+    /// Flags and expiry stay as they are. Costs a get and a put of the whole value, so a value that grows for long is
+    /// better kept as many items.
+    ///
+    /// # Errors
+    /// [`Error::ValueTooLarge`] when the value would be longer than the limit. It stays as it was.
+    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        let bytes = bytes.as_ref();
+        let mut len = 0;
+        self.modify(key.as_ref(), |before| {
+            let (value, metadata) = before.unwrap_or_default();
+            len = value.len() + bytes.len();
+            if len > VALUE_BYTES_MAX {
+                return Err(Error::ValueTooLarge { len, max: VALUE_BYTES_MAX });
+            }
+            Ok(Update::InsertWith([value, bytes].concat(), metadata))
+        })?;
+        Ok(len)
+    }
+}

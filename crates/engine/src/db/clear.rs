@@ -1,0 +1,67 @@
+//! Removing all items of a keyspace.
+
+use std::sync::Arc;
+
+use super::keyspace::Keyspace;
+use crate::blob::{ReferenceCounts, VersionBlobs};
+use crate::error::Result;
+use crate::level::Version;
+use crate::manifest::Edit;
+
+impl Keyspace {
+    /// Removes all items at once. The keyspace stays, with its name and its plan.
+    ///
+    /// Atomic: whoever writes or reads meanwhile does so before or after it, and after a crash all items are there or
+    /// none. Survives a power cut when this returns, and with it all writes before. Costs a freeze of the log and a
+    /// record in the manifest, whatever the size; writes to the keyspace wait for that. The space comes back at once,
+    /// or when the last snapshot is dropped.
+    pub fn clear(&self) -> Result<()> {
+        let shared = self.database();
+        let keyspace = &self.shared;
+        shared.check_failure()?;
+        keyspace.check_present()?;
+        let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+        let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+        // Items of this keyspace in segments before the fresh one don't count; and nobody writes there before they
+        // are gone, or a write whose writer still saw them could survive them.
+        shared.freeze_for(keyspace, |fresh| {
+            // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
+            shared.log.commit_all()?;
+            let log_start = fresh.segment.id;
+            shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
+            self.forget_items()
+        })
+    }
+
+    /// Gives the keyspace a version without items, and the space of the old one back.
+    fn forget_items(&self) -> Result<()> {
+        let (shared, keyspace) = (self.database(), &self.shared);
+        let before = keyspace.version.load_full();
+        let mut references = ReferenceCounts::default();
+        for (&file, &bytes) in &before.blobs.live {
+            references.take(file, bytes);
+        }
+        for store in &before.log_stores[1..] {
+            references.take_all(&store.references()?);
+        }
+        keyspace.scan_cache.clear();
+        keyspace.update_version(|version| Version {
+            log_stores: vec![version.active().clone()],
+            runs: Vec::new(),
+            sorted: Arc::new([]),
+            blobs: VersionBlobs::default().with_files(&version.blobs.files),
+        });
+        shared.blobs.apply(&references);
+        for run in &before.runs {
+            // Runs of other keyspaces lie in the same files: only the sections' space can be given back.
+            run.sections.iter().flatten().for_each(|section| section.set_merged());
+        }
+        let runs = before.runs.iter().map(|run| &run.file);
+        for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
+            if !shared.is_file_named(file.number) {
+                file.set_obsolete();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What snapshots keep that nobody else needs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::keyspace::KeyspaceShared;
+use super::shared::Shared;
+use crate::level::Version;
+use crate::log::LogStore;
+
+/// What snapshots keep in memory and on disk after the database itself has let go of it. It goes with the last snapshot
+/// that needs it. Snapshots of keyspaces that were dropped are not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotStats {
+    /// Snapshots, clones not counted.
+    pub snapshots: usize,
+    /// Bytes of memory: indexes and filters of tables, and log that was converted meanwhile.
+    pub memory: u64,
+    /// Bytes of tables and blob files.
+    pub disk: u64,
+}
+
+impl SnapshotStats {
+    pub(super) fn of(shared: &Shared, keyspaces: &[Arc<KeyspaceShared>]) -> Self {
+        let mut held = Held::default();
+        let mut snapshots = 0;
+        for keyspace in keyspaces {
+            let pinned = keyspace.pinned_versions();
+            snapshots = snapshots.max(pinned.len());
+            if !pinned.is_empty() {
+                let present = Present::of(&keyspace.version.load_full());
+                pinned.iter().for_each(|pinned| held.add(&pinned.load(), &present, shared));
+            }
+        }
+        let sections = held.sections.values();
+        let (memory, disk) = sections.fold((0, 0), |sum, section| (sum.0 + section.0, sum.1 + section.1));
+        let logs: u64 = held.logs.values().sum();
+        Self { snapshots, memory: memory + logs, disk: disk + held.blob_files.values().sum::<u64>() }
+    }
+}
+
+/// Addresses of what the present version of a keyspace has.
+struct Present {
+    version: Arc<Version>,
+    sections: Vec<usize>,
+}
+
+impl Present {
+    fn of(version: &Arc<Version>) -> Self {
+        let mut sections: Vec<usize> = sections(version).map(|(address, ..)| address).collect();
+        sections.sort_unstable();
+        Self { version: version.clone(), sections }
+    }
+
+    fn has_section(&self, address: usize) -> bool {
+        self.sections.binary_search(&address).is_ok()
+    }
+
+    fn has_log(&self, store: &Arc<LogStore>) -> bool {
+        self.version.log_stores.iter().any(|present| Arc::ptr_eq(present, store))
+    }
+}
+
+/// What is kept, each part once however many snapshots need it.
+#[derive(Default)]
+struct Held {
+    /// Memory and disk by address of the section.
+    sections: BTreeMap<usize, (u64, u64)>,
+    /// Memory by address of the log store.
+    logs: BTreeMap<usize, u64>,
+    /// Bytes by number.
+    blob_files: BTreeMap<u64, u64>,
+}
+
+impl Held {
+    fn add(&mut self, version: &Version, present: &Present, shared: &Shared) {
+        for (address, memory, disk) in sections(version) {
+            if !present.has_section(address) {
+                self.sections.insert(address, (memory, disk));
+            }
+        }
+        for store in version.log_stores.iter().filter(|store| !present.has_log(store)) {
+            self.logs.insert(Arc::as_ptr(store) as usize, store.memory_bytes());
+        }
+        let files = shared.blobs.files();
+        let gone = version.blobs.files.iter().filter(|(number, _)| !files.contains_key(number));
+        self.blob_files.extend(gone.map(|(&number, file)| (number, file.size())));
+    }
+}
+
+/// Address, memory and disk of every section of a version.
+fn sections(version: &Version) -> impl Iterator<Item = (usize, u64, u64)> {
+    let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let in_runs = in_runs.map(|section| &section.section);
+    in_runs.chain(version.sorted.iter().map(|table| &table.section)).map(|section| {
+        let memory = section.memory_bytes();
+        (Arc::as_ptr(section) as usize, memory.filter + memory.index, section.pages_bytes())
+    })
+}

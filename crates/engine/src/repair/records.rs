@@ -1,0 +1,234 @@
+//! Records of large items: which of those that are referred to can be read, and where.
+//!
+//! A record is believed when all its chunks are sound. What leads from record to record in a file is not needed for
+//! reading, but for collecting garbage: where it is broken, the sound records that are referred to move to a new file.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use alluvium_io::Storage;
+
+use super::Repair;
+use super::report::ManifestRepair;
+use crate::blob::{BlobFile, RecordHeader, RecordReader, Reference, blob_file_name, walk};
+use crate::compact::YoungItems;
+use crate::error::Result;
+use crate::item::{Item, ItemKind};
+use crate::level::Reclaimer;
+use crate::manifest::DatabaseState;
+
+/// What becomes of an item.
+pub(super) enum Settled {
+    AsItIs,
+    /// This item, encoded, takes its place.
+    Instead(Vec<u8>),
+    /// What it referred to is lost.
+    Lost,
+}
+
+/// The blob files as a repair finds them.
+pub(super) struct Records {
+    reclaimer: Arc<Reclaimer>,
+    dry_run: bool,
+    /// By number; `None` for those that are missing.
+    files: BTreeMap<u64, Option<RecordFile>>,
+    /// Whether what refers to a file that is not in `files` is hidden: the manifest, which is sound, has dropped it.
+    unknown_is_hidden: bool,
+    /// Records that were looked at: where they lie now, or `None` for those that are lost.
+    settled: BTreeMap<(u64, u64), Option<Reference>>,
+}
+
+struct RecordFile {
+    file: Arc<BlobFile>,
+    /// How far the headers lead. Records in front of it stay where they are.
+    chain_end: u64,
+    /// Whether the file was finished: all of it was durable before anything referred to it.
+    is_sealed: bool,
+    /// Whether no record stays where it is.
+    is_broken: bool,
+    /// Where sound records move that don't stay.
+    target: Option<Arc<BlobFile>>,
+}
+
+impl Records {
+    pub fn none(storage: &Arc<dyn Storage>, dry_run: bool) -> Self {
+        Self {
+            reclaimer: Reclaimer::new(storage.clone()),
+            dry_run,
+            files: BTreeMap::new(),
+            unknown_is_hidden: true,
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// Where the record lies now; `None` when it is lost.
+    fn settle(
+        &mut self,
+        keyspace: u32,
+        reference: Reference,
+        take_number: impl FnOnce() -> u64,
+    ) -> Result<Option<Reference>> {
+        let place = (reference.file, reference.body);
+        let unsettled = match self.settled.entry(place) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let found = match self.files.get_mut(&reference.file) {
+            None if self.unknown_is_hidden => Some(reference),
+            None | Some(None) => None,
+            Some(Some(found)) if !is_sound(&found.file, reference) => None,
+            Some(Some(found)) => {
+                let stays = !found.is_broken && reference.body_end() <= found.chain_end;
+                if stays || self.dry_run {
+                    Some(reference)
+                } else {
+                    let target = match &found.target {
+                        Some(target) => target,
+                        None => found.target.insert(BlobFile::create(&self.reclaimer, take_number())?),
+                    };
+                    Some(copy(keyspace, &found.file, reference, target)?)
+                }
+            }
+        };
+        unsettled.insert(found);
+        Ok(found)
+    }
+}
+
+impl Repair {
+    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost.
+    pub fn open_records(&mut self, state: &DatabaseState, manifest: ManifestRepair) -> Result<()> {
+        let present = self.present_blob_files()?;
+        let mut numbers: BTreeSet<u64> = state.blobs.keys().copied().collect();
+        numbers.extend(&present);
+        self.records.unknown_is_hidden = manifest != ManifestRepair::Rebuilt;
+        for number in numbers {
+            let found = if present.contains(&number) {
+                let sealed_bytes = state.blobs.get(&number).copied().flatten();
+                Some(self.open_record_file(number, sealed_bytes)?)
+            } else {
+                None
+            };
+            self.records.files.insert(number, found);
+        }
+        Ok(())
+    }
+
+    fn open_record_file(&mut self, number: u64, sealed_bytes: Option<u64>) -> Result<RecordFile> {
+        let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
+        let mut header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
+        if file.is_newer() {
+            std::mem::replace(&mut header, Ok(()))?;
+        }
+        let is_sealed = sealed_bytes.is_some();
+        let size = sealed_bytes.unwrap_or(file.size());
+        file.limit(size.min(file.size()));
+        let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
+        // Where a file ends that was not finished, its headers tell; they may end early where a crash came.
+        let is_broken = is_sealed && (header.is_err() || chain_end < size);
+        if is_broken {
+            self.report.blob_files_rewritten += 1;
+            self.report.problem(match header {
+                Err(error) => error.to_string(),
+                Ok(()) => format!("{}: no record at offset {chain_end} of {size}", blob_file_name(number)),
+            });
+        }
+        Ok(RecordFile { file, chain_end, is_sealed, is_broken, target: None })
+    }
+
+    /// What becomes of an item of a table or the log. Counts nothing.
+    pub fn settle(&mut self, keyspace: u32, item: &Item<'_>) -> Result<Settled> {
+        let Some(reference) = Reference::of(item) else { return Ok(Settled::AsItIs) };
+        let next_file = &mut self.next_file;
+        let take_number = || {
+            *next_file += 1;
+            *next_file - 1
+        };
+        Ok(match self.records.settle(keyspace, reference, take_number)? {
+            None => Settled::Lost,
+            Some(found) if found == reference => Settled::AsItIs,
+            Some(found) => {
+                let mut encoded = Vec::new();
+                Item { kind: ItemKind::Reference, value: &found.encode(), ..*item }.encode(&mut encoded);
+                Settled::Instead(encoded)
+            }
+        })
+    }
+
+    /// Whether an item may stay as it is, for all that is known of what it refers to.
+    pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
+        let Some(reference) = Reference::of(item) else { return Ok(true) };
+        let file = self.records.files.get(&reference.file);
+        let is_moving = matches!(file, Some(Some(RecordFile { is_broken: true, .. })));
+        Ok(!is_moving && matches!(self.settle(keyspace, item)?, Settled::AsItIs))
+    }
+
+    /// Whether openings judge the record: one of a file that was being written, which may never have been synced.
+    pub fn is_judged_by_openings(&self, item: &Item<'_>) -> bool {
+        let file = Reference::of(item).and_then(|reference| self.records.files.get(&reference.file));
+        matches!(file, Some(Some(RecordFile { is_sealed: false, is_broken: false, .. })))
+    }
+
+    /// The items as they are after the repair. Of one whose record is lost a tombstone stays with `hides`, so that
+    /// nothing older shows.
+    pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
+        let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
+        let mut range = items.range(0, u64::MAX);
+        let mut lost = 0;
+        while let Some((hash, encoded)) = range.peek() {
+            match self.settle(keyspace, &encoded.item)? {
+                Settled::AsItIs => settled.push(hash, 0, encoded.bytes),
+                Settled::Instead(bytes) => settled.push(hash, 0, &bytes),
+                Settled::Lost => {
+                    lost += 1;
+                    let mut tombstone = Vec::new();
+                    Item::tombstone(encoded.item.key).encode(&mut tombstone);
+                    if hides {
+                        settled.push(hash, 0, &tombstone);
+                    }
+                }
+            }
+            range.advance();
+        }
+        self.report.items_lost += lost;
+        self.report.large_items_lost += lost;
+        settled.finish();
+        Ok(settled)
+    }
+
+    /// Makes what moved durable, and takes the places of the files that it was moved from out of `state`.
+    pub fn finish_records(&mut self, state: &mut DatabaseState) -> Result<()> {
+        for (&number, found) in &self.records.files {
+            let Some(RecordFile { is_broken, target, .. }) = found else { continue };
+            if *is_broken {
+                state.blobs.remove(&number);
+                self.replaced.push(blob_file_name(number));
+            }
+            if let Some(target) = target {
+                target.sync()?;
+                state.blobs.insert(target.number, Some(target.size()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether every chunk of a record is sound. What can't be read is not.
+fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
+    let mut reader = RecordReader::new(file.clone(), reference);
+    loop {
+        match reader.next_chunk() {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Appends a record to another file.
+fn copy(keyspace: u32, from: &Arc<BlobFile>, reference: Reference, to: &BlobFile) -> Result<Reference> {
+    let (key, value) = RecordReader::new(from.clone(), reference).read_all()?;
+    let (key_len, value_len) = (reference.key_len, reference.value_len);
+    to.append(RecordHeader { keyspace, key_len, value_len, is_aligned: false }, [&key, &value])
+}

@@ -1,0 +1,171 @@
+//! When the items of a section expire, in a few numbers: enough to know when rewriting it gives space back.
+
+use alluvium_base::Corruption;
+
+use super::frame::u64_at;
+
+/// Parts of equal size that the marks tell apart.
+const PARTS: usize = 8;
+/// Bytes of [`ExpiryMarks`] in a directory.
+pub(crate) const EXPIRY_BYTES: usize = 8 * (1 + PARTS);
+/// Expiries are thinned out when there are so many. Half of them leave each mark within about 2 % of its place.
+const SAMPLE_MAX: usize = 1024;
+
+/// When the first of a section's expiring items expires, and until when one eighth, two eighths, ... all of them have.
+/// Milliseconds since 1970.
+///
+/// The first and the last are exact, those in between are estimates from every n-th item: items come in the order of
+/// their hashes or slots, which know nothing of expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExpiryMarks {
+    first_ms: u64,
+    eighths_ms: [u64; PARTS],
+}
+
+impl ExpiryMarks {
+    /// Of a section of which nothing is known: something may have expired, but nothing is worth rewriting it for.
+    pub const UNKNOWN: Self = Self { first_ms: 0, eighths_ms: [u64::MAX; PARTS] };
+    /// Of a section without expiring items.
+    pub const NONE: Self = Self { first_ms: u64::MAX, eighths_ms: [u64::MAX; PARTS] };
+
+    /// Whether some item may have expired.
+    pub fn any_expired(&self, now_ms: u64) -> bool {
+        self.first_ms <= now_ms
+    }
+
+    /// Which share of the expiring items has expired: one eighth too little at most, but for the estimate.
+    pub fn share_expired(&self, now_ms: u64) -> f64 {
+        let passed = self.eighths_ms.partition_point(|&mark| mark <= now_ms);
+        passed as f64 / PARTS as f64
+    }
+
+    /// Appends [`EXPIRY_BYTES`] bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.first_ms.to_le_bytes());
+        self.eighths_ms.iter().for_each(|mark| out.extend_from_slice(&mark.to_le_bytes()));
+    }
+
+    /// Reads what [`ExpiryMarks::encode`] wrote. Offsets of corruptions are relative to `bytes`.
+    pub fn decode(bytes: &[u8; EXPIRY_BYTES]) -> Result<Self, Corruption> {
+        let marks = Self {
+            first_ms: u64_at(bytes, 0),
+            eighths_ms: std::array::from_fn(|part| u64_at(bytes, 8 * (1 + part))),
+        };
+        if marks.first_ms <= marks.eighths_ms[0] && marks.eighths_ms.is_sorted() {
+            return Ok(marks);
+        }
+        let found = format!("{:?} after {}", marks.eighths_ms, marks.first_ms);
+        Err(Corruption::new("directory", 0, "ascending times of expiry", found))
+    }
+}
+
+/// Gathers expiries while a section is written. Holds at most 8 KiB.
+#[derive(Debug)]
+pub(super) struct ExpirySample {
+    /// Every `step`-th expiry.
+    kept: Vec<u64>,
+    step: u64,
+    count: u64,
+    first_ms: u64,
+    last_ms: u64,
+}
+
+impl Default for ExpirySample {
+    fn default() -> Self {
+        Self { kept: Vec::new(), step: 1, count: 0, first_ms: u64::MAX, last_ms: 0 }
+    }
+}
+
+impl ExpirySample {
+    #[cold]
+    pub fn push(&mut self, expires_at_ms: u64) {
+        self.first_ms = self.first_ms.min(expires_at_ms);
+        self.last_ms = self.last_ms.max(expires_at_ms);
+        if self.count.is_multiple_of(self.step) {
+            self.kept.push(expires_at_ms);
+        }
+        self.count += 1;
+        if self.kept.len() == SAMPLE_MAX {
+            let mut is_kept = false;
+            self.kept.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.step *= 2;
+        }
+    }
+
+    pub fn finish(mut self) -> ExpiryMarks {
+        if self.count == 0 {
+            return ExpiryMarks::NONE;
+        }
+        self.kept.sort_unstable();
+        let mark = |part: usize| match part {
+            PARTS => self.last_ms,
+            // The last of the items that make so many eighths; with few items some marks coincide.
+            _ => self.kept[(part * self.kept.len()).div_ceil(PARTS) - 1],
+        };
+        ExpiryMarks { first_ms: self.first_ms, eighths_ms: std::array::from_fn(|part| mark(part + 1)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn marks_of(expiries: &[u64]) -> ExpiryMarks {
+        let mut sample = ExpirySample::default();
+        expiries.iter().for_each(|&expiry| sample.push(expiry));
+        sample.finish()
+    }
+
+    proptest! {
+        /// The reference counts. Nothing is thinned out here, so the share is exact but for the part of an eighth.
+        #[test]
+        fn few_expiries_are_counted_to_an_eighth(
+            expiries in prop::collection::vec(0u64..100, 1..SAMPLE_MAX - 1),
+            now in 0u64..110,
+        ) {
+            let marks = marks_of(&expiries);
+            let expired = expiries.iter().filter(|&&expiry| expiry <= now).count() as f64;
+            let share = expired / expiries.len() as f64;
+            prop_assert!(marks.share_expired(now) <= share + 1e-9);
+            prop_assert!(marks.share_expired(now) > share - 1.0 / PARTS as f64 - 1e-9);
+            prop_assert_eq!(marks.any_expired(now), expired > 0.0);
+            prop_assert_eq!(marks.share_expired(now) == 1.0, share == 1.0);
+            let mut bytes = Vec::new();
+            marks.encode(&mut bytes);
+            prop_assert_eq!(ExpiryMarks::decode(bytes.as_slice().try_into().unwrap()).unwrap(), marks);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_ascending_or_refused(numbers in prop::collection::vec(0u64..4, 1 + PARTS)) {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+            let decoded = ExpiryMarks::decode(bytes.as_slice().try_into().unwrap());
+            prop_assert_eq!(decoded.is_ok(), numbers.is_sorted());
+        }
+    }
+
+    #[test]
+    fn many_expiries_are_estimated() {
+        // Spread without order over 0..1,000,000.
+        let expiries: Vec<u64> = (0..300_000u64).map(|number| number * 7_919 % 1_000_003).collect();
+        let marks = marks_of(&expiries);
+        for now in (0..1_100_000).step_by(10_000) {
+            let share =
+                expiries.iter().filter(|&&expiry| expiry <= now).count() as f64 / expiries.len() as f64;
+            let estimate = marks.share_expired(now);
+            assert!((share - 0.16..=share + 0.04).contains(&estimate), "{estimate}, not {share}, at {now}");
+        }
+        assert_eq!(marks.share_expired(*expiries.iter().max().unwrap()), 1.0);
+    }
+
+    #[test]
+    fn nothing_and_the_unknown_ask_for_no_rewriting() {
+        assert_eq!(marks_of(&[]), ExpiryMarks::NONE);
+        assert!(!ExpiryMarks::NONE.any_expired(u64::MAX - 1));
+        assert!(ExpiryMarks::UNKNOWN.any_expired(0));
+        assert_eq!(ExpiryMarks::UNKNOWN.share_expired(u64::MAX - 1), 0.0);
+    }
+}
