@@ -64,6 +64,15 @@ pub enum Error {
         /// The newest major version this program reads.
         supported: u16,
     },
+    /// A file was written by an older major version that is not read any more. Export with that version, and import.
+    OlderFormat {
+        /// The file.
+        file: String,
+        /// Its major version.
+        found: u16,
+        /// The oldest major version this program reads.
+        supported: u16,
+    },
     /// The directory holds files, but no database. Open another directory.
     NotADatabase {
         /// What is wrong with it.
@@ -150,6 +159,11 @@ impl fmt::Display for Error {
                 out,
                 "{file} has format version {found}, this program reads up to {supported}; use a newer program"
             ),
+            Self::OlderFormat { file, found, supported } => write!(
+                out,
+                "{file} has format version {found}, this program reads from {supported} on; \
+                 export with an older program and import with this one"
+            ),
             Self::NotADatabase { reason } => write!(out, "not an Alluvium database: {reason}"),
             Self::MissingFile { file } => {
                 write!(out, "file {file} is missing although the manifest names it; restore it from a backup")
@@ -229,6 +243,9 @@ impl From<crate::table::Error> for Error {
             TableError::Corruption(corruption) => Self::Corruption(corruption),
             TableError::NewerFormat { file, found_major, supported_major } => {
                 Self::NewerFormat { file, found: found_major, supported: supported_major }
+            }
+            TableError::OlderFormat { file, found_major, supported_major } => {
+                Self::OlderFormat { file, found: found_major, supported: supported_major }
             }
             // Large items lie in blob files, so neither happens unless a bound of ours is wrong.
             error @ (TableError::SectionTooLarge { .. } | TableError::ItemTooLarge { .. }) => Self::Io {

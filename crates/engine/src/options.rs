@@ -148,7 +148,8 @@ impl Builder {
 
     /// How many items the database will hold, if that is known. Default 0 (unknown). The share of items that the plan
     /// keeps in filtered runs is taken of the larger of this and the items present: so a load of known size is merged
-    /// less often while it is still small. Costs filter memory early, changes nothing at the end.
+    /// less often while it is still small. Costs filter memory early, changes nothing at the end. Plans whose runs stay
+    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace.
     pub fn expected_items(mut self, items: u64) -> Self {
         self.settings.expected_items = items;
         self

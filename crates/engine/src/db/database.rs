@@ -155,7 +155,8 @@ impl Db {
             hasher,
             plan: plan.clone(),
         }])?;
-        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
+        let items = plan.items_sharded(0, shared.settings.expected_items);
+        let store = new_log_store(&plan, shared.log.active_segment(), items, 0);
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());

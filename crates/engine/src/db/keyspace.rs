@@ -113,13 +113,14 @@ impl KeyspaceShared {
         version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
     }
 
-    /// An empty log store over `segment`, with as many shards as the items present ask for.
-    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>) -> LogStore {
+    /// An empty log store over `segment`, with as many shards as the items present, or those expected, ask for.
+    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>, expected_items: u64) -> LogStore {
         let hint = version.log_stores.first().map_or(0, |store| {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
         });
-        let items = version.sorted_items() + version.young_items();
+        let present = version.sorted_items() + version.young_items();
+        let items = self.plan.items_sharded(present, expected_items);
         new_log_store(&self.plan, segment, items, hint)
     }
 

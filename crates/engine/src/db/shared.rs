@@ -251,7 +251,10 @@ impl Shared {
     ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
         let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
         let fresh = keyspaces.iter().zip(versions);
-        let fresh = fresh.map(|(keyspace, version)| Arc::new(keyspace.next_log_store(version, next.clone())));
+        let expected_items = self.settings.expected_items;
+        let fresh = fresh.map(|(keyspace, version)| {
+            Arc::new(keyspace.next_log_store(version, next.clone(), expected_items))
+        });
         Ok((sealed, fresh.collect()))
     }
 

@@ -59,7 +59,9 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     let keyspaces = state
         .keyspaces
         .iter()
-        .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed))
+        .map(|(&id, keyspace)| {
+            open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed, settings.expected_items)
+        })
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);
@@ -163,6 +165,7 @@ fn open_keyspace(
     log: &Log,
     blobs: &Blobs,
     replayed: &Replayed,
+    expected_items: u64,
 ) -> Result<Arc<KeyspaceShared>> {
     state.plan.check_executable()?;
     let mut runs = Vec::new();
@@ -196,7 +199,8 @@ fn open_keyspace(
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
     let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into(), blobs };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
-    let items = version.sorted_items() + version.run_items();
+    let present = version.sorted_items() + version.run_items();
+    let items = state.plan.items_sharded(present, expected_items);
     let active = new_log_store(&state.plan, log.active_segment(), items, 0);
     version.log_stores.push(Arc::new(active));
     let frozen = stores.iter().rev().cloned();

@@ -14,7 +14,7 @@ use crate::manifest::{
     CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState,
     manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
-use crate::table::{Layout, Section, Table, is_newer, salvage_file};
+use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 
 /// The structure and where it came from.
 pub(super) struct Structure {
@@ -113,8 +113,8 @@ impl Repair {
         for &number in &numbers {
             match Table::open(&*self.storage, &table_file_name(number)) {
                 Ok(table) => drop(tables.insert(number, table)),
-                Err(error @ crate::table::Error::NewerFormat { .. })
-                    if is_newer(&*self.storage, &table_file_name(number)) =>
+                Err(error @ (TableError::NewerFormat { .. } | TableError::OlderFormat { .. }))
+                    if is_of_other_version(&*self.storage, &table_file_name(number)) =>
                 {
                     return Err(error.into());
                 }

@@ -11,7 +11,8 @@ use crate::item::EncodedItem;
 use crate::level::table_file_name;
 use crate::manifest::{DatabaseState, RunState, SortedTableState};
 use crate::table::{
-    Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table, is_newer, salvage_file,
+    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table,
+    is_of_other_version, salvage_file,
 };
 
 /// What a keyspace has in a table, and what was salvaged of it.
@@ -90,7 +91,9 @@ impl Repair {
     fn is_sound(&mut self, name: &str, claims: &[Claim]) -> Result<bool> {
         let table = match Table::open(&*self.storage, name) {
             Ok(table) => table,
-            Err(error @ crate::table::Error::NewerFormat { .. }) if is_newer(&*self.storage, name) => {
+            Err(error @ (TableError::NewerFormat { .. } | TableError::OlderFormat { .. }))
+                if is_of_other_version(&*self.storage, name) =>
+            {
                 return Err(error.into());
             }
             Err(error) => {

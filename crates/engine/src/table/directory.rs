@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! 0  4  number of sections
-//! 4  4  bytes of an entry: 240 in this version, 160 and 168 in minor versions 0 and 1; a reader skips what a later one
-//!       appended
+//! 4  4  bytes of an entry: 240; a reader skips what a later minor version appended
 //! 8     the entries, in the order of their pages
 //! ```
 //!
@@ -19,12 +18,10 @@ use super::page::{Layout, PAGE_BYTES};
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = 240;
-/// Bytes of an entry of minor version 0, which ends in front of the segment.
-const ENTRY_BYTES_MIN: usize = 160;
-/// Bytes of an entry of minor version 1, which ends in front of the times of expiry.
-const ENTRY_BYTES_WITH_SEGMENT: usize = 168;
+/// Where the times of expiry lie in an entry.
+const EXPIRY_START: usize = 168;
 
-const _: () = assert!(ENTRY_BYTES_WITH_SEGMENT + EXPIRY_BYTES == ENTRY_BYTES);
+const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES);
 
 /// How pages are found in a section. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +145,7 @@ impl SectionEntry {
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
     }
 
-    /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
+    /// `bytes` is at least [`ENTRY_BYTES`] long. The offset of a corruption is relative to them.
     fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
         let bad = |at: u64, expected: &str, found: u64| {
             Err(Corruption::new("directory", at, expected, found.to_string()))
@@ -192,16 +189,11 @@ impl SectionEntry {
             filter_tag_bits: bytes[7],
             filter: block(112),
             index: block(136),
-            newest_segment: if bytes.len() < ENTRY_BYTES_WITH_SEGMENT {
-                0
-            } else {
-                u64_at(bytes, ENTRY_BYTES_MIN)
-            },
-            expiry: match bytes.get(ENTRY_BYTES_WITH_SEGMENT..).and_then(<[u8]>::first_chunk) {
-                None => ExpiryMarks::UNKNOWN,
-                Some(bytes) => ExpiryMarks::decode(bytes)
-                    .map_err(|corruption| corruption.within("directory", ENTRY_BYTES_WITH_SEGMENT as u64))?,
-            },
+            newest_segment: u64_at(bytes, 160),
+            expiry: ExpiryMarks::decode(
+                bytes[EXPIRY_START..].first_chunk().expect("the entry's length was checked"),
+            )
+            .map_err(|corruption| corruption.within("directory", EXPIRY_START as u64))?,
         };
         if entry.range_low > entry.range_high {
             return bad(32, "a range that is not empty", entry.range_high);
@@ -261,11 +253,11 @@ pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Cor
     let count = u32_at(bytes, 0) as usize;
     let entry_bytes = u32_at(bytes, 4) as usize;
     let entries = &bytes[DIRECTORY_HEADER_BYTES..];
-    if entry_bytes < ENTRY_BYTES_MIN || count.checked_mul(entry_bytes) != Some(entries.len()) {
+    if entry_bytes < ENTRY_BYTES || count.checked_mul(entry_bytes) != Some(entries.len()) {
         return Err(Corruption::new(
             "directory",
             0,
-            format!("entries of at least {ENTRY_BYTES_MIN} bytes, {} in all", entries.len()),
+            format!("entries of at least {ENTRY_BYTES} bytes, {} in all", entries.len()),
             format!("{count} of {entry_bytes} bytes"),
         ));
     }

@@ -25,6 +25,15 @@ pub(crate) enum Error {
         /// Highest major version that this build reads.
         supported_major: u16,
     },
+    /// The file was written by an earlier major version of the format, which this build does not read.
+    OlderFormat {
+        /// Name of the file.
+        file: String,
+        /// Major version in the file.
+        found_major: u16,
+        /// Lowest major version that this build reads.
+        supported_major: u16,
+    },
     /// The item does not fit in half a page: it belongs in a blob file.
     ItemTooLarge {
         /// Encoded length of the item in bytes.
@@ -57,6 +66,10 @@ impl fmt::Display for Error {
             Self::NewerFormat { file, found_major, supported_major } => write!(
                 out,
                 "{file} has table format {found_major}, this build reads up to {supported_major}: use a newer build"
+            ),
+            Self::OlderFormat { file, found_major, supported_major } => write!(
+                out,
+                "{file} has table format {found_major}, this build reads from {supported_major} on: use an older build"
             ),
             Self::ItemTooLarge { encoded_bytes, encoded_bytes_max } => write!(
                 out,

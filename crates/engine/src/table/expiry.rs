@@ -23,8 +23,6 @@ pub(crate) struct ExpiryMarks {
 }
 
 impl ExpiryMarks {
-    /// Of a section of which nothing is known: something may have expired, but nothing is worth rewriting it for.
-    pub const UNKNOWN: Self = Self { first_ms: 0, eighths_ms: [u64::MAX; PARTS] };
     /// Of a section without expiring items.
     pub const NONE: Self = Self { first_ms: u64::MAX, eighths_ms: [u64::MAX; PARTS] };
 
@@ -162,10 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_the_unknown_ask_for_no_rewriting() {
+    fn nothing_asks_for_no_rewriting() {
         assert_eq!(marks_of(&[]), ExpiryMarks::NONE);
         assert!(!ExpiryMarks::NONE.any_expired(u64::MAX - 1));
-        assert!(ExpiryMarks::UNKNOWN.any_expired(0));
-        assert_eq!(ExpiryMarks::UNKNOWN.share_expired(u64::MAX - 1), 0.0);
+        assert_eq!(ExpiryMarks::NONE.share_expired(u64::MAX - 1), 0.0);
     }
 }

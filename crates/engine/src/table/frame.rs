@@ -3,6 +3,8 @@
 //! The trailer is what opening reads: it leads to the directory. The header repeats the file's identity where people
 //! and tools look first. Byte by byte in `docs/format.md`.
 
+use std::cmp::Ordering;
+
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
 
@@ -12,7 +14,7 @@ use super::error::{Error, Result};
 pub(crate) const MAGIC: [u8; 8] = *b"ALLUVIUM";
 /// Last bytes of a complete table file.
 pub(crate) const TRAILER_MAGIC: [u8; 8] = *b"MUIVULLA";
-/// Readers refuse files with a higher one.
+/// Readers refuse files with another one.
 pub(crate) const FORMAT_MAJOR: u16 = 2;
 /// Readers ignore what a higher one added.
 pub(crate) const FORMAT_MINOR: u16 = 0;
@@ -144,14 +146,12 @@ impl Trailer {
 }
 
 fn check_version(major: u16, name: &str) -> Result<()> {
-    if major > FORMAT_MAJOR {
-        return Err(Error::NewerFormat {
-            file: name.to_owned(),
-            found_major: major,
-            supported_major: FORMAT_MAJOR,
-        });
+    let (file, found_major, supported_major) = (name.to_owned(), major, FORMAT_MAJOR);
+    match major.cmp(&FORMAT_MAJOR) {
+        Ordering::Less => Err(Error::OlderFormat { file, found_major, supported_major }),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(Error::NewerFormat { file, found_major, supported_major }),
     }
-    Ok(())
 }
 
 fn check_kind(kind: u8, name: &str, offset: u64) -> Result<()> {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_major_version_is_refused_and_a_newer_minor_one_read() {
+    fn other_major_versions_are_refused_and_a_newer_minor_one_read() {
         let reseal = |at: usize, value: u8| {
             let mut bytes = trailer().encode();
             bytes[at] = value;
@@ -245,6 +245,10 @@ mod tests {
         assert!(matches!(
             Trailer::decode(&reseal(40, 3), "t", 12288),
             Err(Error::NewerFormat { found_major: 3, supported_major: 2, .. })
+        ));
+        assert!(matches!(
+            Trailer::decode(&reseal(40, 1), "t", 12288),
+            Err(Error::OlderFormat { found_major: 1, supported_major: 2, .. })
         ));
         assert_eq!(Trailer::decode(&reseal(42, 9), "t", 12288).unwrap(), trailer());
     }

@@ -48,7 +48,7 @@ pub(crate) use page::Layout;
 pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES};
 pub(crate) use page_builder::pages_expected;
 pub(crate) use page_list::{PageList, PageRead};
-pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_newer, salvage_file};
+pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_of_other_version, salvage_file};
 pub(crate) use scanner::{SCANNER_BYTES_MAX, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use section_range::SectionRange;

@@ -30,8 +30,8 @@ impl Table {
     /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read.
     ///
     /// # Errors
-    /// [`Error::NewerFormat`] for a file of a later major version, [`Error::Corruption`] for one that is foreign,
-    /// truncated or damaged, [`Error::Io`] when the storage fails.
+    /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]
+    /// for one that is foreign, truncated or damaged, [`Error::Io`] when the storage fails.
     pub fn open(storage: &dyn Storage, name: &str) -> Result<Self> {
         let file = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
         let file_bytes = file.len().map_err(Error::io("read the length of", name))?;

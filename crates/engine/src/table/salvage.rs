@@ -142,12 +142,13 @@ pub(crate) fn salvage_file(
     Ok(pages)
 }
 
-/// Whether a table whose trailer names a newer major version is of one: its header says so too. Otherwise the trailer
+/// Whether a table whose trailer names another major version is of one: its header says so too. Otherwise the trailer
 /// is damaged.
-pub(crate) fn is_newer(storage: &dyn Storage, name: &str) -> bool {
+pub(crate) fn is_of_other_version(storage: &dyn Storage, name: &str) -> bool {
     let mut header = [0; FILE_HEADER_BYTES];
     let read = storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut header, 0));
-    read.is_ok() && matches!(decode_header(&header, name), Err(Error::NewerFormat { .. }))
+    let is_other = |error: &Error| matches!(error, Error::NewerFormat { .. } | Error::OlderFormat { .. });
+    read.is_ok() && decode_header(&header, name).is_err_and(|error| is_other(&error))
 }
 
 /// Whose items a page holds.

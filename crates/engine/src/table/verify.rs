@@ -49,9 +49,9 @@ impl Table {
         let name = self.file().name();
         let mut page = AlignedBuffer::with_len(PAGE_BYTES);
         read_exact(&**self.file(), &mut page, 0)?;
-        // The trailer was of a version that we read, so a header of a newer one is damaged.
+        // The trailer was of a version that we read, so a header of another one is damaged.
         let identity = decode_header(&page, name).map_err(|error| match error {
-            Error::NewerFormat { found_major, .. } => {
+            Error::NewerFormat { found_major, .. } | Error::OlderFormat { found_major, .. } => {
                 Corruption::new(name, 8, "the trailer's format version", found_major.to_string()).into()
             }
             other => other,

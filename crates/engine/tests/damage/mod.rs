@@ -193,7 +193,8 @@ impl Verdict {
     fn of(error: &Error, what: &str) -> Self {
         match error {
             Error::Corruption(corruption) => assert!(!corruption.file.is_empty(), "{what}: {error}"),
-            Error::MissingFile { .. } | Error::NewerFormat { .. } | Error::NotADatabase { .. } => {}
+            Error::MissingFile { .. } | Error::NotADatabase { .. } => {}
+            Error::NewerFormat { .. } | Error::OlderFormat { .. } => {}
             other => panic!("{what}: an error of the wrong kind: {other}"),
         }
         Self::Noticed

@@ -163,6 +163,20 @@ impl Growth {
 }
 
 impl Plan {
+    /// Items for which the hash space is cut into shards while `present` items are there and `expected` are expected
+    /// in the end. Where nothing but runs' bytes and number bounds the youngest level, runs stay: those of few, large
+    /// shards would have to be merged as the data grows. So such plans have their last shards from the beginning.
+    pub fn items_sharded(&self, present: u64, expected: u64) -> u64 {
+        match self {
+            Self::Levels { levels, .. }
+                if levels.first().is_some_and(|young| young.growth.items_max(1.0).is_infinite()) =>
+            {
+                present.max(expected)
+            }
+            Self::Levels { .. } | Self::Chained(_) => present,
+        }
+    }
+
     /// Checks that the parts fit together, with the reason when they don't.
     pub fn validate(&self) -> Result<(), PlanError> {
         let refuse = |reason: &str| Err(PlanError(reason.to_owned()));

@@ -52,7 +52,9 @@ impl Stack {
     ) -> Result<Self, ModelError> {
         let (sharding, log, levels) = plan;
         let present = present_records(levels, stream, workload, rules);
-        let mut stack = Self::with_log(sharding, log, stream, workload, rules, present);
+        let collects = levels[0].growth.items_max(1.0).is_infinite();
+        let cut_for = if collects { present.max(workload.expected_keys) } else { present };
+        let mut stack = Self::with_log(sharding, log, stream, workload, rules, cut_for);
         let mut arrivals = Arrivals {
             interval: stack.log_interval,
             records: stack.log_records,
@@ -108,9 +110,9 @@ impl Stack {
         stream: &WriteStream,
         workload: &Workload,
         rules: &Rules,
-        present: f64,
+        cut_for: f64,
     ) -> Self {
-        let items = present as u64;
+        let items = cut_for as u64;
         let shards = sharding.shards(items) as f64;
         let entries = sharding.log_entries(items) as f64;
         // The fullest shard freezes all: of so many normal numbers the largest lies this many deviations up.
@@ -216,14 +218,14 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
     (state, Arrivals { interval, records, room: size, false_overlaps })
 }
 
-/// One run of everything that is live.
+/// One run of everything that is live; none until something comes down to it.
 fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload) -> LevelState {
     let live = stream.keys.keys() * workload.live_share();
     // A store that was empty fills its young levels before anything comes down here.
     let has_begun = stream.fresh_share * arrivals.interval / 2.0 < stream.keys.keys();
     LevelState {
-        records: live,
-        runs: 1.0,
+        records: if has_begun { live } else { 0.0 },
+        runs: if has_begun { 1.0 } else { 0.0 },
         younger: 0.0,
         records_written: 0.0,
         live_written: if has_begun { (live + arrivals.false_overlaps) / arrivals.interval } else { 0.0 },

@@ -103,7 +103,7 @@ fn a_file_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn foreign_and_newer_files_are_refused_with_the_reason() {
+fn foreign_newer_and_older_files_are_refused_with_the_reason() {
     let foreign = MemoryStorage::with_file(NAME, &[b'x'; 3 * PAGE_BYTES]);
     let error = Table::open(&foreign, NAME).unwrap_err().to_string();
     assert!(error.contains(NAME) && error.contains("MUIVULLA"), "{error}");
@@ -112,12 +112,18 @@ fn foreign_and_newer_files_are_refused_with_the_reason() {
     small_table(&storage);
     let mut bytes = storage.file(NAME).bytes();
     let start = bytes.len() - TRAILER_BYTES;
-    bytes[start + 40] = 9;
-    let checksum = checksum64(&bytes[start..start + 48], u64::from_le_bytes(TRAILER_MAGIC));
-    bytes[start + 48..start + 56].copy_from_slice(&checksum.to_le_bytes());
-    let error = Table::open(&MemoryStorage::with_file(NAME, &bytes), NAME).unwrap_err();
+    let mut of_version = |major: u8| {
+        bytes[start + 40] = major;
+        let checksum = checksum64(&bytes[start..start + 48], u64::from_le_bytes(TRAILER_MAGIC));
+        bytes[start + 48..start + 56].copy_from_slice(&checksum.to_le_bytes());
+        Table::open(&MemoryStorage::with_file(NAME, &bytes), NAME).unwrap_err()
+    };
+    let error = of_version(9);
     assert!(matches!(error, Error::NewerFormat { found_major: 9, .. }), "{error}");
     assert!(error.to_string().contains("newer build"), "{error}");
+    let error = of_version(1);
+    assert!(matches!(error, Error::OlderFormat { found_major: 1, .. }), "{error}");
+    assert!(error.to_string().contains("older build"), "{error}");
 }
 
 #[test]
