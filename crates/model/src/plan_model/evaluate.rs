@@ -223,7 +223,7 @@ impl PlanModel {
 
     pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         let in_memory = !matches!(level.filter, Filter::BloomCluster { on_flash: true });
-        if in_memory { state.records * self.filter_bits(level) / 8.0 } else { 0.0 }
+        if in_memory { state.records * self.filter_bits(level) / state.filter_crowding / 8.0 } else { 0.0 }
     }
 
     pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {

@@ -10,11 +10,16 @@ use super::rules::Rules;
 use super::stream::WriteStream;
 use super::workload::Workload;
 
+/// Entries that a log index is made for, per entry that the log before took in its fullest shard.
+const LOG_ROOM: f64 = 17.0 / 16.0;
+
 /// One level at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LevelState {
     /// Records in the level, on average: repeats in several runs and tombstones count.
     pub records: f64,
+    /// Share of the entries that the runs' filters are made for which their records take.
+    pub filter_crowding: f64,
     /// Runs over a place, on average.
     pub runs: f64,
     /// Runs of this level that are younger than the one that holds a key found here, on average.
@@ -34,8 +39,10 @@ pub(super) struct Stack {
     pub log_interval: f64,
     /// Different keys in a frozen log.
     pub log_records: f64,
-    /// Entries that the log index has room for.
+    /// Entries that the log index has room for, and the filter that it becomes.
     pub log_entries: f64,
+    /// Share of these entries that are taken at a freeze.
+    log_crowding: f64,
     /// Parts of the key space that freeze and merge by themselves.
     shards: f64,
     /// Young to old. Levels below the one that can hold everything stay empty and are left out.
@@ -60,8 +67,10 @@ impl Stack {
             records: stack.log_records,
             room: stack.log_records,
             false_overlaps: 0.0,
+            filter_crowding: stack.log_crowding,
         };
         let expected = workload.expected_keys.max(present);
+        let live = stream.keys.keys() * workload.live_share();
         for (number, level) in levels.iter().enumerate() {
             let is_last = number + 1 == levels.len();
             let (state, next) = match level.growth {
@@ -72,7 +81,7 @@ impl Stack {
                     let is_collected = matches!(levels[number + 1].growth, Growth::Leveling { .. });
                     let repeating = (1.0 - stream.fresh_share).max(f64::MIN_POSITIVE);
                     let by_garbage = match is_collected {
-                        true => rules.young_garbage_max * expected / repeating,
+                        true => rules.young_garbage_max * live / repeating,
                         false => f64::INFINITY,
                     };
                     let bound = level.growth.items_max(expected).min(by_garbage) * rules.overrun;
@@ -122,13 +131,25 @@ impl Stack {
         } else {
             0.0
         };
-        let filled = shards * (entries - largest.max(0.0) * entries.sqrt());
+        let largest = largest.max(0.0);
+        let filled = shards * (entries - largest * entries.sqrt());
+        let by_entries = stream.unique_inverse(filled);
         let by_bytes = log.segment_bytes_max as f64 / (workload.written_bytes() + rules.log_record_bytes);
-        let log_interval = stream.unique_inverse(filled).min(by_bytes);
+        let log_interval = by_entries.min(by_bytes);
+        let log_records = stream.unique(log_interval);
+        // A log that freezes by its bytes has room in each shard for as many as the fullest had before, and a sixteenth.
+        let (entries, log_crowding) = if by_bytes < by_entries {
+            let mean = log_records / shards;
+            let room = ((mean + largest * mean.sqrt()) * LOG_ROOM).min(entries);
+            (room, (mean / room).min(1.0))
+        } else {
+            (entries, 1.0)
+        };
         Self {
             log_interval,
-            log_records: stream.unique(log_interval),
+            log_records,
             log_entries: shards * entries,
+            log_crowding,
             shards,
             levels: Vec::new(),
         }
@@ -143,7 +164,9 @@ fn present_records(levels: &[LevelSpec], stream: &WriteStream, workload: &Worklo
         Growth::Leveling { .. } => 0.0,
     });
     let repeated = (1.0 - stream.fresh_share) * young.sum::<f64>();
-    stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5).min(rules.young_garbage_max))
+    // As a share of all records, not of the live items.
+    let garbage_max = 1.0 - 1.0 / (1.0 + rules.young_garbage_max);
+    stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5).min(garbage_max))
 }
 
 /// What comes down to a level.
@@ -157,6 +180,8 @@ struct Arrivals {
     room: f64,
     /// Records of the level taken into that are rewritten because its tables lie partly outside what arrives.
     false_overlaps: f64,
+    /// As in [`LevelState`], of runs that are made of the arrivals.
+    filter_crowding: f64,
 }
 
 /// Runs collect until the level holds `bound` records or one place has `runs_max` runs; then the fullest of so many
@@ -178,6 +203,7 @@ fn tiering(
     let interval = runs_full * arrivals.interval;
     let state = LevelState {
         records: runs * arrivals.records,
+        filter_crowding: arrivals.filter_crowding,
         runs,
         younger: ((2.0 * runs - 1.0) / 3.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
@@ -185,13 +211,14 @@ fn tiering(
         interval,
     };
     let records = stream.unique(interval);
-    (state, Arrivals { interval, records, room: records, false_overlaps: 0.0 })
+    (state, Arrivals { interval, records, room: records, false_overlaps: 0.0, filter_crowding: 1.0 })
 }
 
 /// A level over the last one that holds all that was written so far, each key once: nothing was merged yet.
 fn filling(arrivals: &Arrivals, runs: f64) -> (LevelState, Arrivals) {
     let state = LevelState {
         records: runs * arrivals.records,
+        filter_crowding: arrivals.filter_crowding,
         runs,
         younger: (runs - 1.0) / 2.0,
         records_written: arrivals.records / arrivals.interval,
@@ -207,6 +234,7 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
     let interval = arrivals.interval + stream.dinterval(size);
     let state = LevelState {
         records: size,
+        filter_crowding: 1.0,
         runs: 1.0,
         younger: 0.0,
         records_written: written / arrivals.interval,
@@ -215,7 +243,7 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
     };
     let records = stream.unique(interval);
     let false_overlaps = if rules.false_overlaps { records } else { 0.0 };
-    (state, Arrivals { interval, records, room: size, false_overlaps })
+    (state, Arrivals { interval, records, room: size, false_overlaps, filter_crowding: 1.0 })
 }
 
 /// One run of everything that is live; none until something comes down to it.
@@ -225,6 +253,7 @@ fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload)
     let has_begun = stream.fresh_share * arrivals.interval / 2.0 < stream.keys.keys();
     LevelState {
         records: if has_begun { live } else { 0.0 },
+        filter_crowding: 1.0,
         runs: if has_begun { 1.0 } else { 0.0 },
         younger: 0.0,
         records_written: 0.0,
@@ -261,6 +290,7 @@ fn last_tiering(
     };
     LevelState {
         records: live + garbage_mean,
+        filter_crowding: arrivals.filter_crowding,
         runs,
         // After a rewrite nearly all items lie in the oldest run, else they are spread over all.
         younger: if interval.is_finite() { runs - 1.0 } else { (runs - 1.0) / 2.0 },
