@@ -34,6 +34,16 @@ fn table_bytes(db: &Db) -> f64 {
     db.stats().levels.iter().filter(|level| level.name != "log").map(|level| level.bytes as f64).sum()
 }
 
+/// Pages read to look for a thousand keys that are not there.
+fn reads_of_missing(db: &Db) -> u64 {
+    let items = db.keyspace("items").unwrap();
+    let before = db.stats().traffic.page_reads;
+    for number in ITEMS..ITEMS + 1_000 {
+        assert_eq!(items.get(number.to_le_bytes()).unwrap(), None);
+    }
+    db.stats().traffic.page_reads - before
+}
+
 #[test]
 fn new_items_are_written_twice_and_old_values_stay_few() {
     let directory = tempfile::tempdir().unwrap();
@@ -48,6 +58,8 @@ fn new_items_are_written_twice_and_old_values_stay_few() {
     assert_eq!(stats.traffic.merges, 0, "nothing is older than what was loaded");
     assert_eq!(stats.items, ITEMS);
     assert!(table_bytes(&db) < 1.03 * user_bytes, "{} bytes of tables", table_bytes(&db));
+    // Thirty runs, each with a filter that accepts one missing key in four thousand.
+    assert!(reads_of_missing(&db) < 100, "{} reads", reads_of_missing(&db));
 
     let mut state = 7u64;
     let mut rounds = vec![0; ITEMS as usize];
@@ -62,6 +74,8 @@ fn new_items_are_written_twice_and_old_values_stay_few() {
         // A quarter is old values; samples are no exact count.
         assert!(table_bytes(&db) < 1.4 * user_bytes, "{} bytes of tables", table_bytes(&db));
     }
+    // The sorted run has no filter.
+    assert!((500..=1_100).contains(&reads_of_missing(&db)), "{} reads", reads_of_missing(&db));
     let merges = db.stats().traffic.merges;
     db.close().unwrap();
     let db = open(directory.path());

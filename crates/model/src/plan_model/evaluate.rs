@@ -227,7 +227,7 @@ impl PlanModel {
     }
 
     pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
-        state.records * self.index_bits(level) / 8.0
+        state.records * self.index_bits(level) / 8.0 + state.sections * self.rules.section_bytes
     }
 
     /// Bits of filter per item.

@@ -39,6 +39,8 @@ pub struct Rules {
     pub fence_bits: f64,
     /// Bits of an entropy-coded trie per page.
     pub trie_bits: f64,
+    /// Bytes that the filter and the index of one shard's part of a run take besides, however few its items.
+    pub section_bytes: f64,
     /// Bits of a three-level index per item.
     pub three_level_bits: f64,
     /// Share of a bucketed table's buckets whose migrations are kept in memory, 8 bytes each.
@@ -82,6 +84,7 @@ impl Rules {
             log_slot_bytes: 6.0,
             fence_bits: 10.3,
             trie_bits: 25.6,
+            section_bytes: 350.0,
             three_level_bits: 2.0,
             remembered_share: 0.2,
             bucket_reads: 1.01,
@@ -108,6 +111,7 @@ impl Rules {
             page_header_bytes: 0.0,
             page_item_bytes: 0.0,
             long_value_bytes: 0.0,
+            section_bytes: 0.0,
             straddle: true,
             bucket_fill: 1.0,
             young_garbage_max: f64::INFINITY,

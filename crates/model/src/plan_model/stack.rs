@@ -18,6 +18,9 @@ const LOG_ROOM: f64 = 17.0 / 16.0;
 pub(super) struct LevelState {
     /// Records in the level, on average: repeats in several runs and tombstones count.
     pub records: f64,
+    /// Parts that runs over the log's shards consist of, each with a filter and an index of its own; 0 where parts are
+    /// large and few.
+    pub sections: f64,
     /// Share of the entries that the runs' filters are made for which their records take.
     pub filter_crowding: f64,
     /// Runs over a place, on average.
@@ -90,7 +93,7 @@ impl Stack {
                     let is_filling =
                         stream.fresh_share >= 1.0 && runs <= runs_max && stream.keys.keys() <= bound;
                     match is_filling && number + 2 == levels.len() && is_collected {
-                        true => filling(&arrivals, runs.max(1.0)),
+                        true => filling(&arrivals, runs.max(1.0), places),
                         false => tiering(&arrivals, stream, runs_max, bound, places),
                     }
                 }
@@ -203,6 +206,7 @@ fn tiering(
     let interval = runs_full * arrivals.interval;
     let state = LevelState {
         records: runs * arrivals.records,
+        sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
         younger: ((2.0 * runs - 1.0) / 3.0).max(0.0),
@@ -215,9 +219,10 @@ fn tiering(
 }
 
 /// A level over the last one that holds all that was written so far, each key once: nothing was merged yet.
-fn filling(arrivals: &Arrivals, runs: f64) -> (LevelState, Arrivals) {
+fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals) {
     let state = LevelState {
         records: runs * arrivals.records,
+        sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
         younger: (runs - 1.0) / 2.0,
@@ -234,6 +239,7 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
     let interval = arrivals.interval + stream.dinterval(size);
     let state = LevelState {
         records: size,
+        sections: 0.0,
         filter_crowding: 1.0,
         runs: 1.0,
         younger: 0.0,
@@ -253,6 +259,7 @@ fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload)
     let has_begun = stream.fresh_share * arrivals.interval / 2.0 < stream.keys.keys();
     LevelState {
         records: if has_begun { live } else { 0.0 },
+        sections: 0.0,
         filter_crowding: 1.0,
         runs: if has_begun { 1.0 } else { 0.0 },
         younger: 0.0,
@@ -290,6 +297,7 @@ fn last_tiering(
     };
     LevelState {
         records: live + garbage_mean,
+        sections: 0.0,
         filter_crowding: arrivals.filter_crowding,
         runs,
         // After a rewrite nearly all items lie in the oldest run, else they are spread over all.
