@@ -50,6 +50,7 @@ pub fn memory(stats: &Stats) -> String {
         ("indexes", memory.indexes),
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
+        ("I/O buffers", memory.io_buffers),
         ("all", memory.total()),
     ];
     let mut lines = vec!["memory              bytes".to_owned()];

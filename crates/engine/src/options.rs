@@ -57,6 +57,7 @@ pub(crate) struct Settings {
     pub background: bool,
     pub create: bool,
     pub read_only: bool,
+    pub memory_bytes_max: Option<u64>,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
 }
@@ -111,6 +112,7 @@ impl Builder {
                 background: true,
                 create: true,
                 read_only: false,
+                memory_bytes_max: None,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
             },
@@ -149,6 +151,21 @@ impl Builder {
     /// Whether to create the database when the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
+        self
+    }
+
+    /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers of
+    /// merges and lookups, what snapshots and iterators pin. Default: as many as it needs for speed.
+    ///
+    /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
+    /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left under
+    /// a larger limit takes its size until it is converted. Values in the program's hands don't count.
+    /// [`Db::set_memory_bytes_max`] changes it.
+    ///
+    /// # Errors
+    /// Opening gives [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
+    pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.memory_bytes_max = Some(bytes);
         self
     }
 

@@ -54,6 +54,9 @@ pub struct StoreOptions {
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Limit of the store's memory, such as 64MiB; none by default
+    #[arg(long, value_parser = units::parse_bytes)]
+    pub memory: Option<u64>,
     /// Where the database is made, in a subdirectory `alluvium-bench-store`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
@@ -129,6 +132,7 @@ impl StoreOptions {
         add("batch", self.batch.into());
         add("durability", self.durability.clone().into());
         add("seed", self.seed.into());
+        add("memory_limit_bytes", self.memory.into());
         config
     }
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use alluvium::{Db, Keyspace};
+use alluvium_io::ProcessMemory;
 use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
@@ -42,6 +43,8 @@ struct StoreBench {
     device: Device,
     config: Map<String, Value>,
     streams: AtomicU64,
+    /// What the process took before it opened the store.
+    resident_bytes_before: Option<u64>,
 }
 
 /// Runs the phases in order. Measurements go to `report` as they are made.
@@ -90,6 +93,7 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
+        let resident_bytes_before = ProcessMemory::now().map(|memory| memory.resident_bytes);
         let db = open_database(&directory, options)?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
         Ok(Self {
@@ -104,6 +108,7 @@ impl StoreBench {
             device: Device::of(&directory)?,
             config: options.describe(),
             streams: AtomicU64::new(0),
+            resident_bytes_before,
             options: options.clone(),
             db,
             directory,
@@ -113,7 +118,8 @@ impl StoreBench {
     /// Closes the database and opens it again; measures both, and the first get, which loads an index.
     fn reopen(self) -> Result<(Self, Measurement), BenchError> {
         let measurement = self.measurement("reopen");
-        let Self { options, db, keyspace, workload, directory, device, config, streams } = self;
+        let Self { options, db, keyspace, workload, directory, device, config, streams, resident_bytes_before } =
+            self;
         drop(keyspace);
         let start = Instant::now();
         db.close()?;
@@ -131,7 +137,9 @@ impl StoreBench {
         if !found {
             return Err(BenchError::WrongAnswer("the first item is gone after a reopening".to_owned()));
         }
-        Ok((Self { options, db, keyspace, workload, directory, device, config, streams }, measurement))
+        let reopened =
+            Self { options, db, keyspace, workload, directory, device, config, streams, resident_bytes_before };
+        Ok((reopened, measurement))
     }
 
     fn close(self) -> Result<(), BenchError> {
@@ -157,7 +165,10 @@ impl StoreBench {
 }
 
 fn open_database(directory: &Path, options: &StoreOptions) -> Result<Db, BenchError> {
-    let builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
+    let mut builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
+    if let Some(bytes) = options.memory {
+        builder = builder.memory_bytes_max(bytes);
+    }
     Ok(builder.durability(options.durability()?).open()?)
 }
 

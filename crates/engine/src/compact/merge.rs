@@ -18,8 +18,8 @@ use crate::error::{IoContext, Result};
 use crate::level::{MergeUnit, Run, RunSection, SortedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
 use crate::table::{
-    OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter,
-    UnsyncedTable, pages_expected,
+    READS_AHEAD_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter, UnsyncedTable, WRITES_MAX,
+    pages_expected,
 };
 
 /// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
@@ -80,12 +80,28 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32
     let present = version.sorted_items() + version.run_items();
     let share_items = share * present.max(shared.settings.expected_items) as f64;
     // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
-    let freeze_items = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let freeze_items = freeze_items(shared, version);
     let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
     (runs_max, share_items.min(runs_items).max(freeze_items as f64))
 }
 
-/// Merges one unit.
+/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many as
+/// a segment holds.
+fn freeze_items(shared: &Shared, version: &Version) -> u64 {
+    let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let budget = shared.memory.budget();
+    if budget.limit.is_none() {
+        return by_index;
+    }
+    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let young = sections.map(|section| (section.section.item_count(), section.section.used_bytes()));
+    let old = version.sorted.iter().map(|table| (table.section.item_count(), table.section.used_bytes()));
+    let (items, bytes) = young.chain(old).fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
+    by_index.min((budget.segment_bytes / item_bytes).max(1))
+}
+
+/// Merges one unit, in one pass or, where its young items don't fit in memory together, in several over parts of it.
 pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     let keyspace = &due.keyspace;
@@ -102,24 +118,28 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
         .into_iter()
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
-    let young = load(shared, &merged)?;
     let (low, high) = unit.range();
     let sorted = version.sorted_within(low, high);
     let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
     let bytes = young_bytes + sorted_bytes;
     let table_bytes = (bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
-    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(1);
+    let passes = passes(shared, &merged);
+    let parts = bytes.div_ceil(table_bytes).next_power_of_two().max(passes);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
     let width = (high - low) / parts;
-    let ranges = (0..parts).map(|part| {
-        let part_low = low + part * width + part;
-        (part_low, if part + 1 == parts { high } else { part_low + width })
-    });
-    write_parts(shared, keyspace, &young, ranges)?;
+    let part_low = |part: u64| low + part * width + part;
+    let part_high = |part: u64| if part + 1 == parts { high } else { part_low(part) + width };
+    let parts_per_pass = parts / passes;
+    for pass in 0..passes {
+        let (first, end) = (pass * parts_per_pass, (pass + 1) * parts_per_pass);
+        let young = load(shared, &merged, passes, part_low(first), part_high(end - 1))?;
+        let ranges = (first..end).map(|part| (part_low(part), part_high(part)));
+        write_parts(shared, keyspace, &young, ranges)?;
+        shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
+    }
     drop_sections(shared, keyspace, &merged)?;
-    shared.merge_buffer_bytes.store(0, Ordering::Relaxed);
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -137,21 +157,53 @@ pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-fn load(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> Result<YoungItems> {
+/// How many passes keep each pass's young items within their share of memory: a power of two.
+fn passes(shared: &Shared, merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> u64 {
+    let (items, bytes) = young_size(merged);
+    let needed = YoungItems::memory_bytes_for(items, bytes);
+    needed.div_ceil(shared.memory.budget().merge_bytes).next_power_of_two()
+}
+
+/// Items of the sections, and the bytes of their pages that are used.
+fn young_size(merged: &[(Arc<Run>, u32, Arc<RunSection>)]) -> (u64, u64) {
+    merged.iter().fold((0, 0), |(items, bytes), (_, _, section)| {
+        (items + section.section.item_count(), bytes + section.section.used_bytes())
+    })
+}
+
+/// The sections' items whose leading hash bits lie in `low..=high`, one of `passes` equal parts of their range.
+fn load(
+    shared: &Shared,
+    merged: &[(Arc<Run>, u32, Arc<RunSection>)],
+    passes: u64,
+    low: u64,
+    high: u64,
+) -> Result<YoungItems> {
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
-    let items: u64 = sections().map(|section| section.item_count()).sum();
-    let bytes: u64 = sections().map(|section| section.used_bytes()).sum();
-    let mut young = YoungItems::with_capacity(items as usize, bytes as usize);
-    let buffers = (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
-    shared.merge_buffer_bytes.store(young.memory_bytes() + buffers, Ordering::Relaxed);
-    let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned());
+    let (items, bytes) = young_size(merged);
+    // Hashes are uniform: a part of n items expected has four standard deviations more about never.
+    let share = |whole: u64, item: u64| {
+        let items = whole as f64 / item as f64 / passes as f64;
+        let spread = if passes > 1 { 4.0 * items.sqrt() + 16.0 } else { 0.0 };
+        ((items + spread) * item as f64) as usize
+    };
+    let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
+    let mut young = YoungItems::with_capacity(share(items, 1), share(bytes, item_bytes));
+    let read_bytes = shared.memory.budget().read_bytes;
+    let _buffers = shared.hold_buffers((read_bytes * READS_AHEAD_MAX) as u64);
+    shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
+    let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned(), read_bytes);
     while scanner.advance()? {
         let age = scanner.section_number() as u32;
-        if let Some((hash, item)) = scanner.current_encoded() {
+        if let Some((hash, item)) = scanner.current_encoded()
+            && hash.high() >= low
+            && hash.high() <= high
+        {
             young.push(hash, age, item.bytes);
         }
     }
     young.finish();
+    shared.merge_buffer_bytes.store(young.memory_bytes(), Ordering::Relaxed);
     young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
     Ok(young)
 }
@@ -165,6 +217,9 @@ fn write_parts(
     young: &YoungItems,
     mut ranges: impl Iterator<Item = (u64, u64)>,
 ) -> Result<()> {
+    let budget = shared.memory.budget();
+    let buffers = budget.read_bytes * READS_AHEAD_MAX + budget.write_bytes * WRITES_MAX;
+    let _buffers = shared.hold_buffers(buffers as u64);
     std::thread::scope(|scope| {
         let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
@@ -172,7 +227,7 @@ fn write_parts(
         };
         let mut open_next = || {
             let range = ranges.next();
-            range.map(|(low, high)| Part::open(keyspace, young, low, high)).transpose()
+            range.map(|(low, high)| Part::open(keyspace, young, low, high, budget.read_bytes)).transpose()
         };
         let mut next = open_next()?;
         while let Some(part) = next {
@@ -209,7 +264,13 @@ struct WrittenPart {
 }
 
 impl Part {
-    fn open(keyspace: &KeyspaceShared, young: &YoungItems, low: u64, high: u64) -> Result<Self> {
+    fn open(
+        keyspace: &KeyspaceShared,
+        young: &YoungItems,
+        low: u64,
+        high: u64,
+        read_bytes: usize,
+    ) -> Result<Self> {
         let version = keyspace.version.load_full();
         let sorted = version.sorted_within(low, high);
         let overlap = |table: &SortedTable| {
@@ -227,7 +288,7 @@ impl Part {
                 .iter()
                 .map(|table| table.section.newest_segment())
                 .fold(young.newest_segment, u64::max),
-            sorted: scan_sorted(sorted, low, high)?,
+            sorted: scan_sorted(sorted, low, high, read_bytes)?,
         })
     }
 
@@ -243,7 +304,9 @@ impl Part {
             return Ok(None);
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let mut writer = TableWriter::create(&*shared.storage, &table_file_name(number), number)?;
+        let write_bytes = shared.memory.budget().write_bytes;
+        let name = table_file_name(number);
+        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_newest_segment(self.newest_segment);
         let spec =
             SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };

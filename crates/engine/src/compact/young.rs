@@ -53,6 +53,11 @@ impl YoungItems {
         Self { bytes, entries, newest_segment: 0 }
     }
 
+    /// Memory that so many items of so many bytes in all, encoded, take.
+    pub fn memory_bytes_for(items: u64, bytes: u64) -> u64 {
+        bytes + items * size_of::<Entry>() as u64
+    }
+
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {

@@ -152,7 +152,8 @@ impl Db {
             hasher,
             plan: plan.clone(),
         }])?;
-        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
+        let entries_max = shared.memory.budget().log_entries_max;
+        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0, entries_max);
         let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
         Ok(keyspace)
@@ -281,7 +282,7 @@ impl Handle {
         shared.check_failure()?;
         let frozen = shared.frozen_count() > 0;
         let large = shared.log.active_segment().published()
-            > REPLAY_BYTES_MAX.min(shared.settings.segment_bytes() / 4);
+            > REPLAY_BYTES_MAX.min(shared.log.active_segment().capacity() / 4);
         if frozen || large {
             flush(shared)?;
         }

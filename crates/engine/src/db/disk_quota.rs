@@ -58,7 +58,7 @@ impl Shared {
         let active = self.log.active_segment().published();
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
-        let prepared = PREPARED_BYTES_MAX.min(self.settings.segment_bytes());
+        let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
         let table = (used / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
         // The log itself grows, and becomes runs while it is still there.
         used + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, plan_executable};
-use alluvium_model::{LogSpec, Plan, PlanError};
+use alluvium_model::{Plan, PlanError};
 
 use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
+use super::memory_limit::{MemoryControl, default_segment_bytes};
 use super::snapshot::PinnedVersion;
 use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::device;
@@ -22,8 +23,6 @@ use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 
-/// Segments that may wait for conversion before writers wait for it.
-const FROZEN_MAX: usize = 3;
 /// Files of converted segments that are kept for the next ones.
 const SPARE_LOG_FILES: usize = 1;
 
@@ -49,7 +48,11 @@ pub(crate) struct Shared {
     pub merge_rate: RateLimit,
     pub disk_quota: DiskQuota,
     pub counters: Counters,
+    pub memory: MemoryControl,
+    /// Young items of the merge under way.
     pub merge_buffer_bytes: AtomicU64,
+    /// Buffers of merges and conversions under way.
+    pub buffer_bytes: AtomicU64,
     /// The latest time that was looked up, so that time does not go back.
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
@@ -191,7 +194,8 @@ impl Shared {
         let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
         for (keyspace, version) in keyspaces.iter().zip(versions) {
             version.active().close();
-            let store = Arc::new(keyspace.next_log_store(version, next.clone()));
+            let entries_max = self.memory.budget().log_entries_max;
+            let store = Arc::new(keyspace.next_log_store(version, next.clone(), entries_max));
             keyspace.update_version(|version| {
                 let mut next = version.clone();
                 if version.active().len() == 0 {
@@ -214,7 +218,7 @@ impl Shared {
 
     /// Holds a writer while too many frozen segments wait; the throttle makes that rare.
     fn wait_for_room(&self) -> Result<()> {
-        while self.frozen_count() >= FROZEN_MAX {
+        while self.frozen_count() >= self.memory.budget().frozen_max {
             self.check_failure()?;
             if self.settings.background {
                 self.scheduler.wait_for_progress();
@@ -245,7 +249,7 @@ impl Shared {
     /// How full the active segment is, 0 to 1: by bytes or by the fullest index.
     pub fn active_fill(&self) -> f64 {
         let active = self.log.active_segment();
-        let by_bytes = active.published() as f64 / self.settings.segment_bytes() as f64;
+        let by_bytes = active.published() as f64 / active.capacity() as f64;
         let by_entries = self.all_keyspaces().iter().map(|keyspace| keyspace.fill()).fold(0.0, f64::max);
         by_bytes.max(by_entries)
     }
@@ -276,11 +280,11 @@ fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> {
 }
 
 impl Settings {
-    /// Most bytes of a log segment.
-    pub fn segment_bytes(&self) -> u64 {
+    /// Most bytes of a log segment, as the plan has it. A memory limit may ask for smaller ones.
+    pub fn segment_bytes_of_plan(&self) -> u64 {
         match &self.plan {
             // The planner leaves the log as it is by default.
-            PlanChoice::Auto => LogSpec::default().segment_bytes_max,
+            PlanChoice::Auto => default_segment_bytes(),
             PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
             PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),
         }

@@ -131,7 +131,8 @@ impl KeyspaceSnapshot {
 
     /// All items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        Iter::over(self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
+        let budget = self.handle.shared.memory.budget();
+        Iter::over(self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms, budget)
     }
 
     fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {

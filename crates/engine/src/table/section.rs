@@ -1,20 +1,23 @@
 //! [`Section`]: one keyspace's items over one range of hashes, within a table file.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
 use alluvium_io::{AlignedBuffer, File};
+use arc_swap::ArcSwapOption;
 
 use super::directory::{BlockHandle, SectionEntry};
 use super::error::{Error, Result};
 use super::frame::{Identity, check_sum};
 use super::index::{MemoryBytes, SectionIndex};
+use super::index_memory::{Charge, IndexMemory};
 use super::page::{Layout, PAGE_BYTES, Page, page_seed, page_tag};
 use super::page_list::PageList;
 use crate::item::Item;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
+/// Filter and index may be dropped from memory and loaded again at any time: a lookup goes on with those it has got.
 ///
 /// A lookup is [`Section::locate`], one read of a page at [`Section::page_offset`] and [`Section::search_page`]; the
 /// caller reads, so that it can keep many reads in flight. Pages are numbered within the section.
@@ -22,14 +25,39 @@ pub(crate) struct Section {
     file: Arc<dyn File>,
     identity: Identity,
     entry: SectionEntry,
-    index: OnceLock<SectionIndex>,
-    /// Held while loading, so that two first lookups don't both read the index.
+    index: ArcSwapOption<SectionIndex>,
+    /// Held while the index changes, so that two first lookups don't both read it.
     loading: Mutex<()>,
+    memory: Arc<IndexMemory>,
+    /// This section, for those who may drop its index.
+    me: Weak<Self>,
+    /// What it takes without filter and index.
+    _charge: Charge,
 }
 
+/// What a section takes without filter and index, with what versions and registers hold for it.
+const SECTION_BYTES: u64 = size_of::<Section>() as u64 + 128;
+/// Filter and index are read together when so much at most lies between them.
+const GAP_BYTES_MAX: u64 = 64 << 10;
+
 impl Section {
-    pub(super) fn new(file: Arc<dyn File>, identity: Identity, entry: SectionEntry) -> Self {
-        Self { file, identity, entry, index: OnceLock::new(), loading: Mutex::new(()) }
+    /// A section whose filter and index will be counted in `memory`, and be bounded by it.
+    pub(super) fn new(
+        file: Arc<dyn File>,
+        identity: Identity,
+        entry: SectionEntry,
+        memory: &Arc<IndexMemory>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            file,
+            identity,
+            entry,
+            index: ArcSwapOption::empty(),
+            loading: Mutex::new(()),
+            memory: Arc::clone(memory),
+            me: Weak::clone(me),
+            _charge: memory.charge(MemoryBytes { filter: 0, index: SECTION_BYTES }),
+        })
     }
 
     /// Keyspace that the items belong to.
@@ -116,23 +144,115 @@ impl Section {
         &self.entry
     }
 
-    /// The index, loaded on first use: two reads at most. A failure is not remembered: the next call tries again.
-    pub fn index(&self) -> Result<&SectionIndex> {
-        if let Some(index) = self.index.get() {
+    /// The index: from memory, else from flash by one read (two when filter and index lie far apart), then kept as far
+    /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is not
+    /// remembered: the next call tries again.
+    pub fn index(&self) -> Result<Arc<SectionIndex>> {
+        let present = self.index.load_full();
+        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
             return Ok(index);
         }
-        // A thread that panicked while it held the lock left nothing half done.
+        if !self.memory.has_room_for_index(self.entry.index.len) {
+            self.memory.count_index_reads(1);
+            return self.read_index().map(Arc::new);
+        }
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = self.index.get() {
+        let present = self.index.load_full();
+        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
             return Ok(index);
         }
-        let loaded = self.load_index()?;
-        Ok(self.index.get_or_init(|| loaded))
+        Ok(self.keep(self.read_index()?))
+    }
+
+    /// Whether reading `index` once more would add the filter that it lacks.
+    fn is_worth_loading(&self, index: &SectionIndex) -> bool {
+        !index.is_whole() && self.memory.has_room_for_filter(self.entry.filter.len + self.entry.index.len)
+    }
+
+    /// Filter and index, from flash what is not in memory. Keeps nothing.
+    pub fn whole_index(&self) -> Result<Arc<SectionIndex>> {
+        match self.index.load_full().filter(|index| index.is_whole()) {
+            Some(index) => Ok(index),
+            None => self.read_index().map(Arc::new),
+        }
+    }
+
+    /// Puts `whole` in memory as far as it may. The caller holds the lock.
+    fn keep(&self, whole: SectionIndex) -> Arc<SectionIndex> {
+        let bytes = whole.memory_bytes();
+        let was_kept = self.index.load().is_some();
+        let charge = match was_kept {
+            // The pages' index is in memory already; for a moment it is there twice.
+            true => Some(self.memory.charge(MemoryBytes { filter: 0, index: bytes.index })),
+            false => self.memory.try_charge_index(bytes.index),
+        };
+        let Some(mut charge) = charge else {
+            self.memory.count_unkept(u64::from(bytes.filter > 0), 1);
+            return Arc::new(whole);
+        };
+        let kept = if charge.try_add_filter(bytes.filter) {
+            Arc::new(whole.charged(charge))
+        } else {
+            self.memory.count_unkept(u64::from(!was_kept), 0);
+            Arc::new(whole.without_filter(charge))
+        };
+        self.index.store(Some(Arc::clone(&kept)));
+        if !was_kept {
+            self.memory.register(Weak::clone(&self.me));
+        }
+        kept
+    }
+
+    /// Lets go of the filter; readers that use it keep it while they do. `false` when there is none in memory, or when
+    /// it is just being loaded.
+    pub(super) fn drop_filter(&self) -> bool {
+        self.change_index(|index| {
+            index.filter()?;
+            let bytes = MemoryBytes { filter: 0, ..index.memory_bytes() };
+            Some(Some(Arc::new(index.without_filter(self.memory.charge(bytes)))))
+        })
+    }
+
+    /// Like [`Section::drop_filter`], for filter and index.
+    pub(super) fn drop_index(&self) -> bool {
+        self.change_index(|_| Some(None))
+    }
+
+    fn change_index(
+        &self,
+        change: impl FnOnce(&SectionIndex) -> Option<Option<Arc<SectionIndex>>>,
+    ) -> bool {
+        // Never waits: a loader may wait for the caller, who is the one to make room.
+        let _guard = match self.loading.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let Some(changed) = self.index.load_full().and_then(|index| change(&index)) else { return false };
+        self.index.store(changed);
+        true
+    }
+
+    /// Where filter and index are counted.
+    #[cfg(test)]
+    pub fn index_memory(&self) -> &Arc<IndexMemory> {
+        &self.memory
+    }
+
+    /// What a lookup lacks: filter, index.
+    pub fn lacks(&self) -> (bool, bool) {
+        if self.entry.page_count == 0 {
+            return (false, false);
+        }
+        let index = self.index.load();
+        let has_filter = index.as_ref().is_some_and(|index| index.is_whole());
+        (self.entry.filter.len > 0 && !has_filter, index.is_none())
     }
 
     /// Memory of filter and index; zero until they are loaded.
+    #[cfg(test)]
     pub fn memory_bytes(&self) -> MemoryBytes {
-        self.index.get().map_or(MemoryBytes::default(), SectionIndex::memory_bytes)
+        self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())
     }
 
     /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
@@ -144,17 +264,32 @@ impl Section {
         if self.entry.page_count == 0 {
             return Ok(PageList::EMPTY);
         }
-        let pages = self.index()?.locate(hash);
+        let pages = match &*self.index.load() {
+            Some(index) if index.is_whole() => index.locate(hash),
+            _ => self.locate_degraded(hash)?,
+        };
         match pages.iter().find(|&page| page >= self.entry.page_count) {
             None => Ok(pages),
             Some(page) => Err(self.beyond(page)),
         }
     }
 
+    /// Loads the index if it may, and does with what there is: of hash layout without a filter, all pages of the two
+    /// buckets.
+    #[cold]
+    fn locate_degraded(&self, hash: KeyHash) -> Result<PageList> {
+        let index = self.index()?;
+        let pages = index.locate(hash);
+        if !index.is_whole() {
+            self.memory.count_unfiltered_pages(pages.len() as u64);
+        }
+        Ok(pages)
+    }
+
     /// Starts loading what [`Section::locate`] looks at first, where the index is in memory.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
-        if let Some(filter) = self.index.get().and_then(SectionIndex::filter) {
+        if let Some(filter) = self.index.load().as_ref().and_then(|index| index.filter()) {
             filter.prefetch(hash);
         }
     }
@@ -231,7 +366,18 @@ impl Section {
         read_exact(&*self.file, buffer, self.page_offset(first))
     }
 
-    fn load_index(&self) -> Result<SectionIndex> {
+    fn read_index(&self) -> Result<SectionIndex> {
+        let (start, end) = self.index_blocks().fold((u64::MAX, 0), |(start, end), block| {
+            (start.min(block.offset), end.max(block.offset + block.len))
+        });
+        let start = start - start % PAGE_BYTES as u64;
+        let bytes: u64 = self.index_blocks().map(|block| block.len).sum();
+        if start < end && end - start <= bytes + GAP_BYTES_MAX {
+            let len = (end - start).next_multiple_of(PAGE_BYTES as u64);
+            let mut buffer = AlignedBuffer::with_len(len as usize);
+            read_exact(&*self.file, &mut buffer, start)?;
+            return self.index_from(&buffer, start);
+        }
         let filter = self.read_block(self.entry.filter, "filter")?;
         let index = self.read_block(self.entry.index, "index")?;
         self.decode_index(&filter, &index)
@@ -244,15 +390,20 @@ impl Section {
 
     /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
     pub(super) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
+        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.index.load().is_none() {
+            self.keep(self.index_from(bytes, start)?);
+        }
+        Ok(())
+    }
+
+    fn index_from(&self, bytes: &[u8], start: u64) -> Result<SectionIndex> {
         let block = |block: BlockHandle, what| {
             let from = block.offset.saturating_sub(start) as usize;
             let bytes = if block.len == 0 { &[] } else { &bytes[from..from + block.len as usize] };
             self.check_block(bytes, block, what)
         };
-        let index =
-            self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)?;
-        self.index.get_or_init(|| index);
-        Ok(())
+        self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)
     }
 
     fn decode_index(&self, filter: &[u8], index: &[u8]) -> Result<SectionIndex> {

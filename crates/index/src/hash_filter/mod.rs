@@ -24,4 +24,4 @@ mod encoding;
 mod filter;
 mod packed_tags;
 
-pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN};
+pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN, bucket_slots};
