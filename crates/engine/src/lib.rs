@@ -28,8 +28,8 @@ mod table;
 pub use alluvium_model::Plan;
 pub use db::{
     Backup, Batch, Checkpoint, Db, Health, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot,
-    LevelStats, MemoryLimitStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update, VerifyReport,
-    backups, remove_old_backups, restore,
+    LevelStats, MemoryLimitStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update,
+    VerifyReport, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -169,7 +169,8 @@ fn readers_go_on_while_indexes_come_and_go() {
                     let number = rng.random_range(0..ITEMS + ITEMS / 4);
                     let found = items.get(key(number)).unwrap();
                     assert!(match number {
-                        0..ITEMS => found.is_some_and(|found| found.starts_with(format!("{number}/").as_bytes())),
+                        0..ITEMS =>
+                            found.is_some_and(|found| found.starts_with(format!("{number}/").as_bytes())),
                         _ => found.is_none(),
                     });
                 }
@@ -247,7 +248,9 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
 fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     let directory = tempfile::tempdir().unwrap();
     let builder = Db::builder(directory.path()).memory_bytes_max(1 << 20);
-    let Err(Error::MemoryLimit { limit, min }) = builder.clone().open() else { panic!("1 MiB does not work") };
+    let Err(Error::MemoryLimit { limit, min }) = builder.clone().open() else {
+        panic!("1 MiB does not work")
+    };
     assert_eq!(limit, 1 << 20);
     let db = builder.memory_bytes_max(min).open().unwrap();
     let refused = db.set_memory_bytes_max(Some(min - 1)).unwrap_err();

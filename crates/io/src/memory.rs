@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use crate::ALIGNMENT;
 
 /// Blocks from this size on are mappings of their own.
-pub(crate) const MAPPED_BYTES_MIN: usize = 256 << 10;
+pub(crate) const MAPPED_BYTES_MIN: usize = 64 << 10;
 /// Mappings from this size on ask for huge pages, and are populated in units of this: the size of a huge page on x86-64,
 /// and on aarch64 with 4 KiB pages.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -132,12 +132,7 @@ mod mapped {
     fn map_pages(bytes: usize) -> io::Result<NonNull<u8>> {
         // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
         let base = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
+            mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         }?;
         NonNull::new(base.cast::<u8>()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
@@ -204,7 +199,16 @@ mod tests {
 
     #[test]
     fn blocks_of_any_size_are_aligned_zeroed_and_writable() {
-        for bytes in [0, 1, 4096, 4097, MAPPED_BYTES_MIN - 1, MAPPED_BYTES_MIN, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES * 2 + 1] {
+        for bytes in [
+            0,
+            1,
+            4096,
+            4097,
+            MAPPED_BYTES_MIN - 1,
+            MAPPED_BYTES_MIN,
+            HUGE_PAGE_BYTES,
+            HUGE_PAGE_BYTES * 2 + 1,
+        ] {
             let mut memory = Memory::zeroed(bytes).unwrap();
             assert_eq!(memory.pointer().as_ptr().align_offset(ALIGNMENT), 0);
             assert_eq!(memory.capacity(), bytes.next_multiple_of(ALIGNMENT));

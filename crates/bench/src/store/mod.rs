@@ -118,8 +118,17 @@ impl StoreBench {
     /// Closes the database and opens it again; measures both, and the first get, which loads an index.
     fn reopen(self) -> Result<(Self, Measurement), BenchError> {
         let measurement = self.measurement("reopen");
-        let Self { options, db, keyspace, workload, directory, device, config, streams, resident_bytes_before } =
-            self;
+        let Self {
+            options,
+            db,
+            keyspace,
+            workload,
+            directory,
+            device,
+            config,
+            streams,
+            resident_bytes_before,
+        } = self;
         drop(keyspace);
         let start = Instant::now();
         db.close()?;
@@ -137,8 +146,17 @@ impl StoreBench {
         if !found {
             return Err(BenchError::WrongAnswer("the first item is gone after a reopening".to_owned()));
         }
-        let reopened =
-            Self { options, db, keyspace, workload, directory, device, config, streams, resident_bytes_before };
+        let reopened = Self {
+            options,
+            db,
+            keyspace,
+            workload,
+            directory,
+            device,
+            config,
+            streams,
+            resident_bytes_before,
+        };
         Ok((reopened, measurement))
     }
 

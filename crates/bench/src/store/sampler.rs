@@ -180,6 +180,9 @@ mod tests {
         assert_eq!(metrics["space_amplification"], 1.0);
         assert_eq!(metrics["space_amplification_peak"], 2.0);
         assert_eq!(metrics["store_bytes_peak"], 1_001);
-        assert_eq!((&metrics["anonymous_bytes_peak"], &metrics["resident_bytes_peak"]), (&4.into(), &5.into()));
+        assert_eq!(
+            (&metrics["anonymous_bytes_peak"], &metrics["resident_bytes_peak"]),
+            (&4.into(), &5.into())
+        );
     }
 }

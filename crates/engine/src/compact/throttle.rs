@@ -40,7 +40,6 @@ impl Throttle {
         self.segment_bytes.store(bytes, Ordering::Relaxed);
     }
 
-
     /// Recomputes the delay. `frozen` counts segments waiting for conversion, `fill` is how full the active one is
     /// (0 to 1), `pressure` how far hash runs are over their share (above 1).
     pub fn update(&self, frozen: usize, fill: f64, pressure: f64) {

@@ -11,7 +11,9 @@ use super::database::Db;
 use super::shared::Shared;
 use crate::error::{Error, Result};
 use crate::options::Settings;
-use crate::table::{Degradation, IndexMemory, READ_AHEAD_BYTES, READS_AHEAD_MAX, WRITE_BYTES, WRITES_MAX};
+use crate::table::{
+    Degradation, IndexMemory, PAGE_BYTES, READ_AHEAD_BYTES, READS_AHEAD_MAX, WRITE_BYTES, WRITES_MAX,
+};
 
 /// The smallest limit that works: below it a log segment would not hold its largest batch of one item.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 4 << 20;
@@ -20,6 +22,11 @@ const FROZEN_MAX: usize = 3;
 const FROZEN_MAX_LIMITED: usize = 2;
 /// Bytes of log for one entry of its index, at most: what is reserved for the index suffices for items of this size.
 const LOG_BYTES_PER_ENTRY: u64 = 32;
+/// Most pages of one multi_get that are in flight together, and how many there are however short memory is.
+const PAGES_IN_FLIGHT_MAX: usize = 128;
+const PAGES_IN_FLIGHT_MIN: usize = 8;
+/// What part of the limit one multi_get takes for them: there may be some tens at once.
+const LOOKUP_SHARE: u64 = 512;
 
 /// The shares of the parts, in 128ths of the limit. What is left, 45, is for filters and indexes.
 mod share {
@@ -53,6 +60,8 @@ pub(crate) struct MemoryBudget {
     pub write_bytes: usize,
     /// Young items gathered at once by a merge, with what sorts them.
     pub merge_bytes: u64,
+    /// Pages of one multi_get in flight together.
+    pub pages_in_flight: usize,
     /// Filters and indexes.
     pub index_bytes: u64,
 }
@@ -72,6 +81,7 @@ impl MemoryBudget {
                 read_bytes: READ_AHEAD_BYTES,
                 write_bytes: WRITE_BYTES,
                 merge_bytes: u64::MAX,
+                pages_in_flight: PAGES_IN_FLIGHT_MAX,
                 index_bytes: u64::MAX,
             });
         };
@@ -90,6 +100,8 @@ impl MemoryBudget {
             read_bytes: piece.min(READ_AHEAD_BYTES),
             write_bytes: piece.min(WRITE_BYTES),
             merge_bytes: part(share::MERGE),
+            pages_in_flight: ((bytes / LOOKUP_SHARE) as usize / PAGE_BYTES)
+                .clamp(PAGES_IN_FLIGHT_MIN, PAGES_IN_FLIGHT_MAX),
             index_bytes: 0,
         };
         let reserved = budget.log_bytes()
@@ -99,6 +111,13 @@ impl MemoryBudget {
             + part(share::RESERVE);
         budget.index_bytes = bytes.saturating_sub(reserved);
         Ok(budget)
+    }
+
+    /// A limit that the allocator doubles would be none.
+    fn take_effect(&self) {
+        if self.limit.is_some() {
+            alluvium_io::give_back_freed_memory();
+        }
     }
 
     /// All segments: active, frozen, and the next, which is begun before it is needed.
@@ -121,6 +140,7 @@ pub(crate) struct MemoryControl {
 
 impl MemoryControl {
     pub fn new(budget: MemoryBudget, index: Arc<IndexMemory>) -> Self {
+        budget.take_effect();
         index.set_bytes_max(budget.index_bytes);
         Self { budget: ArcSwap::from_pointee(budget), index }
     }
@@ -131,6 +151,7 @@ impl MemoryControl {
     }
 
     fn set(&self, budget: MemoryBudget) {
+        budget.take_effect();
         self.budget.store(Arc::new(budget));
         self.index.set_bytes_max(budget.index_bytes);
     }
@@ -256,7 +277,10 @@ mod tests {
             // A quarter at least finds items.
             assert!(budget.index_bytes >= limit / 4, "{budget:?}");
             // Six bytes and a half for an entry at most, in the segments of the reservation.
-            assert!(budget.log_entries_max * 13 / 2 * (budget.frozen_max as u64 + 1) <= log_index, "{budget:?}");
+            assert!(
+                budget.log_entries_max * 13 / 2 * (budget.frozen_max as u64 + 1) <= log_index,
+                "{budget:?}"
+            );
         }
     }
 

@@ -36,8 +36,8 @@ pub use update::Update;
 pub use verify::VerifyReport;
 
 pub(crate) use disk_quota::DiskQuota;
-pub(crate) use memory_limit::MemoryControl;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
+pub(crate) use memory_limit::MemoryControl;
 pub(crate) use metadata::Moment;
 pub(crate) use shared::{Counters, Shared};
 

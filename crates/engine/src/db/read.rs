@@ -13,9 +13,6 @@ use crate::item::Item;
 use crate::level::{Lookup, Version};
 use crate::table::{PAGE_BYTES, Section};
 
-/// Most page reads of one multi_get that are in flight together.
-const IN_FLIGHT_MAX: usize = 128;
-
 impl Keyspace {
     /// The value of `key`; `None` when it is absent.
     ///
@@ -90,6 +87,7 @@ impl View<'_> {
         shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let live_value = |item: Item<'_>| live_value(Some(&item).filter(|item| moment.is_live(item)));
         let mut values = vec![None; keys.len()];
+        let in_flight_max = shared.memory.budget().pages_in_flight;
         let mut waiting = Vec::new();
         for (index, key) in keys.iter().enumerate() {
             let key = key.as_ref();
@@ -102,7 +100,7 @@ impl View<'_> {
         let mut buffers: Vec<AlignedBuffer> = Vec::new();
         let mut reading: Vec<(usize, Lookup<'_>, &Section, u32)> = Vec::new();
         loop {
-            while reading.len() < IN_FLIGHT_MAX
+            while reading.len() < in_flight_max
                 && let Some((index, mut lookup)) = waiting.pop()
             {
                 if let Some((section, page)) = lookup.next_page()? {

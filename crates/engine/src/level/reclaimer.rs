@@ -36,7 +36,12 @@ pub(super) enum Job {
 
 impl Reclaimer {
     pub fn new(storage: Arc<dyn Storage>) -> Arc<Self> {
-        Arc::new(Self { storage, index_memory: Arc::default(), queue: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Self {
+            storage,
+            index_memory: Arc::default(),
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     pub fn storage(&self) -> &Arc<dyn Storage> {

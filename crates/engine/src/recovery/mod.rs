@@ -53,7 +53,9 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     let keyspaces = state
         .keyspaces
         .iter()
-        .map(|(&id, keyspace)| open_keyspace(&reclaimer, id, keyspace, &log, &replayed, budget.log_entries_max))
+        .map(|(&id, keyspace)| {
+            open_keyspace(&reclaimer, id, keyspace, &log, &replayed, budget.log_entries_max)
+        })
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);

@@ -43,7 +43,9 @@ enum SectionFilter {
     None,
     Loaded(HashFilter),
     /// Not in memory; it has so many slots.
-    Dropped { slots: u32 },
+    Dropped {
+        slots: u32,
+    },
 }
 
 #[derive(Clone, Debug)]

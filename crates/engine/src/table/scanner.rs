@@ -11,7 +11,8 @@ use super::read_ahead::{Extent, ReadAhead};
 use super::section::Section;
 use crate::item::{EncodedItem, Item};
 
-/// Default bytes of a read: 1 MiB keeps a device at its sequential rate.
+/// Bytes of a read.
+#[cfg(test)]
 const READ_BYTES: usize = 1 << 20;
 /// Bytes of a read where several are in flight, unless memory is short.
 pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
@@ -72,11 +73,13 @@ struct Current {
 
 impl SectionScanner {
     /// A scanner of all items.
+    #[cfg(test)]
     pub fn new(section: Arc<Section>) -> Self {
         Self::from_page(section, 0)
     }
 
     /// A scanner of the items from `page` on; none when there is no such page.
+    #[cfg(test)]
     pub fn from_page(section: Arc<Section>, page: u32) -> Self {
         Self::with_read_bytes(section, page, READ_BYTES)
     }

@@ -218,10 +218,7 @@ impl Section {
         self.change_index(|_| Some(None))
     }
 
-    fn change_index(
-        &self,
-        change: impl FnOnce(&SectionIndex) -> Option<Option<Arc<SectionIndex>>>,
-    ) -> bool {
+    fn change_index(&self, change: impl FnOnce(&SectionIndex) -> Option<Option<Arc<SectionIndex>>>) -> bool {
         // Never waits: a loader may wait for the caller, who is the one to make room.
         let _guard = match self.loading.try_lock() {
             Ok(guard) => guard,

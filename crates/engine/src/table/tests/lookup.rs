@@ -6,10 +6,10 @@ use alluvium_base::KeyHash;
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions};
 use proptest::prelude::*;
 
+use super::super::index::MemoryBytes;
 use super::super::{
     Error, ITEM_BYTES_MAX, Layout, PAGE_BYTES, Section, SectionSpec, SortedIndex, TableWriter,
 };
-use super::super::index::MemoryBytes;
 use super::memory_storage::MemoryStorage;
 use super::{
     HASHER, NAME, OwnedItem, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted,
