@@ -214,7 +214,7 @@ impl Section {
     }
 
     /// Like [`Section::drop_filter`], for filter and index.
-    pub(super) fn drop_index(&self) -> bool {
+    pub fn drop_index(&self) -> bool {
         self.change_index(|_| Some(None))
     }
 
