@@ -48,6 +48,7 @@ pub fn memory(stats: &Stats) -> String {
         ("log index", memory.log_index),
         ("filters", memory.filters),
         ("indexes", memory.indexes),
+        ("tables", memory.tables),
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
         ("I/O buffers", memory.io_buffers),

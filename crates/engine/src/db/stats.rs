@@ -42,8 +42,10 @@ pub struct MemoryStats {
     pub log_index: u64,
     /// Filters of hash runs, of old versions that snapshots and readers hold too.
     pub filters: u64,
-    /// Indexes of sorted tables, slot fences of hash runs, and what is known of each table; of old versions too.
+    /// Indexes of sorted tables, and slot fences of hash runs; of old versions too.
     pub indexes: u64,
+    /// What is known of each open table: where its sections lie and what they hold.
+    pub tables: u64,
     /// Log segments in memory.
     pub write_buffer: u64,
     /// Items gathered for the merge under way.
@@ -60,7 +62,7 @@ impl MemoryStats {
 
     /// Everything.
     pub fn total(&self) -> u64 {
-        self.finding() + self.write_buffer + self.merge_buffer + self.io_buffers
+        self.finding() + self.tables + self.write_buffer + self.merge_buffer + self.io_buffers
     }
 }
 
@@ -128,6 +130,7 @@ impl Db {
         memory.io_buffers = shared.buffer_bytes.load(Ordering::Relaxed);
         let tables = shared.memory.index.bytes();
         (memory.filters, memory.indexes) = (tables.filter, tables.index);
+        memory.tables = shared.memory.index.table_bytes();
         let limit = &mut stats.memory_limit;
         let mut count_lacks = |section: &Section| {
             let (filter, index) = section.lacks();

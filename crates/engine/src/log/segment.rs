@@ -222,9 +222,9 @@ impl Segment {
     fn prepare(&self, state: &mut WriteState, needed: u64) -> Result<u64> {
         let mut bytes = 0;
         // A small segment is one because memory is short, and the zeros take some.
-        let step_max = (self.capacity() / 8).next_multiple_of(BLOCK).clamp(BLOCK, PREPARE_BYTES_MAX);
+        let step_max = (self.capacity() / 8 / BLOCK * BLOCK).clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
         while state.extent < needed {
-            let step = state.extent.max(PREPARE_BYTES_MIN).min(step_max);
+            let step = state.extent.clamp(PREPARE_BYTES_MIN, step_max);
             let zeros = AlignedBuffer::zeroed(step as usize);
             let context = || format!("extending log file {}", self.name());
             self.file.write_at(&zeros, state.extent).context(context)?;

@@ -17,7 +17,9 @@ pub(crate) struct IndexMemory {
     bytes_max: AtomicU64,
     filters: AtomicU64,
     indexes: AtomicU64,
-    /// The sum of the two, so that a reservation is one atomic step.
+    /// What is known of open tables without these.
+    tables: AtomicU64,
+    /// The sum of the three, so that a reservation is one atomic step.
     used: AtomicU64,
     degradation: Counts,
     loaded: Mutex<Loaded>,
@@ -57,6 +59,7 @@ struct Loaded {
 pub(super) struct Charge {
     memory: Arc<IndexMemory>,
     bytes: MemoryBytes,
+    table_bytes: u64,
 }
 
 impl Default for IndexMemory {
@@ -65,6 +68,7 @@ impl Default for IndexMemory {
             bytes_max: AtomicU64::new(u64::MAX),
             filters: AtomicU64::new(0),
             indexes: AtomicU64::new(0),
+            tables: AtomicU64::new(0),
             used: AtomicU64::new(0),
             degradation: Counts::default(),
             loaded: Mutex::default(),
@@ -79,6 +83,11 @@ impl IndexMemory {
             filter: self.filters.load(Ordering::Relaxed),
             index: self.indexes.load(Ordering::Relaxed),
         }
+    }
+
+    /// What open tables take without filters and indexes. Counts towards the bound, and can't be dropped.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables.load(Ordering::Relaxed)
     }
 
     /// Most bytes that may be in memory; `u64::MAX` is no bound.
@@ -126,13 +135,21 @@ impl IndexMemory {
 
     /// Whether an index of so many bytes fits when all filters go.
     pub(super) fn has_room_for_index(&self, bytes: u64) -> bool {
-        self.indexes.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max()
+        let kept = self.indexes.load(Ordering::Relaxed) + self.table_bytes();
+        kept.saturating_add(bytes) <= self.bytes_max()
     }
 
     /// Counts `bytes`, whatever the bound.
     pub(super) fn charge(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
         self.used.fetch_add(bytes.filter + bytes.index, Ordering::Relaxed);
         self.count(bytes)
+    }
+
+    /// Counts what a section takes without filter and index, whatever the bound.
+    pub(super) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.tables.fetch_add(bytes, Ordering::Relaxed);
+        Charge { memory: Arc::clone(self), bytes: MemoryBytes::default(), table_bytes: bytes }
     }
 
     /// Counts an index of so many bytes, in place of filters if need be; `None` when it doesn't fit even so.
@@ -160,7 +177,7 @@ impl IndexMemory {
     fn count(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
         self.filters.fetch_add(bytes.filter, Ordering::Relaxed);
         self.indexes.fetch_add(bytes.index, Ordering::Relaxed);
-        Charge { memory: Arc::clone(self), bytes }
+        Charge { memory: Arc::clone(self), bytes, table_bytes: 0 }
     }
 
     /// Remembers a section that has got something in memory.
@@ -207,7 +224,8 @@ impl Drop for Charge {
         let MemoryBytes { filter, index } = self.bytes;
         self.memory.filters.fetch_sub(filter, Ordering::Relaxed);
         self.memory.indexes.fetch_sub(index, Ordering::Relaxed);
-        self.memory.used.fetch_sub(filter + index, Ordering::Relaxed);
+        self.memory.tables.fetch_sub(self.table_bytes, Ordering::Relaxed);
+        self.memory.used.fetch_sub(filter + index + self.table_bytes, Ordering::Relaxed);
     }
 }
 

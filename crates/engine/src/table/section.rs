@@ -56,7 +56,7 @@ impl Section {
             loading: Mutex::new(()),
             memory: Arc::clone(memory),
             me: Weak::clone(me),
-            _charge: memory.charge(MemoryBytes { filter: 0, index: SECTION_BYTES }),
+            _charge: memory.charge_table(SECTION_BYTES),
         })
     }
 

@@ -303,7 +303,7 @@ fn without_its_filter_a_section_names_the_pages_of_both_buckets() {
         assert_eq!(section.memory_bytes(), whole);
     }
     let memory = table.sections()[0].index_memory();
-    memory.set_bytes_max(memory.bytes().index);
+    memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
     let section = &table.sections()[0];
     assert_eq!(section.lacks(), (true, false));
     let pages: usize = items.iter().map(|item| section.locate(item.hash()).unwrap().len()).sum();
