@@ -154,12 +154,12 @@ impl Builder {
         self
     }
 
-    /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers of
-    /// merges and lookups, what snapshots and iterators pin. Default: as many as it needs for speed.
+    /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers
+    /// of merges and lookups, what snapshots and iterators pin. Default: as many as it needs for speed.
     ///
     /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
-    /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left under
-    /// a larger limit takes its size until it is converted. Values in the program's hands don't count.
+    /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left
+    /// under a larger limit takes its size until it is converted. Values in the program's hands don't count.
     /// With glibc's allocator a limit also makes the process give freed blocks of 64 KiB and more back at once.
     /// [`Db::set_memory_bytes_max`] changes it.
     ///
@@ -172,15 +172,15 @@ impl Builder {
 
     /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
     /// give [`crate::Error::DiskQuota`]; removals and reads go on. What background work needs to finish is kept
-    /// free: twice the log, and two tables of an eighth of the database (1 to 32 MiB each). So a limit under about 16 MiB
-    /// plus twice a log segment takes no writes at all. Files that a repair set aside count too.
+    /// free: twice the log, and two tables of an eighth of the database (1 to 32 MiB each). So a limit under about 16
+    /// MiB plus twice a log segment takes no writes at all. Files that a repair set aside count too.
     pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.disk_bytes_max = Some(bytes);
         self
     }
 
-    /// Most bytes of items a second that merges write. Default: no limit. When it is too low for the rate of writes, hash
-    /// runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
+    /// Most bytes of items a second that merges write. Default: no limit. When it is too low for the rate of writes,
+    /// hash runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
     pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
         self.settings.background_bytes_per_s_max = Some(bytes_per_s);
         self

@@ -13,8 +13,8 @@ use crate::ALIGNMENT;
 
 /// Blocks from this size on are mappings of their own.
 pub(crate) const MAPPED_BYTES_MIN: usize = 64 << 10;
-/// Mappings from this size on ask for huge pages, and are populated in units of this: the size of a huge page on x86-64,
-/// and on aarch64 with 4 KiB pages.
+/// Mappings from this size on ask for huge pages, and are populated in units of this: the size of a huge page on
+/// x86-64, and on aarch64 with 4 KiB pages.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// An owned block of initialised memory, aligned to [`ALIGNMENT`].

@@ -48,7 +48,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after it is set, so there is one.
+    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after it is set, so
+    /// there is one.
     pub fn collect(
         db: &Db,
         directory: &Path,
@@ -99,8 +100,8 @@ impl Samples {
     ///   (and settling).
     /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
     ///   bytes, at the worst moment and at the end.
-    /// - `store_bytes_peak`: all memory that the store knows it holds, at the worst moment; `resident_bytes_peak` is the
-    ///   whole process, `anonymous_bytes_peak` without the program's own file.
+    /// - `store_bytes_peak`: all memory that the store knows it holds, at the worst moment; `resident_bytes_peak` is
+    ///   the whole process, `anonymous_bytes_peak` without the program's own file.
     pub fn report(&self, measurement: Measurement, items: u64, item_bytes: u64) -> Measurement {
         let Some(last) = self.samples.last() else { return measurement };
         let grown: Vec<&Sample> = self.samples.iter().filter(|sample| sample.items * 10 >= items).collect();

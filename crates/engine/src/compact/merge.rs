@@ -85,8 +85,8 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32
     (runs_max, share_items.min(runs_items).max(freeze_items as f64))
 }
 
-/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many as
-/// a segment holds.
+/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many
+/// as a segment holds.
 fn freeze_items(shared: &Shared, version: &Version) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
     let budget = shared.memory.budget();

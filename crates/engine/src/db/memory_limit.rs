@@ -216,9 +216,9 @@ impl Drop for HeldBuffers<'_> {
 }
 
 impl Db {
-    /// Changes [`crate::Builder::memory_bytes_max`]; `None` is no limit. Under a smaller limit filters and indexes go at
-    /// once, buffers with the piece of work that uses them, and log segments as they are converted. Under a larger one
-    /// filters and indexes come back as lookups need them.
+    /// Changes [`crate::Builder::memory_bytes_max`]; `None` is no limit. Under a smaller limit filters and indexes go
+    /// at once, buffers with the piece of work that uses them, and log segments as they are converted. Under a larger
+    /// one filters and indexes come back as lookups need them.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], with nothing changed, for a limit that is too small to work with.

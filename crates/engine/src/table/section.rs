@@ -145,8 +145,8 @@ impl Section {
     }
 
     /// The index: from memory, else from flash by one read (two when filter and index lie far apart), then kept as far
-    /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is not
-    /// remembered: the next call tries again.
+    /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is
+    /// not remembered: the next call tries again.
     pub fn index(&self) -> Result<Arc<SectionIndex>> {
         let present = self.index.load_full();
         if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {

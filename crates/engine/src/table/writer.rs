@@ -42,9 +42,9 @@ pub(crate) struct TableInfo {
 
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
 ///
-/// Items stream through a buffer, 1 MiB as a rule, into aligned writes; indexes of sections stay in memory until the end of
-/// the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and the
-/// caller removes; so does a writer that returned an error, which must not be used further.
+/// Items stream through a buffer, 1 MiB as a rule, into aligned writes; indexes of sections stay in memory until the
+/// end of the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and
+/// the caller removes; so does a writer that returned an error, which must not be used further.
 #[derive(Debug)]
 pub(crate) struct TableWriter {
     output: Output,
