@@ -13,6 +13,7 @@ pub mod device;
 pub mod durability;
 pub mod error;
 pub mod index;
+pub mod large;
 pub mod latencies;
 pub mod measurement;
 pub mod process;

@@ -52,6 +52,7 @@ pub fn memory(stats: &Stats) -> String {
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
         ("I/O buffers", memory.io_buffers),
+        ("blob buffer", memory.blob_buffer),
         ("all", memory.total()),
     ];
     let mut lines = vec!["memory              bytes".to_owned()];
@@ -70,6 +71,12 @@ pub fn traffic(stats: &Stats) -> String {
         ("log written", format_bytes(traffic.log_bytes_written)),
         ("hash written", format_bytes(traffic.hash_bytes_written)),
         ("sorted written", format_bytes(traffic.sorted_bytes_written)),
+        ("blobs written", format_bytes(traffic.blob_bytes_written)),
+        ("blobs rewritten", format_bytes(traffic.blob_bytes_relocated)),
+        ("blob reads", traffic.blob_reads.to_string()),
+        ("blob files", stats.blobs.files.to_string()),
+        ("blob bytes", format_bytes(stats.blobs.bytes)),
+        ("live of these", format_bytes(stats.blobs.live_bytes)),
         ("syncs of the log", traffic.log_syncs.to_string()),
         ("freezes", traffic.freezes.to_string()),
         ("merges", traffic.merges.to_string()),
@@ -94,7 +101,7 @@ mod tests {
     fn tables_have_a_line_a_row() {
         let stats = Stats { levels: vec![alluvium::LevelStats::default(); 2], ..Stats::default() };
         assert_eq!(levels(&stats).lines().count(), 3);
-        assert_eq!(memory(&stats).lines().count(), 7);
-        assert_eq!(traffic(&stats).lines().count(), 14);
+        assert_eq!(memory(&stats).lines().count(), 8);
+        assert_eq!(traffic(&stats).lines().count(), 20);
     }
 }

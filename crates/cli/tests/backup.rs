@@ -1,15 +1,12 @@
 //! Backup, restore, repair and reading without writing, as a user runs them.
 
+mod common;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use common::alluvium;
 use serde_json::Value;
-
-fn alluvium(directory: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
-    command.args(line.split(' ')).current_dir(directory).output().unwrap()
-}
 
 fn object(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");

@@ -1,12 +1,9 @@
 //! The command as a user runs it: output and exit codes.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod common;
 
-fn alluvium(directory: &Path, line: &str) -> Output {
-    let words = line.split(' ');
-    Command::new(env!("CARGO_BIN_EXE_alluvium")).args(words).current_dir(directory).output().unwrap()
-}
+use common::alluvium;
+use std::process::Output;
 
 fn code(output: &Output) -> i32 {
     output.status.code().unwrap()

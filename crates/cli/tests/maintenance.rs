@@ -1,21 +1,13 @@
 //! Compact, stat and completions as a user runs them, and what is said where a database is in use.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use alluvium::Db;
+use common::{alluvium, command};
 use serde_json::Value;
-
-fn command(directory: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
-    command.args(line.split(' ')).current_dir(directory);
-    command
-}
-
-fn alluvium(directory: &Path, line: &str) -> Output {
-    command(directory, line).output().unwrap()
-}
 
 fn object(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");

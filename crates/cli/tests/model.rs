@@ -1,14 +1,12 @@
 //! `alluvium model` as a user runs it: the papers' figures, and what is refused.
 
+mod common;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use common::alluvium;
 use serde_json::Value;
-
-fn alluvium(directory: &Path, line: &str) -> Output {
-    let words = line.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_alluvium")).args(words).current_dir(directory).output().unwrap()
-}
 
 /// The one JSON object that `model LINE --json` prints.
 fn model(line: &str) -> Value {

@@ -1,14 +1,12 @@
 //! `alluvium plan` and `alluvium calibrate` as a user runs them.
 
+mod common;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use common::alluvium;
 use serde_json::Value;
-
-fn alluvium(directory: &Path, line: &str) -> Output {
-    let words = line.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_alluvium")).args(words).current_dir(directory).output().unwrap()
-}
 
 fn text(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()

@@ -30,11 +30,11 @@ pub enum Error {
         /// Most bytes a key may have.
         max: usize,
     },
-    /// Key and value together exceed what fits in half a page. Split the value.
-    ItemTooLarge {
-        /// Bytes of the encoded item.
+    /// The value is longer than the limit. Split it.
+    ValueTooLarge {
+        /// Bytes of the value.
         len: usize,
-        /// Most bytes an encoded item may have.
+        /// Most bytes a value may have.
         max: usize,
     },
     /// A batch is larger than a log segment. Split it, or raise `segment_bytes_max` of the plan's log.
@@ -123,8 +123,8 @@ impl fmt::Display for Error {
             Self::KeyTooLarge { len, max } => {
                 write!(out, "key of {len} bytes: at most {max} are allowed; hash long keys first")
             }
-            Self::ItemTooLarge { len, max } => {
-                write!(out, "item of {len} bytes: key and value together may have at most {max} bytes")
+            Self::ValueTooLarge { len, max } => {
+                write!(out, "value of {len} bytes: at most {max} are allowed; split it")
             }
             Self::BatchTooLarge { len, max } => write!(
                 out,
@@ -219,10 +219,8 @@ impl From<crate::table::Error> for Error {
             TableError::NewerFormat { file, found_major, supported_major } => {
                 Self::NewerFormat { file, found: found_major, supported: supported_major }
             }
-            TableError::ItemTooLarge { encoded_bytes, encoded_bytes_max } => {
-                Self::ItemTooLarge { len: encoded_bytes, max: encoded_bytes_max }
-            }
-            error @ TableError::SectionTooLarge { .. } => Self::Io {
+            // Large items lie in blob files, so neither happens unless a bound of ours is wrong.
+            error @ (TableError::SectionTooLarge { .. } | TableError::ItemTooLarge { .. }) => Self::Io {
                 context: "writing a table".to_owned(),
                 source: std::io::Error::other(error.to_string()),
             },

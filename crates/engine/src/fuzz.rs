@@ -4,6 +4,7 @@ use alluvium_base::checksum::{checksum32, checksum64};
 
 pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
 
+use crate::blob::{Reference, frame};
 use crate::item::Item;
 use crate::log::record::{self, Parsed, Record};
 use crate::log::salvage::{Piece, Pieces};
@@ -41,7 +42,7 @@ pub fn log_header(bytes: &[u8]) {
 
 /// A manifest, and the file that names it.
 pub fn manifest(bytes: &[u8]) {
-    let _ = manifest::parse("fuzz", bytes);
+    let _ = manifest::parse("fuzz", bytes, None);
     let _ = manifest::parse_current(bytes);
     let _ = manifest::salvage(bytes);
 }
@@ -74,6 +75,33 @@ pub fn device(bytes: &[u8]) {
 /// A sound file of device figures to start from.
 pub fn device_sample() -> Vec<u8> {
     crate::device::to_bytes(&crate::device::DeviceFigures::default())
+}
+
+/// The parts of a blob file, and what refers to them.
+pub fn blob(bytes: &[u8]) {
+    let _ = frame::check_file_header(bytes, 7, "fuzz");
+    let mut sound = bytes.to_vec();
+    if sound.len() >= frame::RECORD_HEADER_BYTES {
+        let checksum = checksum64(&sound[8..frame::RECORD_HEADER_BYTES], 5 ^ 40);
+        sound[..8].copy_from_slice(&checksum.to_le_bytes());
+    }
+    for bytes in [bytes, &sound] {
+        if let Some(header) = frame::RecordHeader::decode(bytes, 5, 40) {
+            assert!(header.end(40) > header.body(40));
+        }
+        let _ = frame::chunk_content(bytes, 5, 64);
+    }
+    if let Some(reference) = Reference::decode(bytes) {
+        assert_eq!(Reference::decode(&reference.encode()), Some(reference));
+        assert!(reference.stored_bytes() > reference.content_len());
+    }
+}
+
+/// Sound parts to start from.
+pub fn blob_samples() -> Vec<Vec<u8>> {
+    let header = frame::RecordHeader { keyspace: 1, key_len: 3, value_len: 5000, is_aligned: false };
+    let reference = Reference { file: 7, body: 64, key_len: 3, value_len: 5000 };
+    vec![frame::encode_file_header(7).to_vec(), header.encode(5, 40).to_vec(), reference.encode()]
 }
 
 /// A sound manifest to start from.

@@ -6,6 +6,7 @@
 //! code.
 #![forbid(unsafe_code)]
 
+mod blob;
 mod compact;
 mod db;
 pub mod device;
@@ -27,9 +28,10 @@ mod table;
 
 pub use alluvium_model::Plan;
 pub use db::{
-    Backup, Batch, Checkpoint, Db, Health, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceSnapshot,
-    LevelStats, MemoryLimitStats, MemoryStats, Metadata, Snapshot, Stats, TrafficStats, Transaction, Update,
-    VerifyReport, backups, remove_old_backups, restore,
+    Backup, Batch, BlobStats, Checkpoint, Db, Health, Ingest, Ingested, Iter, KEY_BYTES_MAX, KeyValue,
+    Keyspace, KeyspaceSnapshot, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Snapshot, Stats,
+    TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, backups,
+    remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use alluvium_model::Plan;
 
 use crate::db::Db;
 use crate::error::Result;
+use crate::table::ITEM_BYTES_MAX;
 
 /// When a write is acknowledged, and so what a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +57,17 @@ pub(crate) struct Settings {
     pub expected_items: u64,
     pub background: bool,
     pub create: bool,
+    pub inline_bytes_max: usize,
+    pub blob_file_bytes_max: u64,
+    /// Records of so much content and more get a body of their own blocks.
+    pub blob_aligned_bytes_min: usize,
+    /// Garbage below this is not collected.
+    pub blob_garbage_bytes_min: u64,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
+    pub ingest_sort_bytes_max: u64,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -111,10 +119,15 @@ impl Builder {
                 expected_items: 0,
                 background: true,
                 create: true,
+                inline_bytes_max: ITEM_BYTES_MAX,
+                blob_file_bytes_max: 256 << 20,
+                blob_aligned_bytes_min: 1 << 20,
+                blob_garbage_bytes_min: 1 << 20,
                 read_only: false,
                 memory_bytes_max: None,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
+                ingest_sort_bytes_max: 64 << 20,
             },
             environment: None,
         }
@@ -170,10 +183,34 @@ impl Builder {
         self
     }
 
+    /// Largest item that lies in the log and in tables, in bytes of key and value and about 3 more; larger ones lie in
+    /// blob files, and reading one costs a second read. Default and most: 2039, so that two fit in a page. Less makes
+    /// merges rewrite less and reads of the items in between dearer. May differ from opening to opening.
+    pub fn inline_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.inline_bytes_max = bytes.min(ITEM_BYTES_MAX);
+        self
+    }
+
+    /// Sizes at which blob files end, records get blocks of their own, and garbage is worth collecting: small ones for
+    /// simulations.
+    #[doc(hidden)]
+    pub fn blob_sizes(
+        mut self,
+        file_bytes_max: u64,
+        aligned_bytes_min: usize,
+        garbage_bytes_min: u64,
+    ) -> Self {
+        self.settings.blob_file_bytes_max = file_bytes_max;
+        self.settings.blob_aligned_bytes_min = aligned_bytes_min;
+        self.settings.blob_garbage_bytes_min = garbage_bytes_min;
+        self
+    }
+
     /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
     /// give [`crate::Error::DiskQuota`]; removals and reads go on. What background work needs to finish is kept
-    /// free: twice the log, and two tables of an eighth of the database (1 to 32 MiB each). So a limit under about 16
-    /// MiB plus twice a log segment takes no writes at all. Files that a repair set aside count too.
+    /// free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the largest
+    /// blob file. So a limit under about 16 MiB plus twice a log segment takes no writes at all. Files that a repair
+    /// set aside count too.
     pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.disk_bytes_max = Some(bytes);
         self
@@ -189,6 +226,13 @@ impl Builder {
     /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.settings.read_only = read_only;
+        self
+    }
+
+    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB. Parts are
+    /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
+    pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.ingest_sort_bytes_max = bytes;
         self
     }
 

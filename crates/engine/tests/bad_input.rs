@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use alluvium::{Db, Durability, Error, KEY_BYTES_MAX, Plan};
+use alluvium::{Db, Durability, Error, KEY_BYTES_MAX, Metadata, Plan, VALUE_BYTES_MAX};
 
 fn open(path: &Path) -> Result<Db, Error> {
     Db::builder(path).durability(Durability::Buffered).open()
@@ -36,9 +36,12 @@ fn keys_and_items_beyond_the_limits_are_refused() {
     let items = open(directory.path()).unwrap().keyspace("items").unwrap();
     let error = items.insert(vec![0; KEY_BYTES_MAX + 1], b"").unwrap_err();
     assert!(matches!(error, Error::KeyTooLarge { len, max } if len == max + 1), "{error}");
-    let error = items.insert(b"key", vec![0; 3000]).unwrap_err();
-    assert!(matches!(error, Error::ItemTooLarge { len, max } if len > max), "{error}");
-    assert!(matches!(items.remove(vec![0; 3000]), Err(Error::ItemTooLarge { .. })));
+    let too_long = vec![0; VALUE_BYTES_MAX + 1];
+    let error = items.insert(b"key", &too_long).unwrap_err();
+    assert!(matches!(error, Error::ValueTooLarge { len, max } if len == max + 1), "{error}");
+    let error = items.insert_reader(b"key", too_long.len(), &too_long[..], Metadata::default()).unwrap_err();
+    assert!(matches!(error, Error::ValueTooLarge { .. }), "{error}");
+    assert!(matches!(items.remove(vec![0; KEY_BYTES_MAX + 1]), Err(Error::KeyTooLarge { .. })));
     assert_eq!(items.get(vec![0; KEY_BYTES_MAX + 1]).unwrap(), None);
 }
 

@@ -1,7 +1,7 @@
-//! Damage everywhere: each byte of each file of a small database is changed, each file removed and cut. What is found is
-//! right or an error says which file is damaged; after a repair everything outside the damage is there.
+//! Damage everywhere: each byte of each file of a small database is changed, each file removed and cut. What is found
+//! is right or an error says which file is damaged; after a repair everything outside the damage is there.
 //!
-//! As a test this takes every so many bytes; `cargo xtask sweep` sets `ALLUVIUM_SWEEP` and takes all.
+//! As a test this takes one byte in so many; `cargo xtask sweep` says how many through `ALLUVIUM_SWEEP`, 1 for all.
 
 mod damage;
 
@@ -11,23 +11,26 @@ use alluvium::{ManifestRepair, RepairOptions, RepairReport, repair_in};
 use alluvium_io::SimulatedStorage;
 use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan};
 
-/// In the short form one byte in so many is changed, at different places of each file.
-const STRIDE: usize = 97;
+/// One byte in so many is changed, at different places of each file.
+fn stride() -> usize {
+    let asked = std::env::var("ALLUVIUM_SWEEP").ok();
+    asked.map_or(499, |stride| stride.parse().expect("ALLUVIUM_SWEEP is a number"))
+}
 
 fn is_long() -> bool {
-    std::env::var_os("ALLUVIUM_SWEEP").is_some()
+    stride() < 100
 }
 
 /// The places of a file to damage: all, or a sample with much of what is small and matters much and little of what is
 /// zero.
 fn places(bytes: &[u8], shift: usize) -> Vec<usize> {
-    let len = bytes.len();
+    let (len, stride) = (bytes.len(), stride());
     let matters = |at: usize| at < 40 || len - at <= 64;
     let wanted = |&at: &usize| match bytes[at] {
-        _ if is_long() => true,
+        _ if stride == 1 => true,
         _ if matters(at) => at % 3 == shift % 3,
-        0 => at % (STRIDE * 41) == shift,
-        _ => at % STRIDE == shift,
+        0 => at % (stride * 41) == shift % stride,
+        _ => at % stride == shift % stride,
     };
     (0..len).filter(wanted).collect()
 }
@@ -74,7 +77,7 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
         if name == "LOCK" {
             continue;
         }
-        for at in places(bytes, number * 7 % STRIDE) {
+        for at in places(bytes, number * 7) {
             // One bit, or several of a byte.
             let mask = [1u8, 0x55, 0x80, 0xff][(at / 3) % 4];
             let what = format!("byte {at} of {name} changed by {mask:#04x}");

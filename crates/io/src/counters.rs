@@ -35,25 +35,22 @@ impl DeviceCounters {
 
     /// What was counted since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            reads: self.reads.wrapping_sub(earlier.reads),
-            read_bytes: self.read_bytes.wrapping_sub(earlier.read_bytes),
-            writes: self.writes.wrapping_sub(earlier.writes),
-            written_bytes: self.written_bytes.wrapping_sub(earlier.written_bytes),
-            discards: self.discards.wrapping_sub(earlier.discards),
-            flushes: self.flushes.wrapping_sub(earlier.flushes),
-        }
+        self.combine(earlier, u64::wrapping_sub)
     }
 
     /// What was counted in this and in another stretch of time.
     pub fn plus(&self, other: &Self) -> Self {
+        self.combine(other, u64::wrapping_add)
+    }
+
+    fn combine(&self, other: &Self, by: fn(u64, u64) -> u64) -> Self {
         Self {
-            reads: self.reads + other.reads,
-            read_bytes: self.read_bytes + other.read_bytes,
-            writes: self.writes + other.writes,
-            written_bytes: self.written_bytes + other.written_bytes,
-            discards: self.discards + other.discards,
-            flushes: self.flushes + other.flushes,
+            reads: by(self.reads, other.reads),
+            read_bytes: by(self.read_bytes, other.read_bytes),
+            writes: by(self.writes, other.writes),
+            written_bytes: by(self.written_bytes, other.written_bytes),
+            discards: by(self.discards, other.discards),
+            flushes: by(self.flushes, other.flushes),
         }
     }
 

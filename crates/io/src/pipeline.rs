@@ -19,12 +19,12 @@ pub enum Operation {
     Write,
 }
 
-/// A stream of reads and writes, used by one thread. Made by [`Storage::pipeline`](crate::Storage::pipeline).
+/// A stream of reads and writes, used by one thread at a time. Made by [`Storage::pipeline`](crate::Storage::pipeline).
 ///
 /// Completions come in no order; `token` tells them apart. Operations on the same bytes of a file must not be in
 /// flight together, and a write must not share a page with an unaligned write made elsewhere meanwhile. Dropping a
 /// pipeline waits for its operations in flight and discards their outcome.
-pub trait Pipeline: fmt::Debug {
+pub trait Pipeline: fmt::Debug + Send {
     /// Starts an operation at `offset` of `file`, which was opened by the storage that made the pipeline. Alignment as
     /// in [`File::read_at`].
     ///

@@ -11,8 +11,8 @@ use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
 /// The files of another storage, with changes that nobody else sees and that end with this value.
 ///
 /// New files are held in memory, removals are remembered, and existing files are opened for reading whatever is asked
-/// for. So code that starts by noting down where it stands runs on a directory that must not change. The lock is one that
-/// readers share and writers respect; a directory that no writer ever locked is read without.
+/// for. So code that starts by noting down where it stands runs on a directory that must not change. The lock is one
+/// that readers share and writers respect; a directory that no writer ever locked is read without.
 #[derive(Debug)]
 pub struct ReadOnlyStorage {
     inner: Arc<dyn Storage>,

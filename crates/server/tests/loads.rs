@@ -184,6 +184,21 @@ fn a_reply_over_the_output_limit_ends_only_its_connection() {
 }
 
 #[test]
+fn values_of_up_to_64_mebibytes_go_in_and_out() {
+    let server = Running::start(options(1));
+    let mut client = server.client();
+    client.stream.set_read_timeout(None).unwrap();
+    for len in [3_000, 1 << 20, 64 << 20] {
+        let value: String = (0..len).map(|at| char::from(b'a' + (at % 251 % 26) as u8)).collect();
+        assert_eq!(client.ask(&["SET", "large", &value]), ok());
+        assert_eq!(client.ask(&["STRLEN", "large"]), Value::Integer(len as i64));
+        assert!(client.ask(&["GET", "large"]) == bulk(&value), "a value of {len} bytes");
+    }
+    assert_eq!(client.ask(&["DEL", "large"]), Value::Integer(1));
+    assert_eq!(client.ask(&["GET", "large"]), Value::Null);
+}
+
+#[test]
 fn an_error_of_the_store_is_told_and_the_connection_lives() {
     let server = Running::start(options(1));
     let mut client = server.client();

@@ -10,6 +10,14 @@ const UNSAFE_CRATES: [&str; 2] = ["alluvium-index", "alluvium-io"];
 /// Where tests run under loom: the package, and what their names contain.
 const LOOM_TESTS: [(&str, &str); 2] = [("alluvium-index", "loom"), ("alluvium-io", "append_buffer")];
 
+/// The engine's sweep of damage, with one byte in `stride` changed.
+pub fn sweep(stride: usize) -> Result<(), String> {
+    let line = "cargo test --package alluvium --test sweep";
+    let mut command = shell::command(line);
+    command.env("ALLUVIUM_SWEEP", stride.max(1).to_string());
+    shell::run_command(line, command)
+}
+
 /// Lock-free code, compiled with `--cfg loom`.
 pub fn loom() -> Result<(), String> {
     for (package, filter) in LOOM_TESTS {

@@ -33,6 +33,12 @@ enum Command {
     Simulate(simulate::Options),
     /// Random and mutated bytes for every parser
     Fuzz(fuzz::Options),
+    /// Changed bytes everywhere in a small database: noticed or harmless, and repaired
+    Sweep {
+        /// Change one byte in so many; 1 for all, which takes hours
+        #[arg(long, default_value_t = 29)]
+        stride: usize,
+    },
     /// Lock-free code under loom
     Loom,
     /// The crates with unsafe code under Miri, where a nightly toolchain with Miri is installed
@@ -50,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tidy(options) => tidy::run(&options),
         Command::Simulate(options) => simulate::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
+        Command::Sweep { stride } => checks::sweep(stride),
         Command::Loom => checks::loom(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),

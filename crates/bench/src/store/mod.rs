@@ -60,6 +60,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
         eprint!("{}", prediction::announced(*phase, &predicted));
         let measurement = match phase {
             Phase::Load => bench.load()?,
+            Phase::Ingest => bench.ingest()?,
             Phase::Settle => bench.background("settle", |_| Ok(()))?,
             Phase::Flush => bench.background("flush", |db| Ok(db.flush()?))?,
             Phase::Compact => bench.background("compact", |db| Ok(db.compact()?))?,
@@ -85,7 +86,7 @@ impl StoreBench {
     fn open(options: &StoreOptions) -> Result<Self, BenchError> {
         let directory = options.dir.join(SUBDIRECTORY);
         let exists = directory.exists();
-        let loads = options.phases.contains(&Phase::Load);
+        let loads = options.phases.iter().any(|phase| phase.fills());
         if exists && loads {
             std::fs::remove_dir_all(&directory)?;
         } else if !exists && !loads {

@@ -7,6 +7,8 @@ use std::str::FromStr;
 pub enum Phase {
     /// Puts every item once, in random key order, then waits until background work has settled.
     Load,
+    /// Ingests every item once, in random key order, in bulk.
+    Ingest,
     /// Waits until background work has settled.
     Settle,
     /// Moves everything out of the log, then settles.
@@ -31,8 +33,9 @@ pub enum Phase {
     Reopen,
 }
 
-const NAMES: [(&str, Phase); 12] = [
+const NAMES: [(&str, Phase); 13] = [
     ("load", Phase::Load),
+    ("ingest", Phase::Ingest),
     ("settle", Phase::Settle),
     ("flush", Phase::Flush),
     ("compact", Phase::Compact),
@@ -50,6 +53,11 @@ impl Phase {
     /// Its name on the command line and in measurements.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it puts every item into an empty store.
+    pub fn fills(self) -> bool {
+        matches!(self, Self::Load | Self::Ingest)
     }
 
     /// Whether it overwrites items, so that versions must be kept.

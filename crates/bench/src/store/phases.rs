@@ -37,6 +37,33 @@ impl StoreBench {
         Ok(self.write_measurement("load", &outcome))
     }
 
+    /// Ingests every item once. The last operation puts them all in place.
+    pub(super) fn ingest(&self) -> Result<Measurement, BenchError> {
+        let drive = Drive {
+            name: "ingest",
+            threads: 1,
+            operations: self.workload.items(),
+            deadline: None,
+            settles: true,
+            inserts: true,
+        };
+        let ingest = std::sync::Mutex::new(Some(self.keyspace.ingest()?));
+        let outcome = self.drive(&drive, |worker| {
+            self.workload.key(worker.done, &mut worker.key);
+            self.workload.value(worker.done, 0, &mut worker.value);
+            let mut taken = ingest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let open = taken.as_mut().expect("it is finished after the last item");
+            open.insert(&worker.key, &worker.value)?;
+            if worker.done + 1 == worker.quota
+                && let Some(ingest) = taken.take()
+            {
+                ingest.finish()?;
+            }
+            Ok(Step::Put)
+        })?;
+        Ok(self.write_measurement("ingest", &outcome))
+    }
+
     /// Overwrites uniformly chosen items, as many as there are.
     pub(super) fn update(&self) -> Result<Measurement, BenchError> {
         let drive = Drive {

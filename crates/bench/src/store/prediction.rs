@@ -54,7 +54,7 @@ impl Predictor {
     pub fn predict(&mut self, phase: Phase) -> Result<Map<String, Value>, BenchError> {
         let figures = self.figures(phase).map_err(refused)?;
         self.state = match phase {
-            Phase::Load => State::Loaded,
+            Phase::Load | Phase::Ingest => State::Loaded,
             Phase::Update => State::Updated,
             Phase::Sustain | Phase::Mixed if self.state == State::Updated => State::Updated,
             Phase::Settle | Phase::Get | Phase::All | Phase::Miss | Phase::Scan => self.state,

@@ -8,5 +8,6 @@ pub fn bytes_written(stats: &Stats) -> u64 {
     traffic.log_bytes_written
         + traffic.hash_bytes_written
         + traffic.sorted_bytes_written
+        + traffic.spill_bytes_written
         + traffic.manifest_bytes_written
 }

@@ -48,7 +48,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after it is set, so
+    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after that is set, so
     /// there is one.
     pub fn collect(
         db: &Db,

@@ -4,6 +4,7 @@ use alluvium_bench::crash_writer::{self, CrashWriterOptions};
 use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
 use alluvium_bench::index::IndexConfig;
+use alluvium_bench::large::{self, LargeOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
@@ -28,6 +29,8 @@ enum Benchmark {
     Dedup(DedupOptions),
     /// Index structures alone, in memory
     Index(IndexOptions),
+    /// Items of 0 B to 64 MiB side by side: space, rewrites, reads; every value is verified
+    Large(LargeOptions),
     /// Synced puts beside the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -58,6 +61,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             let config = IndexConfig { keys: options.keys, seed: options.seed };
             structures::run(&options.structure, &config, &mut report)
         }
+        Benchmark::Large(options) => large::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

@@ -2,12 +2,14 @@
 //!
 //! The order of a section is that of the filter's slots, which are the slots of the log's index: nothing is sorted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Filter, LevelSpec, Plan};
 
+use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
@@ -20,7 +22,7 @@ const PREFETCH_AHEAD: usize = 12;
 
 /// Converts the oldest frozen segment; `false` when there is none.
 ///
-/// Order of persistence: table sync, directory sync, manifest sync, switch, recycle.
+/// Order of persistence: blob sync, table sync, directory sync, manifest sync, switch, recycle.
 pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let _only_one = shared.convert_lock.lock().expect("no panic while held");
     let Some(segment) = shared.oldest_frozen() else { return Ok(false) };
@@ -35,7 +37,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let mut edits = vec![Edit::LogStart { segment: segment.id + 1 }];
     let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
     let mut file = None;
+    let mut references: BTreeMap<u32, ReferenceCounts> = BTreeMap::new();
     if !filled.is_empty() {
+        shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let name = crate::level::table_file_name(number);
         let write_bytes = shared.memory.budget().write_bytes;
@@ -43,11 +47,13 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_newest_segment(segment.id);
         for (keyspace, store) in &filled {
-            let empty = write_sections(&mut writer, keyspace, store)?;
+            let (empty, counts) = write_sections(&mut writer, keyspace, store)?;
             edits.push(Edit::AddRun { keyspace: keyspace.id, file: number, shard_bits: store.shard_bits() });
             if !empty.is_empty() {
                 edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
             }
+            edits.extend(counts.edits(keyspace.id));
+            references.insert(keyspace.id, counts);
         }
         let info = writer.finish()?.sync()?;
         shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
@@ -62,15 +68,22 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
             Some(file) if store.len() > 0 => Some(open_run(file, keyspace.id, store.shard_bits())?),
             _ => None,
         };
-        keyspace.update_all_versions(|version| replace_store(version, &segment, run.clone()));
+        // The bytes themselves were counted when the log's index began to refer to them.
+        let counts = references.remove(&keyspace.id).unwrap_or_default();
+        keyspace.update_all_versions(|version| replace_store(version, &segment, run.clone(), &counts));
     }
     shared.finish_segment(&segment);
     Ok(true)
 }
 
-/// Writes a section for every shard that has items; returns the numbers of the others.
-fn write_sections(writer: &mut TableWriter, keyspace: &KeyspaceShared, store: &LogStore) -> Result<Vec<u32>> {
+/// Writes a section for every shard that has items; returns the numbers of the others, and the references to blobs.
+fn write_sections(
+    writer: &mut TableWriter,
+    keyspace: &KeyspaceShared,
+    store: &LogStore,
+) -> Result<(Vec<u32>, ReferenceCounts)> {
     let tag_bits = tag_bits(&keyspace.plan);
+    let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
         let index = shard.index();
@@ -90,11 +103,12 @@ fn write_sections(writer: &mut TableWriter, keyspace: &KeyspaceShared, store: &L
             }
             let item = store.segment.encoded_item_at(offset)?;
             item_bytes = item.bytes.len();
+            references.add(&item.item);
             writer.push_slot(slot, keyspace.hasher.hash(item.item.key), &item)?;
         }
         writer.finish_section()?;
     }
-    Ok(empty)
+    Ok((empty, references))
 }
 
 /// Bits of a tag in the filters of hash sections.
@@ -120,12 +134,18 @@ pub(crate) fn open_run(file: &Arc<TableFile>, keyspace: u32, shard_bits: u32) ->
 }
 
 /// The version without the segment's log store, and with the run that it became.
-fn replace_store(version: &Version, segment: &Segment, run: Option<Arc<Run>>) -> Version {
+fn replace_store(
+    version: &Version,
+    segment: &Segment,
+    run: Option<Arc<Run>>,
+    references: &ReferenceCounts,
+) -> Version {
     let mut next = version.clone();
     next.log_stores.retain(|store| store.segment.id != segment.id);
     let had_it = next.log_stores.len() < version.log_stores.len();
     if let Some(run) = run.filter(|_| had_it) {
         next.runs.insert(0, run);
+        next.blobs = version.blobs.with_counts(references);
     }
     next
 }

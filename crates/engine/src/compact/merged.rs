@@ -30,16 +30,18 @@ pub(crate) fn scan_sorted(
 
 /// Calls `visit` with the newest item of every key among `young` and the `sorted` items, in (hash, key) order. A young
 /// item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older lies
-/// below.
+/// below. `read_sorted` is called with every sorted item, hidden or not.
 pub(crate) fn for_each_merged(
     mut young: YoungRange<'_>,
     mut sorted: Option<SectionScanner>,
+    mut read_sorted: impl FnMut(&EncodedItem<'_>),
     mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
 ) -> Result<()> {
     while let Some(scanner) = &mut sorted
         && scanner.advance()?
     {
         let (hash, item) = scanner.current_encoded().expect("it advanced to an item");
+        read_sorted(&item);
         loop {
             match young.compare_front(hash, item.item.key) {
                 Ordering::Less => {

@@ -1,5 +1,5 @@
 //! Background threads: one writes the log behind and syncs it at intervals, one converts, one
-//! merges, one gives space back.
+//! merges, one empties blob files, one gives space back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::{convert, merge, pick};
+use crate::blob::collect::collect;
 use crate::db::Shared;
 use crate::error::Result;
 use crate::options::Durability;
@@ -43,6 +44,7 @@ impl Scheduler {
         spawn("alluvium-log", keep_log, log_pause);
         spawn("alluvium-convert", convert, IDLE);
         spawn("alluvium-merge", merge_one, IDLE);
+        spawn("alluvium-collect", collect, IDLE);
         spawn("alluvium-reclaim", reclaim, Duration::ZERO);
     }
 

@@ -12,14 +12,16 @@ const SLEEP_NS_MAX: u64 = 4_000_000;
 
 /// How long each put is delayed, decided by the backlog of background work.
 ///
-/// Two backlogs count: frozen log segments that wait for conversion, and items in hash runs beyond the plan's share.
-/// Each delay grows without a step from zero, so the writer's rate settles where background work keeps up.
-/// A conversion takes a few milliseconds however little there is to convert, so where segments are small each of their
-/// puts is delayed more.
+/// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for
+/// conversion, and items in hash runs beyond the plan's share. Each delay grows without a step from zero, so the
+/// writer's rate settles where background work keeps up. A conversion takes a few milliseconds however little there is
+/// to convert, so where segments are small each of their puts is delayed more.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
     owed_ns: AtomicU64,
+    /// Delay of each mebibyte of large items.
+    mebibyte_delay_ns: AtomicU64,
     segment_bytes: AtomicU64,
 }
 
@@ -32,7 +34,12 @@ impl Throttle {
     /// No delay yet, for log segments of this size.
     pub fn new(segment_bytes: u64) -> Self {
         let zero = || AtomicU64::new(0);
-        Self { delay_ns: zero(), owed_ns: zero(), segment_bytes: AtomicU64::new(segment_bytes) }
+        Self {
+            delay_ns: zero(),
+            owed_ns: zero(),
+            mebibyte_delay_ns: zero(),
+            segment_bytes: AtomicU64::new(segment_bytes),
+        }
     }
 
     /// Sets the size of log segments.
@@ -53,6 +60,22 @@ impl Throttle {
         let over = (pressure - 1.15).max(0.0);
         let merge_ns = 8_000.0 * over + 200_000.0 * (over - 0.5).max(0.0);
         self.delay_ns.store((conversion_ns * smallness + merge_ns) as u64, Ordering::Relaxed);
+    }
+
+    /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
+    /// at: above 1 files are emptied.
+    pub fn update_large(&self, pressure: f64) {
+        let over = (pressure - 1.2).clamp(0.0, 2.0);
+        self.mebibyte_delay_ns.store((40e6 * over * over) as u64, Ordering::Relaxed);
+    }
+
+    /// Delays the calling writer by what so many bytes of a large item owe.
+    #[inline]
+    pub fn pay_large(&self, bytes: u64, clock: &dyn Clock) {
+        let delay = self.mebibyte_delay_ns.load(Ordering::Relaxed);
+        if delay > 0 {
+            self.pay_slowly((delay * bytes) >> 20, clock);
+        }
     }
 
     /// The delay of one put, in nanoseconds.
@@ -105,5 +128,14 @@ mod tests {
         assert!(last > 50_000);
         throttle.update(3, 1.0, 0.0);
         assert!(throttle.delay_ns() > 10_000);
+        let mut last = 0;
+        for step in 0..400 {
+            throttle.update_large(1.0 + f64::from(step) / 100.0);
+            let delay = throttle.mebibyte_delay_ns.load(Ordering::Relaxed);
+            assert!(delay >= last && delay - last < 2_000_000, "{last} to {delay}");
+            assert!(step > 20 || delay == 0);
+            last = delay;
+        }
+        assert!(last > 100_000_000);
     }
 }

@@ -29,6 +29,8 @@ struct Entry {
 }
 
 const AGE_BITS: u32 = 24;
+/// The largest age.
+pub(super) const AGE_MAX: u32 = (1 << AGE_BITS) - 1;
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
 
@@ -56,6 +58,12 @@ impl YoungItems {
     /// Memory that so many items of so many bytes in all, encoded, take.
     pub fn memory_bytes_for(items: u64, bytes: u64) -> u64 {
         bytes + items * size_of::<Entry>() as u64
+    }
+
+    /// Forgets all items and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
     }
 
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.

@@ -43,15 +43,16 @@ pub struct Backup {
 }
 
 impl Db {
-    /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of the
-    /// same database and is created where it is missing. Writes go on meanwhile.
+    /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of
+    /// the same database and is created where it is missing. Writes go on meanwhile.
     ///
-    /// Each backup is a complete database. Tables that are on the same file system as the database are linked, others are
-    /// taken from the backup before if they are in it, and copied otherwise. What a crash leaves is no backup, and is
-    /// removed by the next one.
+    /// Each backup is a complete database. Tables that are on the same file system as the database are linked, others
+    /// are taken from the backup before if they are in it, and copied otherwise. What a crash leaves is no backup,
+    /// and is removed by the next one.
     ///
     /// # Errors
-    /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes one.
+    /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes
+    /// one.
     pub fn backup_into(&self, root: impl AsRef<Path>) -> Result<(Backup, Checkpoint)> {
         let root = root.as_ref();
         self.shared().check_failure()?;
@@ -122,9 +123,9 @@ pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> 
     Ok(surplus.len())
 }
 
-/// Makes `target`, which must be empty or missing, the database that a backup holds: a copy that shares nothing. `source`
-/// is a backup, or a directory of backups whose youngest is taken. Calls `progress` with the bytes copied so far and
-/// those there are.
+/// Makes `target`, which must be empty or missing, the database that a backup holds: a copy that shares nothing.
+/// `source` is a backup, or a directory of backups whose youngest is taken. Calls `progress` with the bytes copied so
+/// far and those there are.
 ///
 /// All of the copy is read back and checked before it is a database: its `CURRENT` is written last.
 ///

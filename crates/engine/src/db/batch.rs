@@ -1,14 +1,15 @@
 //! [`Batch`]: writes that happen together or not at all.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_base::KeyHash;
 
 use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::Metadata;
-use super::write::{Witness, check_item};
+use super::write::{Witness, blob_bytes, check_item};
+use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
@@ -30,6 +31,7 @@ pub struct Batch {
 pub(super) struct Guard {
     pub keyspace: Arc<KeyspaceShared>,
     pub hash: KeyHash,
+    /// As it is stored.
     pub key: Vec<u8>,
     pub witness: Witness,
 }
@@ -46,8 +48,8 @@ struct Write {
 impl Write {
     fn item(&self) -> Item<'_> {
         match self.kind {
-            ItemKind::Value => self.metadata.item(&self.key, &self.value),
             ItemKind::Tombstone => Item::tombstone(&self.key),
+            _ => self.metadata.item(&self.key, &self.value),
         }
     }
 }
@@ -118,14 +120,26 @@ impl Batch {
             check_item(&write.item())?;
         }
         if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
-            shared.check_room()?;
+            let bytes = self.writes.iter().map(|write| blob_bytes(shared, &write.item())).sum();
+            shared.check_room_for(bytes)?;
         }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
-        let hashes: Vec<KeyHash> =
-            self.writes.iter().map(|write| write.keyspace.hasher.hash(&write.key)).collect();
+        let mut stored = Vec::with_capacity(self.writes.len());
+        for write in &self.writes {
+            stored.push(StoredItem::store(shared, write.keyspace.id, &write.item())?);
+        }
+        let items: Vec<Item<'_>> = stored.iter().map(StoredItem::item).collect();
+        let hash = |(write, item): (&Write, &Item<'_>)| write.keyspace.hasher.hash(item.key);
+        let hashes: Vec<KeyHash> = self.writes.iter().zip(&items).map(hash).collect();
+        for ((write, item), &hash) in self.writes.iter().zip(&items).zip(&hashes) {
+            note_hidden(shared, &write.keyspace, hash, item)?;
+        }
         loop {
-            match self.try_commit(&hashes)? {
-                Attempt::Done(position) => return shared.acknowledge(position).map(|()| true),
+            match self.try_commit(&hashes, &items)? {
+                Attempt::Done(position) => {
+                    stored.into_iter().for_each(StoredItem::commit);
+                    return shared.acknowledge(position).map(|()| true);
+                }
                 Attempt::Conflict => return Ok(false),
                 Attempt::Closed => {}
                 Attempt::Full { segment } => {
@@ -136,7 +150,7 @@ impl Batch {
         }
     }
 
-    fn try_commit(&self, hashes: &[KeyHash]) -> Result<Attempt> {
+    fn try_commit(&self, hashes: &[KeyHash], items: &[Item<'_>]) -> Result<Attempt> {
         let shared = &self.handle.shared;
         // Keyspaces in ascending order, as the lock order demands.
         let written = self.writes.iter().map(|write| &write.keyspace);
@@ -189,8 +203,8 @@ impl Batch {
             return Ok(Attempt::Full { segment: segment.id });
         }
         let mut bytes = Vec::new();
-        let items = self.writes.iter().map(|write| (write.keyspace.id, write.item()));
-        let starts = record::encode_batch(segment.seed, items, &mut bytes);
+        let tagged = self.writes.iter().zip(items).map(|(write, item)| (write.keyspace.id, *item));
+        let starts = record::encode_batch(segment.seed, tagged, &mut bytes);
         let max = shared.log.record_bytes_max() as usize;
         if bytes.len() > max {
             return Err(Error::BatchTooLarge { len: bytes.len(), max });
@@ -198,15 +212,16 @@ impl Batch {
         let Some(start) = shared.log.append(segment, &bytes) else {
             return Ok(Attempt::Full { segment: segment.id });
         };
-        for ((write, &hash), item_start) in self.writes.iter().zip(hashes).zip(starts) {
+        for (((write, item), &hash), item_start) in self.writes.iter().zip(items).zip(hashes).zip(starts) {
             // A batch that was begun is indexed to its end, if need be beyond the plan's bound: a conversion would
             // make a part of it durable before the rest.
             let offset = start as u32 + item_start as u32;
-            store_of(write).index_unbounded(hash, &write.key, offset, &write.keyspace.hasher)?;
+            let replaced = store_of(write).index_unbounded(hash, item.key, offset, &write.keyspace.hasher)?;
+            if let Some(reference) = replaced.and_then(|item| Reference::of(&item)) {
+                shared.blobs.forget(&reference);
+            }
+            count_put(shared, item);
         }
-        let item_bytes: usize = self.writes.iter().map(|write| write.key.len() + write.value.len()).sum();
-        shared.counters.puts.fetch_add(self.writes.len() as u64, Ordering::Relaxed);
-        shared.counters.bytes_put.fetch_add(item_bytes as u64, Ordering::Relaxed);
         Ok(Attempt::Done(Position { segment: segment.id, offset: start + bytes.len() as u64 }))
     }
 }

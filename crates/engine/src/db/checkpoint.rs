@@ -1,6 +1,6 @@
 //! Checkpoints: a copy of the database that is a database of its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 use super::database::Db;
 use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
+use crate::blob::blob_file_name;
 use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Run, Version, table_file_name};
@@ -21,11 +22,11 @@ const COPY_BYTES: usize = 256 << 10;
 /// What a checkpoint came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Tables that share their bytes with the database.
+    /// Tables and blob files that share their bytes with the database.
     pub linked_tables: u64,
-    /// Bytes of these tables.
+    /// Bytes of these files.
     pub linked_bytes: u64,
-    /// Tables that were copied, because the directories are on different file systems.
+    /// Tables and blob files that were copied, because the directories are on different file systems.
     pub copied_tables: u64,
     /// Bytes copied.
     pub copied_bytes: u64,
@@ -34,7 +35,7 @@ pub struct Checkpoint {
 impl Db {
     /// Makes the directory `path`, which must be empty or missing, a database that holds what this one holds now.
     ///
-    /// Tables are linked where both directories are on one file system, which takes milliseconds and no space; else
+    /// Files are linked where both directories are on one file system, which takes milliseconds and no space; else
     /// they are copied. Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases
     /// have let go of them.
     ///
@@ -70,17 +71,25 @@ impl Db {
         }
         let shared = self.shared();
         let snapshot = self.snapshot()?;
+        // The checkpoint's blob files are finished: none grows through the link to it.
+        shared.blobs.end_current(None);
+        let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
+        let blob_sizes: BTreeMap<u64, u64> = versions
+            .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
+            .map(|file| (file.number, file.size()))
+            .collect();
+        shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
         // A checkpoint has no log.
         while snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty()) {
             convert(shared).inspect_err(|error| shared.log.fail(error))?;
         }
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
             snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
-        let mut state = checkpoint_state(shared, &versions);
+        let mut state = checkpoint_state(shared, &versions, &blob_sizes);
         state.origin = origin.map(|origin| (origin.database, origin.taken_at_ms));
         let mut checkpoint = Checkpoint::default();
-        for number in state.files() {
-            let name = table_file_name(number);
+        let names = state.files().into_iter().map(table_file_name);
+        for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
             let context = || format!("adding {name} to a checkpoint");
             let linked = destination.link_from(&*shared.storage, &name).context(context)?
                 || match previous {
@@ -99,7 +108,7 @@ impl Db {
             }
         }
         destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
-        Manifest::create(destination, 1, state)?;
+        Manifest::create(destination, 1, state)?.seal()?;
         Ok(checkpoint)
     }
 }
@@ -111,8 +120,8 @@ pub(super) struct Origin {
     pub taken_at_ms: u64,
 }
 
-/// Whether both storages have the same table under this name: of one length, with the same last bytes. These hold the
-/// table's number and seed and a checksum of everything that its directory says.
+/// Whether both storages have the same table or blob file under this name: of one length, with the same last bytes. A
+/// table's hold its number and seed and a checksum of everything that its directory says.
 fn is_same(one: &dyn Storage, other: &dyn Storage, name: &str) -> std::io::Result<bool> {
     let end = |storage: &dyn Storage| -> std::io::Result<(u64, Vec<u8>)> {
         let file = storage.open(name, OpenMode::Read)?;
@@ -129,13 +138,20 @@ fn is_same(one: &dyn Storage, other: &dyn Storage, name: &str) -> std::io::Resul
     }
 }
 
-fn checkpoint_state(shared: &Shared, versions: &[(&KeyspaceShared, Arc<Version>)]) -> DatabaseState {
+fn checkpoint_state(
+    shared: &Shared,
+    versions: &[(&KeyspaceShared, Arc<Version>)],
+    blob_sizes: &BTreeMap<u64, u64>,
+) -> DatabaseState {
     // A seed of its own: the two databases go different ways, and none shall take the other's log for its own.
     let seed = shared.next_random() | 1;
     // Numbers of segments go on, so that the tables' own still tell their order among those to come.
     let next_segment = shared.log.active_segment().id;
     let mut state = DatabaseState { seed, next_segment, log_start: next_segment, ..DatabaseState::default() };
     for (keyspace, version) in versions {
+        for number in version.blobs.live.keys() {
+            state.blobs.insert(*number, blob_sizes.get(number).copied());
+        }
         let sorted = version.sorted.iter();
         let keyspace_state = KeyspaceState {
             name: keyspace.name.clone(),
@@ -146,11 +162,13 @@ fn checkpoint_state(shared: &Shared, versions: &[(&KeyspaceShared, Arc<Version>)
             sorted: sorted
                 .map(|table| SortedTableState { file: table.file.number, low: table.low, high: table.high })
                 .collect(),
+            blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id + 1);
         state.keyspaces.insert(keyspace.id, keyspace_state);
     }
-    state.next_file = state.files().last().map_or(1, |last| last + 1);
+    let last = state.files().last().copied().max(state.blobs.keys().next_back().copied());
+    state.next_file = last.map_or(1, |last| last + 1);
     state
 }
 

@@ -10,7 +10,9 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
-use crate::compact::{Scheduler, convert, drop_expired, merge, pick};
+use crate::blob::collect::{collect, collect_is_due};
+use crate::blob::{ReferenceCounts, VersionBlobs};
+use crate::compact::{Scheduler, convert, drop_expired, merge, pick, pick_of};
 use crate::error::{Error, IoContext, Result};
 use crate::level::Version;
 use crate::manifest::Edit;
@@ -59,10 +61,11 @@ impl Db {
         Builder::new(path.as_ref().to_owned())
     }
 
-    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of one.
+    /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of
+    /// one.
     ///
-    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in memory.
-    /// Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in
+    /// memory. Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
     ///
     /// # Errors
     /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint
@@ -154,7 +157,10 @@ impl Db {
         }])?;
         let entries_max = shared.memory.budget().log_entries_max;
         let store = new_log_store(&plan, shared.log.active_segment(), 0, 0, entries_max);
-        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, first_version(store)));
+        let _files_stay = shared.blobs.hold_files();
+        let mut version = first_version(store);
+        version.blobs = version.blobs.with_files(&shared.blobs.files());
+        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
         Ok(keyspace)
     }
@@ -189,8 +195,13 @@ impl Db {
                 while self.run_background_job()? {}
                 return Ok(());
             }
-            let working = shared.convert_lock.try_lock().is_err() || shared.merge_lock.try_lock().is_err();
-            if !working && shared.frozen_count() == 0 && pick(shared, false).is_none() {
+            let locks = [&shared.convert_lock, &shared.merge_lock, &shared.collect_lock];
+            let working = locks.iter().any(|lock| lock.try_lock().is_err());
+            if !working
+                && shared.frozen_count() == 0
+                && pick(shared, false).is_none()
+                && !collect_is_due(shared)
+            {
                 shared.reclaimer.drain();
                 return Ok(());
             }
@@ -205,7 +216,9 @@ impl Db {
         while let Some(due) = pick(shared, true) {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
-        drop_expired(shared).inspect_err(|error| shared.log.fail(error))
+        drop_expired(shared).inspect_err(|error| shared.log.fail(error))?;
+        while collect(shared).inspect_err(|error| shared.log.fail(error))? {}
+        Ok(())
     }
 
     /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
@@ -219,7 +232,7 @@ impl Db {
             }
             match pick(shared, false) {
                 Some(due) => merge(shared, &due).map(|()| true),
-                None => Ok(false),
+                None => collect(shared),
             }
         };
         work().inspect_err(|error| shared.log.fail(error))
@@ -235,6 +248,19 @@ impl Db {
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
+}
+
+/// Brings everything written to a keyspace so far into its sorted run.
+pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
+    flush(shared)?;
+    let work = || -> Result<()> {
+        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
+        while let Some(due) = pick_of(keyspace) {
+            merge(shared, &due)?;
+        }
+        Ok(())
+    };
+    work().inspect_err(|error| shared.log.fail(error))
 }
 
 fn flush(shared: &Shared) -> Result<()> {
@@ -265,15 +291,16 @@ impl Handle {
         outcome.and_then(|()| self.mark_log_end())
     }
 
-    /// Says in the manifest how far the log goes, so that the next opening notices when something of it is missing.
+    /// Says in the manifest how far the log goes, and in `CURRENT` how far the manifest does, so that the next opening
+    /// notices when something of them is missing.
     /// Nothing is appended any more.
     fn mark_log_end(&self) -> Result<()> {
         let durable = self.shared.log.durable();
-        if durable.segment != self.shared.log.active_segment().id || self.shared.frozen_count() > 0 {
-            return Ok(());
+        let mut manifest = self.shared.manifest.lock().expect("no panic while held");
+        if durable.segment == self.shared.log.active_segment().id && self.shared.frozen_count() == 0 {
+            manifest.append(&[Edit::LogEnd { segment: durable.segment, offset: durable.offset }])?;
         }
-        let end = Edit::LogEnd { segment: durable.segment, offset: durable.offset };
-        self.shared.manifest.lock().expect("no panic while held").append(&[end])
+        manifest.seal()
     }
 
     /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.
@@ -286,7 +313,10 @@ impl Handle {
         if frozen || large {
             flush(shared)?;
         }
-        shared.log.commit_all()
+        shared.log.commit_all()?;
+        // What is finished is trusted by its length: the next opening notices when something of it is missing.
+        shared.blobs.end_current(None);
+        shared.blobs.seal_ended(shared).map(drop)
     }
 }
 
@@ -313,12 +343,21 @@ impl Keyspace {
         shared.log.commit_all()?;
         shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
         let before = keyspace.version.load_full();
+        let mut references = ReferenceCounts::default();
+        for (&file, &bytes) in &before.blobs.live {
+            references.take(file, bytes);
+        }
+        for store in &before.log_stores[1..] {
+            references.take_all(&store.references()?);
+        }
         keyspace.scan_cache.clear();
         keyspace.update_version(|version| Version {
             log_stores: vec![version.active().clone()],
             runs: Vec::new(),
             sorted: Arc::new([]),
+            blobs: VersionBlobs::default().with_files(&version.blobs.files),
         });
+        shared.blobs.apply(&references);
         let runs = before.runs.iter().map(|run| &run.file);
         for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
             if !shared.is_file_named(file.number) {

@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::OpenMode;
 
 use super::shared::Shared;
+use crate::compact::merged_table_bytes;
 use crate::error::{Error, Result};
 
 /// Tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
-/// Sizes of such a table: an eighth of what there is, within these bounds.
-const TABLE_BYTES_MIN: u64 = 1 << 20;
-const TABLE_BYTES_MAX: u64 = 32 << 20;
 /// Most space that the log prepares ahead.
 const PREPARED_BYTES_MAX: u64 = 4 << 20;
 
@@ -21,11 +19,13 @@ pub(crate) struct DiskQuota {
     /// 0: no limit.
     bytes_max: AtomicU64,
     used: AtomicU64,
+    /// Bytes that had been written to blob files then.
+    blob_bytes_written: AtomicU64,
 }
 
 impl DiskQuota {
     pub fn new(bytes_max: Option<u64>) -> Self {
-        Self { bytes_max: AtomicU64::new(bytes_max.unwrap_or(0)), used: AtomicU64::new(0) }
+        Self { bytes_max: AtomicU64::new(bytes_max.unwrap_or(0)), ..Self::default() }
     }
 }
 
@@ -33,20 +33,26 @@ impl Shared {
     /// Refuses to add to the log when, with what its conversion and a merge need, the limit would be crossed.
     #[inline]
     pub fn check_room(&self) -> Result<()> {
+        self.check_room_for(0)
+    }
+
+    /// Like [`Shared::check_room`], before so many bytes are added to a blob file.
+    #[inline]
+    pub fn check_room_for(&self, bytes: u64) -> Result<()> {
         match self.disk_quota.bytes_max.load(Ordering::Relaxed) {
             0 => Ok(()),
-            max => self.check_room_within(max),
+            max => self.check_room_within(max, bytes),
         }
     }
 
     #[cold]
-    fn check_room_within(&self, max: u64) -> Result<()> {
-        if self.disk_needed() <= max {
+    fn check_room_within(&self, max: u64, more: u64) -> Result<()> {
+        if self.disk_needed() + more <= max {
             return Ok(());
         }
         // Space may have come back since it was last looked up.
         self.measure_disk();
-        match self.disk_needed() {
+        match self.disk_needed() + more {
             used if used <= max => Ok(()),
             used => Err(Error::DiskQuota { used, max }),
         }
@@ -59,9 +65,13 @@ impl Shared {
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
         let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
-        let table = (used / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+        let table = merged_table_bytes(used);
+        let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
+        let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
+        // What is live of a blob file is written again before its space comes back.
+        let emptied = self.blobs.files().values().map(|file| file.live_estimate()).max().unwrap_or(0);
         // The log itself grows, and becomes runs while it is still there.
-        used + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table
+        used + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table + blobs + emptied
     }
 
     /// Looks up what the database takes now, if there is a limit: one call a file.
@@ -69,11 +79,13 @@ impl Shared {
         if self.disk_quota.bytes_max.load(Ordering::Relaxed) == 0 {
             return;
         }
+        let blob_bytes_written = self.blobs.bytes_written();
         let Ok(names) = self.storage.list() else { return };
         let bytes = |name: &String| self.storage.open(name, OpenMode::Read)?.allocated_bytes();
         // A file that is gone by now takes nothing.
         let used = names.iter().map(|name| bytes(name).unwrap_or(0)).sum();
         self.disk_quota.used.store(used, Ordering::Relaxed);
+        self.disk_quota.blob_bytes_written.store(blob_bytes_written, Ordering::Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::database::Db;
+use crate::blob::ReferenceCounts;
 use crate::error::Result;
 use crate::level::Version;
 use crate::manifest::Edit;
@@ -11,8 +12,8 @@ impl Db {
     /// Removes the keyspace of this name with all its items; `false` when there is none. The name can be used again at
     /// once, for another keyspace.
     ///
-    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of the
-    /// keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
+    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of
+    /// the keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
     /// power cut when this returns, and with it all writes before.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = self.shared();
@@ -32,13 +33,26 @@ impl Db {
             keyspace.set_dropped();
             before.active().close();
         }
-        shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
+        let mut references = ReferenceCounts::default();
+        for (&file, &bytes) in &before.blobs.live {
+            references.take(file, bytes);
+        }
+        for store in &before.log_stores {
+            references.take_all(&store.references()?);
+        }
         keyspace.scan_cache.clear();
-        keyspace.update_version(|version| Version {
-            log_stores: vec![version.active().clone()],
-            runs: Vec::new(),
-            sorted: Arc::new([]),
-        });
+        {
+            // Else a change under way could give files back to a version that nobody will ever take them from.
+            let _files_stay = shared.blobs.hold_files();
+            shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
+            keyspace.update_version(|version| Version {
+                log_stores: vec![version.active().clone()],
+                runs: Vec::new(),
+                sorted: Arc::new([]),
+                blobs: Arc::default(),
+            });
+        }
+        shared.blobs.apply(&references);
         for run in &before.runs {
             // Runs of other keyspaces lie in the same files: only the sections' space can be given back.
             run.sections.iter().flatten().for_each(|section| section.set_merged());

@@ -37,12 +37,12 @@ impl Db {
         }
     }
 
-    /// Takes writes again after the disk was full, once there is space: removes what was left half written, makes the log
-    /// durable and lets the background work go on. Writes that failed meanwhile may take effect.
+    /// Takes writes again after the disk was full, once there is space: removes what was left half written, makes the
+    /// log durable and lets the background work go on. Writes that failed meanwhile may take effect.
     ///
     /// # Errors
-    /// [`crate::Error::Failed`] after any other failure: what is on the device is unknown, and only an opening finds out.
-    /// [`crate::Error::Io`] when there is still no space; it may be tried again.
+    /// [`crate::Error::Failed`] after any other failure: what is on the device is unknown, and only an opening finds
+    /// out. [`crate::Error::Io`] when there is still no space; it may be tried again.
     pub fn resume(&self) -> Result<()> {
         let shared = self.shared();
         match self.health() {

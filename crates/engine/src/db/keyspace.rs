@@ -17,11 +17,12 @@ use crate::log::{LogStore, Segment};
 
 /// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
 ///
-/// Keys are 0 bytes to 64 KiB. Key and value together fit in half a page (about 2,000 bytes).
+/// Keys are 0 bytes to 64 KiB, values 0 bytes to 64 MiB. Key and value that together don't fit in half a page (about
+/// 2,000 bytes) lie in blob files; reading them costs one more read.
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,
-    pub(super) shared: Arc<KeyspaceShared>,
+    pub(crate) shared: Arc<KeyspaceShared>,
 }
 
 /// What all handles of a keyspace share.
@@ -37,6 +38,8 @@ pub(crate) struct KeyspaceShared {
     /// Held by read-modify-writes, one stripe per key hash, so that they don't disturb each other.
     pub update_stripes: Box<[Mutex<()>]>,
     pub scan_cache: ScanCache,
+    /// Whether writes hide so much in blob files that they look up what.
+    pub hides_large: AtomicBool,
     /// Versions that snapshots hold.
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
     /// Set before the active log store closes for good.
@@ -55,6 +58,7 @@ impl KeyspaceShared {
             publish: Mutex::new(()),
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             scan_cache: ScanCache::default(),
+            hides_large: AtomicBool::new(false),
             snapshots: Mutex::default(),
             dropped: AtomicBool::new(false),
         }
@@ -78,6 +82,7 @@ impl KeyspaceShared {
     pub fn update_version(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");
         let next = change(&self.version.load());
+        self.weigh_lookups(&next);
         self.version.store(Arc::new(next));
     }
 
@@ -85,6 +90,7 @@ impl KeyspaceShared {
     pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");
         let next = change(&self.version.load());
+        self.weigh_lookups(&next);
         self.version.store(Arc::new(next));
         for pinned in self.pinned_versions() {
             pinned.replace(&change);

@@ -1,7 +1,7 @@
 //! One limit for all memory: what each part gets of it, and how it is changed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_model::LogSpec;
 use arc_swap::ArcSwap;
@@ -198,20 +198,33 @@ impl MemoryLimitStats {
 
 impl Shared {
     /// Counts the buffers of a piece of background work for as long as what is returned lives.
-    pub fn hold_buffers(&self, bytes: u64) -> impl Drop + '_ {
-        self.buffer_bytes.fetch_add(bytes, Ordering::Relaxed);
-        HeldBuffers { shared: self, bytes }
+    pub fn hold_buffers(&self, bytes: u64) -> HeldMemory<'_> {
+        HeldMemory::count(&self.buffer_bytes, bytes)
+    }
+
+    /// Counts items gathered for a merge likewise.
+    pub fn hold_items(&self, bytes: u64) -> HeldMemory<'_> {
+        HeldMemory::count(&self.merge_buffer_bytes, bytes)
     }
 }
 
-struct HeldBuffers<'a> {
-    shared: &'a Shared,
+/// Memory that is counted while this lives.
+#[derive(Debug)]
+pub(crate) struct HeldMemory<'a> {
+    counter: &'a AtomicU64,
     bytes: u64,
 }
 
-impl Drop for HeldBuffers<'_> {
+impl<'a> HeldMemory<'a> {
+    fn count(counter: &'a AtomicU64, bytes: u64) -> Self {
+        counter.fetch_add(bytes, Ordering::Relaxed);
+        Self { counter, bytes }
+    }
+}
+
+impl Drop for HeldMemory<'_> {
     fn drop(&mut self) {
-        self.shared.buffer_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

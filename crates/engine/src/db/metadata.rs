@@ -16,7 +16,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    pub(super) fn of(item: &Item<'_>) -> Self {
+    pub(crate) fn of(item: &Item<'_>) -> Self {
         Self { flags: item.flags, expires_at_ms: item.expires_at_ms }
     }
 

@@ -7,7 +7,9 @@ mod database;
 mod disk_quota;
 mod drop_keyspace;
 mod health;
+mod ingest;
 mod keyspace;
+mod large;
 mod memory_limit;
 mod metadata;
 mod read;
@@ -25,12 +27,14 @@ pub use batch::Batch;
 pub use checkpoint::Checkpoint;
 pub use database::Db;
 pub use health::Health;
+pub use ingest::{Ingest, Ingested};
 pub use keyspace::Keyspace;
+pub use large::ValueReader;
 pub use memory_limit::MemoryLimitStats;
 pub use metadata::Metadata;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
-pub use stats::{LevelStats, MemoryStats, Stats, TrafficStats};
+pub use stats::{BlobStats, LevelStats, MemoryStats, Stats, TrafficStats};
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
@@ -39,7 +43,11 @@ pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use memory_limit::MemoryControl;
 pub(crate) use metadata::Moment;
+pub(crate) use read::find;
 pub(crate) use shared::{Counters, Shared};
+pub(crate) use write::{Witness, write_item};
 
 /// Most bytes of a key.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
+/// Most bytes of a value.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;

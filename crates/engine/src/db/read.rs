@@ -1,6 +1,7 @@
 //! get and multi_get: log stores, then runs, then the sorted run.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_base::KeyHash;
 use alluvium_io::{AlignedBuffer, ReadRequest};
@@ -8,7 +9,8 @@ use alluvium_io::{AlignedBuffer, ReadRequest};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::{Metadata, Moment};
 use super::shared::Shared;
-use crate::error::{IoContext, Result};
+use crate::blob::StoredKey;
+use crate::error::{Error, IoContext, Result};
 use crate::item::Item;
 use crate::level::{Lookup, Version};
 use crate::table::{PAGE_BYTES, Section};
@@ -17,39 +19,64 @@ impl Keyspace {
     /// The value of `key`; `None` when it is absent.
     ///
     /// Costs no read for an item that is still in the log, else one read of a page (1.005 at most on average), absent
-    /// or present.
+    /// or present; and for a large item one sequential read of its bytes.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.read(key.as_ref(), live_value)
+        let key = key.as_ref();
+        self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
     }
 
     /// The value of `key` and what is stored with it; `None` when it is absent. Costs as much as [`Keyspace::get`].
     pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
-        self.read(key.as_ref(), |item| item.map(|item| (item.value.to_vec(), Metadata::of(item))))
+        let key = key.as_ref();
+        self.read(key, |view, item| view.with_metadata(key, item))
     }
 
-    /// Whether `key` is present. Costs as much as [`Keyspace::get`].
+    /// Whether `key` is present. Costs as much as [`Keyspace::get`] of a small item; above 1 KiB of key also a read of
+    /// the key.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.read(key.as_ref(), |item| item.is_some())
+        let key = key.as_ref();
+        self.read(key, |view, item| item.map_or(Ok(false), |item| view.is_of_key(key, item)))
     }
 
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
         self.shared.check_present()?;
-        View {
-            shared,
-            keyspace: &self.shared,
-            version: &self.shared.version.load_full(),
-            moment: Moment::Now(shared),
-        }
-        .multi_get(keys)
+        let keyspace = &*self.shared;
+        retry_when_moved(keyspace, |version| {
+            View { shared, keyspace, version, moment: Moment::Now(shared) }.multi_get(keys)
+        })
     }
 
-    fn read<R>(&self, key: &[u8], found: impl FnOnce(Option<&Item<'_>>) -> R) -> Result<R> {
+    /// Calls `found` with the item of `key` if it is live, else with `None`.
+    #[inline]
+    pub(super) fn read<R>(
+        &self,
+        key: &[u8],
+        found: impl Fn(&View<'_>, Option<&Item<'_>>) -> Result<R>,
+    ) -> Result<R> {
         let shared = self.database();
         self.shared.check_present()?;
-        let version = &self.shared.version.load();
-        View { shared, keyspace: &self.shared, version, moment: Moment::Now(shared) }.read(key, found)
+        let keyspace = &*self.shared;
+        retry_when_moved(keyspace, |version| {
+            View { shared, keyspace, version, moment: Moment::Now(shared) }.read(key, &found)
+        })
+    }
+}
+
+/// Reads from the present version. When a blob file is gone that a reader holding the version saw a reference to, its
+/// items were written elsewhere meanwhile, and a later version shows where.
+#[inline]
+pub(super) fn retry_when_moved<R>(
+    keyspace: &KeyspaceShared,
+    read: impl Fn(&Version) -> Result<R>,
+) -> Result<R> {
+    loop {
+        let version = keyspace.version.load();
+        match read(&version) {
+            Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {}
+            outcome => return outcome,
+        }
     }
 }
 
@@ -64,36 +91,54 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     /// Calls `found` with the item of `key` if it is live, else with `None`. Counts as a get.
-    pub fn read<R>(&self, key: &[u8], found: impl FnOnce(Option<&Item<'_>>) -> R) -> Result<R> {
+    pub fn read<R>(
+        &self,
+        key: &[u8],
+        found: impl FnOnce(&Self, Option<&Item<'_>>) -> Result<R>,
+    ) -> Result<R> {
         self.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-        self.find(self.keyspace.hasher.hash(key), key, found)
+        let key = StoredKey::of(key);
+        self.find(self.keyspace.hasher.hash(&key), &key, found)
     }
 
-    /// Like [`View::read`], for a key whose hash is known, and without counting.
+    /// Like [`View::read`], for a key as it is stored whose hash is known, and without counting.
     pub fn find<R>(
         &self,
         hash: KeyHash,
         key: &[u8],
-        found: impl FnOnce(Option<&Item<'_>>) -> R,
+        found: impl FnOnce(&Self, Option<&Item<'_>>) -> Result<R>,
     ) -> Result<R> {
-        find(self.shared, self.version, hash, key, |item| {
-            found(item.filter(|item| self.moment.is_live(item)))
-        })
+        find(self.version, &self.shared.counters.page_reads, hash, key, |item| {
+            found(self, item.filter(|item| self.moment.is_live(item)))
+        })?
+    }
+
+    /// The value of `key`; `None` when it is absent.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
+    }
+
+    /// The value of an item of `key` with what is stored with it.
+    pub fn with_metadata(&self, key: &[u8], item: Option<&Item<'_>>) -> Result<Option<(Vec<u8>, Metadata)>> {
+        item.map(|item| Ok((self.value(key, item)?, Metadata::of(item)))).transpose()
     }
 
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { shared, keyspace, version, moment } = *self;
         shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
-        let live_value = |item: Item<'_>| live_value(Some(&item).filter(|item| moment.is_live(item)));
+        let live_value = |index: usize, item: Item<'_>| {
+            let live = Some(&item).filter(|item| moment.is_live(item));
+            live.map(|item| self.value(keys[index].as_ref(), item)).transpose()
+        };
         let mut values = vec![None; keys.len()];
         let in_flight_max = shared.memory.budget().pages_in_flight;
         let mut waiting = Vec::new();
         for (index, key) in keys.iter().enumerate() {
-            let key = key.as_ref();
-            let hash = keyspace.hasher.hash(key);
-            match find_in_log(version, hash, key)? {
-                Some(item) => values[index] = live_value(item),
+            let key = StoredKey::of(key.as_ref());
+            let hash = keyspace.hasher.hash(&key);
+            match find_in_log(version, hash, &key)? {
+                Some(item) => values[index] = live_value(index, item)?,
                 None => waiting.push((index, Lookup::new(version, hash))),
             }
         }
@@ -115,9 +160,9 @@ impl View<'_> {
             }
             read_pages(shared, &reading, &mut buffers)?;
             for ((index, lookup, section, page), buffer) in reading.drain(..).zip(&buffers) {
-                let key = keys[index].as_ref();
-                match section.search_page(page, buffer, lookup.hash, key)? {
-                    Some(item) => values[index] = live_value(item),
+                let key = StoredKey::of(keys[index].as_ref());
+                match section.search_page(page, buffer, lookup.hash, &key)? {
+                    Some(item) => values[index] = live_value(index, item)?,
                     None => waiting.push((index, lookup)),
                 }
             }
@@ -159,10 +204,11 @@ fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Op
     Ok(None)
 }
 
-/// Calls `found` with the newest item of `key`, tombstones included, or with `None`.
-fn find<R>(
-    shared: &Shared,
+/// Calls `found` with the newest item of `key`, as it is stored, tombstones included, or with `None`. Counts pages
+/// that it reads in `reads`.
+pub(crate) fn find<R>(
     version: &Version,
+    reads: &AtomicU64,
     hash: KeyHash,
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>) -> R,
@@ -174,7 +220,7 @@ fn find<R>(
     let mut buffer = None;
     while let Some((section, page)) = lookup.next_page()? {
         let buffer = buffer.get_or_insert_with(|| AlignedBuffer::with_len(PAGE_BYTES));
-        shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
+        reads.fetch_add(1, Ordering::Relaxed);
         section
             .file()
             .read_at(buffer, section.page_offset(page))
@@ -184,9 +230,4 @@ fn find<R>(
         }
     }
     Ok(found(None))
-}
-
-/// The value of an item that is live.
-pub(super) fn live_value(item: Option<&Item<'_>>) -> Option<Vec<u8>> {
-    item.map(|item| item.value.to_vec())
 }

@@ -8,8 +8,12 @@ use alluvium_base::KeyHash;
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::memory_limit::MemoryBudget;
 use super::metadata::{Metadata, Moment};
+use super::read::{View, retry_when_moved};
+use super::shared::Shared;
+use crate::blob::Reference;
 use crate::compact::{YoungItems, for_each_merged, scan_sorted};
 use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
 use crate::table::SectionScanner;
 
@@ -29,6 +33,7 @@ pub type KeyValue = (Vec<u8>, Vec<u8>);
 /// or a part of that small enough for the memory limit of when it began.
 #[derive(Debug)]
 pub struct Iter {
+    shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
     version: Arc<Version>,
     /// When it began: items that expire later are returned.
@@ -46,7 +51,10 @@ pub struct Iter {
 #[derive(Debug)]
 struct ChunkItem {
     hash_high: u64,
+    kind: ItemKind,
+    /// As it is stored.
     key: Vec<u8>,
+    /// What refers to the value when that is large: it is read when its turn comes.
     value: Vec<u8>,
     metadata: Metadata,
 }
@@ -60,9 +68,8 @@ impl Keyspace {
     fn iter_from(&self, hash_high: u64) -> Iter {
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let refusal = keyspace.check_present().err();
-        let shared = self.database();
-        let (now_ms, budget) = (shared.now_ms(), shared.memory.budget());
-        Iter { refusal, ..Iter::over(keyspace, version, hash_high, now_ms, budget) }
+        let now_ms = self.database().now_ms();
+        Iter { refusal, ..Iter::over(&self.handle.shared, keyspace, version, hash_high, now_ms) }
     }
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
@@ -81,7 +88,7 @@ impl Keyspace {
                 return Ok((items, next));
             }
             last = Some(item.hash_high);
-            items.push((item.key, item.value));
+            items.extend(iter.resolve(item)?.map(|(item, _)| item));
         }
         Ok((items, 0))
     }
@@ -90,25 +97,70 @@ impl Keyspace {
 impl Iter {
     /// An iterator from a hash (leading bits) on, without items that had expired by `now_ms`.
     pub(super) fn over(
+        shared: &Arc<Shared>,
         keyspace: Arc<KeyspaceShared>,
         version: Arc<Version>,
         hash_high: u64,
         now_ms: u64,
-        budget: MemoryBudget,
     ) -> Self {
-        let (next, chunk) = (Some(hash_high), VecDeque::new());
-        Self { keyspace, version, now_ms, budget, next, unit: None, chunk, refusal: None }
+        let (shared, next, chunk) = (shared.clone(), Some(hash_high), VecDeque::new());
+        let budget = shared.memory.budget();
+        Self { shared, keyspace, version, now_ms, budget, next, unit: None, chunk, refusal: None }
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
     pub fn next_with_metadata(&mut self) -> Option<Result<(KeyValue, Metadata)>> {
-        match self.next_item() {
-            Ok(item) => item.map(|item| Ok(((item.key, item.value), item.metadata))),
+        match self.next_resolved() {
+            Ok(item) => item.map(Ok),
             Err(error) => {
                 self.next = None;
                 self.chunk.clear();
                 Some(Err(error))
             }
+        }
+    }
+
+    /// Calls `found` with the references of all items that lie in blob files, which are not read.
+    pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
+        while let Some(ChunkItem { kind, key, value, metadata, .. }) = self.next_item()? {
+            if kind == ItemKind::Reference {
+                let Metadata { flags, expires_at_ms } = metadata;
+                let item = Item { kind, flags, expires_at_ms, key: &key, value: &value };
+                found(Reference::required(&item)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_resolved(&mut self) -> Result<Option<(KeyValue, Metadata)>> {
+        while let Some(item) = self.next_item()? {
+            if let Some(resolved) = self.resolve(item)? {
+                return Ok(Some(resolved));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The item with its key and its value, wherever they lie; `None` when it is gone meanwhile.
+    fn resolve(&self, item: ChunkItem) -> Result<Option<(KeyValue, Metadata)>> {
+        let ChunkItem { kind, key, value, metadata, .. } = item;
+        if kind != ItemKind::Reference {
+            return Ok(Some(((key, value), metadata)));
+        }
+        let Metadata { flags, expires_at_ms } = metadata;
+        let item = Item { kind, flags, expires_at_ms, key: &key, value: &value };
+        let (shared, keyspace, moment) = (&*self.shared, &*self.keyspace, Moment::At(self.now_ms));
+        match (View { shared, keyspace, version: &self.version, moment }).large_item(&item) {
+            // The item came into the log, and moved on, after this iteration began.
+            Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&self.version, &keyspace.version.load()) => {
+                let hash = keyspace.hasher.hash(&key);
+                retry_when_moved(keyspace, |version| {
+                    View { shared, keyspace, version, moment }.find(hash, &key, |view, item| {
+                        item.map(|item| Ok((view.any_item(item)?, Metadata::of(item)))).transpose()
+                    })
+                })
+            }
+            found => Ok(Some((found?, metadata))),
         }
     }
 
@@ -140,15 +192,20 @@ impl Iter {
         let moment = Moment::At(self.now_ms);
         let sorted = self.version.sorted_within(low, high);
         let sorted = scan_sorted(sorted, low, high, self.budget.read_bytes)?;
-        for_each_merged(young.range(low, high), sorted, |hash, item| {
-            let item = &item.item;
-            if moment.is_live(item) {
-                let (key, value) = (item.key.to_vec(), item.value.to_vec());
-                let metadata = Metadata::of(item);
-                chunk.push_back(ChunkItem { hash_high: hash.high(), key, value, metadata });
-            }
-            Ok(())
-        })?;
+        for_each_merged(
+            young.range(low, high),
+            sorted,
+            |_| {},
+            |hash, item| {
+                let item = &item.item;
+                if moment.is_live(item) {
+                    let (key, value) = (item.key.to_vec(), item.value.to_vec());
+                    let (kind, metadata) = (item.kind, Metadata::of(item));
+                    chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
+                }
+                Ok(())
+            },
+        )?;
         self.next = high.checked_add(1);
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What all handles and background threads of an open database share.
 //!
-//! Lock order: `convert_lock` or `merge_lock`, then `freeze_lock`, then shard writers in ascending order of keyspace
-//! and shard, then the log's locks, then `manifest`, then a keyspace's `publish` lock.
+//! Lock order: `collect_lock`, then the locks of `Blobs` and, apart from those, `convert_lock` or `merge_lock`, then
+//! `freeze_lock`, then shard writers in ascending order of keyspace and shard, then the log's locks, then `manifest`,
+//! then a keyspace's `publish` lock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,8 @@ use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::memory_limit::{MemoryControl, default_segment_bytes};
 use super::snapshot::PinnedVersion;
+use crate::blob::Blobs;
+use crate::blob::collect::garbage_pressure;
 use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::device;
 use crate::error::{Error, Result};
@@ -34,11 +37,13 @@ pub(crate) struct Shared {
     pub settings: Settings,
     pub planted_bugs: PlantedBugs,
     pub log: Log,
+    pub blobs: Arc<Blobs>,
     pub manifest: Mutex<Manifest>,
     pub keyspaces: RwLock<Vec<Arc<KeyspaceShared>>>,
     pub next_file: AtomicU64,
     pub convert_lock: Mutex<()>,
     pub merge_lock: Mutex<()>,
+    pub collect_lock: Mutex<()>,
     pub freeze_lock: Mutex<()>,
     /// Frozen segments that wait for conversion, old to young.
     pub frozen: Mutex<VecDeque<Arc<Segment>>>,
@@ -49,7 +54,7 @@ pub(crate) struct Shared {
     pub disk_quota: DiskQuota,
     pub counters: Counters,
     pub memory: MemoryControl,
-    /// Young items of the merge under way.
+    /// Items gathered for merges and ingests under way.
     pub merge_buffer_bytes: AtomicU64,
     /// Buffers of merges and conversions under way.
     pub buffer_bytes: AtomicU64,
@@ -69,10 +74,14 @@ pub(crate) struct Counters {
     pub bytes_put: AtomicU64,
     pub gets: AtomicU64,
     pub page_reads: AtomicU64,
+    /// Pages read to find out what writes hide, and where large items are referred to.
+    pub lookup_page_reads: AtomicU64,
     pub hash_bytes_written: AtomicU64,
     pub sorted_bytes_written: AtomicU64,
+    pub spill_bytes_written: AtomicU64,
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
+    pub blob_files_emptied: AtomicU64,
 }
 
 impl Shared {
@@ -244,6 +253,7 @@ impl Shared {
             return;
         }
         self.throttle.update(self.frozen_count(), self.active_fill(), pressure(self));
+        self.throttle.update_large(garbage_pressure(self));
     }
 
     /// How full the active segment is, 0 to 1: by bytes or by the fullest index.
@@ -293,5 +303,6 @@ impl Settings {
 
 /// A keyspace's first version over the log's active segment.
 pub(crate) fn first_version(store: LogStore) -> Version {
-    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), sorted: Arc::new([]) }
+    let blobs = Arc::default();
+    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), sorted: Arc::new([]), blobs }
 }

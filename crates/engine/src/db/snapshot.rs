@@ -10,9 +10,10 @@ use arc_swap::ArcSwap;
 use super::database::{Db, Handle};
 use super::keyspace::KeyspaceShared;
 use super::metadata::{Metadata, Moment};
-use super::read::{View, live_value};
+use super::read::View;
 use super::scan::Iter;
 use crate::error::Result;
+use crate::item::Item;
 use crate::level::Version;
 
 /// The version that a snapshot reads. It changes in one way only: a frozen log segment gives way to the run that it
@@ -109,19 +110,22 @@ impl Snapshot {
 impl KeyspaceSnapshot {
     /// The value that `key` had; `None` when it was absent. Costs as much as [`crate::Keyspace::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.with_view(|view| view.read(key.as_ref(), live_value))
+        self.with_view(|view| view.get(key.as_ref()))
     }
 
     /// The value that `key` had and what is stored with it; `None` when it was absent.
     pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
-        self.with_view(|view| {
-            view.read(key.as_ref(), |item| item.map(|item| (item.value.to_vec(), Metadata::of(item))))
-        })
+        let key = key.as_ref();
+        self.with_view(|view| view.read(key, |view, item| view.with_metadata(key, item)))
     }
 
     /// Whether `key` was present.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.with_view(|view| view.read(key.as_ref(), |item| item.is_some()))
+        let key = key.as_ref();
+        let is_there = |view: &View<'_>, item: Option<&Item<'_>>| {
+            item.map_or(Ok(false), |item| view.is_of_key(key, item))
+        };
+        self.with_view(|view| view.read(key, is_there))
     }
 
     /// The values that many keys had, in their order, with all page reads in flight together.
@@ -131,8 +135,7 @@ impl KeyspaceSnapshot {
 
     /// All items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        let budget = self.handle.shared.memory.budget();
-        Iter::over(self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms, budget)
+        Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
     }
 
     fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {

@@ -31,6 +31,8 @@ pub struct Stats {
     pub merge_pressure: f64,
     /// Delay of each put at present, in nanoseconds.
     pub put_delay_ns: u64,
+    /// Large items that lie out of line.
+    pub blobs: BlobStats,
     /// How files are reached.
     pub storage: String,
 }
@@ -52,6 +54,8 @@ pub struct MemoryStats {
     pub merge_buffer: u64,
     /// Buffers of reads and writes of the merge and the conversion under way.
     pub io_buffers: u64,
+    /// Large items that are not written to blob files yet.
+    pub blob_buffer: u64,
 }
 
 impl MemoryStats {
@@ -62,7 +66,12 @@ impl MemoryStats {
 
     /// Everything.
     pub fn total(&self) -> u64 {
-        self.finding() + self.tables + self.write_buffer + self.merge_buffer + self.io_buffers
+        self.finding()
+            + self.tables
+            + self.write_buffer
+            + self.merge_buffer
+            + self.io_buffers
+            + self.blob_buffer
     }
 }
 
@@ -83,6 +92,18 @@ pub struct TrafficStats {
     pub hash_bytes_written: u64,
     /// Bytes written to sorted tables.
     pub sorted_bytes_written: u64,
+    /// Bytes written to temporary files of bulk ingests.
+    pub spill_bytes_written: u64,
+    /// Bytes written to blob files, those that were written again included.
+    pub blob_bytes_written: u64,
+    /// Of those, bytes of items that were written again so that files could be removed.
+    pub blob_bytes_relocated: u64,
+    /// Large items read for users.
+    pub blob_reads: u64,
+    /// Pages read to learn what writes of large items hide, and which large items are live.
+    pub lookup_page_reads: u64,
+    /// Blob files emptied by writing their live items elsewhere.
+    pub blob_files_emptied: u64,
     /// Bytes written to the manifest.
     pub manifest_bytes_written: u64,
     /// Syncs of the log.
@@ -91,6 +112,20 @@ pub struct TrafficStats {
     pub freezes: u64,
     /// Merges of a unit into the sorted run.
     pub merges: u64,
+}
+
+/// Large items that lie out of line.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct BlobStats {
+    /// Blob files.
+    pub files: usize,
+    /// Their length.
+    pub bytes: u64,
+    /// Bytes of items that some table or the log refers to, at most once each and without those that are known to be
+    /// hidden.
+    pub live_bytes: u64,
+    /// Files with damage that keeps them from being emptied; `verify` says what.
+    pub damaged_files: usize,
 }
 
 /// One level.
@@ -125,6 +160,13 @@ impl Db {
             ["log", "hash", "sorted"].map(|name| LevelStats { name, ..LevelStats::default() });
         let memory = &mut stats.memory;
         memory.merge_buffer = shared.merge_buffer_bytes.load(Ordering::Relaxed);
+        memory.blob_buffer = shared.blobs.memory_bytes();
+        for file in shared.blobs.files().values() {
+            stats.blobs.files += 1;
+            stats.blobs.bytes += file.size();
+            stats.blobs.live_bytes += file.live_estimate();
+            stats.blobs.damaged_files += usize::from(file.is_damaged());
+        }
         let keyspaces = shared.all_keyspaces();
         stats.keyspaces = keyspaces.len();
         memory.io_buffers = shared.buffer_bytes.load(Ordering::Relaxed);
@@ -182,7 +224,13 @@ fn traffic(shared: &Shared) -> TrafficStats {
         log_bytes_written: shared.log.bytes_written(),
         hash_bytes_written: get(&counters.hash_bytes_written),
         sorted_bytes_written: get(&counters.sorted_bytes_written),
+        spill_bytes_written: get(&counters.spill_bytes_written),
         manifest_bytes_written: shared.manifest.lock().expect("no panic while held").bytes_written(),
+        blob_bytes_written: shared.blobs.bytes_written(),
+        blob_bytes_relocated: get(&shared.blobs.bytes_relocated),
+        blob_reads: get(&shared.blobs.reads),
+        lookup_page_reads: get(&counters.lookup_page_reads),
+        blob_files_emptied: get(&counters.blob_files_emptied),
         log_syncs: shared.log.syncs(),
         freezes: get(&counters.freezes),
         merges: get(&counters.merges),

@@ -11,8 +11,9 @@ use super::batch::{Batch, Guard};
 use super::database::{Db, Handle};
 use super::keyspace::Keyspace;
 use super::metadata::{Metadata, Moment};
-use super::read::{View, live_value};
+use super::read::{View, retry_when_moved};
 use super::write::Witness;
+use crate::blob::StoredKey;
 use crate::error::Result;
 
 /// Attempts of [`Db::transaction`] at which it stops being optimistic about being alone.
@@ -69,13 +70,15 @@ impl Transaction {
         );
         let shared = &self.batch.handle.shared;
         let owner = &keyspace.shared;
-        let hash = owner.hasher.hash(key);
-        let version = owner.version.load_full();
-        // The witness before the value: a write in between is then noticed.
-        let witness = Witness::of(version.active(), hash, key)?;
-        let value = View { shared, keyspace: owner, version: &version, moment: Moment::Now(shared) }
-            .read(key, live_value)?;
-        self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: name.1.clone(), witness });
+        let stored_key = StoredKey::of(key);
+        let hash = owner.hasher.hash(&stored_key);
+        let (witness, value) = retry_when_moved(owner, |version| {
+            // The witness before the value: a write in between is then noticed.
+            let witness = Witness::of(version.active(), hash, &stored_key)?;
+            let view = View { shared, keyspace: owner, version, moment: Moment::Now(shared) };
+            Ok((witness, view.get(key)?))
+        })?;
+        self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: stored_key.to_vec(), witness });
         self.known.insert(name, value.clone());
         Ok(value)
     }

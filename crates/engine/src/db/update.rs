@@ -3,13 +3,16 @@
 //! Optimistic: the value is read without holding up anybody, and the write goes through only if the log has seen no
 //! write of the key since. Updates of one key additionally take turns, so that they don't retry against each other.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
+use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::{Metadata, Moment};
-use super::read::{View, live_value};
-use super::write::{Witness, check_item, write_item};
-use crate::error::Result;
+use super::read::View;
+use super::write::{Witness, check_item, check_room, write_item};
+use crate::blob::StoredKey;
+use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::log::Position;
 
@@ -41,7 +44,8 @@ impl Keyspace {
         let keyspace = &*self.shared;
         shared.check_failure()?;
         keyspace.check_present()?;
-        let hash = keyspace.hasher.hash(key);
+        let stored_key = StoredKey::of(key);
+        let hash = keyspace.hasher.hash(&stored_key);
         shared.throttle.pay(1, &*shared.clock);
         shared.counters.gets.fetch_add(1, Ordering::Relaxed);
         let stripes = &keyspace.update_stripes;
@@ -49,9 +53,16 @@ impl Keyspace {
         let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (before, position) = loop {
             let version = keyspace.version.load_full();
-            let witness = Witness::of(version.active(), hash, key)?;
+            let witness = Witness::of(version.active(), hash, &stored_key)?;
             let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
-            let before = view.find(hash, key, live_value)?;
+            let found =
+                view.find(hash, &stored_key, |view, item| item.map(|item| view.value(key, item)).transpose());
+            let before = match found {
+                Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {
+                    continue;
+                }
+                found => found?,
+            };
             let after = change(before.as_deref());
             let item = match &after {
                 Update::Keep => break (before, None),
@@ -61,7 +72,13 @@ impl Keyspace {
                 Update::Remove => Item::tombstone(key),
             };
             check_item(&item)?;
+            check_room(shared, &item)?;
+            let stored = StoredItem::store(shared, keyspace.id, &item)?;
+            let item = stored.item();
+            note_hidden(shared, keyspace, hash, &item)?;
             if let Some(position) = write_item(shared, keyspace, hash, &item, Some(witness))? {
+                count_put(shared, &item);
+                stored.commit();
                 break (before, Some(position));
             }
         };

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::Corruption;
 use serde::Serialize;
 
 use super::database::Db;
-use crate::error::Result;
+use super::scan::Iter;
+use crate::blob::{BlobFile, BlobFiles, Blobs, RecordReader, Reference, walk};
+use crate::error::{Error, Result};
 
 /// What [`Db::verify`] found.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -17,12 +20,19 @@ pub struct VerifyReport {
     pub pages: u64,
     /// Items seen.
     pub items: u64,
+    /// Blob files read.
+    pub blob_files: usize,
+    /// Large items whose every chunk was checked.
+    pub large_items: u64,
+    /// Bytes of blob files that belong to no live item: what collection will give back.
+    pub garbage_bytes: u64,
     /// What is wrong, one line each; empty when everything is sound.
     pub problems: Vec<String>,
 }
 
 impl Db {
-    /// Reads all tables and checks every checksum, order, filter and count. Writes nothing.
+    /// Reads all tables and checks every checksum, order, filter and count; then all large items, in the order of their
+    /// places. Writes nothing. Takes memory of about 50 bytes for each large item.
     ///
     /// (Log records and the manifest are checked whenever the database is opened.)
     pub fn verify(&self) -> Result<VerifyReport> {
@@ -49,6 +59,66 @@ impl Db {
             report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
         }
         report.tables = files.len();
+        if report.problems.is_empty() {
+            self.verify_blobs(&mut report)?;
+        }
         Ok(report)
     }
+
+    /// Checks that the records of live large items are where they should be and sound.
+    fn verify_blobs(&self, report: &mut VerifyReport) -> Result<()> {
+        let shared = self.shared();
+        let mut records: BTreeMap<(u64, u64), Reference> = BTreeMap::new();
+        let mut files = BlobFiles::new();
+        for keyspace in shared.all_keyspaces() {
+            let version = keyspace.version.load_full();
+            // Held by the version, whatever is collected meanwhile. Records of younger files are too young to be
+            // checked.
+            let held = version.blobs.files.clone();
+            let newest = held.keys().next_back().copied();
+            files.extend(held.iter().map(|(number, file)| (*number, file.clone())));
+            let items = Iter::over(&self.handle().shared, keyspace.clone(), version, 0, 0);
+            items.for_each_reference(|reference| {
+                if Some(reference.file) <= newest {
+                    records.insert((reference.file, reference.body), reference);
+                }
+            })?;
+        }
+        let mut note = |outcome: Result<()>| match outcome {
+            Err(error @ (Error::Corruption(_) | Error::MissingFile { .. })) => {
+                report.problems.push(error.to_string());
+                Ok(())
+            }
+            other => other,
+        };
+        for file in files.values().filter(|file| file.is_sealed()) {
+            note(check_headers(file))?;
+        }
+        for reference in records.values() {
+            note(check_record(&files, reference))?;
+        }
+        let live: u64 = records.values().map(Reference::stored_bytes).sum();
+        report.large_items = records.len() as u64;
+        report.blob_files = files.len();
+        report.garbage_bytes = files.values().map(|file| file.size()).sum::<u64>().saturating_sub(live);
+        Ok(())
+    }
+}
+
+/// Checks that the headers of a file lead from its start to its end.
+fn check_headers(file: &BlobFile) -> Result<()> {
+    file.check_header()?;
+    let end = walk(file, |_, _| Ok(()))?;
+    if end == file.size() {
+        return Ok(());
+    }
+    let expected = format!("a record of a file of {} bytes", file.size());
+    Err(Corruption::new(file.name(), end, expected, "no record's header").into())
+}
+
+fn check_record(files: &BlobFiles, reference: &Reference) -> Result<()> {
+    let file = files.get(&reference.file).ok_or_else(|| Blobs::missing(reference.file))?;
+    let mut reader = RecordReader::new(file.clone(), *reference);
+    while reader.next_chunk()?.is_some() {}
+    Ok(())
 }

@@ -1,18 +1,18 @@
 //! insert and remove: log, then index.
 
 use std::cell::RefCell;
-use std::sync::atomic::Ordering;
 
 use alluvium_base::KeyHash;
 
-use super::KEY_BYTES_MAX;
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::large::{StoredItem, count_put, is_inline, note_hidden};
 use super::metadata::Metadata;
 use super::shared::Shared;
+use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::log::{LogStore, Position, record, store::Indexed};
-use crate::table::ITEM_BYTES_MAX;
 
 thread_local! {
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -22,7 +22,9 @@ impl Keyspace {
     /// Stores `value` under `key`, replacing what was there. Returns when the write is as durable as the database's
     /// [`crate::Durability`] says.
     ///
-    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log.
+    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log. An item
+    /// of more than 2039 bytes (see [`crate::Builder::inline_bytes_max`]) goes to a blob file, once; from 16 KiB on, a
+    /// page is read to learn what it replaces.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.write(&Item::value(key.as_ref(), value.as_ref()))
     }
@@ -45,22 +47,46 @@ impl Keyspace {
     fn write(&self, item: &Item<'_>) -> Result<()> {
         let shared = self.database();
         shared.check_failure()?;
-        check_item(item)?;
+        if !is_inline(shared, item) {
+            check_item(item)?;
+            check_room(shared, item)?;
+            return self.write_stored(StoredItem::store(shared, self.shared.id, item)?);
+        }
+        if !item.is_tombstone() {
+            shared.check_room()?;
+        }
         let hash = self.shared.hasher.hash(item.key);
+        note_hidden(shared, &self.shared, hash, item)?;
         shared.throttle.pay(1, &*shared.clock);
         let position = write_item(shared, &self.shared, hash, item, None)?.expect("an unconditional write");
+        count_put(shared, item);
         shared.acknowledge(position)
     }
 }
 
-/// Refuses keys and items beyond the limits.
+/// Refuses an item for which there is no room.
+pub(super) fn check_room(shared: &Shared, item: &Item<'_>) -> Result<()> {
+    if item.is_tombstone() { Ok(()) } else { shared.check_room_for(blob_bytes(shared, item)) }
+}
+
+/// Bytes of an item that go to a blob file.
+pub(super) fn blob_bytes(shared: &Shared, item: &Item<'_>) -> u64 {
+    let is_stored = is_inline(shared, item) || item.is_tombstone();
+    if is_stored { 0 } else { (item.key.len() + item.value.len()) as u64 }
+}
+
+/// Refuses keys and values beyond the limits.
 pub(super) fn check_item(item: &Item<'_>) -> Result<()> {
-    if item.key.len() > KEY_BYTES_MAX {
-        return Err(Error::KeyTooLarge { len: item.key.len(), max: KEY_BYTES_MAX });
+    check_lengths(item.key.len(), item.value.len())
+}
+
+/// Refuses lengths of keys and values beyond the limits.
+pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
+    if key_len > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLarge { len: key_len, max: KEY_BYTES_MAX });
     }
-    let len = item.encoded_len();
-    if len > ITEM_BYTES_MAX {
-        return Err(Error::ItemTooLarge { len, max: ITEM_BYTES_MAX });
+    if value_len > VALUE_BYTES_MAX {
+        return Err(Error::ValueTooLarge { len: value_len, max: VALUE_BYTES_MAX });
     }
     Ok(())
 }
@@ -68,7 +94,7 @@ pub(super) fn check_item(item: &Item<'_>) -> Result<()> {
 /// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
 /// holds one. While this is unchanged nobody wrote the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Witness {
+pub(crate) struct Witness {
     pub segment: u64,
     pub offset: Option<u32>,
 }
@@ -81,17 +107,15 @@ impl Witness {
     }
 }
 
-/// Appends and indexes one item. With a witness, only if the key was not written since: otherwise returns `None`.
-pub(super) fn write_item(
+/// Appends and indexes one item, as it is stored. With a witness, only if the key was not written since: otherwise
+/// returns `None`.
+pub(crate) fn write_item(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     hash: KeyHash,
     item: &Item<'_>,
     witness: Option<Witness>,
 ) -> Result<Option<Position>> {
-    if !item.is_tombstone() {
-        shared.check_room()?;
-    }
     RECORD.with_borrow_mut(|bytes| {
         loop {
             let segment_id;
@@ -106,20 +130,20 @@ pub(super) fn write_item(
                     keyspace.check_present()?;
                     continue;
                 }
-                let existing = store.find(shard, hash, item.key)?.map(|(slot, offset, _)| (slot, offset));
+                let existing = store.find(shard, hash, item.key)?;
                 if let Some(witness) = witness {
-                    let now = Witness { segment: segment_id, offset: existing.map(|(_, offset)| offset) };
+                    let now = Witness { segment: segment_id, offset: existing.map(|(_, offset, _)| offset) };
                     if now != witness {
                         return Ok(None);
                     }
                 }
                 if let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
-                    let slot = existing.map(|(slot, _)| slot);
+                    let slot = existing.map(|(slot, _, _)| slot);
                     if store.index_item(shard, hash, slot, offset, &keyspace.hasher)? == Indexed::Done {
-                        shared.counters.puts.fetch_add(1, Ordering::Relaxed);
-                        let item_bytes = (item.key.len() + item.value.len()) as u64;
-                        shared.counters.bytes_put.fetch_add(item_bytes, Ordering::Relaxed);
+                        if let Some(reference) = existing.and_then(|(_, _, item)| Reference::of(&item)) {
+                            shared.blobs.forget(&reference);
+                        }
                         let offset = start + bytes.len() as u64;
                         return Ok(Some(Position { segment: segment_id, offset }));
                     }

@@ -65,6 +65,11 @@ impl Reclaimer {
         }
     }
 
+    /// Removes a file, sooner or later.
+    pub fn remove(&self, name: String) {
+        self.submit(Job::Remove { name });
+    }
+
     pub(super) fn submit(&self, job: Job) {
         let mut queue = self.queue();
         if queue.deferred {

@@ -6,6 +6,7 @@ use alluvium_base::KeyHash;
 
 use super::run::Run;
 use super::table_file::TableFile;
+use crate::blob::VersionBlobs;
 use crate::log::LogStore;
 use crate::table::Section;
 
@@ -19,6 +20,8 @@ pub(crate) struct Version {
     pub runs: Vec<Arc<Run>>,
     /// The one sorted run: its tables, ascending and disjoint.
     pub sorted: Arc<[SortedTable]>,
+    /// Large items that lie out of line.
+    pub blobs: Arc<VersionBlobs>,
 }
 
 /// The part `low..=high` (leading hash bits) of a table of the sorted run.
@@ -65,6 +68,12 @@ impl Version {
         tables.into()
     }
 
+    /// Bytes of pages of the sorted run that hold items with leading hash bits in `low..=high`, about.
+    pub fn sorted_bytes_within(&self, low: u64, high: u64) -> u64 {
+        let tables = self.sorted_within(low, high).iter();
+        tables.map(|table| (table.bytes_estimate() as f64 * table.share_within(low, high)) as u64).sum()
+    }
+
     /// Items in log stores and runs, tombstones and old values of present keys included.
     pub fn young_items(&self) -> u64 {
         let logs: u64 = self.log_stores.iter().map(|store| store.len() as u64).sum();
@@ -91,6 +100,12 @@ impl SortedTable {
     /// Bytes of pages in the part that counts.
     pub fn bytes_estimate(&self) -> u64 {
         (self.section.pages_bytes() as f64 * self.share()) as u64
+    }
+
+    /// Which share of the part that counts lies in `low..=high`, which it meets.
+    pub fn share_within(&self, low: u64, high: u64) -> f64 {
+        let span = (self.high.min(high) - self.low.max(low)) as f64;
+        span / ((self.high - self.low) as f64).max(1.0)
     }
 
     fn share(&self) -> f64 {

@@ -32,7 +32,7 @@ pub(crate) enum Record<'a> {
 }
 
 /// The items of a batch record.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BatchItems<'a> {
     payload: &'a [u8],
     /// Start of the payload, counted from the start of the record.

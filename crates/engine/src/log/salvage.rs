@@ -1,8 +1,8 @@
 //! What can still be read of a damaged log segment: behind an unsound record the next sound one is looked for.
 //!
 //! Records are framed by their own lengths, so damage to one hides where the next begins. But every record carries a
-//! checksum under the secret seed of its segment, so each place can be tried: 32 bits that fit, and a second record, the
-//! end or zeros right behind, are no accident, and values that look like records have another seed.
+//! checksum under the secret seed of its segment, so each place can be tried: 32 bits that fit, and a second record,
+//! the end or zeros right behind, are no accident, and values that look like records have another seed.
 
 use super::record::{self, Parsed, Record};
 

@@ -8,6 +8,7 @@ use alluvium_index::cuckoo::{CuckooTable, Slot};
 use arc_swap::ArcSwap;
 
 use super::segment::Segment;
+use crate::blob::ReferenceCounts;
 use crate::error::Result;
 use crate::item::Item;
 
@@ -134,24 +135,31 @@ impl LogStore {
     }
 
     /// Like [`LogStore::index_item`], but the index grows as needed: for items whose segment can't freeze first, those
-    /// of recovery and of a batch under way. The caller holds the shard's lock, or is alone.
-    pub fn index_unbounded(&self, hash: KeyHash, key: &[u8], offset: u32, hasher: &KeyHasher) -> Result<()> {
+    /// of recovery and of a batch under way. The caller holds the shard's lock, or is alone. Returns the item that it
+    /// replaces.
+    pub fn index_unbounded(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        offset: u32,
+        hasher: &KeyHasher,
+    ) -> Result<Option<Item<'_>>> {
         let shard = self.shard(hash);
-        let existing = self.find(shard, hash, key)?.map(|(slot, _, _)| slot);
+        let existing = self.find(shard, hash, key)?;
         let index = shard.index.load();
-        if let Some(slot) = existing {
+        if let Some((slot, _, item)) = existing {
             index.replace(slot, hash, offset);
-            return Ok(());
+            return Ok(Some(item));
         }
         if index.insert(hash, offset).is_ok() {
-            return Ok(());
+            return Ok(None);
         }
         let mut entries = index.len() + index.len() / 8 + ENTRIES_MIN;
         loop {
             let larger = CuckooTable::with_entries(entries);
             if self.copy_index(&index, &larger, hasher)? && larger.insert(hash, offset).is_ok() {
                 shard.index.store(Arc::new(larger));
-                return Ok(());
+                return Ok(None);
             }
             entries += entries / 8;
         }
@@ -165,6 +173,17 @@ impl LogStore {
             }
         }
         Ok(true)
+    }
+
+    /// The references to blobs that the indexes lead to.
+    pub fn references(&self) -> Result<ReferenceCounts> {
+        let mut references = ReferenceCounts::default();
+        for shard in &self.shards {
+            for (_, _, offset) in shard.index.load().entries() {
+                references.add(&self.segment.item_at(offset)?);
+            }
+        }
+        Ok(references)
     }
 
     /// Items in all shards, tombstones included.

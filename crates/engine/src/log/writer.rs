@@ -10,6 +10,7 @@ use alluvium_io::{Appender, Storage};
 
 use super::record::{self, SEAL_LEN};
 use super::segment::{Recycler, Segment};
+use crate::blob::Blobs;
 use crate::error::{Error, Result, is_full};
 
 /// Content is written behind whenever this much has gathered.
@@ -27,6 +28,7 @@ pub(crate) struct Position {
 #[derive(Debug)]
 pub(crate) struct Log {
     storage: Arc<dyn Storage>,
+    blobs: Arc<Blobs>,
     recycler: Arc<Recycler>,
     session_seed: u64,
     /// Size of the segments to come.
@@ -89,6 +91,8 @@ impl Refusal {
 #[derive(Debug)]
 pub(crate) struct LogOptions {
     pub storage: Arc<dyn Storage>,
+    /// What records refer to: synced before them.
+    pub blobs: Arc<Blobs>,
     pub recycler: Arc<Recycler>,
     pub session_seed: u64,
     pub segment_bytes: u64,
@@ -98,11 +102,12 @@ pub(crate) struct LogOptions {
 impl Log {
     /// Starts the log with a fresh segment of the given id.
     pub fn start(options: LogOptions, segment_id: u64) -> Result<Self> {
-        let LogOptions { storage, recycler, session_seed, segment_bytes, prepare } = options;
+        let LogOptions { storage, blobs, recycler, session_seed, segment_bytes, prepare } = options;
         let (segment, appender) =
             Segment::create(&*storage, &recycler, segment_id, session_seed, segment_bytes)?;
         Ok(Self {
             storage,
+            blobs,
             recycler,
             session_seed,
             segment_bytes: AtomicU64::new(segment_bytes),
@@ -233,13 +238,15 @@ impl Log {
         self.commit_to(Position { segment: active.id, offset: active.published() })
     }
 
-    /// Syncs the sealed segments, then the active one: nothing becomes durable before what precedes it.
+    /// Syncs the blobs that records may refer to, then the sealed segments, then the active one: nothing becomes
+    /// durable before what precedes it.
     fn sync_everything(&self) -> Result<Position> {
         let (active, offset, sealed) = {
             let active = self.active();
             let sealed: Vec<_> = self.commit().sealed.iter().cloned().collect();
             (active.segment.clone(), active.segment.published(), sealed)
         };
+        self.blobs.sync()?;
         for segment in &sealed {
             self.write_out(segment, true)?;
             segment.sync()?;

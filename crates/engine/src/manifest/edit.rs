@@ -35,4 +35,13 @@ pub(crate) enum Edit {
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
     /// A sorted table that replaces all others in its range of the hash space.
     AddSorted { keyspace: u32, file: u64, low: u64, high: u64 },
+    /// A blob file, to which records are appended from now on.
+    AddBlob { file: u64 },
+    /// Nothing is appended to the blob file any more; its first `bytes` are durable.
+    SealBlob { file: u64, bytes: u64 },
+    /// No table of the keyspace, and no log record that counts, needs the blob file any more.
+    DropBlob { file: u64 },
+    /// The keyspace's tables refer to so many bytes more (or fewer) of the blob file. Means nothing for a file that was
+    /// dropped: what still refers to it is hidden.
+    BlobReferences { keyspace: u32, file: u64, delta: i64 },
 }

@@ -3,8 +3,12 @@
 //! ```text
 //! manifest-N:  header   magic 8 bytes "ALVMMAN\0" | major 2 | minor 2 | zero 4 | checksum 8 of bytes 0..16, seed 0
 //!              records  length 4 | checksum 8 | payload: a JSON array of edits
-//! CURRENT:     the name of the manifest, a line feed, its checksum in hexadecimal, a line feed
+//! CURRENT:     the name of the manifest, a line feed, its checksum in hexadecimal, a line feed; of a sealed manifest
+//!              also its length in hexadecimal, a line feed, the checksum of that text, a line feed
 //! ```
+//!
+//! A clean close seals the manifest: nothing of it can vanish unnoticed then. Before that, its last records can't be
+//! told from some that a crash cut off.
 //!
 //! A record's checksum is XXH3-64 over its payload, seeded with the checksum of the record before (the header's for
 //! the first), so that a record counts only behind the one it was written behind.
@@ -15,12 +19,11 @@ use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{File, OpenMode, Storage};
 
+use super::current::{CURRENT, Current, parse_current};
 use super::edit::Edit;
 use super::state::DatabaseState;
 use crate::error::{Error, IoContext, Result};
 
-/// The file that names the manifest in use.
-pub(crate) const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 const MAGIC: [u8; 8] = *b"ALVMMAN\0";
 const MAJOR: u16 = 1;
@@ -73,13 +76,17 @@ impl Manifest {
         }
         manifest.write(&bytes)?;
         manifest.initial_end = manifest.end;
-        manifest.make_current()?;
+        manifest.make_current(None)?;
         Ok(manifest)
     }
 
-    fn make_current(&self) -> Result<()> {
-        let name = file_name(self.number);
-        let content = format!("{name}\n{:016x}\n", checksum64(name.as_bytes(), 0));
+    /// Notes in `CURRENT` how long the manifest is, durably. Appending goes on in a new one only.
+    pub fn seal(&self) -> Result<()> {
+        self.make_current(Some(self.end))
+    }
+
+    fn make_current(&self, sealed_len: Option<u64>) -> Result<()> {
+        let content = Current { number: self.number, sealed_len }.encode();
         let storage = &self.storage;
         if storage
             .list()
@@ -156,13 +163,13 @@ pub(crate) fn read_current(storage: &dyn Storage) -> Result<Option<(u64, Databas
         return Ok(None);
     }
     let content = read_all(storage, CURRENT)?;
-    let number = parse_current(&content)?;
+    let Current { number, sealed_len } = parse_current(&content)?;
     let name = file_name(number);
     if !names.contains(&name) {
         return Err(Error::MissingFile { file: name });
     }
     let bytes = read_all(storage, &name)?;
-    Ok(Some((number, parse(&name, &bytes)?)))
+    Ok(Some((number, parse(&name, &bytes, sealed_len)?)))
 }
 
 /// All bytes of a file.
@@ -175,29 +182,13 @@ pub(crate) fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The number of the manifest that `CURRENT` names.
-pub(crate) fn parse_current(content: &[u8]) -> Result<u64> {
-    let damaged = || {
-        let found = String::from_utf8_lossy(&content[..content.len().min(80)]).into_owned();
-        Corruption::new(CURRENT, 0, "a manifest's name and its checksum", format!("{found:?}"))
-    };
-    let text = std::str::from_utf8(content).map_err(|_| damaged())?;
-    let mut lines = text.lines();
-    let name = lines.next().ok_or_else(damaged)?;
-    let checksum = lines.next().ok_or_else(damaged)?;
-    if checksum != format!("{:016x}", checksum64(name.as_bytes(), 0)) {
-        return Err(damaged().into());
-    }
-    Ok(parse_file_name(name).ok_or_else(damaged)?)
-}
-
-/// The state that a manifest's bytes describe.
+/// The state that a manifest's bytes describe; of one that is sealed, at this length, or not at all.
 ///
 /// The header and the first record, which holds the whole state at the start, were synced before `CURRENT` named the
 /// file: damage there is corruption. So is a damaged record before a sound one. The last record may be cut short or
 /// damaged by a crash: it was not acknowledged, and ends the manifest. (Damage to an acknowledged last record can't be
 /// told from that here; recovery notices it by the log segments and tables that are then missing.)
-pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<DatabaseState> {
+pub(crate) fn parse(name: &str, bytes: &[u8], sealed_len: Option<u64>) -> Result<DatabaseState> {
     let (expected, mut chain) = header();
     if bytes.len() < HEADER_LEN || bytes[..8] != MAGIC {
         return Err(Corruption::new(name, 0, "a manifest header", "other bytes").into());
@@ -223,7 +214,8 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<DatabaseState> {
         chain = checksum;
         at += RECORD_HEADER_LEN + payload.len();
     }
-    if at == HEADER_LEN || precedes_sound_record(bytes, at) {
+    let is_cut = sealed_len.is_some_and(|len| (at as u64) < len);
+    if at == HEADER_LEN || is_cut || precedes_sound_record(bytes, at) {
         return Err(Corruption::new(
             name,
             at as u64,
@@ -320,10 +312,10 @@ mod tests {
     fn a_cut_last_record_did_not_happen() {
         let (bytes, starts) = example();
         for cut in starts[1]..bytes.len() {
-            let state = parse("m", &bytes[..cut]).unwrap();
+            let state = parse("m", &bytes[..cut], None).unwrap();
             assert_eq!(state.next_file, if cut < starts[2] { 1 } else { 2 });
         }
-        assert_eq!(parse("m", &bytes).unwrap().next_file, 3);
+        assert_eq!(parse("m", &bytes, None).unwrap().next_file, 3);
     }
 
     #[test]
@@ -332,8 +324,23 @@ mod tests {
         for at in (0..starts[1]).chain(starts[1] + RECORD_HEADER_LEN..starts[2]) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            let error = parse("m", &damaged).unwrap_err();
+            let error = parse("m", &damaged, None).unwrap_err();
             assert!(matches!(error, Error::Corruption(_) | Error::NewerFormat { .. }), "byte {at}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_sealed_manifest_is_whole_or_corrupt() {
+        let (bytes, starts) = example();
+        let len = Some(bytes.len() as u64);
+        assert_eq!(parse("m", &bytes, len).unwrap().next_file, 3);
+        for cut in 0..bytes.len() {
+            assert!(parse("m", &bytes[..cut], len).is_err(), "cut to {cut}");
+        }
+        for at in starts[2]..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(parse("m", &damaged, len).is_err(), "byte {at}");
         }
     }
 
@@ -344,8 +351,8 @@ mod tests {
             for value in [0, 0xff, 0x7f] {
                 let mut damaged = bytes.clone();
                 damaged[at] = value;
-                let _ = parse("m", &damaged);
-                let _ = parse("m", &damaged[..at]);
+                let _ = parse("m", &damaged, None);
+                let _ = parse("m", &damaged[..at], None);
             }
         }
         for content in [&b""[..], b"manifest-000001\n", b"\xff\xfe", b"manifest-x\n0\n"] {

@@ -19,6 +19,8 @@ pub(crate) struct Scraps {
     pub edits: Vec<Edit>,
     /// Whether a record in front of a readable one is missing, or the first.
     pub is_incomplete: bool,
+    /// Where the last record ends.
+    pub end: u64,
 }
 
 /// Reads what is readable of a manifest's bytes. Never fails: of bytes that are no manifest nothing is readable.
@@ -38,6 +40,7 @@ pub(crate) fn salvage(bytes: &[u8]) -> Scraps {
         (at, chain) = (record.end, record.chain);
     }
     scraps.is_incomplete |= scraps.edits.is_empty();
+    scraps.end = at as u64;
     scraps
 }
 
@@ -57,7 +60,8 @@ struct Salvaged {
     end: usize,
 }
 
-/// The record at `at`, put right where that can be proved. `None` at the end, or where nothing can be made of the bytes.
+/// The record at `at`, put right where that can be proved. `None` at the end, or where nothing can be made of the
+/// bytes.
 fn find_record(bytes: &[u8], at: usize, chain: u64) -> Option<Salvaged> {
     if let Some((payload, checksum)) = record_at(bytes, at, chain) {
         let end = at + RECORD_HEADER_LEN + payload.len();
@@ -132,7 +136,8 @@ mod tests {
     #[test]
     fn a_sound_manifest_is_read_whole() {
         let (bytes, edits) = example();
-        assert_eq!(salvage(&bytes), Scraps { edits, is_incomplete: false });
+        let end = bytes.len() as u64;
+        assert_eq!(salvage(&bytes), Scraps { edits, is_incomplete: false, end });
         assert!(salvage(b"").is_incomplete);
     }
 
@@ -142,7 +147,8 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(salvage(&damaged), Scraps { edits: edits.clone(), is_incomplete: false }, "bit {bit}");
+            let whole = Scraps { edits: edits.clone(), is_incomplete: false, end: bytes.len() as u64 };
+            assert_eq!(salvage(&damaged), whole, "bit {bit}");
         }
     }
 

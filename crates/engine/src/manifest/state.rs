@@ -18,6 +18,8 @@ pub(crate) struct DatabaseState {
     /// Ends of segments that a crash cut short, by segment.
     pub log_ends: BTreeMap<u64, u64>,
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
+    /// Blob files with their lengths; `None` for one that is being written.
+    pub blobs: BTreeMap<u64, Option<u64>>,
     /// Which database this was copied from, and when (milliseconds since 1970).
     pub origin: Option<(u64, u64)>,
 }
@@ -34,6 +36,8 @@ pub(crate) struct KeyspaceState {
     pub runs: Vec<RunState>,
     /// Ascending and disjoint.
     pub sorted: Vec<SortedTableState>,
+    /// Bytes of blob files that the tables refer to, by file.
+    pub blob_references: BTreeMap<u64, u64>,
 }
 
 /// A run of hash sections.
@@ -77,6 +81,7 @@ impl DatabaseState {
                     log_start: 0,
                     runs: Vec::new(),
                     sorted: Vec::new(),
+                    blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
                     return Err(format!("keyspace {keyspace} is created twice"));
@@ -93,6 +98,7 @@ impl DatabaseState {
                 state.log_start = *log_start;
                 state.runs.clear();
                 state.sorted.clear();
+                state.blob_references.clear();
             }
             Edit::AddRun { keyspace, file, shard_bits } => {
                 let run = RunState { file: *file, shard_bits: *shard_bits, dropped: BTreeSet::new() };
@@ -116,6 +122,27 @@ impl DatabaseState {
                 state.sorted = replace_range(&state.sorted, table);
                 self.next_file = self.next_file.max(file + 1);
             }
+            Edit::AddBlob { file } => {
+                if self.blobs.insert(*file, None).is_some() {
+                    return Err(format!("blob file {file} is added twice"));
+                }
+                self.next_file = self.next_file.max(file.saturating_add(1));
+            }
+            Edit::SealBlob { file, bytes } => match self.blobs.get_mut(file) {
+                Some(length) => *length = Some(*bytes),
+                None => return Err(format!("blob file {file}, which does not exist, is sealed")),
+            },
+            Edit::DropBlob { file } => {
+                self.blobs.remove(file);
+                for state in self.keyspaces.values_mut() {
+                    state.blob_references.remove(file);
+                }
+            }
+            Edit::BlobReferences { keyspace, file, delta } => {
+                if self.blobs.contains_key(file) {
+                    self.keyspace(*keyspace)?.count_references(*file, *delta)?;
+                }
+            }
         }
         Ok(())
     }
@@ -137,6 +164,10 @@ impl DatabaseState {
         ];
         let ends = self.log_ends.iter();
         edits.extend(ends.map(|(&segment, &offset)| Edit::LogEnd { segment, offset }));
+        for (&file, &length) in &self.blobs {
+            edits.push(Edit::AddBlob { file });
+            edits.extend(length.map(|bytes| Edit::SealBlob { file, bytes }));
+        }
         let origin = self.origin.iter();
         edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
         for (&keyspace, state) in &self.keyspaces {
@@ -160,6 +191,11 @@ impl DatabaseState {
                 let SortedTableState { file, low, high } = *table;
                 edits.push(Edit::AddSorted { keyspace, file, low, high });
             }
+            let references = state.blob_references.iter();
+            edits.extend(references.map(|(&file, &bytes)| {
+                let delta = i64::try_from(bytes).unwrap_or(i64::MAX);
+                Edit::BlobReferences { keyspace, file, delta }
+            }));
         }
         edits
     }
@@ -181,6 +217,17 @@ impl DatabaseState {
                 runs.chain(state.sorted.iter().map(|table| table.file))
             })
             .collect()
+    }
+}
+
+impl KeyspaceState {
+    fn count_references(&mut self, file: u64, delta: i64) -> Result<(), String> {
+        let bytes = self.blob_references.entry(file).or_default();
+        *bytes = bytes
+            .checked_add_signed(delta)
+            .ok_or_else(|| format!("{bytes} bytes of blob file {file} are referred to, and {delta} more"))?;
+        self.blob_references.retain(|_, bytes| *bytes > 0);
+        Ok(())
     }
 }
 
@@ -253,6 +300,30 @@ mod tests {
             }
             prop_assert_eq!(rebuilt, state);
         }
+    }
+
+    #[test]
+    fn references_to_blobs_are_counted_until_the_file_is_dropped() {
+        let mut state = created();
+        let count = |delta| Edit::BlobReferences { keyspace: 0, file: 9, delta };
+        state.apply(&count(5)).unwrap();
+        assert!(state.keyspaces[&0].blob_references.is_empty());
+        state.apply(&Edit::AddBlob { file: 9 }).unwrap();
+        assert!(state.apply(&Edit::AddBlob { file: 9 }).is_err());
+        state.apply(&count(5)).unwrap();
+        state.apply(&count(7)).unwrap();
+        assert!(state.clone().apply(&count(-13)).is_err());
+        state.apply(&Edit::SealBlob { file: 9, bytes: 40 }).unwrap();
+        let mut rebuilt = DatabaseState::default();
+        state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+        assert_eq!(rebuilt, state);
+        state.apply(&count(-12)).unwrap();
+        assert!(state.keyspaces[&0].blob_references.is_empty());
+        state.apply(&count(3)).unwrap();
+        state.apply(&Edit::DropBlob { file: 9 }).unwrap();
+        state.apply(&count(-3)).unwrap();
+        assert!(state.blobs.is_empty() && state.keyspaces[&0].blob_references.is_empty());
+        assert!(state.apply(&Edit::SealBlob { file: 9, bytes: 40 }).is_err());
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Opening: manifest, then table directories, then the log after its last converted position.
 
+mod blobs;
 mod replay;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{DirectoryLock, Storage};
 
-use crate::compact::{RateLimit, Scheduler, Throttle, open_run};
+use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
+use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
 use crate::db::{Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, new_log_store};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
@@ -32,12 +36,18 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         None => (0, new_database(&*storage, &settings, random_seed)?),
     };
     remove_strays(&*storage, &state)?;
+    let reclaimer = Reclaimer::new(storage.clone());
+    reclaimer.defer(settings.background);
+    let blob_files = blobs::open(&reclaimer, &state)?;
     let recycler = Arc::new(Recycler::default());
-    let replayed = replay(&*storage, &recycler, &mut state, planted_bugs)?;
+    let replayed = replay(&*storage, &recycler, &mut state, &blob_files, planted_bugs)?;
+    blobs::finish(&blob_files, &mut state, &replayed.references)?;
+    let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
     let log = Log::start(
         LogOptions {
             storage: storage.clone(),
+            blobs: blobs.clone(),
             recycler: recycler.clone(),
             // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's
             // number is not: so no two segments share a seed.
@@ -47,14 +57,12 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         },
         first_segment,
     )?;
-    let reclaimer = Reclaimer::new(storage.clone());
-    reclaimer.defer(settings.background);
     let memory = MemoryControl::new(budget, reclaimer.index_memory().clone());
     let keyspaces = state
         .keyspaces
         .iter()
         .map(|(&id, keyspace)| {
-            open_keyspace(&reclaimer, id, keyspace, &log, &replayed, budget.log_entries_max)
+            open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed, budget.log_entries_max)
         })
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
@@ -71,11 +79,13 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         settings,
         planted_bugs,
         log,
+        blobs,
         manifest: Mutex::new(manifest),
         keyspaces: RwLock::new(keyspaces),
         next_file: AtomicU64::new(next_file),
         convert_lock: Mutex::new(()),
         merge_lock: Mutex::new(()),
+        collect_lock: Mutex::new(()),
         freeze_lock: Mutex::new(()),
         frozen: Mutex::new(replayed.segments.into()),
         recycler,
@@ -106,7 +116,8 @@ pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
 /// files but without the manifest that would tell what they mean.
 fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) -> Result<DatabaseState> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
-    if let Some(name) = names.iter().find(|name| parse_table_file_name(name).is_some()) {
+    let is_ours = |name: &str| parse_table_file_name(name).is_some() || parse_blob_file_name(name).is_some();
+    if let Some(name) = names.iter().find(|name| is_ours(name)) {
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
     }
@@ -129,12 +140,13 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
 }
 
-/// Removes tables that crashes left behind: the manifest doesn't name them.
+/// Removes tables and blob files that crashes left behind: the manifest doesn't name them.
 fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     let files = state.files();
     for name in storage.list().context(|| "listing the database directory".to_owned())? {
-        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number));
-        if stray {
+        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
+            || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
+        if stray || is_spill_file_name(&name) {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
     }
@@ -155,6 +167,7 @@ fn open_keyspace(
     id: u32,
     state: &KeyspaceState,
     log: &Log,
+    blobs: &Blobs,
     replayed: &Replayed,
     entries_max: u64,
 ) -> Result<Arc<KeyspaceShared>> {
@@ -174,20 +187,21 @@ fn open_keyspace(
         runs.push(Arc::new(present));
     }
     let mut sorted = Vec::new();
-    let mut last: Option<Arc<TableFile>> = None;
+    // A table whose middle was replaced counts twice.
+    let mut files: BTreeMap<u64, Arc<TableFile>> = BTreeMap::new();
     for table in &state.sorted {
-        let file = match last.take().filter(|file| file.number == table.file) {
-            Some(file) => file,
-            None => TableFile::open(reclaimer, table.file)?,
+        let file = match files.entry(table.file) {
+            Entry::Occupied(open) => open.get().clone(),
+            Entry::Vacant(vacant) => vacant.insert(TableFile::open(reclaimer, table.file)?).clone(),
         };
         let section = file.table.sections().first().cloned().ok_or_else(|| {
             let name = table_file_name(table.file);
             alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
         })?;
-        last = Some(file.clone());
         sorted.push(SortedTable { low: table.low, high: table.high, section, file });
     }
-    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into() };
+    let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
+    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into(), blobs };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let items = version.sorted_items() + version.run_items();
     let active = new_log_store(&state.plan, log.active_segment(), items, 0, entries_max);

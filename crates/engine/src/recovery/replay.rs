@@ -10,6 +10,7 @@ use std::sync::Arc;
 use alluvium_base::Corruption;
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
+use crate::blob::{BlobFiles, Reference, ReferenceCounts};
 use crate::db::new_log_store;
 use crate::error::{IoContext, Result};
 use crate::item::Item;
@@ -29,6 +30,8 @@ pub(super) struct Replayed {
     pub segments: Vec<Arc<Segment>>,
     /// By keyspace, old to young.
     pub stores: BTreeMap<u32, Vec<Arc<LogStore>>>,
+    /// What the log stores refer to in blob files.
+    pub references: ReferenceCounts,
 }
 
 struct Found {
@@ -42,6 +45,7 @@ pub(super) fn replay(
     storage: &dyn Storage,
     recycler: &Arc<Recycler>,
     state: &mut DatabaseState,
+    blobs: &BlobFiles,
     planted_bugs: PlantedBugs,
 ) -> Result<Replayed> {
     let check = !planted_bugs.ignore_record_checksum;
@@ -55,7 +59,7 @@ pub(super) fn replay(
             // An earlier recovery passed this number over; a file that still bears it is stale.
             (stale, Some(0)) => stale.into_iter().for_each(|stale| recycler.add(stale.file)),
             (Some(Found { file, seed }), known_end) => {
-                let content = read_content(&*file, seed, known_end, check)?;
+                let content = read_content(&*file, seed, known_end, check, blobs)?;
                 let end = content.bytes.len() as u64;
                 if let Some(known_end) = known_end.filter(|&known_end| known_end != end) {
                     let expected = format!("sound records up to offset {known_end}");
@@ -120,7 +124,16 @@ struct Content {
 }
 
 /// Reads a segment's sound content, up to `known_end` if that is given.
-fn read_content(file: &dyn File, seed: u64, known_end: Option<u64>, check: bool) -> Result<Content> {
+///
+/// A record counts only with the large items that it refers to. They were synced before it, so one that isn't sound in
+/// a file that was still being written was never acknowledged as durable, no more than a torn record.
+fn read_content(
+    file: &dyn File,
+    seed: u64,
+    known_end: Option<u64>,
+    check: bool,
+    blobs: &BlobFiles,
+) -> Result<Content> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut buffer = AlignedBuffer::zeroed(READ_BYTES);
     let mut at = BLOCK as usize;
@@ -145,7 +158,13 @@ fn read_content(file: &dyn File, seed: u64, known_end: Option<u64>, check: bool)
                     bytes.truncate(at + len);
                     return Ok(Content { bytes, sealed: true });
                 }
-                Parsed::Record(_, len) => at += len,
+                Parsed::Record(record, len) => {
+                    if known_end.is_none() && !has_its_blobs(&record, blobs)? {
+                        bytes.truncate(at);
+                        return Ok(Content { bytes, sealed: false });
+                    }
+                    at += len;
+                }
                 Parsed::Incomplete if !ended => break,
                 Parsed::Incomplete | Parsed::Invalid => {
                     bytes.truncate(at);
@@ -157,6 +176,21 @@ fn read_content(file: &dyn File, seed: u64, known_end: Option<u64>, check: bool)
             bytes.truncate(at);
             return Ok(Content { bytes, sealed: false });
         }
+    }
+}
+
+/// Whether the large items that a record refers to in files that were being written are sound.
+fn has_its_blobs(record: &Record<'_>, blobs: &BlobFiles) -> Result<bool> {
+    let is_sound = |item: &Item<'_>| match Reference::of(item) {
+        Some(reference) => super::blobs::is_sound(blobs, &reference),
+        None => Ok(true),
+    };
+    match record {
+        Record::Item { item, .. } => is_sound(item),
+        Record::Batch(items) => {
+            items.clone().map(|(_, item, _)| is_sound(&item)).try_fold(true, |all, next| Ok(all && next?))
+        }
+        Record::Seal { .. } => Ok(true),
     }
 }
 
@@ -175,7 +209,11 @@ fn index(segment: &Arc<Segment>, state: &DatabaseState, replayed: &mut Replayed,
             new_log_store(&owner.plan, segment.clone(), items, 0, u64::MAX)
         });
         let hash = owner.hasher.hash(item.key);
-        store.index_unbounded(hash, item.key, offset as u32, &owner.hasher)
+        replayed.references.add(item);
+        if let Some(replaced) = store.index_unbounded(hash, item.key, offset as u32, &owner.hasher)? {
+            replayed.references.remove(&replaced);
+        }
+        Ok(())
     };
     let bytes = segment.slice(0..segment.published()).expect("published");
     let mut at = BLOCK as usize;

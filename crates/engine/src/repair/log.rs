@@ -24,6 +24,8 @@ use crate::manifest::{DatabaseState, RunState, read_all};
 
 /// A segment whose header is damaged was written in one of so many last sessions.
 const SESSIONS_TRIED: u64 = 64;
+/// So many segments in front of one count as missing at most: the numbers come from damaged files.
+const SEGMENTS_MISSING_MAX: u64 = 64;
 
 /// A log file that holds a segment.
 struct Found {
@@ -104,11 +106,13 @@ impl Repair {
         }
         found.retain(|id, _| state.log_ends.get(id) != Some(&0));
         for (name, block) in headless {
-            let candidates =
-                stored_identity(&block).into_iter().chain(likely_identities(state, sessions, &found));
+            // A seed that follows from a number proves that number; what the header still shows comes after.
+            let likely = likely_identities(state, sessions, &found);
+            let candidates = likely.into_iter().chain(stored_identity(&block));
             let bytes = read_all(&*self.storage, &name).unwrap_or_default();
             let is_it = |&(id, seed): &(u64, u64)| {
-                id >= state.log_start && !found.contains_key(&id) && starts_with_record(seed, &bytes)
+                let is_plausible = (state.log_start..state.next_segment + SEGMENTS_MISSING_MAX).contains(&id);
+                is_plausible && !found.contains_key(&id) && starts_with_record(seed, &bytes)
             };
             if let Some((id, seed)) = candidates.into_iter().find(is_it) {
                 found.insert(id, Found { name, seed, is_sound: false });
@@ -134,7 +138,7 @@ impl Repair {
         for (&id, segment) in found {
             let bytes = self.read_segment(segment, state.log_ends.get(&id).copied())?;
             if starts_with_record(segment.seed, &bytes) {
-                expected.extend(state.log_start..id);
+                expected.extend(state.log_start.max(id.saturating_sub(SEGMENTS_MISSING_MAX))..id);
             }
         }
         expected.retain(|id| !found.contains_key(id) && state.log_ends.get(id) != Some(&0));

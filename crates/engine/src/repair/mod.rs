@@ -11,6 +11,7 @@
 //! Architecture invariant: no file of the database changes before the new manifest counts, so that a repair that a
 //! crash ends can be done again.
 
+mod blobs;
 mod log;
 mod report;
 mod rewrite;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
+use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::parse_table_file_name;
 use crate::log::segment;
@@ -53,8 +55,8 @@ impl Default for RepairOptions {
 
 /// Makes the database in the directory `path` one that opens again, with everything that can still be read.
 ///
-/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin with
-/// `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
+/// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin
+/// with `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
 /// repeated.
 ///
 /// Reads all of the database. Holds the items of one table or log segment in memory at a time.
@@ -86,16 +88,22 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
     let mut structure = repair.find_structure(&options.plan)?;
-    repair.next_file = structure.state.next_file;
+    repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
+    repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
     repair.check_log(&mut structure, &options.plan)?;
-    let Repair { mut report, replaced, next_file, .. } = repair;
-    report.changed =
-        structure.report != ManifestRepair::Sound || !replaced.is_empty() || report.lost_anything();
-    report.manifest = structure.report;
-    if !report.changed || options.dry_run {
-        return Ok(report);
+    repair.report.changed = structure.report != ManifestRepair::Sound
+        || !repair.replaced.is_empty()
+        || repair.report.lost_anything();
+    repair.report.manifest = structure.report;
+    if !repair.report.changed || options.dry_run {
+        return Ok(repair.report);
     }
+    repair.count_references(&mut structure.state)?;
+    if structure.report == ManifestRepair::Rebuilt {
+        structure.stale_files.extend(repair.unneeded_blob_files(&structure.state)?);
+    }
+    let Repair { mut report, replaced, next_file, .. } = repair;
     let Structure { mut state, manifest_number, stale_files, .. } = structure;
     if state.seed == 0 {
         state.seed = alluvium_base::checksum::checksum64(&environment.random_seed.to_le_bytes(), 0) | 1;
@@ -131,11 +139,20 @@ impl Repair {
     }
 }
 
+/// A number above those of all tables, also of those that an earlier repair left behind when it was interrupted.
+fn first_free_number(storage: &dyn Storage) -> Result<u64> {
+    let names = storage.list().context(|| "listing the database directory".to_owned())?;
+    Ok(names.iter().filter_map(|name| parse_table_file_name(name)).max().map_or(1, |last| last + 1))
+}
+
 /// Refuses a directory that holds nothing of a database.
 fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     let is_ours = |name: &String| {
-        is_manifest_file_name(name) || segment::is_file_name(name) || parse_table_file_name(name).is_some()
+        is_manifest_file_name(name)
+            || segment::is_file_name(name)
+            || parse_table_file_name(name).is_some()
+            || parse_blob_file_name(name).is_some()
     };
     if names.iter().any(is_ours) {
         return Ok(());

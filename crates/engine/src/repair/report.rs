@@ -16,7 +16,7 @@ pub enum ManifestRepair {
     Rebuilt,
 }
 
-/// What [`crate::repair`] found, and did unless it was a dry run.
+/// What [`repair()`](crate::repair()) found, and did unless it was a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
     /// Whether this only tells what would be done.
@@ -37,6 +37,8 @@ pub struct RepairReport {
     pub items_lost: u64,
     /// Items of damaged tables that were kept.
     pub items_kept: u64,
+    /// Blob files that are missing: reading the items in them gives an error that names the file.
+    pub blob_files_lost: u64,
     /// Segments of the log looked at.
     pub segments: u64,
     /// Segments that are missing, or of which nothing could be read.
@@ -60,7 +62,7 @@ impl RepairReport {
     }
 
     pub(super) fn lost_anything(&self) -> bool {
-        self.tables_lost + self.pages_lost + self.segments_lost + self.log_gaps > 0
+        self.tables_lost + self.pages_lost + self.segments_lost + self.log_gaps + self.blob_files_lost > 0
     }
 
     pub(super) fn problem(&mut self, what: impl ToString) {

@@ -7,13 +7,14 @@ use alluvium_model::Plan;
 
 use super::Repair;
 use super::report::ManifestRepair;
+use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState, manifest_file_name,
-    parse, parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState,
+    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
-use crate::table::{Layout, Section, Table, salvage_file};
+use crate::table::{Layout, Section, Table, is_newer, salvage_file};
 
 /// The structure and where it came from.
 pub(super) struct Structure {
@@ -33,11 +34,13 @@ impl Repair {
             names.iter().filter_map(|name| parse_manifest_file_name(name)).collect();
         manifests.sort_unstable();
         let manifest_number = manifests.last().copied().unwrap_or(0);
-        let current = self.current_number(&names);
+        let current = self.current(&names);
+        let sealed_len = current.and_then(|current| current.sealed_len);
+        let current = current.map(|current| current.number);
         let used = current.or(manifests.last().copied());
         let mut scraps = Vec::new();
         if let Some(number) = used
-            && let Some((state, whole)) = self.read_manifest(number, &mut scraps)?
+            && let Some((state, whole)) = self.read_manifest(number, sealed_len, &mut scraps)?
         {
             let report =
                 if whole && current.is_some() { ManifestRepair::Sound } else { ManifestRepair::Restored };
@@ -48,7 +51,7 @@ impl Repair {
         // Older manifests know less, but they may know names of keyspaces that the last one has lost.
         let mut edits = Vec::new();
         for &number in manifests.iter().filter(|&&number| Some(number) != used) {
-            self.read_manifest(number, &mut edits)?;
+            self.read_manifest(number, None, &mut edits)?;
         }
         edits.append(&mut scraps);
         let state = self.rebuild(&names, &edits, plan)?;
@@ -59,19 +62,24 @@ impl Repair {
         Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
     }
 
-    /// The number of the manifest in use, if `CURRENT` can be read.
-    fn current_number(&mut self, names: &[String]) -> Option<u64> {
+    /// What `CURRENT` says, if it can be read.
+    fn current(&mut self, names: &[String]) -> Option<Current> {
         if !names.iter().any(|name| name == CURRENT) {
             self.report.problem(format!("{CURRENT} is missing"));
             return None;
         }
-        let number = read_all(&*self.storage, CURRENT).and_then(|content| parse_current(&content));
-        number.inspect_err(|error| self.report.problem(error)).ok()
+        let current = read_all(&*self.storage, CURRENT).and_then(|content| parse_current(&content));
+        current.inspect_err(|error| self.report.problem(error)).ok()
     }
 
     /// The state that a manifest describes and whether the manifest is sound, or was read whole nevertheless; `None`
     /// when parts of it are lost. Its edits are appended to `edits` then.
-    fn read_manifest(&mut self, number: u64, edits: &mut Vec<Edit>) -> Result<Option<(DatabaseState, bool)>> {
+    fn read_manifest(
+        &mut self,
+        number: u64,
+        sealed_len: Option<u64>,
+        edits: &mut Vec<Edit>,
+    ) -> Result<Option<(DatabaseState, bool)>> {
         let name = manifest_file_name(number);
         let bytes = match read_all(&*self.storage, &name) {
             Ok(bytes) => bytes,
@@ -80,15 +88,16 @@ impl Repair {
                 return Ok(None);
             }
         };
-        match parse(&name, &bytes) {
+        match parse(&name, &bytes, sealed_len) {
             Ok(state) => return Ok(Some((state, true))),
             Err(error @ Error::NewerFormat { .. }) if newer_format_is_meant(&bytes) => return Err(error),
             Err(error) => self.report.problem(error),
         }
-        let Scraps { edits: readable, is_incomplete } = salvage(&bytes);
+        let Scraps { edits: readable, is_incomplete, end } = salvage(&bytes);
         let mut state = DatabaseState::default();
         let applies = readable.iter().all(|edit| state.apply(edit).is_ok());
-        if applies && !is_incomplete {
+        let is_cut = sealed_len.is_some_and(|len| end < len);
+        if applies && !is_incomplete && !is_cut {
             return Ok(Some((state, false)));
         }
         edits.extend(readable);
@@ -104,7 +113,11 @@ impl Repair {
         for &number in &numbers {
             match Table::open(&*self.storage, &table_file_name(number)) {
                 Ok(table) => drop(tables.insert(number, table)),
-                Err(error @ crate::table::Error::NewerFormat { .. }) => return Err(error.into()),
+                Err(error @ crate::table::Error::NewerFormat { .. })
+                    if is_newer(&*self.storage, &table_file_name(number)) =>
+                {
+                    return Err(error.into());
+                }
                 Err(_) => unreadable.push(number),
             }
         }
@@ -130,6 +143,9 @@ impl Repair {
         state.log_start = state.log_start.max(newest + 1);
         state.next_segment = state.next_segment.max(state.log_start);
         state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last + 1));
+        // A number is used once, for a table or a blob file.
+        let blobs = names.iter().filter_map(|name| parse_blob_file_name(name));
+        state.next_file = blobs.fold(state.next_file, |next, number| next.max(number.saturating_add(1)));
         state.next_keyspace =
             state.next_keyspace.max(state.keyspaces.keys().next_back().map_or(0, |last| last + 1));
         Ok(state)
@@ -180,6 +196,8 @@ struct Known {
     log_ends: BTreeMap<u64, u64>,
     created: BTreeMap<u32, (String, KeyHasher, Plan)>,
     dropped: BTreeSet<u32>,
+    /// Blob files with their lengths, as far as they are known.
+    blobs: BTreeMap<u64, Option<u64>>,
     /// Items in older segments don't count.
     cleared: BTreeMap<u32, u64>,
 }
@@ -206,7 +224,13 @@ impl Known {
                 }
                 Edit::DropKeyspace { keyspace } => drop(known.dropped.insert(*keyspace)),
                 Edit::Origin { .. } => {}
-                Edit::AddRun { .. } | Edit::DropShards { .. } | Edit::AddSorted { .. } => {}
+                Edit::AddBlob { file } => drop(known.blobs.entry(*file).or_default()),
+                Edit::SealBlob { file, bytes } => drop(known.blobs.insert(*file, Some(*bytes))),
+                Edit::DropBlob { file } => drop(known.blobs.remove(file)),
+                Edit::AddRun { .. }
+                | Edit::DropShards { .. }
+                | Edit::AddSorted { .. }
+                | Edit::BlobReferences { .. } => {}
             }
         }
         known
@@ -228,6 +252,7 @@ impl Known {
             next_keyspace,
             log_start: self.log_start,
             log_ends: self.log_ends.clone(),
+            blobs: self.blobs.clone(),
             ..DatabaseState::default()
         };
         for (&id, (name, hasher, own_plan)) in
@@ -249,7 +274,15 @@ impl Known {
 /// A keyspace whose name is lost.
 pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
     let name = format!("keyspace-{id}");
-    KeyspaceState { name, hasher, plan, log_start: 0, runs: Vec::new(), sorted: Vec::new() }
+    KeyspaceState {
+        name,
+        hasher,
+        plan,
+        log_start: 0,
+        runs: Vec::new(),
+        sorted: Vec::new(),
+        blob_references: BTreeMap::new(),
+    }
 }
 
 /// The sorted runs: of two tables of a place the one with newer items counts, of equally new ones the later one.

@@ -9,10 +9,12 @@ use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::level::table_file_name;
 use crate::manifest::{DatabaseState, RunState, SortedTableState};
-use crate::table::{Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table, salvage_file};
+use crate::table::{
+    Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table, is_newer, salvage_file,
+};
 
 /// What a keyspace has in a table, and what was salvaged of it.
-struct Claim {
+pub(super) struct Claim {
     keyspace: u32,
     place: Place,
     newest_segment: u64,
@@ -30,7 +32,7 @@ impl Claim {
     }
 
     /// Whether an item of this hash counts here.
-    fn wants(&self, item: &SalvagedItem<'_>) -> bool {
+    pub fn wants(&self, item: &SalvagedItem<'_>) -> bool {
         item.keyspace == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
@@ -87,7 +89,9 @@ impl Repair {
     fn is_sound(&mut self, name: &str, claims: &[Claim]) -> Result<bool> {
         let table = match Table::open(&*self.storage, name) {
             Ok(table) => table,
-            Err(error @ crate::table::Error::NewerFormat { .. }) => return Err(error.into()),
+            Err(error @ crate::table::Error::NewerFormat { .. }) if is_newer(&*self.storage, name) => {
+                return Err(error.into());
+            }
             Err(error) => {
                 self.report.problem(error);
                 return Ok(false);
@@ -221,7 +225,7 @@ fn take<'a>(mut claims: impl Iterator<Item = &'a mut Claim>, item: &SalvagedItem
     }
 }
 
-fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
+pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (&id, keyspace) in &state.keyspaces {
         let runs = keyspace.runs.iter().filter(|run| run.file == number);

@@ -28,8 +28,9 @@ pub struct Options {
 }
 
 /// The bugs that can be planted.
-pub const PLANTED_BUGS: [&str; 5] = [
+pub const PLANTED_BUGS: [&str; 6] = [
     "skip-log-sync",
+    "skip-blob-sync",
     "acknowledge-before-sync",
     "skip-directory-sync",
     "skip-manifest-sync",
@@ -110,6 +111,7 @@ fn plant(storage: &SimulatedStorage, bug: Option<&str>) -> Result<PlantedBugs, F
     match bug {
         None => {}
         Some("skip-log-sync") => storage.plant(skip("log-")),
+        Some("skip-blob-sync") => storage.plant(skip("blob-")),
         Some("skip-manifest-sync") => storage.plant(skip("manifest-")),
         Some("skip-directory-sync") => storage.plant(PlantedBug::SkipDirectorySync),
         Some("acknowledge-before-sync") => planted.acknowledge_before_sync = true,

@@ -11,11 +11,13 @@ use super::model::{Contents, Model, Name, Value};
 use super::shape::Shape;
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
-use crate::{Db, Durability, Environment, Error, Keyspace, Snapshot};
+use crate::{Db, Durability, Environment, Error, Health, Keyspace, Snapshot};
 
 /// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
 pub(super) enum Stop {
     Expected,
+    /// The disk is full, which need not be the end.
+    Full,
     Finding(Failure),
 }
 
@@ -61,7 +63,7 @@ impl<'a> Session<'a> {
             self.faults = self.random_faults();
             self.storage.set_faults(self.faults.clone());
         }
-        let (db, keyspaces) = match self.open() {
+        let (db, mut keyspaces) = match self.open() {
             Ok(opened) => opened,
             Err(error) => return self.expect_injected(&error, "opening"),
         };
@@ -72,9 +74,14 @@ impl<'a> Session<'a> {
         self.model.settle(&found)?;
         let steps = self.rng.random_range(1..600);
         for _ in 0..steps {
-            match self.step(&db, &keyspaces) {
+            match self.step(&db, &mut keyspaces) {
                 Ok(()) => self.summary.operations += 1,
                 Err(Stop::Expected) => break,
+                Err(Stop::Full) if self.resume(&db, &keyspaces)? => {}
+                Err(Stop::Full) => {
+                    self.storage.crash();
+                    break;
+                }
                 Err(Stop::Finding(failure)) => return Err(failure),
             }
         }
@@ -88,7 +95,9 @@ impl<'a> Session<'a> {
         self.model.settle(&read_all(&keyspaces).map_err(describe)?)?;
         self.check_some(&keyspaces, 200).map_err(|stop| match stop {
             Stop::Finding(failure) => failure,
-            Stop::Expected => Failure { reason: "an error without an injected fault".to_owned() },
+            Stop::Expected | Stop::Full => {
+                Failure { reason: "an error without an injected fault".to_owned() }
+            }
         })?;
         db.compact().map_err(describe)?;
         let problems = db.verify().map_err(describe)?.problems;
@@ -113,10 +122,14 @@ impl<'a> Session<'a> {
             random_seed: self.rng.random(),
             planted_bugs: self.planted_bugs,
         };
+        let (blob_file_bytes, aligned_bytes, garbage_bytes) = self.shape.blob_sizes;
         let db = Db::builder("simulated")
             .plan(self.shape.plan.clone())
             .durability(self.durability)
             .background(false)
+            .inline_bytes_max(self.shape.inline_bytes_max)
+            .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
+            .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
         if let Some(memory) = self.shape.memory {
@@ -161,14 +174,31 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn stop(&mut self, error: &Error, doing: &str) -> Stop {
+        let is_wrong = matches!(error, Error::Corruption(_) | Error::MissingFile { .. });
+        if self.faults.quota_bytes.is_some() && !is_wrong && !self.storage.is_crashed() {
+            self.summary.errors += 1;
+            return Stop::Full;
+        }
         match self.expect_injected(error, doing) {
             Ok(()) => Stop::Expected,
             Err(failure) => Stop::Finding(failure),
         }
     }
 
+    /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
+    fn resume(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<bool, Failure> {
+        let Health::Failed { resumable: true, .. } = db.health() else { return Ok(false) };
+        self.faults = FaultPlan::default();
+        self.storage.set_faults(FaultPlan::default());
+        let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
+        db.resume().map_err(describe)?;
+        // What failed may have happened, and is durable if it did.
+        self.model.settle(&read_all(keyspaces).map_err(describe)?)?;
+        Ok(true)
+    }
+
     /// Performs one random operation and checks its answer.
-    fn step(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+    fn step(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
         let total: u32 = self.shape.weights.iter().sum();
         let mut choice = self.rng.random_range(0..total);
         let operation = self.shape.weights.iter().position(|&weight| {
@@ -188,7 +218,7 @@ impl<'a> Session<'a> {
             7 => self.quietly("flushing", true, || db.flush()),
             8 => self.quietly("persisting", true, || db.persist()),
             9 => self.quietly("compacting", true, || db.compact()),
-            10 => self.clear(keyspaces),
+            10 => self.clear(db, keyspaces),
             11 => self.quietly("working in the background", false, || db.run_background_job().map(drop)),
             12 => self.compare_and_swap(keyspaces),
             13 => self.pass_time(),
@@ -196,6 +226,9 @@ impl<'a> Session<'a> {
             15 => self.check_snapshot(),
             16 => self.checkpoint(db),
             17 => self.transaction(db, keyspaces),
+            18 => self.insert_stream(keyspaces),
+            19 => self.check_stream(keyspaces),
+            20 => self.ingest(keyspaces),
             _ => self.quietly("idling", false, || db.wait_idle()),
         }
     }
@@ -208,7 +241,11 @@ impl<'a> Session<'a> {
             0 => self.rng.random_range(0..keys.min(3)),
             _ => self.rng.random_range(0..keys),
         };
-        (keyspace, format!("key-{number}").into_bytes())
+        let mut key = format!("key-{number}").into_bytes();
+        if self.shape.long_keys && number % 3 == 0 {
+            key.resize(1020 + number as usize * 7, b'.');
+        }
+        (keyspace, key)
     }
 
     pub(super) fn value(&mut self) -> Vec<u8> {

@@ -13,6 +13,12 @@ pub(super) struct Shape {
     pub value_bytes_max: usize,
     /// What memory is limited to; `None` for no limit.
     pub memory: Option<ShortMemory>,
+    /// Largest item that lies in the log and in tables.
+    pub inline_bytes_max: usize,
+    /// Bytes at which blob files end, bytes of records with blocks of their own, bytes of garbage worth collecting.
+    pub blob_sizes: (u64, usize, u64),
+    /// Whether some keys are too long for tables.
+    pub long_keys: bool,
     /// Whether some values expire.
     pub expires: bool,
     /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
@@ -26,7 +32,7 @@ pub(super) struct ShortMemory {
     pub merge_bytes: u64,
 }
 
-const OPERATIONS: usize = 19;
+const OPERATIONS: usize = 22;
 
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
@@ -35,7 +41,7 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1];
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3];
         for weight in &mut weights[1..] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
@@ -51,7 +57,14 @@ impl Shape {
             plan: Plan::Levels { sharding, log, levels },
             keyspaces: rng.random_range(1..4),
             keys: rng.random_range(5..400),
-            value_bytes_max: *[8, 100, 600, 1900].get(rng.random_range(0..4)).expect("in range"),
+            value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),
+            inline_bytes_max: *[40, 300, 2039].get(rng.random_range(0..3)).expect("in range"),
+            blob_sizes: (
+                rng.random_range(4 << 10..64 << 10),
+                *[1000, 4000, 1 << 20].get(rng.random_range(0..3)).expect("in range"),
+                *[0, 20_000].get(rng.random_range(0..2)).expect("in range"),
+            ),
+            long_keys: rng.random_range(0..3) == 0,
             weights,
             expires: rng.random(),
         }

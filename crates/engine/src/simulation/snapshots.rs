@@ -84,8 +84,11 @@ impl Session<'_> {
 
 fn read_snapshot(snapshot: &Snapshot) -> Result<Contents, Error> {
     let mut found = Contents::new();
-    for (number, name) in snapshot.keyspace_names().iter().enumerate() {
-        let Some(keyspace) = snapshot.keyspace(name) else { continue };
+    // Not in the order of their numbers: one that was dropped comes back behind the others.
+    for name in snapshot.keyspace_names() {
+        let number = name.strip_prefix("keyspace-").and_then(|number| number.parse().ok());
+        let number = number.expect("a name of the simulation");
+        let Some(keyspace) = snapshot.keyspace(&name) else { continue };
         for item in keyspace.iter() {
             let (key, value) = item?;
             found.insert((number, key), value);

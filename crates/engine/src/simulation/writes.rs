@@ -1,11 +1,14 @@
 //! Writes in the simulation: the model has each of them whether it is acknowledged or not.
 
+use std::io::Read;
+
 use alluvium_base::checksum::checksum64;
 use rand::RngExt;
 
 use super::Failure;
 use super::model::{Name, Step, Value};
 use super::session::{Session, Stop};
+use crate::blob::StoredKey;
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
 impl Session<'_> {
@@ -38,6 +41,42 @@ impl Session<'_> {
         let step = Step::Write(vec![(name.clone(), Some(value.clone()))]);
         let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
         self.write(step, "inserting", || keyspaces[name.0].insert_with(&name.1, &value.bytes, metadata))
+    }
+
+    /// Inserts from a stream, which one time in four ends early.
+    pub(super) fn insert_stream(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let (name, value) = (self.name(), self.value());
+        let keyspace = &keyspaces[name.0];
+        if self.rng.random_range(0..4) == 0 {
+            return match keyspace.insert_reader(&name.1, value.len() + 1, &value[..], Metadata::default()) {
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+                Err(error) => Err(self.stop(&error, "inserting from a stream")),
+                Ok(()) => Err(Failure { reason: "a stream that ended early was stored".to_owned() }.into()),
+            };
+        }
+        let step = Step::Write(vec![(name.clone(), Some(lasting(&value)))]);
+        self.write(step, "inserting from a stream", || {
+            keyspace.insert_reader(&name.1, value.len(), &value[..], Metadata::default())
+        })
+    }
+
+    /// Reads a value as a stream.
+    pub(super) fn check_stream(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let name = self.name();
+        let expected = self.model.get(&name).cloned();
+        let reader = keyspaces[name.0].get_reader(&name.1);
+        let reader = reader.map_err(|error| self.stop(&error, "getting a stream"))?;
+        let found = reader.map(|mut reader| {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let found = found.transpose().map_err(|source| match source.downcast::<Error>() {
+            Ok(error) => self.stop(&error, "reading a stream"),
+            Err(source) => {
+                self.stop(&Error::Io { context: "reading".to_owned(), source }, "reading a stream")
+            }
+        })?;
+        self.compare(&name, expected, found, "stream")
     }
 
     pub(super) fn remove(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
@@ -117,9 +156,49 @@ impl Session<'_> {
         })
     }
 
-    pub(super) fn clear(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
-        let keyspace = self.rng.random_range(0..keyspaces.len());
-        self.write(Step::Clear(keyspace), "clearing", || keyspaces[keyspace].clear())?;
+    /// Ingests items, few or many beside those that are there. They become visible in the order of the leading bits of
+    /// their hashes, those of equal ones in the order in which they came or at once.
+    pub(super) fn ingest(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
+        let number = self.rng.random_range(0..keyspaces.len());
+        let keyspace = &keyspaces[number];
+        let count = *[3, 30, 300].get(self.rng.random_range(0..3)).expect("in range");
+        let items: Vec<(Name, Value)> =
+            (0..count).map(|_| ((number, self.name().1), self.expiring_value())).collect();
+        let mut ingest = keyspace.ingest().map_err(|error| self.stop(&error, "starting an ingest"))?;
+        for ((_, key), value) in &items {
+            let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
+            let pushed = ingest.insert_with(key, &value.bytes, metadata);
+            pushed.map_err(|error| self.stop(&error, "adding to an ingest"))?;
+        }
+        let mut steps = items;
+        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(8));
+        for (name, value) in steps {
+            self.model.apply(Step::Write(vec![(name, Some(value))]));
+        }
+        match ingest.finish() {
+            Ok(_) => {
+                self.model.set_durable();
+                Ok(())
+            }
+            Err(error) => Err(self.stop(&error, "ingesting")),
+        }
+    }
+
+    /// Empties a keyspace, or drops it and makes another of its name.
+    pub(super) fn clear(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
+        let number = self.rng.random_range(0..keyspaces.len());
+        let keyspace = &mut keyspaces[number];
+        if self.rng.random() {
+            self.write(Step::Clear(number), "clearing", || keyspace.clear())?;
+        } else {
+            self.write(Step::Clear(number), "dropping a keyspace", || {
+                let name = keyspace.name().to_owned();
+                let dropped = db.drop_keyspace(&name)?;
+                assert!(dropped && matches!(keyspace.get("key"), Err(Error::KeyspaceDropped { .. })));
+                *keyspace = db.keyspace(&name)?;
+                Ok(())
+            })?;
+        }
         self.model.set_durable();
         Ok(())
     }

@@ -46,7 +46,7 @@ pub(crate) use page::Layout;
 pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES, pages_expected};
 pub(crate) use page_list::PageList;
 pub(crate) use read_ahead::READS_AHEAD_MAX;
-pub(crate) use salvage::{SalvagedItem, SalvagedPages, salvage_file};
+pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_newer, salvage_file};
 pub(crate) use scanner::{READ_AHEAD_BYTES, SectionRange, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};

@@ -10,7 +10,7 @@ use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use super::error::{Error, Result};
-use super::frame::Identity;
+use super::frame::{FILE_HEADER_BYTES, Identity, decode_header};
 use super::page::{Layout, PAGE_BYTES, Page, page_seed, page_tag};
 use super::section::Section;
 use crate::item::EncodedItem;
@@ -74,8 +74,8 @@ impl Section {
     }
 }
 
-/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are those
-/// whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
+/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are
+/// those whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
 ///
 /// # Errors
 /// [`Error::Io`] when the file can't be opened.
@@ -125,6 +125,14 @@ pub(crate) fn salvage_file(
         items.iter().for_each(|item| visit(*item));
     });
     Ok(pages)
+}
+
+/// Whether a table whose trailer names a newer major version is of one: its header says so too. Otherwise the trailer
+/// is damaged.
+pub(crate) fn is_newer(storage: &dyn Storage, name: &str) -> bool {
+    let mut header = [0; FILE_HEADER_BYTES];
+    let read = storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut header, 0));
+    read.is_ok() && matches!(decode_header(&header, name), Err(Error::NewerFormat { .. }))
 }
 
 /// The items of a page, if it has any and every tag is that of its item's key in this keyspace.

@@ -32,21 +32,30 @@ static AVAILABILITY: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Whether this process may use io_uring. The first call tries it.
 pub(super) fn is_available() -> bool {
     match AVAILABILITY.load(Ordering::Relaxed) {
-        UNKNOWN => Ring::new(1).is_ok(),
+        UNKNOWN => Ring::new(1, Users::OneThread).is_ok(),
         known => known == AVAILABLE,
     }
 }
 
+/// Who uses a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Users {
+    /// The thread that made it: others are refused by the kernel.
+    OneThread,
+    /// Any threads, one after the other.
+    OneAtATime,
+}
+
 impl Ring {
-    /// A ring for `depth` operations at once.
+    /// A ring for `depth` operations at once, of `users`.
     ///
     /// # Errors
     /// `Unsupported` where io_uring is missing, forbidden or too old; others (no memory, no descriptors) may pass.
-    pub(super) fn new(depth: usize) -> Result<Self> {
+    pub(super) fn new(depth: usize, users: Users) -> Result<Self> {
         if AVAILABILITY.load(Ordering::Relaxed) == REFUSED {
             return Err(ErrorKind::Unsupported.into());
         }
-        let built = Self::build(depth);
+        let built = Self::build(depth, users);
         match &built {
             Ok(_) => AVAILABILITY.store(AVAILABLE, Ordering::Relaxed),
             // ENOSYS, EPERM or EACCES: the system says no for good.
@@ -58,17 +67,17 @@ impl Ring {
         built
     }
 
-    fn build(depth: usize) -> Result<Self> {
+    fn build(depth: usize, users: Users) -> Result<Self> {
         let entries = u32::try_from(depth.clamp(1, 4096)).map_err(|_| ErrorKind::InvalidInput)?;
-        // Completions run when this thread asks for them (6.1), not by interrupting it. Older kernels refuse the
-        // flags with EINVAL and do without.
-        let uring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .dontfork()
-            .build(entries)
-            .or_else(|error| match error.kind() {
+        // Completions run when a thread asks for them, not by interrupting it: fully so with one issuer (6.1), else
+        // when it enters the kernel anyway (5.19). Older kernels refuse the flags with EINVAL and do without.
+        let mut builder = IoUring::builder();
+        match users {
+            Users::OneThread => builder.setup_single_issuer().setup_defer_taskrun(),
+            Users::OneAtATime => builder.setup_coop_taskrun(),
+        };
+        let uring =
+            builder.setup_taskrun_flag().dontfork().build(entries).or_else(|error| match error.kind() {
                 ErrorKind::InvalidInput => IoUring::builder().dontfork().build(entries),
                 _ => Err(error),
             })?;

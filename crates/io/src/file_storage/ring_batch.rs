@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 
 use super::alignment::Span;
 use super::open_file::{FileHandle, check_range};
-use super::ring::Ring;
+use super::ring::{Ring, Users};
 use crate::{AlignedBuffer, Operation, ReadRequest};
 
 /// Reads in flight at most; more requests wait their turn. Devices of this kind reach their full rate at 32–64.
@@ -24,7 +24,7 @@ pub(super) fn read_batch(requests: &mut [ReadRequest<'_>]) -> bool {
     RING.try_with(|ring| {
         let Ok(mut ring) = ring.try_borrow_mut() else { return false };
         if ring.is_none() {
-            *ring = Ring::new(DEPTH).ok();
+            *ring = Ring::new(DEPTH, Users::OneThread).ok();
         }
         let Some(ring) = &mut *ring else { return false };
         Batch { ring }.run(requests);

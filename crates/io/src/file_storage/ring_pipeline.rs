@@ -6,7 +6,7 @@ use std::io::Result;
 
 use super::alignment::Span;
 use super::open_file::{FileHandle, check_range};
-use super::ring::Ring;
+use super::ring::{Ring, Users};
 use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::{AlignedBuffer, File};
 
@@ -36,7 +36,7 @@ pub(super) struct RingPipeline {
 
 impl RingPipeline {
     pub(super) fn new(depth: usize) -> Result<Self> {
-        let ring = Ring::new(depth)?;
+        let ring = Ring::new(depth, Users::OneAtATime)?;
         let mut slots = Vec::new();
         slots.resize_with(depth, || None);
         Ok(Self { ring, slots, free: (0..depth).collect(), done: VecDeque::new() })

@@ -56,6 +56,7 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::manifest,
             samples: || vec![alluvium::fuzz::manifest_sample()],
         },
+        Target { name: "blob", run: alluvium::fuzz::blob, samples: alluvium::fuzz::blob_samples },
         Target {
             name: "device",
             run: alluvium::fuzz::device,

@@ -114,9 +114,9 @@ fn unsafe_code(file: &TidyFile) -> Vec<Finding> {
     for (index, line) in lines.iter().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         let opens = ["{", "fn", "impl", "extern", "trait"].map(|rest| format!("{UNSAFE} {rest}"));
-        let is_unsafe =
-            opens.iter().any(|open| contains_word(code, open) || code.contains(&format!(" {open}")));
-        if !is_unsafe {
+        let is_clean =
+            !opens.iter().any(|open| contains_word(code, open) || code.contains(&format!(" {open}")));
+        if is_clean {
             continue;
         }
         if !is_allowed {

@@ -17,20 +17,27 @@ pub struct ItemOptions {
     item_bytes: f64,
 }
 
+/// What LevelDB's cost depends on first, for both its model and the choice of its level sizes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LevelDbShape {
+    /// Requests of one write-ahead log
+    #[arg(long, default_value_t = LevelDb::default().wal)]
+    pub wal: f64,
+    /// Tables of level 0 that start its compaction
+    #[arg(long, default_value_t = LevelDb::default().level0_tables)]
+    pub level0_tables: f64,
+    /// Sizes of levels 1 and on; a last level that holds all keys follows, unless the list ends with one
+    #[arg(long, value_delimiter = ',', default_values_t = LevelDb::default().sizes)]
+    pub sizes: Vec<f64>,
+}
+
 /// Options of `leveldb`. Defaults are LevelDB's for items of 1,000 bytes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LevelDbOptions {
     #[command(flatten)]
     keys: KeyOptions,
-    /// Requests of one write-ahead log
-    #[arg(long, default_value_t = LevelDb::default().wal)]
-    wal: f64,
-    /// Tables of level 0 that start its compaction
-    #[arg(long, default_value_t = LevelDb::default().level0_tables)]
-    level0_tables: f64,
-    /// Sizes of levels 1 and on; a last level that holds all keys follows, unless the list ends with one
-    #[arg(long, value_delimiter = ',', default_values_t = LevelDb::default().sizes)]
-    sizes: Vec<f64>,
+    #[command(flatten)]
+    shape: LevelDbShape,
     /// Bits of Bloom filter per item
     #[arg(long, default_value_t = 0.0)]
     filter_bits: f64,
@@ -201,18 +208,18 @@ impl LevelDbOptions {
         let wear = self.wear.wear(self.item.item_bytes);
         wear.validate()?;
         let design = LevelDb {
-            wal: self.wal,
-            level0_tables: self.level0_tables,
-            sizes: self.sizes.clone(),
+            wal: self.shape.wal,
+            level0_tables: self.shape.level0_tables,
+            sizes: self.shape.sizes.clone(),
             filter_bits: self.filter_bits,
             index_bytes: self.index_bytes,
         };
         let cost = design.cost(&keys)?;
         let measurement = self.keys.configure(measurement("leveldb"), keys.keys());
         let measurement = measurement
-            .config("wal", self.wal)
-            .config("level0_tables", self.level0_tables)
-            .config("sizes", self.sizes.clone())
+            .config("wal", self.shape.wal)
+            .config("level0_tables", self.shape.level0_tables)
+            .config("sizes", self.shape.sizes.clone())
             .config("filter_bits", self.filter_bits);
         Ok(vec![add_cost(measurement, &cost, keys.keys(), &wear)])
     }

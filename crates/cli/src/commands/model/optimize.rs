@@ -4,6 +4,7 @@ use alluvium_bench::Measurement;
 use alluvium_model::models::LevelDb;
 use alluvium_model::optimizer::{even_sizes, optimize_level_sizes};
 
+use super::designs::LevelDbShape;
 use super::keys::KeyOptions;
 use super::output::{add_components, measurement};
 use crate::failure::Failure;
@@ -13,15 +14,8 @@ use crate::failure::Failure;
 pub struct OptimizeLevelsOptions {
     #[command(flatten)]
     keys: KeyOptions,
-    /// Requests of one write-ahead log
-    #[arg(long, default_value_t = LevelDb::default().wal)]
-    wal: f64,
-    /// Tables of level 0 that start its compaction
-    #[arg(long, default_value_t = LevelDb::default().level0_tables)]
-    level0_tables: f64,
-    /// Sizes of levels 1 and on to compare with; their number stays. A last level that holds all keys follows
-    #[arg(long, value_delimiter = ',', default_values_t = LevelDb::default().sizes)]
-    sizes: Vec<f64>,
+    #[command(flatten)]
+    shape: LevelDbShape,
     /// Number of levels from 1 on instead, the last included; compared with sizes that grow by one factor
     #[arg(long, conflicts_with = "sizes")]
     levels: Option<u32>,
@@ -31,9 +25,9 @@ impl OptimizeLevelsOptions {
     pub fn run(&self) -> Result<Vec<Measurement>, Failure> {
         let keys = self.keys.distribution()?;
         let mut design = LevelDb {
-            wal: self.wal,
-            level0_tables: self.level0_tables,
-            sizes: self.sizes.clone(),
+            wal: self.shape.wal,
+            level0_tables: self.shape.level0_tables,
+            sizes: self.shape.sizes.clone(),
             ..LevelDb::default()
         };
         if let Some(levels) = self.levels {
@@ -43,8 +37,8 @@ impl OptimizeLevelsOptions {
         let configured = self
             .keys
             .configure(measurement("optimize-levels"), keys.keys())
-            .config("wal", self.wal)
-            .config("level0_tables", self.level0_tables)
+            .config("wal", self.shape.wal)
+            .config("level0_tables", self.shape.level0_tables)
             .config("sizes", design.sizes);
         let measured = configured
             .metric("write_amplification", found.cost.write_amplification())

@@ -1,0 +1,222 @@
+//! Collecting garbage: blob files with little live in them are emptied and removed (WiscKey, Lu et al., FAST 2016,
+//! §3.3.3).
+//!
+//! Which file is worth it follows from counts and estimates; what of it is live is looked up, record by record, so a
+//! wrong estimate costs work and never an item. A live record is appended to the current file and its item written
+//! again, provided that nobody wrote the key meanwhile. The file goes when all this is durable. We differ from
+//! WiscKey, which collects at the tail of one log: the file with most garbage goes first, whatever its age.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::file::BlobFile;
+use super::frame::{FILE_HEADER_BYTES, RecordHeader};
+use super::reader::RecordReader;
+use super::reference::Reference;
+use super::stored_key::StoredKey;
+use super::walk::walk;
+use super::writer::{PendingRecord, RecordWriter};
+use crate::db::{Metadata, Moment, Shared, Witness, find, write_item};
+use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
+use crate::level::Version;
+use crate::table::SectionScanner;
+
+/// Garbage is collected when it exceeds this share of what is live.
+const GARBAGE_SHARE: f64 = 0.06;
+/// Emptying a file must free at least this share of it.
+const VICTIM_GARBAGE_MIN: f64 = 0.03;
+/// Files beyond twice as many as their bytes ask for, and this many more, are joined.
+const SPARE_FILES: u64 = 16;
+
+/// Seals, removes or empties one file; `false` when there is nothing to do.
+pub(crate) fn collect(shared: &Shared) -> Result<bool> {
+    let _only_one = shared.collect_lock.lock().expect("no panic while held");
+    if shared.blobs.files().is_empty() {
+        return Ok(false);
+    }
+    let sealed = shared.blobs.seal_ended(shared)?;
+    if let Some(file) = unreferenced(shared) {
+        shared.blobs.drop_file(shared, &file)?;
+        return Ok(true);
+    }
+    let Some(victim) = victim(shared) else { return Ok(sealed) };
+    if !victim.is_sealed() {
+        // The current file: the next call finds it sealed, or waits for its writers.
+        shared.blobs.end_current(Some(victim.number));
+        return shared.blobs.seal_ended(shared).map(|ended| ended || sealed);
+    }
+    match empty(shared, &victim) {
+        // Nothing that can't be read is thrown away.
+        Err(Error::Corruption(_)) => victim.set_damaged(),
+        outcome => {
+            outcome?;
+            shared.counters.blob_files_emptied.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether [`collect`] would find something to do.
+pub(crate) fn collect_is_due(shared: &Shared) -> bool {
+    unreferenced(shared).is_some() || victim(shared).is_some()
+}
+
+/// How much more garbage there is than collection aims at: above 1, files are emptied.
+pub(crate) fn garbage_pressure(shared: &Shared) -> f64 {
+    let (garbage, live) = garbage_and_live(shared);
+    if garbage <= shared.settings.blob_garbage_bytes_min {
+        return 0.0;
+    }
+    garbage as f64 / (GARBAGE_SHARE * live.max(1) as f64)
+}
+
+fn garbage_and_live(shared: &Shared) -> (u64, u64) {
+    let files = shared.blobs.files();
+    let live = files.values().map(|file| file.live_estimate()).sum();
+    (files.values().map(|file| garbage(file)).sum(), live)
+}
+
+fn garbage(file: &BlobFile) -> u64 {
+    file.size().saturating_sub(FILE_HEADER_BYTES as u64 + file.live_estimate())
+}
+
+/// A sealed file to which nothing refers.
+fn unreferenced(shared: &Shared) -> Option<Arc<BlobFile>> {
+    shared.blobs.files().values().find(|file| file.is_sealed() && file.live() == 0).cloned()
+}
+
+/// The file that is emptied next: the one with the largest share of garbage when there is too much in all, the smallest
+/// when there are too many.
+fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
+    let files = shared.blobs.files();
+    let candidates = || files.values().filter(|file| !file.is_damaged() && !file.has_writers());
+    let share = |file: &BlobFile| garbage(file) as f64 / file.size().max(1) as f64;
+    if garbage_pressure(shared) > 1.0 {
+        let most = candidates().max_by(|a, b| share(a).total_cmp(&share(b)));
+        if let Some(most) = most.filter(|file| share(file) >= VICTIM_GARBAGE_MIN) {
+            return Some(most.clone());
+        }
+    }
+    let bytes: u64 = files.values().map(|file| file.size()).sum();
+    let enough = SPARE_FILES + 2 * bytes / shared.blobs.file_bytes(shared);
+    if files.len() as u64 <= enough {
+        return None;
+    }
+    candidates().filter(|file| file.is_sealed()).min_by_key(|file| file.size()).cloned()
+}
+
+/// Writes what is live of a sealed file elsewhere and removes the file.
+fn empty(shared: &Shared, file: &Arc<BlobFile>) -> Result<()> {
+    let end = walk(file, |header, reference| relocate(shared, file, header, reference))?;
+    if end != file.size() {
+        let expected = format!("a record of a file of {} bytes", file.size());
+        return Err(alluvium_base::Corruption::new(file.name(), end, expected, "no record's header").into());
+    }
+    shared.blobs.drop_file(shared, file)
+}
+
+/// Writes a record elsewhere if it is the newest of its key.
+fn relocate(
+    shared: &Shared,
+    file: &Arc<BlobFile>,
+    header: &RecordHeader,
+    reference: Reference,
+) -> Result<()> {
+    shared.check_failure()?;
+    let keyspaces = shared.all_keyspaces();
+    let Some(keyspace) = keyspaces.into_iter().find(|keyspace| keyspace.id == header.keyspace) else {
+        return Ok(());
+    };
+    let key = match RecordReader::new(file.clone(), reference).in_pieces(1).read_key() {
+        Ok(key) => key,
+        // A record whose writer gave up, as a rule: its body was never written.
+        Err(Error::Corruption(corruption)) => {
+            let read_bytes = shared.memory.budget().read_bytes;
+            let is_needed = refers_to(&keyspace.version.load(), &reference, read_bytes)?;
+            return if is_needed { Err(corruption.into()) } else { Ok(()) };
+        }
+        Err(error) => return Err(error),
+    };
+    let stored = StoredKey::of(&key);
+    let hash = keyspace.hasher.hash(&stored);
+    let mut copy: Option<PendingRecord> = None;
+    loop {
+        let version = keyspace.version.load_full();
+        let witness = Witness::of(version.active(), hash, &stored)?;
+        let reads = &shared.counters.lookup_page_reads;
+        let found = find(&version, reads, hash, &stored, |item| {
+            let item = item.filter(|item| Reference::of(item) == Some(reference));
+            item.map(|item| (Metadata::of(item), Moment::Now(shared).is_live(item)))
+        })?;
+        let Some((metadata, is_live)) = found else { return Ok(()) };
+        let Metadata { flags, expires_at_ms } = metadata;
+        let item = if is_live {
+            let record = match copy.take() {
+                Some(record) => record,
+                None => copy_record(shared, file, header, reference)?,
+            };
+            let record = copy.insert(record);
+            let value = record.reference_bytes();
+            Item { kind: ItemKind::Reference, flags, expires_at_ms, key: &stored, value }
+        } else {
+            // The reference would outlive the record, and a clock that goes back would bring it to light.
+            Item::tombstone(&stored)
+        };
+        match write_item(shared, &keyspace, hash, &item, Some(witness)) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                if let Some(record) = copy.filter(|_| is_live) {
+                    record.commit();
+                }
+                return Ok(());
+            }
+            // Nothing needs the record any more.
+            Err(Error::KeyspaceDropped { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn copy_record(
+    shared: &Shared,
+    file: &Arc<BlobFile>,
+    header: &RecordHeader,
+    reference: Reference,
+) -> Result<PendingRecord> {
+    let (key_len, value_len) = (header.key_len as usize, header.value_len as usize);
+    let mut writer = RecordWriter::begin(shared, header.keyspace, key_len, value_len)?;
+    let mut reader = RecordReader::new(file.clone(), reference);
+    while let Some(content) = reader.next_chunk()? {
+        writer.write(content)?;
+    }
+    let record = writer.finish()?;
+    record.count_as_relocated(shared);
+    Ok(record)
+}
+
+/// Whether some table or log store refers to a record whose key can't be read. Reads all tables of the keyspace.
+fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Result<bool> {
+    for store in &version.log_stores {
+        for (_, _, offset) in
+            store.shards().iter().flat_map(|shard| shard.index().entries().collect::<Vec<_>>())
+        {
+            if Reference::of(&store.segment.item_at(offset)?) == Some(*reference) {
+                return Ok(true);
+            }
+        }
+    }
+    let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let sections =
+        in_runs.map(|section| &section.section).chain(version.sorted.iter().map(|table| &table.section));
+    for section in sections {
+        let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
+        while scanner.advance()? {
+            let item = scanner.current_encoded();
+            if item.is_some_and(|(_, item)| Reference::of(&item.item) == Some(*reference)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

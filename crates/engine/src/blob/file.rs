@@ -1,0 +1,383 @@
+//! [`BlobFile`]: an append-only file of large items.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use alluvium_base::Corruption;
+use alluvium_io::{AlignedBuffer, File, OpenMode};
+
+use super::chunk_encoder::ChunkEncoder;
+use super::frame::{
+    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
+};
+use super::reference::Reference;
+use crate::error::{Error, IoContext, Result};
+use crate::level::Reclaimer;
+
+/// Records gather in memory until there is this much to write.
+const GATHER_BYTES: usize = 256 << 10;
+
+/// A blob file, being written or finished. Shared by the writer and all versions; one that the manifest no longer names
+/// is removed when the last of them lets go.
+///
+/// What was appended never changes, so a file may be linked into a checkpoint and read while it grows.
+#[derive(Debug)]
+pub(crate) struct BlobFile {
+    pub number: u64,
+    file: Arc<dyn File>,
+    seed: u64,
+    tail: Mutex<Tail>,
+    /// Everything in front of this that belongs to a finished record lies in the file.
+    written: AtomicU64,
+    /// End of the last record.
+    size: AtomicU64,
+    /// Bytes of records, once for each place that refers to one: log indexes, hash sections, sorted tables, and writers
+    /// that are about to. Briefly below zero while a count is moved.
+    live: AtomicI64,
+    /// Of `live`, bytes that are known to be hidden by younger items: an estimate, lost when the database closes.
+    hidden: AtomicU64,
+    /// Writers that may still append or refer to what they appended.
+    writers: AtomicU64,
+    is_dirty: AtomicBool,
+    is_sealed: AtomicBool,
+    is_damaged: AtomicBool,
+    is_obsolete: AtomicBool,
+    header_checked: OnceLock<()>,
+    bytes_written: AtomicU64,
+    reclaimer: Arc<Reclaimer>,
+}
+
+/// The end of the file that is not written yet, from a multiple of [`BLOCK_BYTES`] on.
+#[derive(Debug)]
+struct Tail {
+    buffer: AlignedBuffer,
+    start: u64,
+}
+
+impl Tail {
+    fn end(&self) -> u64 {
+        self.start + self.buffer.len() as u64
+    }
+}
+
+impl BlobFile {
+    /// Creates the file of this number. Its name survives a power cut after a sync of the directory.
+    pub fn create(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
+        let name = file_name(number);
+        let file = reclaimer
+            .storage()
+            .open(&name, OpenMode::Create)
+            .context(|| format!("creating blob file {name}"))?;
+        let buffer = AlignedBuffer::from(&encode_file_header(number)[..]);
+        let size = buffer.len() as u64;
+        let blob = Self::new(reclaimer, number, file, Tail { buffer, start: 0 }, size);
+        let _ = blob.header_checked.set(());
+        Ok(Arc::new(blob))
+    }
+
+    /// Opens the file of this number. `sealed_bytes` is its length as the manifest knows it; `None` for one that was
+    /// being written when the database was last open, whose length the caller finds out.
+    pub fn open(reclaimer: &Arc<Reclaimer>, number: u64, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
+        let name = file_name(number);
+        let mode = if sealed_bytes.is_some() { OpenMode::Read } else { OpenMode::Write };
+        let file = reclaimer.storage().open(&name, mode).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::MissingFile { file: name.clone() },
+            _ => Error::Io { context: format!("opening blob file {name}"), source },
+        })?;
+        let len = file.len().context(|| format!("measuring {name}"))?;
+        let size = sealed_bytes.unwrap_or(len);
+        if len < size {
+            let expected = format!("a blob file of {size} bytes");
+            return Err(Corruption::new(name, len, expected, "its end").into());
+        }
+        let tail = Tail { buffer: AlignedBuffer::new(), start: size };
+        let blob = Self::new(reclaimer, number, file, tail, size);
+        blob.written.store(size, Ordering::Relaxed);
+        blob.is_sealed.store(sealed_bytes.is_some(), Ordering::Relaxed);
+        Ok(Arc::new(blob))
+    }
+
+    fn new(reclaimer: &Arc<Reclaimer>, number: u64, file: Arc<dyn File>, tail: Tail, size: u64) -> Self {
+        Self {
+            number,
+            file,
+            seed: file_seed(number),
+            tail: Mutex::new(tail),
+            written: AtomicU64::new(0),
+            size: AtomicU64::new(size),
+            live: AtomicI64::new(0),
+            hidden: AtomicU64::new(0),
+            writers: AtomicU64::new(0),
+            is_dirty: AtomicBool::new(false),
+            is_sealed: AtomicBool::new(false),
+            is_damaged: AtomicBool::new(false),
+            is_obsolete: AtomicBool::new(false),
+            header_checked: OnceLock::new(),
+            bytes_written: AtomicU64::new(0),
+            reclaimer: reclaimer.clone(),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// End of the last record.
+    pub fn size(&self) -> u64 {
+        self.size.load(Ordering::Acquire)
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().expect("no panic while held")
+    }
+
+    /// Appends a record whose content is `parts`, one after the other: the key, then the value. It is not written yet.
+    pub fn append(&self, header: RecordHeader, parts: [&[u8]; 2]) -> Result<Reference> {
+        debug_assert!(!header.is_aligned);
+        let mut tail = self.tail();
+        let offset = tail.end();
+        tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
+        let start = tail.start;
+        let mut chunks = ChunkEncoder::new(header.content_len());
+        for part in parts {
+            chunks.push(part, &mut tail.buffer, start, self.seed);
+        }
+        debug_assert_eq!(tail.end(), header.end(offset));
+        let reference = self.appended(header, offset, tail.end());
+        if tail.buffer.len() >= GATHER_BYTES {
+            self.write_out(&mut tail, false)?;
+        }
+        Ok(reference)
+    }
+
+    /// Appends the header of an aligned record and leaves room for its body, which the caller writes through
+    /// [`BlobFile::write_body`].
+    pub fn reserve(&self, header: RecordHeader) -> Result<Reference> {
+        debug_assert!(header.is_aligned);
+        let mut tail = self.tail();
+        let offset = tail.end();
+        tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
+        // The header goes ahead of the body, so that the chain of headers has no gap in front of what is synced.
+        self.write_out(&mut tail, true)?;
+        tail.start = header.end(offset);
+        tail.buffer.clear();
+        // Whether the body is ever written or not, the file is as long as its records.
+        self.file.set_len(tail.start).context(|| format!("extending blob file {}", self.name()))?;
+        self.written.store(tail.start, Ordering::Release);
+        Ok(self.appended(header, offset, tail.start))
+    }
+
+    fn appended(&self, header: RecordHeader, offset: u64, end: u64) -> Reference {
+        let RecordHeader { key_len, value_len, .. } = header;
+        let reference = Reference { file: self.number, body: header.body(offset), key_len, value_len };
+        self.size.store(end, Ordering::Release);
+        self.add_live(reference.stored_bytes() as i64);
+        reference
+    }
+
+    /// Writes a part of the body of an aligned record, whole blocks.
+    pub fn write_body(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.file.write_at(bytes, offset).context(|| format!("writing blob file {}", self.name()))?;
+        self.bytes_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.is_dirty.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes the whole blocks of the tail, with `edge` also the last, partly filled one, which then stays in memory.
+    ///
+    /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
+    fn write_out(&self, tail: &mut Tail, edge: bool) -> Result<()> {
+        let block = BLOCK_BYTES as usize;
+        let len = tail.buffer.len();
+        let whole = len / block * block;
+        let written = self.written.load(Ordering::Relaxed);
+        if tail.end() <= written || (whole == 0 && !edge) {
+            return Ok(());
+        }
+        if edge {
+            tail.buffer.pad_to(block);
+        }
+        let bytes = if edge { tail.buffer.len() } else { whole };
+        self.write_body(&tail.buffer[..bytes], tail.start)?;
+        let rest = AlignedBuffer::from(&tail.buffer[whole..len]);
+        self.written.store(tail.start + if edge { len } else { whole } as u64, Ordering::Release);
+        tail.start += whole as u64;
+        tail.buffer = rest;
+        Ok(())
+    }
+
+    /// Makes everything appended so far survive a power cut. Callers take turns: see `Blobs::sync`.
+    pub fn sync(&self) -> Result<()> {
+        self.write_out(&mut self.tail(), true)?;
+        if self.is_dirty.swap(false, Ordering::AcqRel) {
+            self.file.sync().context(|| format!("syncing blob file {}", self.name()))?;
+        }
+        Ok(())
+    }
+
+    /// Cuts off what follows `size`, the end of the last record that can be reached, and makes the rest survive a power
+    /// cut: for a file that was being written when the database was last open.
+    pub fn cut(&self, size: u64) -> Result<()> {
+        let context = || format!("cutting blob file {}", self.name());
+        self.file.set_len(size).context(context)?;
+        self.file.sync().context(context)?;
+        self.limit(size);
+        Ok(())
+    }
+
+    /// Takes `size` for the end of the last record.
+    pub fn limit(&self, size: u64) {
+        self.size.store(size, Ordering::Release);
+        self.written.store(size, Ordering::Release);
+        self.tail().start = size;
+    }
+
+    /// Declares that nothing is appended any more and everything is synced.
+    pub fn seal(&self) {
+        let mut tail = self.tail();
+        tail.start = tail.end();
+        tail.buffer = AlignedBuffer::new();
+        self.is_sealed.store(true, Ordering::Release);
+    }
+
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed.load(Ordering::Acquire)
+    }
+
+    /// Reads `from..to` into `buffer`, through whole blocks; returns where in the buffer they begin.
+    pub fn read(&self, from: u64, to: u64, buffer: &mut AlignedBuffer) -> Result<usize> {
+        self.check_header()?;
+        let size = self.size();
+        if to > size {
+            let expected = format!("{} bytes of a record", to - from);
+            return Err(Corruption::new(self.name(), from, expected, format!("the end at {size}")).into());
+        }
+        let start = from / BLOCK_BYTES * BLOCK_BYTES;
+        let skip = (from - start) as usize;
+        buffer.resize_unspecified((to.next_multiple_of(BLOCK_BYTES) - start) as usize);
+        let mut wanted = to;
+        if to > self.written.load(Ordering::Acquire) {
+            let tail = self.tail();
+            // Writing moves the front of the tail into the file, never back.
+            if to > tail.start {
+                let first = from.max(tail.start);
+                let bytes = &tail.buffer[(first - tail.start) as usize..(to - tail.start) as usize];
+                let at = (first - start) as usize;
+                buffer[at..at + bytes.len()].copy_from_slice(bytes);
+                wanted = first;
+            }
+        }
+        if wanted > from {
+            let end = if wanted == to { buffer.len() } else { (wanted - start) as usize };
+            let read = self
+                .file
+                .read_at(&mut buffer[..end], start)
+                .context(|| format!("reading blob file {}", self.name()))?;
+            if start + (read as u64) < wanted {
+                let expected = format!("{} bytes of a record", to - from);
+                let found = format!("the end after {read}");
+                return Err(Corruption::new(self.name(), start, expected, found).into());
+            }
+        }
+        Ok(skip)
+    }
+
+    /// Checks the file's header, once.
+    pub fn check_header(&self) -> Result<()> {
+        if self.header_checked.get().is_some() {
+            return Ok(());
+        }
+        let mut block = AlignedBuffer::zeroed(BLOCK_BYTES as usize);
+        let read =
+            self.file.read_at(&mut block, 0).context(|| format!("reading blob file {}", self.name()))?;
+        check_file_header(&block[..read.min(FILE_HEADER_BYTES)], self.number, self.name())?;
+        let _ = self.header_checked.set(());
+        Ok(())
+    }
+
+    /// Counts one reference more (its bytes) or less (its bytes, negative).
+    pub fn add_live(&self, bytes: i64) {
+        self.live.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Bytes of records for all references together.
+    pub fn live(&self) -> u64 {
+        self.live.load(Ordering::Acquire).max(0) as u64
+    }
+
+    /// Notes that a younger item hides a reference to so many bytes.
+    pub fn hide(&self, bytes: u64) {
+        self.hidden.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that so many bytes of hidden references are gone, as far as they were known.
+    pub fn unhide(&self, bytes: u64) {
+        let less = |hidden: u64| Some(hidden.saturating_sub(bytes));
+        let _ = self.hidden.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Bytes of live records that nothing is known to hide, at most what the file holds.
+    pub fn live_estimate(&self) -> u64 {
+        self.live().saturating_sub(self.hidden.load(Ordering::Relaxed)).min(self.size())
+    }
+
+    /// Registers a writer: the file is not sealed before it is done.
+    pub fn enter(&self) {
+        self.writers.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Ends what [`BlobFile::enter`] began.
+    pub fn leave(&self) {
+        self.writers.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub fn has_writers(&self) -> bool {
+        self.writers.load(Ordering::Acquire) > 0
+    }
+
+    /// Declares that records can't be read, so that the file can't be emptied.
+    pub fn set_damaged(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    /// Declares that the manifest no longer names the file.
+    pub fn set_obsolete(&self) {
+        self.is_obsolete.store(true, Ordering::Release);
+    }
+
+    /// Memory of the tail.
+    pub fn memory_bytes(&self) -> u64 {
+        self.tail().buffer.capacity() as u64
+    }
+
+    /// Bytes written since the database was opened.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for BlobFile {
+    fn drop(&mut self) {
+        if self.is_obsolete.load(Ordering::Acquire) {
+            self.reclaimer.remove(file_name(self.number));
+        }
+    }
+}
+
+/// The name of blob file `number`.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("blob-{number:08}")
+}
+
+/// The number in a blob file's name; `None` for other names.
+pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
+    name.strip_prefix("blob-")?.parse().ok()
+}

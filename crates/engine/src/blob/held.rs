@@ -1,0 +1,41 @@
+//! [`HeldRecords`]: large items that wait for the tables that will refer to them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::file::BlobFile;
+use super::writer::PendingRecord;
+
+/// Records to which nothing refers yet, kept from being collected until this is dropped: by then tables or the log
+/// refer to them, and count for themselves, or they are garbage.
+///
+/// Takes memory for each file, however many records there are.
+#[derive(Debug, Default)]
+pub(crate) struct HeldRecords(BTreeMap<u64, Held>);
+
+/// Records of one file, which counts this as one of its writers.
+#[derive(Debug)]
+struct Held {
+    file: Arc<BlobFile>,
+    bytes: i64,
+}
+
+impl HeldRecords {
+    /// Takes a record over from its writer.
+    pub fn hold(&mut self, record: PendingRecord) {
+        let (file, bytes) = (record.file().clone(), record.stored_bytes() as i64);
+        let held = self.0.entry(file.number).or_insert_with(|| {
+            file.enter();
+            Held { file, bytes: 0 }
+        });
+        held.bytes += bytes;
+        record.commit();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.file.add_live(-self.bytes);
+        self.file.leave();
+    }
+}

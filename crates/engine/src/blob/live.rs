@@ -1,0 +1,109 @@
+//! Counting references: how many bytes of each blob file are live.
+//!
+//! Every place that refers to a record counts: an entry of a log's index, an item of a hash section, an item of a
+//! sorted table. While a merge goes on, an item stands in two places and counts twice; when the merge is done, once
+//! again. So a crash in between changes nothing: counts belong to places, and the manifest changes both in one record.
+//! Items that younger ones hide count until a merge drops them, so a count of zero means that nothing refers to the
+//! file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::reference::Reference;
+use super::store::BlobFiles;
+use crate::item::Item;
+use crate::manifest::Edit;
+
+/// References that came and went, in bytes of records by file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ReferenceCounts(BTreeMap<u64, i64>);
+
+impl ReferenceCounts {
+    /// Counts the reference of `item`, if it is one.
+    #[inline]
+    pub fn add(&mut self, item: &Item<'_>) {
+        if item.is_reference() {
+            self.count(item, 1);
+        }
+    }
+
+    /// Counts that the reference of `item`, if it is one, is gone.
+    #[inline]
+    pub fn remove(&mut self, item: &Item<'_>) {
+        if item.is_reference() {
+            self.count(item, -1);
+        }
+    }
+
+    #[cold]
+    fn count(&mut self, item: &Item<'_>, sign: i64) {
+        // Bytes that are no reference are reported by whoever wants to read what they refer to.
+        if let Some(reference) = Reference::of(item) {
+            *self.0.entry(reference.file).or_default() += sign * reference.stored_bytes() as i64;
+        }
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for (file, delta) in other.iter() {
+            *self.0.entry(file).or_default() += delta;
+        }
+    }
+
+    /// Counts that so many bytes of references to a file are gone.
+    pub fn take(&mut self, file: u64, bytes: u64) {
+        *self.0.entry(file).or_default() -= bytes as i64;
+    }
+
+    /// Counts that all these references are gone.
+    pub fn take_all(&mut self, other: &Self) {
+        for (file, delta) in other.iter() {
+            *self.0.entry(file).or_default() -= delta;
+        }
+    }
+
+    /// Files with the change of their live bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, i64)> {
+        self.0.iter().map(|(&file, &delta)| (file, delta)).filter(|&(_, delta)| delta != 0)
+    }
+
+    /// The change of a keyspace's tables as edits of the manifest.
+    pub fn edits(&self, keyspace: u32) -> impl Iterator<Item = Edit> {
+        self.iter().map(move |(file, delta)| Edit::BlobReferences { keyspace, file, delta })
+    }
+}
+
+/// What a version of a keyspace knows of blobs: the files that it may refer to, which it holds, and the bytes of each
+/// that its tables refer to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct VersionBlobs {
+    pub files: Arc<BlobFiles>,
+    pub live: BTreeMap<u64, u64>,
+}
+
+impl VersionBlobs {
+    /// With other files. What is referred to in files that are no longer there is forgotten: younger items hide it.
+    pub fn with_files(&self, files: &Arc<BlobFiles>) -> Arc<Self> {
+        let mut live = self.live.clone();
+        live.retain(|file, _| files.contains_key(file));
+        Arc::new(Self { files: files.clone(), live })
+    }
+
+    /// After a change of tables.
+    pub fn with_counts(self: &Arc<Self>, counts: &ReferenceCounts) -> Arc<Self> {
+        if counts.iter().next().is_none() {
+            return self.clone();
+        }
+        let mut next = Self::clone(self);
+        for (file, delta) in counts.iter().filter(|(file, _)| self.files.contains_key(file)) {
+            let live = next.live.entry(file).or_default();
+            *live = live.saturating_add_signed(delta);
+        }
+        next.live.retain(|_, live| *live > 0);
+        Arc::new(next)
+    }
+
+    /// Bytes that the tables refer to.
+    pub fn live_bytes(&self) -> u64 {
+        self.live.values().sum()
+    }
+}

@@ -1,0 +1,31 @@
+//! Large items out of line: blob files, referenced from logs and tables (SILT §4 keeps large values outside its stores
+//! likewise; the collection is WiscKey's, Lu et al., FAST 2016, §3.3.3, with exact counts of live bytes).
+//!
+//! A large item is written once, to the end of the current blob file; log and tables carry a [`Reference`], an item
+//! like any other to everything that moves items. Which bytes of a file are live is counted where references come and
+//! go ([`live`]); files with much garbage are emptied by writing what is live again ([`collect`]).
+
+mod chunk_encoder;
+pub(crate) mod collect;
+mod file;
+pub(crate) mod frame;
+mod held;
+mod live;
+mod reader;
+mod reference;
+mod store;
+mod stored_key;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod writer;
+
+pub(crate) use file::{BlobFile, file_name as blob_file_name, parse_file_name as parse_blob_file_name};
+pub(crate) use held::HeldRecords;
+pub(crate) use live::{ReferenceCounts, VersionBlobs};
+pub(crate) use reader::RecordReader;
+pub(crate) use reference::Reference;
+pub(crate) use store::{BlobFiles, Blobs};
+pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in};
+pub(crate) use walk::walk;
+pub(crate) use writer::{PendingRecord, RecordWriter};

@@ -1,0 +1,215 @@
+//! [`Blobs`]: all blob files, and the one that is being written.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use arc_swap::ArcSwap;
+
+use super::file::BlobFile;
+use super::live::ReferenceCounts;
+use super::reference::Reference;
+use crate::db::Shared;
+use crate::error::{Error, IoContext, Result};
+use crate::manifest::Edit;
+
+/// Blob files by number.
+pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
+
+/// A file ends with the record that brings it to this share of all live bytes, so that emptying one takes little space.
+const FILE_SHARE: u64 = 64;
+/// Whatever the share, files grow to this.
+const FILE_BYTES_MIN: u64 = 8 << 20;
+
+/// All blob files of a database.
+///
+/// Lock order: `current`, then `changing`, then what a manifest record and a version's replacement take; `syncing` is
+/// taken alone. No shard of a log store is locked while any of them is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Blobs {
+    files: ArcSwap<BlobFiles>,
+    /// The file that takes records; `None` until the first large item of this opening.
+    current: Mutex<Option<Arc<BlobFile>>>,
+    /// Files of this opening that are not sealed, the current one included.
+    unsealed: Mutex<Vec<Arc<BlobFile>>>,
+    /// Held by whoever makes files durable: nobody shall take a sync under way for a finished one.
+    syncing: Mutex<()>,
+    /// Held while the set of files changes and the change reaches all versions.
+    changing: Mutex<()>,
+    /// Bytes written to files that are gone.
+    bytes_written_before: AtomicU64,
+    /// Reads for users.
+    pub reads: AtomicU64,
+    /// Bytes that were written again to empty files.
+    pub bytes_relocated: AtomicU64,
+}
+
+impl Blobs {
+    /// With the files that the manifest names.
+    pub fn new(files: BlobFiles) -> Self {
+        Self { files: ArcSwap::from_pointee(files), ..Self::default() }
+    }
+
+    /// All files.
+    pub fn files(&self) -> Arc<BlobFiles> {
+        self.files.load_full()
+    }
+
+    pub fn file(&self, number: u64) -> Option<Arc<BlobFile>> {
+        self.files.load().get(&number).cloned()
+    }
+
+    /// Keeps the set of files as it is until the guard is dropped.
+    pub fn hold_files(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().expect("no panic while held")
+    }
+
+    fn unsealed(&self) -> Vec<Arc<BlobFile>> {
+        self.unsealed.lock().expect("no panic while held").clone()
+    }
+
+    /// Makes all records appended so far survive a power cut.
+    pub fn sync(&self) -> Result<()> {
+        let _turn = self.syncing.lock().expect("no panic while held");
+        self.unsealed().iter().try_for_each(|file| file.sync())
+    }
+
+    /// Counts that one place more refers to a record.
+    pub fn remember(&self, reference: &Reference) {
+        if let Some(file) = self.files.load().get(&reference.file) {
+            file.add_live(reference.stored_bytes() as i64);
+        }
+    }
+
+    /// Counts that an index entry no longer refers to a record.
+    pub fn forget(&self, reference: &Reference) {
+        if let Some(file) = self.files.load().get(&reference.file) {
+            file.add_live(-(reference.stored_bytes() as i64));
+        }
+    }
+
+    /// Notes that a younger item hides a reference.
+    pub fn hide(&self, reference: &Reference) {
+        if let Some(file) = self.files.load().get(&reference.file) {
+            file.hide(reference.stored_bytes());
+        }
+    }
+
+    /// Counts references that came and went.
+    pub fn apply(&self, counts: &ReferenceCounts) {
+        let files = self.files.load();
+        for (number, delta) in counts.iter() {
+            if let Some(file) = files.get(&number) {
+                file.add_live(delta);
+            }
+        }
+    }
+
+    /// Takes what a merge dropped in all off what was known to be hidden.
+    pub fn unhide(&self, counts: &ReferenceCounts) {
+        let files = self.files.load();
+        for (number, delta) in counts.iter().filter(|&(_, delta)| delta < 0) {
+            if let Some(file) = files.get(&number) {
+                file.unhide(delta.unsigned_abs());
+            }
+        }
+    }
+
+    /// The file to append the next record to, with the caller registered as its writer: [`BlobFile::leave`] ends that.
+    pub fn enter_current(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
+        let mut current = self.current.lock().expect("no panic while held");
+        if current.as_ref().is_none_or(|file| file.size() >= self.file_bytes(shared)) {
+            *current = Some(self.create(shared)?);
+        }
+        let file = current.as_ref().expect("created above");
+        file.enter();
+        Ok(file.clone())
+    }
+
+    /// Bytes at which a file ends.
+    pub fn file_bytes(&self, shared: &Shared) -> u64 {
+        let live: u64 = self.files.load().values().map(|file| file.live_estimate()).sum();
+        let max = shared.settings.blob_file_bytes_max;
+        (live / FILE_SHARE).clamp(FILE_BYTES_MIN.min(max), max)
+    }
+
+    /// Makes a new file: nothing refers to it before its name, the manifest and all versions know it.
+    fn create(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
+        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let file = BlobFile::create(&shared.reclaimer, number)?;
+        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+        shared.append_edits(&[Edit::AddBlob { file: number }])?;
+        self.unsealed.lock().expect("no panic while held").push(file.clone());
+        self.change_files(shared, |files| {
+            files.insert(number, file.clone());
+        });
+        Ok(file)
+    }
+
+    fn change_files(&self, shared: &Shared, change: impl FnOnce(&mut BlobFiles)) {
+        let _only_one = self.hold_files();
+        let mut files = BlobFiles::clone(&self.files.load());
+        change(&mut files);
+        let files = Arc::new(files);
+        self.files.store(files.clone());
+        for keyspace in shared.all_keyspaces() {
+            keyspace.update_version(|version| {
+                let blobs = version.blobs.with_files(&files);
+                crate::level::Version { blobs, ..version.clone() }
+            });
+        }
+    }
+
+    /// Ends the current file, so that it can be sealed and emptied; with `number` only if it is that one.
+    pub fn end_current(&self, number: Option<u64>) {
+        let mut current = self.current.lock().expect("no panic while held");
+        current.take_if(|file| number.is_none_or(|number| file.number == number));
+    }
+
+    /// Seals the files that take no more records: from then on replay trusts them. Returns whether there were any.
+    pub fn seal_ended(&self, shared: &Shared) -> Result<bool> {
+        let current = self.current.lock().expect("no panic while held").as_ref().map(|file| file.number);
+        let is_ended = |file: &BlobFile| Some(file.number) != current && !file.has_writers();
+        let ended: Vec<_> = self.unsealed().into_iter().filter(|file| is_ended(file)).collect();
+        for file in &ended {
+            {
+                let _turn = self.syncing.lock().expect("no panic while held");
+                file.sync()?;
+            }
+            shared.append_edits(&[Edit::SealBlob { file: file.number, bytes: file.size() }])?;
+            file.seal();
+            self.unsealed.lock().expect("no panic while held").retain(|kept| kept.number != file.number);
+        }
+        Ok(!ended.is_empty())
+    }
+
+    /// Removes a sealed file to which nothing reachable refers, once no version holds it.
+    pub fn drop_file(&self, shared: &Shared, file: &BlobFile) -> Result<()> {
+        // What took the place of the file's items must be as durable as they were.
+        shared.log.commit_all()?;
+        shared.append_edits(&[Edit::DropBlob { file: file.number }])?;
+        self.change_files(shared, |files| {
+            files.remove(&file.number);
+        });
+        self.bytes_written_before.fetch_add(file.bytes_written(), Ordering::Relaxed);
+        file.set_obsolete();
+        Ok(())
+    }
+
+    /// Memory of records that are not written yet.
+    pub fn memory_bytes(&self) -> u64 {
+        self.unsealed().iter().map(|file| file.memory_bytes()).sum()
+    }
+
+    /// Bytes written to blob files since the database was opened.
+    pub fn bytes_written(&self) -> u64 {
+        let files = self.files.load();
+        let present: u64 = files.values().map(|file| file.bytes_written()).sum();
+        present + self.bytes_written_before.load(Ordering::Relaxed)
+    }
+
+    /// The file of this number as a corruption or absence to report.
+    pub fn missing(number: u64) -> Error {
+        Error::MissingFile { file: super::file::file_name(number) }
+    }
+}

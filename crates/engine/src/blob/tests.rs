@@ -1,0 +1,113 @@
+//! Blob files as bytes, against the documentation and against a list of records.
+
+use std::sync::Arc;
+
+use alluvium_io::{SimulatedStorage, Storage};
+use proptest::prelude::*;
+
+use super::file::BlobFile;
+use super::frame::{RecordHeader, chunk_content};
+use super::reader::RecordReader;
+use super::walk::walk;
+use crate::level::Reclaimer;
+
+fn reclaimer() -> Arc<Reclaimer> {
+    Reclaimer::new(Arc::new(SimulatedStorage::new(1)))
+}
+
+fn header(key: &[u8], value: &[u8]) -> RecordHeader {
+    let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+    RecordHeader { keyspace: 3, key_len, value_len, is_aligned: false }
+}
+
+fn content(storage: &dyn Storage, file: &BlobFile) -> Vec<u8> {
+    let opened = storage.open(file.name(), alluvium_io::OpenMode::Read).unwrap();
+    let mut bytes = vec![0; file.size() as usize];
+    assert_eq!(opened.read_at(&mut bytes, 0).unwrap(), bytes.len());
+    bytes
+}
+
+#[test]
+fn the_example_in_the_documentation_is_true() {
+    let documentation = include_str!("../../../../docs/format.md");
+    let reclaimer = reclaimer();
+    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
+    file.sync().unwrap();
+    let mut dump = String::new();
+    for (number, line) in content(&**reclaimer.storage(), &file).chunks(16).enumerate() {
+        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (front, back) = hex.split_at(hex.len().min(8));
+        let line = format!("{:08x}  {}  {}", number * 16, front.join(" "), back.join(" "));
+        dump += &format!("{}\n", line.trim_end());
+    }
+    assert!(documentation.contains(&dump), "docs/format.md lacks\n{dump}");
+    let hex: Vec<String> = reference.encode().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(documentation.contains(&format!("`{}`", hex.join(" "))), "docs/format.md lacks {hex:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// The reference is the list of what was appended.
+    #[test]
+    fn records_read_back_and_are_walked_in_order(
+        lengths in prop::collection::vec((0usize..40, 1usize..200_000, any::<bool>(), any::<bool>()), 1..12),
+    ) {
+        let reclaimer = reclaimer();
+        let file = BlobFile::create(&reclaimer, 9).unwrap();
+        let mut appended = Vec::new();
+        for (number, (key_len, value_len, is_aligned, syncs)) in lengths.into_iter().enumerate() {
+            let (key, value) = (vec![number as u8; key_len], vec![!(number as u8); value_len]);
+            let reference = if is_aligned {
+                // Reserved and never written: a writer that gave up.
+                file.reserve(RecordHeader { is_aligned, ..header(&key, &value) }).unwrap()
+            } else {
+                file.append(header(&key, &value), [&key, &value]).unwrap()
+            };
+            if syncs {
+                file.sync().unwrap();
+            }
+            appended.push((reference, (!is_aligned).then_some((key, value))));
+        }
+        let check = |file: &Arc<BlobFile>| {
+            let mut walked = Vec::new();
+            let end = walk(file, |_, reference| {
+                walked.push(reference);
+                Ok(())
+            });
+            assert_eq!(end.unwrap(), file.size());
+            assert_eq!(walked, appended.iter().map(|(reference, _)| *reference).collect::<Vec<_>>());
+            for (reference, expected) in &appended {
+                let found = RecordReader::new(file.clone(), *reference).read_all();
+                assert_eq!(found.ok().as_ref(), expected.as_ref());
+                let mut reader = RecordReader::new(file.clone(), *reference).in_pieces(1);
+                if let Some((key, _)) = expected {
+                    assert_eq!(&reader.read_key().unwrap(), key);
+                }
+            }
+        };
+        check(&file);
+        file.sync().unwrap();
+        let size = file.size();
+        let reopened = BlobFile::open(&reclaimer, 9, Some(size)).unwrap();
+        check(&reopened);
+        assert!(BlobFile::open(&reclaimer, 9, Some(size + 8192)).is_err());
+    }
+}
+
+#[test]
+fn every_flipped_byte_of_a_record_is_noticed() {
+    let reclaimer = reclaimer();
+    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]]).unwrap();
+    file.sync().unwrap();
+    let bytes = content(&**reclaimer.storage(), &file);
+    let offset = super::frame::FILE_HEADER_BYTES;
+    for at in offset..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        let sound = RecordHeader::decode(&damaged[offset..], file.seed(), offset as u64).is_some()
+            && chunk_content(&damaged[reference.body as usize..], file.seed(), reference.body).is_some();
+        assert!(!sound, "byte {at}");
+    }
+}

@@ -1,0 +1,178 @@
+//! [`RecordWriter`]: a large item on its way into a blob file.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_io::AlignedBuffer;
+
+use super::chunk_encoder::ChunkEncoder;
+use super::file::BlobFile;
+use super::frame::{CHUNK_BYTES, RecordHeader};
+use super::reference::Reference;
+use crate::db::Shared;
+use crate::error::Result;
+
+/// Chunks of an aligned record that are written at once.
+const WRITE_BYTES: usize = 16 * CHUNK_BYTES;
+
+/// Takes the content of one record, the key and then the value, whose lengths are known from the start.
+///
+/// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of
+/// other writers, a mebibyte at a time, so that neither a large value is ever whole in memory nor a slow source holds
+/// up others.
+#[derive(Debug)]
+pub(crate) struct RecordWriter<'a> {
+    shared: &'a Shared,
+    header: RecordHeader,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Gathered(Vec<u8>),
+    Aligned { pending: PendingRecord, chunks: ChunkEncoder, buffer: AlignedBuffer, offset: u64 },
+}
+
+/// A record that is complete in its file, but to which nothing refers yet. Dropped before [`PendingRecord::commit`],
+/// it is garbage.
+#[derive(Debug)]
+pub(crate) struct PendingRecord {
+    file: Arc<BlobFile>,
+    reference: Reference,
+    encoded: Vec<u8>,
+    is_committed: bool,
+}
+
+impl<'a> RecordWriter<'a> {
+    /// Begins a record. The lengths are within the limits of keys and values.
+    pub fn begin(shared: &'a Shared, keyspace: u32, key_len: usize, value_len: usize) -> Result<Self> {
+        let content_len = key_len + value_len;
+        let is_aligned = content_len >= shared.settings.blob_aligned_bytes_min;
+        let header =
+            RecordHeader { keyspace, key_len: key_len as u32, value_len: value_len as u32, is_aligned };
+        let body = if is_aligned {
+            let pending = PendingRecord::append(shared, |file| file.reserve(header))?;
+            let offset = pending.reference.body;
+            let buffer = AlignedBuffer::with_capacity(WRITE_BYTES.min(content_len + 2 * CHUNK_BYTES));
+            Body::Aligned { pending, chunks: ChunkEncoder::new(header.content_len()), buffer, offset }
+        } else {
+            Body::Gathered(Vec::with_capacity(content_len))
+        };
+        Ok(Self { shared, header, body })
+    }
+
+    /// Writes a whole record.
+    pub fn write_record(
+        shared: &'a Shared,
+        keyspace: u32,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<PendingRecord> {
+        let mut writer = Self::begin(shared, keyspace, key.len(), value.len())?;
+        if !writer.header.is_aligned {
+            return PendingRecord::append(shared, |file| file.append(writer.header, [key, value]));
+        }
+        writer.write(key)?;
+        writer.write(value)?;
+        writer.finish()
+    }
+
+    /// Appends content.
+    pub fn write(&mut self, content: &[u8]) -> Result<()> {
+        match &mut self.body {
+            Body::Gathered(bytes) => bytes.extend_from_slice(content),
+            Body::Aligned { pending, chunks, buffer, offset } => {
+                for piece in content.chunks(CHUNK_BYTES) {
+                    chunks.push(piece, buffer, *offset, pending.file.seed());
+                    // A chunk may be open behind full ones, so what is written ends where it starts.
+                    if buffer.len() >= WRITE_BYTES {
+                        let full = buffer.len() / CHUNK_BYTES * CHUNK_BYTES;
+                        write_full(pending, chunks, buffer, offset, full)
+                            .inspect_err(|error| self.shared.log.fail(error))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the record: all content was written.
+    pub fn finish(self) -> Result<PendingRecord> {
+        match self.body {
+            Body::Gathered(bytes) => {
+                debug_assert_eq!(bytes.len() as u64, self.header.content_len());
+                PendingRecord::append(self.shared, |file| file.append(self.header, [&bytes, &[]]))
+            }
+            Body::Aligned { pending, chunks, mut buffer, offset } => {
+                debug_assert!(chunks.content_left() == 0 && chunks.is_between_chunks());
+                buffer.pad_to(super::frame::BLOCK_BYTES as usize);
+                pending.file.write_body(&buffer, offset).inspect_err(|error| self.shared.log.fail(error))?;
+                Ok(pending)
+            }
+        }
+    }
+}
+
+/// Writes the first `full` bytes of the buffer, whole chunks, and keeps the rest.
+fn write_full(
+    pending: &PendingRecord,
+    chunks: &mut ChunkEncoder,
+    buffer: &mut AlignedBuffer,
+    offset: &mut u64,
+    full: usize,
+) -> Result<()> {
+    pending.file.write_body(&buffer[..full], *offset)?;
+    let rest = buffer.len() - full;
+    buffer.copy_within(full.., 0);
+    buffer.truncate(rest);
+    chunks.written(full);
+    *offset += full as u64;
+    Ok(())
+}
+
+impl PendingRecord {
+    fn append(shared: &Shared, append: impl FnOnce(&BlobFile) -> Result<Reference>) -> Result<Self> {
+        let file = shared.blobs.enter_current(shared)?;
+        // A write that failed leaves the file's end unknown.
+        let appended = append(&file).inspect_err(|error| {
+            file.leave();
+            shared.log.fail(error);
+        });
+        let reference = appended?;
+        Ok(Self { file, reference, encoded: reference.encode(), is_committed: false })
+    }
+
+    /// What refers to the record, as the value of an item.
+    pub fn reference_bytes(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// The file that holds the record.
+    pub fn file(&self) -> &Arc<BlobFile> {
+        &self.file
+    }
+
+    /// Bytes of the file that the record takes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.reference.stored_bytes()
+    }
+
+    /// Declares that an index entry refers to the record from now on.
+    pub fn commit(mut self) {
+        self.is_committed = true;
+    }
+
+    /// Declares that the record was written to take another's place, for the statistics.
+    pub fn count_as_relocated(&self, shared: &Shared) {
+        shared.blobs.bytes_relocated.fetch_add(self.reference.stored_bytes(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for PendingRecord {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            self.file.add_live(-(self.reference.stored_bytes() as i64));
+        }
+        self.file.leave();
+    }
+}

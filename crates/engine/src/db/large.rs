@@ -1,0 +1,314 @@
+//! Large items: how they come in and go out, whole or as streams.
+
+use std::io::{self, Read};
+use std::sync::atomic::Ordering;
+
+use alluvium_base::{Corruption, KeyHash};
+
+use super::keyspace::{Keyspace, KeyspaceShared};
+use super::metadata::Metadata;
+use super::read::{View, find};
+use super::shared::Shared;
+use super::write::{check_lengths, write_item};
+use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::blob::{
+    Blobs, INLINE_KEY_BYTES_MAX, PendingRecord, RecordReader, RecordWriter, Reference, StoredKey, is_stand_in,
+};
+use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
+
+/// Bytes that a stream is moved by.
+const PIECE_BYTES: usize = 64 << 10;
+/// Chunks that a [`ValueReader`] holds.
+const READER_CHUNKS: u64 = 4;
+/// Writes of this much look up what they hide, which costs a page read: collection then knows of the garbage long
+/// before a merge finds it. Also the mean of live bytes per item from which on all writes of a keyspace do.
+const LOOKUP_BYTES_MIN: u64 = 16 << 10;
+
+/// An item as log and tables carry it. What is large lies in a blob file, and is garbage unless [`StoredItem::commit`]
+/// is called after the log refers to it.
+#[derive(Debug)]
+pub(super) struct StoredItem<'a> {
+    kind: ItemKind,
+    metadata: Metadata,
+    key: StoredKey<'a>,
+    value: &'a [u8],
+    record: Option<PendingRecord>,
+}
+
+/// Whether an item is stored as it is. Everything else about large items happens behind this.
+#[inline]
+pub(super) fn is_inline(shared: &Shared, item: &Item<'_>) -> bool {
+    item.key.len() <= INLINE_KEY_BYTES_MAX
+        && !is_stand_in(item.key)
+        && item.encoded_len() <= shared.settings.inline_bytes_max
+}
+
+impl<'a> StoredItem<'a> {
+    /// Writes what is large of `item`, whose lengths are within the limits, to a blob file.
+    pub fn store(shared: &Shared, keyspace: u32, item: &Item<'a>) -> Result<Self> {
+        let metadata = Metadata::of(item);
+        let key = StoredKey::of(item.key);
+        let mut stored = Self { kind: item.kind, metadata, key, value: item.value, record: None };
+        if !is_inline(shared, item) && !item.is_tombstone() {
+            stored.kind = ItemKind::Reference;
+            let len = item.value.len();
+            (0..len.div_ceil(PIECE_BYTES)).for_each(|piece| {
+                let bytes = PIECE_BYTES.min(len - piece * PIECE_BYTES);
+                shared.throttle.pay_large(bytes as u64, &*shared.clock);
+            });
+            stored.record = Some(RecordWriter::write_record(shared, keyspace, item.key, item.value)?);
+        }
+        Ok(stored)
+    }
+
+    /// The item to append to the log.
+    pub fn item(&self) -> Item<'_> {
+        let Metadata { flags, expires_at_ms } = self.metadata;
+        let value = self.record.as_ref().map_or(self.value, PendingRecord::reference_bytes);
+        Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value }
+    }
+
+    /// What was written to a blob file, if anything was.
+    pub fn into_record(self) -> Option<PendingRecord> {
+        self.record
+    }
+
+    /// Declares that the log refers to the record.
+    pub fn commit(self) {
+        if let Some(record) = self.record {
+            record.commit();
+        }
+    }
+}
+
+impl Keyspace {
+    /// Stores the next `value_len` bytes of `value` under `key`, without ever holding more than a mebibyte of them.
+    /// Otherwise like [`Keyspace::insert_with`].
+    ///
+    /// # Errors
+    /// [`Error::Io`] of kind `UnexpectedEof` when `value` ends early; the key keeps what it had then.
+    pub fn insert_reader(
+        &self,
+        key: impl AsRef<[u8]>,
+        value_len: usize,
+        mut value: impl Read,
+        metadata: Metadata,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        let shared = self.database();
+        shared.check_failure()?;
+        check_lengths(key.len(), value_len)?;
+        let reading = |source| Error::Io { context: "reading the value to store".to_owned(), source };
+        if key.len() + value_len <= shared.settings.blob_aligned_bytes_min.min(1 << 20) {
+            let mut bytes = vec![0; value_len];
+            value.read_exact(&mut bytes).map_err(reading)?;
+            return self.insert_with(key, bytes, metadata);
+        }
+        shared.check_room_for((key.len() + value_len) as u64)?;
+        let mut record = RecordWriter::begin(shared, self.shared.id, key.len(), value_len)?;
+        record.write(key)?;
+        let mut left = value_len;
+        let mut piece = vec![0; PIECE_BYTES];
+        while left > 0 {
+            let piece = &mut piece[..left.min(PIECE_BYTES)];
+            value.read_exact(piece).map_err(reading)?;
+            record.write(piece)?;
+            shared.throttle.pay_large(piece.len() as u64, &*shared.clock);
+            left -= piece.len();
+        }
+        let record = record.finish()?;
+        let key = StoredKey::of(key);
+        let stored =
+            StoredItem { kind: ItemKind::Reference, metadata, key, value: &[], record: Some(record) };
+        self.write_stored(stored)
+    }
+
+    /// Appends an item whose large parts are stored.
+    pub(super) fn write_stored(&self, stored: StoredItem<'_>) -> Result<()> {
+        let shared = self.database();
+        let item = stored.item();
+        let hash = self.shared.hasher.hash(item.key);
+        note_hidden(shared, &self.shared, hash, &item)?;
+        shared.throttle.pay(1, &*shared.clock);
+        let position = write_item(shared, &self.shared, hash, &item, None)?.expect("an unconditional write");
+        count_put(shared, &item);
+        stored.commit();
+        shared.acknowledge(position)
+    }
+
+    /// The value of `key` as a stream; `None` when it is absent. Costs as much as [`Keyspace::get`], but holds 256 KiB
+    /// of a large value at a time.
+    ///
+    /// The stream goes on to give that value, whatever becomes of the key.
+    pub fn get_reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>> {
+        let key = key.as_ref();
+        self.read(key, |view, item| item.map(|item| view.value_reader(key, item)).transpose())
+    }
+}
+
+/// Counts a write of a user.
+pub(super) fn count_put(shared: &Shared, item: &Item<'_>) {
+    shared.counters.puts.fetch_add(1, Ordering::Relaxed);
+    let bytes = match Reference::of(item) {
+        Some(reference) => reference.content_len(),
+        None => (item.key.len() + item.value.len()) as u64,
+    };
+    shared.counters.bytes_put.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Notes the large item that a write is about to hide, where looking for it is worth a page read.
+#[inline]
+pub(super) fn note_hidden(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    hash: KeyHash,
+    item: &Item<'_>,
+) -> Result<()> {
+    if keyspace.hides_large.load(Ordering::Relaxed) || item.is_reference() {
+        return look_up_hidden(shared, keyspace, hash, item);
+    }
+    Ok(())
+}
+
+#[cold]
+fn look_up_hidden(shared: &Shared, keyspace: &KeyspaceShared, hash: KeyHash, item: &Item<'_>) -> Result<()> {
+    let is_large = Reference::of(item).is_some_and(|reference| reference.content_len() >= LOOKUP_BYTES_MIN);
+    if !is_large && !keyspace.hides_large.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let version = keyspace.version.load();
+    let store = version.active();
+    if store.find(store.shard(hash), hash, item.key)?.is_some() {
+        // Counted exactly when the index changes.
+        return Ok(());
+    }
+    let reads = &shared.counters.lookup_page_reads;
+    let hidden = find(&version, reads, hash, item.key, |item| item.and_then(Reference::of))?;
+    if let Some(reference) = hidden {
+        shared.blobs.hide(&reference);
+    }
+    Ok(())
+}
+
+impl KeyspaceShared {
+    /// Decides whether writes look up what they hide: after a change of the tables.
+    pub(super) fn weigh_lookups(&self, version: &crate::level::Version) {
+        let live = version.blobs.live_bytes();
+        let is_worth = live > 0 && {
+            let items = version.sorted_items() + version.run_items();
+            live / items.max(1) >= LOOKUP_BYTES_MIN
+        };
+        self.hides_large.store(is_worth, Ordering::Relaxed);
+    }
+}
+
+impl View<'_> {
+    /// The value of an item of `key`, wherever it lies.
+    #[inline]
+    pub fn value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
+        if item.is_reference() { self.large_value(key, item) } else { Ok(item.value.to_vec()) }
+    }
+
+    #[cold]
+    fn large_value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
+        let (reader, reference) = self.record(item, u64::MAX)?;
+        let (stored, value) = reader.read_all()?;
+        check_key(&reference, &stored, key)?;
+        Ok(value)
+    }
+
+    fn value_reader(&self, key: &[u8], item: &Item<'_>) -> Result<ValueReader> {
+        if !item.is_reference() {
+            let bytes = io::Cursor::new(item.value.to_vec());
+            return Ok(ValueReader { len: item.value.len() as u64, left: Left::Inline(bytes) });
+        }
+        let (mut reader, reference) = self.record(item, READER_CHUNKS)?;
+        check_key(&reference, &reader.read_key()?, key)?;
+        Ok(ValueReader { len: reference.value_len.into(), left: Left::Record(Box::new(reader)) })
+    }
+
+    /// Key and value of an item of kind reference.
+    pub fn large_item(&self, item: &Item<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+        let (reader, reference) = self.record(item, u64::MAX)?;
+        let (key, value) = reader.read_all()?;
+        check_key(&reference, &StoredKey::of(&key), item.key)?;
+        Ok((key, value))
+    }
+
+    /// Key and value of an item, wherever they lie.
+    pub fn any_item(&self, item: &Item<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+        if item.is_reference() { self.large_item(item) } else { Ok((item.key.to_vec(), item.value.to_vec())) }
+    }
+
+    /// Whether an item under the stand-in of `key` is of that key, and not of another with the same digest.
+    pub fn is_of_key(&self, key: &[u8], item: &Item<'_>) -> Result<bool> {
+        if !is_stand_in(item.key) {
+            return Ok(true);
+        }
+        Ok(self.record(item, 2)?.0.read_key()? == key)
+    }
+
+    fn record(&self, item: &Item<'_>, chunks: u64) -> Result<(RecordReader, Reference)> {
+        let reference = Reference::required(item)?;
+        let held = self.version.blobs.files.get(&reference.file).cloned();
+        // A file that is younger than the version: its active log store may refer to it.
+        let file = held.or_else(|| self.shared.blobs.file(reference.file));
+        let file = file.ok_or_else(|| Blobs::missing(reference.file))?;
+        self.shared.blobs.reads.fetch_add(1, Ordering::Relaxed);
+        Ok((RecordReader::new(file, reference).in_pieces(chunks), reference))
+    }
+}
+
+/// A record must be of the key under which it was found.
+fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Result<()> {
+    if found == key {
+        return Ok(());
+    }
+    let file = crate::blob::blob_file_name(reference.file);
+    let expected = format!("the key of {} bytes that the item is stored under", key.len());
+    let found = format!("another one of {} bytes", found.len());
+    Err(Corruption::new(file, reference.body, expected, found).into())
+}
+
+/// The value of an item as a stream, from [`Keyspace::get_reader`].
+///
+/// Each chunk of 64 KiB is checked before a byte of it is returned. A damaged one ends the stream with an
+/// [`io::Error`] of kind `InvalidData`, whose inner error is the [`Error`] that says where.
+#[derive(Debug)]
+pub struct ValueReader {
+    len: u64,
+    left: Left,
+}
+
+#[derive(Debug)]
+enum Left {
+    Inline(io::Cursor<Vec<u8>>),
+    Record(Box<RecordReader>),
+}
+
+impl ValueReader {
+    /// Length of the whole value in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the whole value has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Read for ValueReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match &mut self.left {
+            Left::Inline(bytes) => bytes.read(out),
+            Left::Record(reader) => reader.fill(out).map_err(|error| match error {
+                Error::Io { source, .. } => source,
+                other => io::Error::new(io::ErrorKind::InvalidData, other),
+            }),
+        }
+    }
+}
+
+const _: () = assert!(KEY_BYTES_MAX + VALUE_BYTES_MAX < u32::MAX as usize);
