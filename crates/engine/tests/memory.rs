@@ -244,6 +244,50 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
     }
 }
 
+/// Ingests and large items have no share of their own: what they take, filters and indexes give.
+#[test]
+fn an_ingest_and_large_items_stay_under_the_limit() {
+    const LIMIT: u64 = 4 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).plan(Plan::silt()).durability(Durability::Buffered);
+    let db = builder.memory_bytes_max(LIMIT).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    let large = |number: u32| vec![number as u8; 20_000 * (number as usize + 1)];
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let sampler = scope.spawn(|| {
+            let mut peak = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                let memory = db.stats().memory;
+                assert!(memory.total() <= LIMIT, "{memory:?}");
+                peak = memory.merge_buffer.max(peak);
+                std::thread::yield_now();
+            }
+            peak
+        });
+        let mut ingest = items.ingest().unwrap();
+        for number in 0..100_000 {
+            ingest.insert(key(number), value(number, 0)).unwrap();
+        }
+        for number in 0..50 {
+            ingest.insert(key(number), large(number)).unwrap();
+        }
+        assert!(!ingest.finish().unwrap().logged);
+        for number in 50..100 {
+            items.insert(key(number), large(number)).unwrap();
+        }
+        is_done.store(true, Ordering::Relaxed);
+        // In parts that fit in an eighth of the limit.
+        let peak = sampler.join().unwrap();
+        assert!((LIMIT / 32..=LIMIT / 4).contains(&peak), "{peak} bytes");
+    });
+    for number in 0..100_000 {
+        let expected = if number < 100 { large(number) } else { value(number, 0) };
+        assert_eq!(items.get(key(number)).unwrap(), Some(expected), "{number}");
+    }
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
 #[test]
 fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     let directory = tempfile::tempdir().unwrap();

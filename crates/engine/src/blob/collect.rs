@@ -186,7 +186,8 @@ fn copy_record(
 ) -> Result<PendingRecord> {
     let (key_len, value_len) = (header.key_len as usize, header.value_len as usize);
     let mut writer = RecordWriter::begin(shared, header.keyspace, key_len, value_len)?;
-    let mut reader = RecordReader::new(file.clone(), reference);
+    let chunks = shared.memory.budget().blob_piece_chunks();
+    let mut reader = RecordReader::new(file.clone(), reference).in_pieces(chunks);
     while let Some(content) = reader.next_chunk()? {
         writer.write(content)?;
     }

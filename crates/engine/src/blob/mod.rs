@@ -20,7 +20,9 @@ mod tests;
 mod walk;
 mod writer;
 
-pub(crate) use file::{BlobFile, file_name as blob_file_name, parse_file_name as parse_blob_file_name};
+pub(crate) use file::{
+    BlobFile, GATHER_BYTES, file_name as blob_file_name, parse_file_name as parse_blob_file_name,
+};
 pub(crate) use held::HeldRecords;
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
 pub(crate) use reader::RecordReader;
@@ -28,4 +30,4 @@ pub(crate) use reference::Reference;
 pub(crate) use store::{BlobFiles, Blobs};
 pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in};
 pub(crate) use walk::walk;
-pub(crate) use writer::{PendingRecord, RecordWriter};
+pub(crate) use writer::{PIECE_BYTES, PendingRecord, RecordWriter};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_io::{SimulatedStorage, Storage};
 use proptest::prelude::*;
 
-use super::file::BlobFile;
+use super::file::{BlobFile, GATHER_BYTES};
 use super::frame::{RecordHeader, chunk_content};
 use super::reader::RecordReader;
 use super::walk::walk;
@@ -32,7 +32,7 @@ fn the_example_in_the_documentation_is_true() {
     let documentation = include_str!("../../../../docs/format.md");
     let reclaimer = reclaimer();
     let file = BlobFile::create(&reclaimer, 7).unwrap();
-    let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
+    let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let mut dump = String::new();
     for (number, line) in content(&**reclaimer.storage(), &file).chunks(16).enumerate() {
@@ -62,7 +62,7 @@ proptest! {
                 // Reserved and never written: a writer that gave up.
                 file.reserve(RecordHeader { is_aligned, ..header(&key, &value) }).unwrap()
             } else {
-                file.append(header(&key, &value), [&key, &value]).unwrap()
+                file.append(header(&key, &value), [&key, &value], GATHER_BYTES).unwrap()
             };
             if syncs {
                 file.sync().unwrap();
@@ -99,7 +99,7 @@ proptest! {
 fn every_flipped_byte_of_a_record_is_noticed() {
     let reclaimer = reclaimer();
     let file = BlobFile::create(&reclaimer, 7).unwrap();
-    let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]]).unwrap();
+    let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let bytes = content(&**reclaimer.storage(), &file);
     let offset = super::frame::FILE_HEADER_BYTES;

@@ -13,7 +13,8 @@ use alluvium_io::AlignedBuffer;
 
 use super::merge::table_ranges;
 use super::merge_part::write_parts;
-use super::spill::{Spill, Spilled, SpilledItems};
+use super::spill::Spill;
+use super::spilled::Spilled;
 use super::young::{AGE_MAX, YoungItems};
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
@@ -21,10 +22,8 @@ use crate::item::{EncodedItem, Item};
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.
 const TABLE_BYTES_MAX: u64 = 24 << 20;
-/// Threads that merge: one computes while others read and write.
+/// Threads that merge: one computes while others read and write. Where memory is short there is one.
 const THREADS: usize = 2;
-/// Memory that an item takes beside its bytes while it is sorted.
-const ENTRY_BYTES: u64 = 24;
 
 /// Merges spilled items into the sorted run, as the newest of their keys. Whatever is older lies in the sorted run too.
 ///
@@ -34,7 +33,10 @@ pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
     let newest_segment = shared.log.active_segment().id.saturating_sub(1);
-    let ingestion = Ingestion { shared, keyspace, newest_segment };
+    let budget = shared.memory.budget();
+    let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
+    let is_alone = budget.limit.is_some() || !shared.settings.background;
+    let ingestion = Ingestion { shared, keyspace, newest_segment, sort_bytes_max, is_alone };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
@@ -45,8 +47,9 @@ pub(crate) fn write_spilled(
     mut write: impl FnMut(KeyHash, &Item<'_>) -> Result<()>,
 ) -> Result<()> {
     let spill = spill.finish()?;
+    let mut room = AlignedBuffer::default();
     for part in 0..spill.parts() {
-        spill.for_each(part, |bytes| {
+        spill.for_each(part, &mut room, |bytes| {
             items(keyspace, bytes).try_for_each(|(hash, item)| write(hash, &item.item))
         })?;
         spill.remove(part)?;
@@ -70,17 +73,26 @@ fn items<'b>(
     })
 }
 
+/// Memory that the items of a part take while they are sorted.
+fn sort_bytes(spill: &Spilled, part: usize) -> u64 {
+    YoungItems::memory_bytes_for(spill.items(part), spill.bytes(part))
+}
+
 struct Ingestion<'a> {
     shared: &'a Shared,
     keyspace: &'a KeyspaceShared,
     newest_segment: u64,
+    /// Memory of the items that are sorted together.
+    sort_bytes_max: u64,
+    /// Whether one thread does everything.
+    is_alone: bool,
 }
 
 /// What a thread merges in, again and again.
 #[derive(Default)]
 struct Memory {
     young: YoungItems,
-    bytes: AlignedBuffer,
+    room: AlignedBuffer,
 }
 
 impl Ingestion<'_> {
@@ -97,7 +109,7 @@ impl Ingestion<'_> {
             Ok(())
         };
         // Others, so that some read or wait for a sync while one sorts; in order where order matters.
-        let others = if self.shared.settings.background { THREADS - 1 } else { 0 };
+        let others = if self.is_alone { 0 } else { THREADS - 1 };
         std::thread::scope(|scope| {
             let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
             let mine = work();
@@ -112,45 +124,48 @@ impl Ingestion<'_> {
     fn groups(&self, spill: &Spilled) -> Vec<Range<usize>> {
         let version = self.keyspace.version.load();
         let mut groups: Vec<Range<usize>> = Vec::new();
-        let mut room = 0;
+        let (mut room, mut sort_room) = (0, 0);
         for part in 0..spill.parts() {
             let (low, high) = spill.range(part);
             let present: u64 = version.sorted_bytes_within(low, high);
-            let bytes = spill.bytes(part) + present;
+            let (bytes, sort_bytes) = (spill.bytes(part) + present, sort_bytes(spill, part));
             match groups.last_mut() {
-                Some(group) if bytes <= room => group.end = part + 1,
+                Some(group) if bytes <= room && sort_bytes <= sort_room => group.end = part + 1,
                 _ => {
                     groups.push(part..part + 1);
-                    room = TABLE_BYTES_MAX;
+                    (room, sort_room) = (TABLE_BYTES_MAX, self.sort_bytes_max);
                 }
             }
             room = room.saturating_sub(bytes);
+            sort_room = sort_room.saturating_sub(sort_bytes);
         }
         groups.retain(|group| group.clone().any(|part| spill.items(part) > 0));
         groups
     }
 
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
-        let part_memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
-        if let [part] = group.clone().collect::<Vec<_>>()[..]
-            && (part_memory(part) > self.shared.settings.ingest_sort_bytes_max
-                || spill.items(part) > u64::from(AGE_MAX))
+        let first = group.start;
+        if group.len() == 1
+            && (sort_bytes(spill, first) > self.sort_bytes_max || spill.items(first) > u64::from(AGE_MAX))
         {
-            return self.merge_large(spill, part);
+            // Its parts will need memory of their own.
+            *memory = Memory::default();
+            return self.merge_large(spill, first);
         }
-        let Memory { young, bytes: room } = memory;
+        let Memory { young, room } = memory;
         young.clear();
+        let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
+        young.reserve(sum(Spilled::items) as usize, sum(Spilled::bytes) as usize);
         let mut age = AGE_MAX;
         for part in group.clone() {
-            let SpilledItems { bytes, chunks } = spill.read(part, std::mem::take(room))?;
-            for chunk in chunks {
-                for (hash, item) in items(self.keyspace, &bytes[chunk]) {
+            spill.for_each(part, room, |bytes| {
+                for (hash, item) in items(self.keyspace, bytes) {
                     // Of two items of a key the one that came later counts.
                     young.push(hash, age, item.bytes);
                     age -= 1;
                 }
-            }
-            *room = bytes;
+                Ok(())
+            })?;
         }
         self.merge(young, spill.range(group.start).0, spill.range(group.end - 1).1)?;
         group.into_iter().try_for_each(|part| spill.remove(part))
@@ -175,15 +190,17 @@ impl Ingestion<'_> {
         if spill.can_split(part) {
             let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
             let mut finer = spill.finer(part, number);
-            spill.for_each(part, |bytes| {
+            let mut room = AlignedBuffer::default();
+            spill.for_each(part, &mut room, |bytes| {
                 items(self.keyspace, bytes)
                     .try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
             })?;
+            drop(room);
             spill.remove(part)?;
             return self.run(finer);
         }
         let mut newest: BTreeMap<Vec<u8>, (KeyHash, Vec<u8>)> = BTreeMap::new();
-        spill.for_each(part, |bytes| {
+        spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {
             for (hash, item) in items(self.keyspace, bytes) {
                 newest.insert(item.item.key.to_vec(), (hash, item.bytes.to_vec()));
             }

@@ -9,6 +9,7 @@ mod merged;
 mod rate_limit;
 mod scheduler;
 mod spill;
+mod spilled;
 mod throttle;
 mod young;
 

@@ -66,6 +66,12 @@ impl YoungItems {
         self.entries.clear();
     }
 
+    /// Makes room for so many more items of so many bytes in all, encoded.
+    pub fn reserve(&mut self, items: usize, bytes: usize) {
+        self.entries.reserve_exact(items);
+        self.bytes.reserve(bytes);
+    }
+
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {

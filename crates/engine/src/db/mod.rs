@@ -10,6 +10,7 @@ mod health;
 mod ingest;
 mod keyspace;
 mod large;
+mod memory_budget;
 mod memory_limit;
 mod metadata;
 mod read;
@@ -41,7 +42,7 @@ pub use verify::VerifyReport;
 
 pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
-pub(crate) use memory_limit::MemoryControl;
+pub(crate) use memory_limit::{HeldMemory, MemoryControl};
 pub(crate) use metadata::Moment;
 pub(crate) use read::find;
 pub(crate) use shared::{Counters, Shared};

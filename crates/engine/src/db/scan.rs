@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use alluvium_base::KeyHash;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
-use super::memory_limit::MemoryBudget;
+use super::memory_budget::MemoryBudget;
 use super::metadata::{Metadata, Moment};
 use super::read::{View, retry_when_moved};
 use super::shared::Shared;

@@ -14,7 +14,8 @@ use alluvium_model::{Plan, PlanError};
 
 use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
-use super::memory_limit::{MemoryControl, default_segment_bytes};
+use super::memory_budget::default_segment_bytes;
+use super::memory_limit::MemoryControl;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;

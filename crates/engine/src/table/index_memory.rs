@@ -15,6 +15,8 @@ use super::section::Section;
 #[derive(Debug)]
 pub(crate) struct IndexMemory {
     bytes_max: AtomicU64,
+    /// What of the bound is lent to other work.
+    lent: AtomicU64,
     filters: AtomicU64,
     indexes: AtomicU64,
     /// What is known of open tables without these.
@@ -62,10 +64,24 @@ pub(super) struct Charge {
     table_bytes: u64,
 }
 
+/// A part of the bound that other work has for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Loan {
+    memory: Arc<IndexMemory>,
+    bytes: u64,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.memory.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Default for IndexMemory {
     fn default() -> Self {
         Self {
             bytes_max: AtomicU64::new(u64::MAX),
+            lent: AtomicU64::new(0),
             filters: AtomicU64::new(0),
             indexes: AtomicU64::new(0),
             tables: AtomicU64::new(0),
@@ -90,15 +106,31 @@ impl IndexMemory {
         self.tables.load(Ordering::Relaxed)
     }
 
-    /// Most bytes that may be in memory; `u64::MAX` is no bound.
+    /// Most bytes that may be in memory, less what is lent; `u64::MAX` is no bound.
     pub fn bytes_max(&self) -> u64 {
-        self.bytes_max.load(Ordering::Relaxed)
+        match self.bytes_max.load(Ordering::Relaxed) {
+            u64::MAX => u64::MAX,
+            bytes_max => bytes_max.saturating_sub(self.lent.load(Ordering::Relaxed)),
+        }
     }
 
     /// Changes the bound. Drops filters, oldest first, then indexes, until what is left fits; under a larger bound they
     /// come back as lookups need them.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        self.keep_within_bound();
+    }
+
+    /// Lowers the bound by `bytes` while the loan lives.
+    pub fn lend(self: &Arc<Self>, bytes: u64) -> Loan {
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        if !self.has_room_for_filter(0) {
+            self.keep_within_bound();
+        }
+        Loan { memory: Arc::clone(self), bytes }
+    }
+
+    fn keep_within_bound(&self) {
         let loaded = self.loaded();
         self.drop_until(&loaded, 0, Section::drop_filter, &self.degradation.filters_dropped);
         self.drop_until(&loaded, 0, Section::drop_index, &self.degradation.indexes_dropped);
@@ -249,5 +281,19 @@ mod tests {
         assert_eq!(memory.bytes(), MemoryBytes { filter: 0, index: 7 });
         drop(beyond);
         assert!(memory.has_room_for_filter(100));
+    }
+
+    #[test]
+    fn a_loan_lowers_the_bound_while_it_lives() {
+        let memory = Arc::new(IndexMemory::default());
+        let unbounded = memory.lend(1);
+        assert_eq!(memory.bytes_max(), u64::MAX);
+        memory.set_bytes_max(100);
+        let lent = memory.lend(70);
+        assert!(memory.has_room_for_index(29) && !memory.has_room_for_index(30));
+        let beyond = memory.lend(40);
+        assert_eq!(memory.bytes_max(), 0);
+        drop((unbounded, lent, beyond));
+        assert!(memory.has_room_for_index(100));
     }
 }

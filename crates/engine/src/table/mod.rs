@@ -39,7 +39,7 @@ mod writer;
 pub(crate) use error::Error;
 pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use index_builder::SortedIndex;
-pub(crate) use index_memory::{Degradation, IndexMemory};
+pub(crate) use index_memory::{Degradation, IndexMemory, Loan};
 pub(crate) use open::Table;
 pub(crate) use output::{WRITE_BYTES, WRITES_MAX};
 pub(crate) use page::Layout;
