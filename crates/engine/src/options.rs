@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_io::{Clock, Storage, SystemClock};
+use alluvium_io::{Clock, ProcessMemory, Storage, SystemClock};
 use alluvium_model::Plan;
 
 use crate::db::Db;
@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub blob_garbage_bytes_min: u64,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
+    /// What was taken off a limit for the whole process.
+    pub program_bytes: u64,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
     pub ingest_sort_bytes_max: u64,
@@ -125,6 +127,7 @@ impl Builder {
                 blob_garbage_bytes_min: 1 << 20,
                 read_only: false,
                 memory_bytes_max: None,
+                program_bytes: 0,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
                 ingest_sort_bytes_max: 64 << 20,
@@ -203,6 +206,19 @@ impl Builder {
         self.settings.blob_file_bytes_max = file_bytes_max;
         self.settings.blob_aligned_bytes_min = aligned_bytes_min;
         self.settings.blob_garbage_bytes_min = garbage_bytes_min;
+        self
+    }
+
+    /// Like [`Builder::memory_bytes_max`], for the whole process, of which the database gets what is left: less the code
+    /// and constants of the program and its libraries (as if all of them were used), and what the process has allocated
+    /// so far. What the program allocates later is up to it. To be called when it is about to open its one database.
+    ///
+    /// # Errors
+    /// As with [`Builder::memory_bytes_max`]; the minimum is 4 MiB more than what is taken off.
+    pub fn process_memory_bytes_max(mut self, bytes: u64) -> Self {
+        let allocated = ProcessMemory::now().map_or(0, |memory| memory.anonymous_bytes);
+        self.settings.program_bytes = ProcessMemory::program_bytes().unwrap_or(0) + allocated;
+        self.settings.memory_bytes_max = Some(bytes.saturating_sub(self.settings.program_bytes));
         self
     }
 

@@ -300,4 +300,16 @@ fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     let refused = db.set_memory_bytes_max(Some(min - 1)).unwrap_err();
     assert!(refused.to_string().contains(&min.to_string()), "{refused}");
     assert_eq!(db.stats().memory_limit.limit_bytes, Some(min));
+    drop(db);
+
+    // Of a limit for the process the program itself has its part.
+    let builder = Db::builder(directory.path());
+    let Err(Error::MemoryLimit { limit: 5_000_000, min: process_min }) =
+        builder.clone().process_memory_bytes_max(5_000_000).open()
+    else {
+        panic!("the program alone takes more than that leaves")
+    };
+    assert!(process_min > min);
+    let db = builder.process_memory_bytes_max(1 << 30).open().unwrap();
+    assert!(db.stats().memory_limit.limit_bytes.is_some_and(|limit| limit > 1 << 29 && limit < 1 << 30));
 }

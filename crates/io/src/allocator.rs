@@ -19,3 +19,16 @@ pub fn give_back_freed_memory() {
         }
     }
 }
+
+/// Gives back to the system what the allocator keeps of freed memory in small blocks: whole pages among blocks that are
+/// in use, in the arenas of all threads. Costs some tens of microseconds a mebibyte of heap. Does nothing where the C
+/// library is not glibc.
+pub fn trim_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: `malloc_trim` locks one arena after the other and touches free blocks only; any thread may call it.
+        unsafe {
+            libc::malloc_trim(0);
+        }
+    }
+}

@@ -25,7 +25,7 @@ mod simulated;
 pub mod storage;
 
 pub use aligned_buffer::AlignedBuffer;
-pub use allocator::give_back_freed_memory;
+pub use allocator::{give_back_freed_memory, trim_freed_memory};
 pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use counters::{DeviceCounters, ProcessMemory};

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::phase::Phase;
 use super::workload::KEY_BYTES_MIN;
 use crate::error::BenchError;
+use crate::latencies::Latencies;
 
 /// Options of `bench store`.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,7 +55,7 @@ pub struct StoreOptions {
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Limit of the store's memory, such as 64MiB; none by default
+    /// Limit of the memory of the whole process, such as 64MiB; none by default
     #[arg(long, value_parser = units::parse_bytes)]
     pub memory: Option<u64>,
     /// Where the database is made, in a subdirectory `alluvium-bench-store`
@@ -69,6 +70,12 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// Bytes of memory that the measurements of all threads take, and their sums.
+    pub fn latencies_bytes(&self) -> u64 {
+        let threads = self.threads.max(self.writers) as u64 + 1;
+        threads * 2 * Latencies::default().memory_bytes()
+    }
+
     /// Refuses what makes no sense, with the reason.
     pub fn validate(&self) -> Result<(), BenchError> {
         let refuse = |reason: &str| Err(BenchError::Usage(reason.to_owned()));

@@ -186,7 +186,7 @@ impl StoreBench {
 fn open_database(directory: &Path, options: &StoreOptions) -> Result<Db, BenchError> {
     let mut builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
     if let Some(bytes) = options.memory {
-        builder = builder.memory_bytes_max(bytes);
+        builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));
     }
     Ok(builder.durability(options.durability()?).open()?)
 }

@@ -325,13 +325,10 @@ impl StoreBench {
     }
 
     fn sampled(&self, outcome: &Outcome, measurement: Measurement) -> Measurement {
-        // Each thread has its own, and there are the sums.
-        let threads = self.options.threads.max(self.options.writers) as u64 + 1;
-        let latencies = threads * (outcome.gets.memory_bytes() + outcome.puts.memory_bytes());
         let measurement = outcome
             .samples
             .report(measurement, self.workload.items(), self.workload.item_bytes())
-            .metric("harness_bytes", self.workload.memory_bytes() + latencies)
+            .metric("harness_bytes", self.workload.memory_bytes() + self.options.latencies_bytes())
             .metric("resident_bytes_before_open", self.resident_bytes_before);
         let (before, after) = (&outcome.stats.0.memory_limit, &outcome.stats.1.memory_limit);
         let Some(limit_bytes) = after.limit_bytes else { return measurement };

@@ -153,7 +153,13 @@ impl MemoryBudget {
 impl Settings {
     /// The budget that these settings ask for.
     pub fn memory_budget(&self) -> Result<MemoryBudget> {
-        MemoryBudget::new(self.memory_bytes_max, self.segment_bytes_of_plan())
+        let budget = MemoryBudget::new(self.memory_bytes_max, self.segment_bytes_of_plan());
+        budget.map_err(|error| match error {
+            Error::MemoryLimit { limit, min } => {
+                Error::MemoryLimit { limit: limit + self.program_bytes, min: min + self.program_bytes }
+            }
+            other => other,
+        })
     }
 }
 

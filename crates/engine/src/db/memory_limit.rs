@@ -37,6 +37,14 @@ impl MemoryControl {
         self.budget().limit.map(|_| self.index.lend(bytes))
     }
 
+    /// Gives back what the allocator keeps of freed memory, if there is a limit: each piece of background work leaves
+    /// gaps in the arena of its thread, which would add up to megabytes.
+    pub fn trim(&self) {
+        if self.budget().limit.is_some() {
+            alluvium_io::trim_freed_memory();
+        }
+    }
+
     fn set(&self, budget: MemoryBudget) {
         budget.take_effect();
         self.budget.store(Arc::new(budget));
