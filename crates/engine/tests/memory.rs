@@ -281,6 +281,8 @@ fn an_ingest_and_large_items_stay_under_the_limit() {
         let peak = sampler.join().unwrap();
         assert!((LIMIT / 32..=LIMIT / 4).contains(&peak), "{peak} bytes");
     });
+    // Not one for each part that fits in memory.
+    assert!(db.stats().levels[2].tables <= 16, "{:?}", db.stats().levels);
     for number in 0..100_000 {
         let expected = if number < 100 { large(number) } else { value(number, 0) };
         assert_eq!(items.get(key(number)).unwrap(), Some(expected), "{number}");

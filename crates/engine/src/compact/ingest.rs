@@ -12,7 +12,7 @@ use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 
 use super::merge::table_ranges;
-use super::merge_part::write_parts;
+use super::merge_part::{write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
 use super::young::{AGE_MAX, YoungItems};
@@ -124,40 +124,94 @@ impl Ingestion<'_> {
     fn groups(&self, spill: &Spilled) -> Vec<Range<usize>> {
         let version = self.keyspace.version.load();
         let mut groups: Vec<Range<usize>> = Vec::new();
-        let (mut room, mut sort_room) = (0, 0);
+        let mut room = 0;
         for part in 0..spill.parts() {
             let (low, high) = spill.range(part);
             let present: u64 = version.sorted_bytes_within(low, high);
-            let (bytes, sort_bytes) = (spill.bytes(part) + present, sort_bytes(spill, part));
+            let bytes = spill.bytes(part) + present;
             match groups.last_mut() {
-                Some(group) if bytes <= room && sort_bytes <= sort_room => group.end = part + 1,
+                // What doesn't fit in memory is split further, alone.
+                Some(group)
+                    if bytes <= room && !self.is_large(spill, part) && !self.is_large(spill, group.start) =>
+                {
+                    group.end = part + 1;
+                }
                 _ => {
                     groups.push(part..part + 1);
-                    (room, sort_room) = (TABLE_BYTES_MAX, self.sort_bytes_max);
+                    room = TABLE_BYTES_MAX;
                 }
             }
             room = room.saturating_sub(bytes);
-            sort_room = sort_room.saturating_sub(sort_bytes);
         }
         groups.retain(|group| group.clone().any(|part| spill.items(part) > 0));
         groups
     }
 
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
-        let first = group.start;
-        if group.len() == 1
-            && (sort_bytes(spill, first) > self.sort_bytes_max || spill.items(first) > u64::from(AGE_MAX))
-        {
+        if self.is_large(spill, group.start) {
             // Its parts will need memory of their own.
             *memory = Memory::default();
-            return self.merge_large(spill, first);
+            return self.merge_large(spill, group.start);
         }
-        let Memory { young, room } = memory;
+        let pieces = self.pieces(spill, group.clone());
+        let range = (spill.range(group.start).0, spill.range(group.end - 1).1);
+        if let [piece] = &pieces[..] {
+            self.gather(spill, piece.clone(), &mut memory.young, &mut memory.room)?;
+            self.merge(&memory.young, range.0, range.1)?;
+        } else {
+            let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
+            let sizes = (sum(Spilled::items), sum(Spilled::bytes));
+            let Memory { young, room } = memory;
+            young.newest_segment = self.newest_segment;
+            let _held = self.shared.hold_items(self.sort_bytes_max);
+            let mut pieces = pieces.into_iter();
+            let references = write_in_pieces(self.shared, self.keyspace, range, sizes, young, |young| {
+                let Some(piece) = pieces.next() else { return Ok(None) };
+                self.gather(spill, piece.clone(), young, room)?;
+                Ok(Some((spill.range(piece.start).0, spill.range(piece.end - 1).1)))
+            })?;
+            self.shared.blobs.unhide(&references);
+        }
+        group.into_iter().try_for_each(|part| spill.remove(part))
+    }
+
+    /// Whether a part doesn't fit in memory.
+    fn is_large(&self, spill: &Spilled, part: usize) -> bool {
+        sort_bytes(spill, part) > self.sort_bytes_max || spill.items(part) > u64::from(AGE_MAX)
+    }
+
+    /// Adjacent parts that fit in memory together.
+    fn pieces(&self, spill: &Spilled, group: Range<usize>) -> Vec<Range<usize>> {
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        let (mut bytes, mut items) = (0, 0);
+        for part in group {
+            (bytes, items) = (bytes + sort_bytes(spill, part), items + spill.items(part));
+            match pieces.last_mut() {
+                Some(piece) if bytes <= self.sort_bytes_max && items <= u64::from(AGE_MAX) => {
+                    piece.end = part + 1;
+                }
+                _ => {
+                    pieces.push(part..part + 1);
+                    (bytes, items) = (sort_bytes(spill, part), spill.items(part));
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Gathers the items of some parts in `young`, sorted.
+    fn gather(
+        &self,
+        spill: &Spilled,
+        parts: Range<usize>,
+        young: &mut YoungItems,
+        room: &mut AlignedBuffer,
+    ) -> Result<()> {
         young.clear();
-        let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
+        let sum = |of: fn(&Spilled, usize) -> u64| parts.clone().map(|part| of(spill, part)).sum::<u64>();
         young.reserve(sum(Spilled::items) as usize, sum(Spilled::bytes) as usize);
         let mut age = AGE_MAX;
-        for part in group.clone() {
+        for part in parts {
             spill.for_each(part, room, |bytes| {
                 for (hash, item) in items(self.keyspace, bytes) {
                     // Of two items of a key the one that came later counts.
@@ -167,13 +221,12 @@ impl Ingestion<'_> {
                 Ok(())
             })?;
         }
-        self.merge(young, spill.range(group.start).0, spill.range(group.end - 1).1)?;
-        group.into_iter().try_for_each(|part| spill.remove(part))
-    }
-
-    fn merge(&self, young: &mut YoungItems, low: u64, high: u64) -> Result<()> {
         young.finish();
         young.newest_segment = self.newest_segment;
+        Ok(())
+    }
+
+    fn merge(&self, young: &YoungItems, low: u64, high: u64) -> Result<()> {
         let _held = self.shared.hold_items(young.memory_bytes());
         let version = self.keyspace.version.load_full();
         let present: u64 = version.sorted_bytes_within(low, high);
@@ -208,8 +261,10 @@ impl Ingestion<'_> {
         })?;
         let mut young = YoungItems::default();
         newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
+        young.finish();
+        young.newest_segment = self.newest_segment;
         let (low, high) = spill.range(part);
-        self.merge(&mut young, low, high)?;
+        self.merge(&young, low, high)?;
         spill.remove(part)
     }
 }

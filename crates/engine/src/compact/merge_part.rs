@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use alluvium_model::{Index, Plan};
 
 use super::merged::{for_each_merged, scan_sorted};
-use super::young::YoungItems;
+use super::young::{YoungItems, YoungRange};
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
@@ -42,8 +42,13 @@ pub(super) fn write_parts(
             range.map(|(low, high)| Part::open(keyspace, young, low, high, budget.read_bytes)).transpose()
         };
         let mut next = open_next()?;
-        while let Some(part) = next {
-            let written = part.write(shared, keyspace, young)?;
+        while let Some((part, sorted)) = next {
+            let writing = part.begin(shared, keyspace)?;
+            let written = writing.map(|mut writing| {
+                writing.add(shared, young.range(writing.low, writing.high), sorted)?;
+                writing.end()
+            });
+            let written = written.transpose()?;
             next = open_next()?;
             finishing.take().map_or(Ok(()), join)?;
             let Some(written) = written else { continue };
@@ -59,7 +64,35 @@ pub(super) fn write_parts(
     Ok(references)
 }
 
-/// A part of a merge, its old items being read.
+/// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
+/// puts it in place of the old ones: `fill` gathers the next piece and returns its range of leading hash bits. `items` and
+/// `bytes` of young items come in all. Returns the references to blobs that came and went.
+pub(super) fn write_in_pieces(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    (low, high): (u64, u64),
+    (items, bytes): (u64, u64),
+    young: &mut YoungItems,
+    mut fill: impl FnMut(&mut YoungItems) -> Result<Option<(u64, u64)>>,
+) -> Result<ReferenceCounts> {
+    let budget = shared.memory.budget();
+    let buffers = budget.read_bytes * READS_AHEAD_MAX + budget.write_bytes * WRITES_MAX;
+    let _buffers = shared.hold_buffers(buffers as u64);
+    let version = keyspace.version.load_full();
+    let part = Part::of(&version, low, high, (items, items, bytes), young.newest_segment);
+    let Some(mut writing) = part.begin(shared, keyspace)? else { return Ok(ReferenceCounts::default()) };
+    while let Some((low, high)) = fill(young)? {
+        let sorted = scan_sorted(version.sorted_within(low, high), low, high, budget.read_bytes)?;
+        writing.add(shared, young.range(low, high), sorted)?;
+    }
+    drop(version);
+    let written = writing.end()?;
+    let references = written.references.clone();
+    written.finish(shared, keyspace)?;
+    Ok(references)
+}
+
+/// A part of a merge.
 struct Part {
     low: u64,
     high: u64,
@@ -67,7 +100,16 @@ struct Part {
     items_estimate: u64,
     item_bytes: u64,
     newest_segment: u64,
-    sorted: Option<SectionScanner>,
+}
+
+/// A part whose table is being written.
+struct WritingPart {
+    low: u64,
+    high: u64,
+    writer: TableWriter,
+    moment: Moment<'static>,
+    /// References to blobs in the new table less those in the old ones.
+    references: ReferenceCounts,
 }
 
 /// A part whose table is written, but neither durable nor in place.
@@ -80,38 +122,46 @@ struct WrittenPart {
 }
 
 impl Part {
+    /// With its old items, which are being read.
     fn open(
         keyspace: &KeyspaceShared,
         young: &YoungItems,
         low: u64,
         high: u64,
         read_bytes: usize,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Option<SectionScanner>)> {
         let version = keyspace.version.load_full();
+        let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
+        let part = Self::of(&version, low, high, sizes, young.newest_segment);
+        Ok((part, scan_sorted(version.sorted_within(low, high), low, high, read_bytes)?))
+    }
+
+    /// For so many young items, of which so many others of so many bytes are an example, and what is in `version`.
+    fn of(
+        version: &Version,
+        low: u64,
+        high: u64,
+        (items, example_items, example_bytes): (u64, u64, u64),
+        newest_segment: u64,
+    ) -> Self {
         let sorted = version.sorted_within(low, high);
         let overlap =
             |table: &SortedTable| (table.items_estimate() as f64 * table.share_within(low, high)) as u64;
-        Ok(Self {
+        Self {
             low,
             high,
             old_tables: !sorted.is_empty(),
-            items_estimate: young.range(low, high).len() as u64 + sorted.iter().map(overlap).sum::<u64>(),
-            item_bytes: mean_item_bytes(young, sorted),
+            items_estimate: items + sorted.iter().map(overlap).sum::<u64>(),
+            item_bytes: mean_item_bytes(example_items, example_bytes, sorted),
             newest_segment: sorted
                 .iter()
                 .map(|table| table.section.newest_segment())
-                .fold(young.newest_segment, u64::max),
-            sorted: scan_sorted(sorted, low, high, read_bytes)?,
-        })
+                .fold(newest_segment, u64::max),
+        }
     }
 
-    /// Writes the part's table; `None` when it needs none. Tombstones and expired items end here: nothing is older.
-    fn write(
-        self,
-        shared: &Shared,
-        keyspace: &KeyspaceShared,
-        young: &YoungItems,
-    ) -> Result<Option<WrittenPart>> {
+    /// Begins the part's table; `None` when it needs none.
+    fn begin(self, shared: &Shared, keyspace: &KeyspaceShared) -> Result<Option<WritingPart>> {
         let Self { low, high, .. } = self;
         if self.items_estimate == 0 && !self.old_tables {
             return Ok(None);
@@ -125,10 +175,19 @@ impl Part {
             SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
         let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
         writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
-        let moment = Moment::At(shared.now_ms());
-        let (mut read, mut references) = (ReferenceCounts::default(), ReferenceCounts::default());
+        let (moment, references) = (Moment::At(shared.now_ms()), ReferenceCounts::default());
+        Ok(Some(WritingPart { low, high, writer, moment, references }))
+    }
+}
+
+impl WritingPart {
+    /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here: nothing is
+    /// older.
+    fn add(&mut self, shared: &Shared, young: YoungRange<'_>, sorted: Option<SectionScanner>) -> Result<()> {
+        let Self { writer, moment, references, .. } = self;
+        let mut read = ReferenceCounts::default();
         let read_sorted = |item: &EncodedItem<'_>| read.remove(&item.item);
-        for_each_merged(young.range(low, high), self.sorted, read_sorted, |hash, item| {
+        for_each_merged(young, sorted, read_sorted, |hash, item| {
             if moment.is_live(&item.item) {
                 references.add(&item.item);
                 shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
@@ -137,8 +196,13 @@ impl Part {
             Ok(())
         })?;
         references.merge(&read);
+        Ok(())
+    }
+
+    fn end(self) -> Result<WrittenPart> {
+        let Self { low, high, mut writer, references, .. } = self;
         writer.finish_section()?;
-        Ok(Some(WrittenPart { low, high, table: writer.finish()?, references }))
+        Ok(WrittenPart { low, high, table: writer.finish()?, references })
     }
 }
 
@@ -167,13 +231,13 @@ impl WrittenPart {
 }
 
 /// Mean encoded size of the items, tags excluded.
-fn mean_item_bytes(young: &YoungItems, sorted: &[SortedTable]) -> u64 {
-    let items: u64 = sorted.iter().map(|table| table.section.item_count()).sum::<u64>() + young.len() as u64;
+fn mean_item_bytes(young_items: u64, young_bytes: u64, sorted: &[SortedTable]) -> u64 {
+    let items: u64 = sorted.iter().map(|table| table.section.item_count()).sum::<u64>() + young_items;
     let bytes: u64 = sorted
         .iter()
         .map(|table| table.section.used_bytes().saturating_sub(table.section.item_count()))
         .sum::<u64>()
-        + young.encoded_bytes();
+        + young_bytes;
     bytes / items.max(1)
 }
 

@@ -8,7 +8,7 @@ use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 use super::directory;
 use super::error::{Error, Result};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, check_sum};
-use super::index_memory::IndexMemory;
+use super::index_memory::{Charge, IndexMemory};
 use super::page::PAGE_BYTES;
 use super::section::{Section, read_exact};
 
@@ -25,7 +25,13 @@ pub(crate) struct Table {
     trailer: Trailer,
     file_bytes: u64,
     sections: Vec<Arc<Section>>,
+    /// What it takes without its sections.
+    _charge: Charge,
 }
+
+/// Memory of an open table without its sections: names, handles, its places in versions and in the manifest. Measured, as
+/// what thousands of tables take beyond what is counted.
+const TABLE_BYTES: u64 = 1024;
 
 impl Table {
     /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read.
@@ -63,7 +69,7 @@ impl Table {
             .map_err(|corruption| corruption.within(name, directory_offset))?;
         let section = |entry| Section::new(Arc::clone(&file), identity, entry, memory);
         let sections = entries.into_iter().map(section).collect();
-        Ok(Self { trailer, file_bytes, sections, file })
+        Ok(Self { trailer, file_bytes, sections, file, _charge: memory.charge_table(TABLE_BYTES) })
     }
 
     /// The sections, in the order in which they were written.
