@@ -147,10 +147,11 @@ impl Db {
         memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
     }
 
-    /// Bounds the young items of one pass of a merge alone, for the same reason.
+    /// Bounds the young items of one pass of a merge, and the buffers of ingests, alone, for the same reason.
     #[doc(hidden)]
     pub fn set_merge_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
-        memory.budget.store(Arc::new(MemoryBudget { merge_bytes: bytes.max(1), ..memory.budget() }));
+        let (merge_bytes, spill_bytes) = (bytes.max(1), bytes);
+        memory.budget.store(Arc::new(MemoryBudget { merge_bytes, spill_bytes, ..memory.budget() }));
     }
 }
