@@ -12,7 +12,7 @@ use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 
 use super::merge::table_ranges;
-use super::merge_part::{write_in_pieces, write_parts};
+use super::merge_part::{AddItems, write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
 use super::young::{AGE_MAX, YoungItems};
@@ -98,7 +98,7 @@ struct Memory {
 impl Ingestion<'_> {
     fn run(&self, spill: Spill) -> Result<()> {
         let spill = spill.finish()?;
-        self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
+        self.count(&spill);
         let groups = Mutex::new(self.groups(&spill).into_iter());
         let next = || groups.lock().expect("no panic while held").next();
         let work = || {
@@ -120,6 +120,10 @@ impl Ingestion<'_> {
         })
     }
 
+    fn count(&self, spill: &Spilled) {
+        self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
+    }
+
     /// Adjacent parts that are merged together, so that small ones don't make small tables.
     fn groups(&self, spill: &Spilled) -> Vec<Range<usize>> {
         let version = self.keyspace.version.load();
@@ -130,12 +134,7 @@ impl Ingestion<'_> {
             let present: u64 = version.sorted_bytes_within(low, high);
             let bytes = spill.bytes(part) + present;
             match groups.last_mut() {
-                // What doesn't fit in memory is split further, alone.
-                Some(group)
-                    if bytes <= room && !self.is_large(spill, part) && !self.is_large(spill, group.start) =>
-                {
-                    group.end = part + 1;
-                }
+                Some(group) if bytes <= room => group.end = part + 1,
                 _ => {
                     groups.push(part..part + 1);
                     room = TABLE_BYTES_MAX;
@@ -148,31 +147,54 @@ impl Ingestion<'_> {
     }
 
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
-        if self.is_large(spill, group.start) {
-            // Its parts will need memory of their own.
-            *memory = Memory::default();
-            return self.merge_large(spill, group.start);
-        }
+        let (low, high) = (spill.range(group.start).0, spill.range(group.end - 1).1);
         let pieces = self.pieces(spill, group.clone());
-        let range = (spill.range(group.start).0, spill.range(group.end - 1).1);
         if let [piece] = &pieces[..] {
-            self.gather(spill, piece.clone(), &mut memory.young, &mut memory.room)?;
-            self.merge(&memory.young, range.0, range.1)?;
-        } else {
-            let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
-            let sizes = (sum(Spilled::items), sum(Spilled::bytes));
-            let Memory { young, room } = memory;
-            young.newest_segment = self.newest_segment;
-            let _held = self.shared.hold_items(self.sort_bytes_max);
-            let mut pieces = pieces.into_iter();
-            let references = write_in_pieces(self.shared, self.keyspace, range, sizes, young, |young| {
-                let Some(piece) = pieces.next() else { return Ok(None) };
-                self.gather(spill, piece.clone(), young, room)?;
-                Ok(Some((spill.range(piece.start).0, spill.range(piece.end - 1).1)))
-            })?;
-            self.shared.blobs.unhide(&references);
+            if !self.is_large(spill, piece.start) {
+                self.gather(spill, piece.clone(), memory)?;
+                self.merge(&memory.young, low, high)?;
+                return group.into_iter().try_for_each(|part| spill.remove(part));
+            }
+            if spill.bytes(piece.start) > TABLE_BYTES_MAX && spill.can_split(piece.start) {
+                // Its parts will need memory of their own.
+                *memory = Memory::default();
+                return self.run(self.split(spill, piece.start)?);
+            }
         }
-        group.into_iter().try_for_each(|part| spill.remove(part))
+        let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
+        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.newest_segment);
+        let _held = self.shared.hold_items(self.sort_bytes_max);
+        let feed = |add: &mut AddItems<'_>| self.feed(spill, pieces, memory, add);
+        let references = write_in_pieces(self.shared, self.keyspace, (low, high), sizes, feed)?;
+        self.shared.blobs.unhide(&references);
+        Ok(())
+    }
+
+    /// Hands the items of some pieces to `add`, as many at a time as fit in memory, in order.
+    fn feed(
+        &self,
+        spill: &Spilled,
+        pieces: Vec<Range<usize>>,
+        memory: &mut Memory,
+        add: &mut AddItems<'_>,
+    ) -> Result<()> {
+        for piece in pieces {
+            let (low, high) = (spill.range(piece.start).0, spill.range(piece.end - 1).1);
+            if !self.is_large(spill, piece.start) {
+                self.gather(spill, piece.clone(), memory)?;
+                add(&memory.young, low, high)?;
+                piece.into_iter().try_for_each(|part| spill.remove(part))?;
+            } else if spill.can_split(piece.start) {
+                *memory = Memory::default();
+                let finer = self.split(spill, piece.start)?.finish()?;
+                self.count(&finer);
+                self.feed(&finer, self.pieces(&finer, 0..finer.parts()), memory, add)?;
+            } else {
+                add(&self.newest(spill, piece.start)?, low, high)?;
+                spill.remove(piece.start)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a part doesn't fit in memory.
@@ -199,14 +221,9 @@ impl Ingestion<'_> {
         pieces
     }
 
-    /// Gathers the items of some parts in `young`, sorted.
-    fn gather(
-        &self,
-        spill: &Spilled,
-        parts: Range<usize>,
-        young: &mut YoungItems,
-        room: &mut AlignedBuffer,
-    ) -> Result<()> {
+    /// Gathers the items of some parts, sorted.
+    fn gather(&self, spill: &Spilled, parts: Range<usize>, memory: &mut Memory) -> Result<()> {
+        let Memory { young, room } = memory;
         young.clear();
         let sum = |of: fn(&Spilled, usize) -> u64| parts.clone().map(|part| of(spill, part)).sum::<u64>();
         young.reserve(sum(Spilled::items) as usize, sum(Spilled::bytes) as usize);
@@ -237,21 +254,19 @@ impl Ingestion<'_> {
         Ok(())
     }
 
-    /// A part that doesn't fit in memory: parts it again, or, when all its items have one hash, keeps the newest of
-    /// each key.
-    fn merge_large(&self, spill: &Spilled, part: usize) -> Result<()> {
-        if spill.can_split(part) {
-            let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
-            let mut finer = spill.finer(part, number);
-            let mut room = AlignedBuffer::default();
-            spill.for_each(part, &mut room, |bytes| {
-                items(self.keyspace, bytes)
-                    .try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
-            })?;
-            drop(room);
-            spill.remove(part)?;
-            return self.run(finer);
-        }
+    /// Parts the items of a part again, by more bits of their hashes.
+    fn split(&self, spill: &Spilled, part: usize) -> Result<Spill> {
+        let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let mut finer = spill.finer(part, number);
+        spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {
+            items(self.keyspace, bytes).try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
+        })?;
+        spill.remove(part)?;
+        Ok(finer)
+    }
+
+    /// The items of a part, the newest of each key, where all have one hash: then they are few or of few keys.
+    fn newest(&self, spill: &Spilled, part: usize) -> Result<YoungItems> {
         let mut newest: BTreeMap<Vec<u8>, (KeyHash, Vec<u8>)> = BTreeMap::new();
         spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {
             for (hash, item) in items(self.keyspace, bytes) {
@@ -263,8 +278,6 @@ impl Ingestion<'_> {
         newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
         young.finish();
         young.newest_segment = self.newest_segment;
-        let (low, high) = spill.range(part);
-        self.merge(&young, low, high)?;
-        spill.remove(part)
+        Ok(young)
     }
 }

@@ -64,27 +64,29 @@ pub(super) fn write_parts(
     Ok(references)
 }
 
+/// Takes young items of a range of leading hash bits, behind those of earlier calls.
+pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u64, u64) -> Result<()> + 'a;
+
 /// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
-/// puts it in place of the old ones: `fill` gathers the next piece and returns its range of leading hash bits. `items` and
-/// `bytes` of young items come in all. Returns the references to blobs that came and went.
+/// puts it in place of the old ones: `feed` hands the pieces to its argument. Of young items it is known how many come,
+/// of how many bytes and up to which log segment. Returns the references to blobs that came and went.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     (low, high): (u64, u64),
-    (items, bytes): (u64, u64),
-    young: &mut YoungItems,
-    mut fill: impl FnMut(&mut YoungItems) -> Result<Option<(u64, u64)>>,
+    (items, bytes, newest_segment): (u64, u64, u64),
+    feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
     let budget = shared.memory.budget();
     let buffers = budget.read_bytes * READS_AHEAD_MAX + budget.write_bytes * WRITES_MAX;
     let _buffers = shared.hold_buffers(buffers as u64);
     let version = keyspace.version.load_full();
-    let part = Part::of(&version, low, high, (items, items, bytes), young.newest_segment);
+    let part = Part::of(&version, low, high, (items, items, bytes), newest_segment);
     let Some(mut writing) = part.begin(shared, keyspace)? else { return Ok(ReferenceCounts::default()) };
-    while let Some((low, high)) = fill(young)? {
+    feed(&mut |young, low, high| {
         let sorted = scan_sorted(version.sorted_within(low, high), low, high, budget.read_bytes)?;
-        writing.add(shared, young.range(low, high), sorted)?;
-    }
+        writing.add(shared, young.range(low, high), sorted)
+    })?;
     drop(version);
     let written = writing.end()?;
     let references = written.references.clone();
