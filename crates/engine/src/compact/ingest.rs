@@ -105,6 +105,7 @@ impl Ingestion<'_> {
             let mut memory = Memory::default();
             while let Some(group) = next() {
                 self.merge_group(&spill, group, &mut memory)?;
+                self.shared.memory.trim();
             }
             Ok(())
         };
