@@ -19,8 +19,8 @@ pub(crate) const PIECE_BYTES: usize = 16 * CHUNK_BYTES;
 /// Takes the content of one record, the key and then the value, whose lengths are known from the start.
 ///
 /// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of
-/// other writers, a mebibyte at a time or less, so that neither a large value is ever whole in memory nor a slow source holds
-/// up others.
+/// other writers, a mebibyte at a time or less, so that neither a large value is ever whole in memory nor a slow source
+/// holds up others.
 #[derive(Debug)]
 pub(crate) struct RecordWriter<'a> {
     shared: &'a Shared,

@@ -124,8 +124,8 @@ impl Spilled {
         self.prefix_bits + 2 * self.shape.part_bits <= 64 && !self.parts[part].alike
     }
 
-    /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`: up to
-    /// 8 MiB, or eight chunks where memory is short.
+    /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`:
+    /// up to 8 MiB, or eight chunks where memory is short.
     ///
     /// # Errors
     /// A corruption when the file does not hold what was written to it, and what `visit` gives.

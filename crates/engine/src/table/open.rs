@@ -29,8 +29,8 @@ pub(crate) struct Table {
     _charge: Charge,
 }
 
-/// Memory of an open table without its sections: names, handles, its places in versions and in the manifest. Measured, as
-/// what thousands of tables take beyond what is counted.
+/// Memory of an open table without its sections: names, handles, its places in versions and in the manifest. Measured,
+/// as what thousands of tables take beyond what is counted.
 const TABLE_BYTES: u64 = 1024;
 
 impl Table {
