@@ -18,7 +18,6 @@ const PART_BITS_MAX: u32 = 8;
 const CHUNK_BYTES_MAX: usize = 128 << 10;
 /// Where memory is short there are fewer parts before chunks are shorter than this.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
-const PAGE_BYTES: usize = 4096;
 /// Items gather in so much for each part before they go to its buffer: together that fits in the processor's cache,
 /// while appending to the buffers themselves would miss cache and page table with every item.
 const STAGE_BYTES: usize = 2 << 10;
@@ -42,8 +41,9 @@ impl SpillShape {
         let chunk_bytes = |part_bits: u32| {
             let parts = 1 << part_bits;
             let chunks = memory_bytes.saturating_sub(parts * STAGE_BYTES as u64);
-            let bytes = (chunks / (parts + IN_FLIGHT_MAX as u64)).min(CHUNK_BYTES_MAX as u64) as usize;
-            bytes / PAGE_BYTES * PAGE_BYTES
+            let bytes = chunks / (parts + IN_FLIGHT_MAX as u64);
+            // A power of two: buffers of other sizes are rounded up to one.
+            bytes.checked_ilog2().map_or(0, |log2| 1 << log2).min(CHUNK_BYTES_MAX as u64) as usize
         };
         let fits = |&part_bits: &u32| chunk_bytes(part_bits) >= CHUNK_BYTES_MIN;
         let part_bits = (1..=PART_BITS_MAX).rev().find(fits).unwrap_or(1);
@@ -295,7 +295,7 @@ mod tests {
                 parts * STAGE_BYTES + (parts + IN_FLIGHT_MAX) * chunk_bytes
                     <= memory_bytes.max(1 << 18) as usize
             );
-            assert!(chunk_bytes.is_multiple_of(PAGE_BYTES) && chunk_bytes <= CHUNK_BYTES_MAX);
+            assert!(chunk_bytes.is_power_of_two() && chunk_bytes <= CHUNK_BYTES_MAX);
         }
         let unbounded = SpillShape { part_bits: 8, chunk_bytes: CHUNK_BYTES_MAX, is_bounded: false };
         assert_eq!(SpillShape::within(u64::MAX), unbounded);
