@@ -65,7 +65,7 @@ pub(crate) struct Settings {
     pub blob_garbage_bytes_min: u64,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
-    /// What was taken off a limit for the whole process.
+    /// What a limit for the whole process leaves to others than the database.
     pub program_bytes: u64,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
@@ -183,6 +183,7 @@ impl Builder {
     /// Opening gives [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.memory_bytes_max = Some(bytes);
+        self.settings.program_bytes = 0;
         self
     }
 
@@ -219,7 +220,7 @@ impl Builder {
     pub fn process_memory_bytes_max(mut self, bytes: u64) -> Self {
         let allocated = ProcessMemory::now().map_or(0, |memory| memory.anonymous_bytes);
         self.settings.program_bytes = ProcessMemory::program_bytes().unwrap_or(0) + allocated;
-        self.settings.memory_bytes_max = Some(bytes.saturating_sub(self.settings.program_bytes));
+        self.settings.memory_bytes_max = Some(bytes);
         self
     }
 

@@ -153,11 +153,12 @@ impl MemoryBudget {
 impl Settings {
     /// The budget that these settings ask for.
     pub fn memory_budget(&self) -> Result<MemoryBudget> {
-        let budget = MemoryBudget::new(self.memory_bytes_max, self.segment_bytes_of_plan());
-        budget.map_err(|error| match error {
-            Error::MemoryLimit { limit, min } => {
-                Error::MemoryLimit { limit: limit + self.program_bytes, min: min + self.program_bytes }
-            }
+        let limit = self.memory_bytes_max.map(|bytes| bytes.saturating_sub(self.program_bytes));
+        MemoryBudget::new(limit, self.segment_bytes_of_plan()).map_err(|error| match error {
+            Error::MemoryLimit { limit, min } => Error::MemoryLimit {
+                limit: self.memory_bytes_max.unwrap_or(limit),
+                min: min + self.program_bytes,
+            },
             other => other,
         })
     }
