@@ -48,8 +48,10 @@ pub fn memory(stats: &Stats) -> String {
         ("log index", memory.log_index),
         ("filters", memory.filters),
         ("indexes", memory.indexes),
+        ("tables", memory.tables),
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
+        ("I/O buffers", memory.io_buffers),
         ("blob buffer", memory.blob_buffer),
         ("all", memory.total()),
     ];

@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
-use super::merge::{Due, merge, write_parts};
+use super::due::Due;
+use super::merge::merge;
+use super::merge_part::write_parts;
 use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;

@@ -155,7 +155,8 @@ impl Db {
             hasher,
             plan: plan.clone(),
         }])?;
-        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0);
+        let entries_max = shared.memory.budget().log_entries_max;
+        let store = new_log_store(&plan, shared.log.active_segment(), 0, 0, entries_max);
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
@@ -310,7 +311,7 @@ impl Handle {
         shared.check_failure()?;
         let frozen = shared.frozen_count() > 0;
         let large = shared.log.active_segment().published()
-            > REPLAY_BYTES_MAX.min(shared.settings.segment_bytes() / 4);
+            > REPLAY_BYTES_MAX.min(shared.log.active_segment().capacity() / 4);
         if frozen || large {
             flush(shared)?;
         }

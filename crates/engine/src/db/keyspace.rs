@@ -113,14 +113,15 @@ impl KeyspaceShared {
         version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
     }
 
-    /// An empty log store over `segment`, with as many shards as the items present ask for.
-    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>) -> LogStore {
+    /// An empty log store over `segment`, with as many shards as the items present ask for and room for at most
+    /// `entries_max` items in all.
+    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>, entries_max: u64) -> LogStore {
         let hint = version.log_stores.first().map_or(0, |store| {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
         });
         let items = version.sorted_items() + version.young_items();
-        new_log_store(&self.plan, segment, items, hint)
+        new_log_store(&self.plan, segment, items, hint, entries_max)
     }
 
     /// How full the fullest shard of the active log store is, 0 to 1.
@@ -131,11 +132,20 @@ impl KeyspaceShared {
     }
 }
 
-/// An empty log store for a keyspace of this plan and so many items.
-pub(crate) fn new_log_store(plan: &Plan, segment: Arc<Segment>, items: u64, entries_hint: usize) -> LogStore {
+/// Entries of a shard that a bound of all entries leaves it, at least.
+const SHARD_ENTRIES_MIN: u64 = 64;
+
+/// An empty log store for a keyspace of this plan and so many items, with at most about `entries_max` entries in all.
+pub(crate) fn new_log_store(
+    plan: &Plan,
+    segment: Arc<Segment>,
+    items: u64,
+    entries_hint: usize,
+    entries_max: u64,
+) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
-    let entries_max = sharding.log_entries(items) as u32;
+    let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
     LogStore::new(segment, shards.ilog2(), entries_max, entries_hint)
 }
 

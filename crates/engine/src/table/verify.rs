@@ -8,6 +8,7 @@ use alluvium_io::AlignedBuffer;
 use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
+use super::index::SectionIndex;
 use super::open::Table;
 use super::page::{Layout, PAGE_BYTES, Page, page_tag};
 use super::section::{Section, read_exact};
@@ -92,10 +93,10 @@ fn expect_zeros(bytes: &[u8], name: &str, offset: u64) -> Result<()> {
 /// The state of checking one section.
 struct SectionCheck<'a> {
     section: &'a Arc<Section>,
-    /// Whether filter and index loaded: else items are checked without them.
-    has_index: bool,
+    /// Filter and index, if they are sound: else items are checked without them.
+    index: Option<Arc<SectionIndex>>,
     /// The occupied slots of the filter that are still to come, in hash layout.
-    slots: Box<dyn Iterator<Item = u32> + 'a>,
+    slots: std::vec::IntoIter<u32>,
     previous: Option<(KeyHash, Vec<u8>)>,
     totals: Totals,
     /// Whether a page was damaged: counts can't be compared then, and slots are no longer known.
@@ -106,8 +107,8 @@ impl<'a> SectionCheck<'a> {
     fn new(section: &'a Arc<Section>) -> Self {
         Self {
             section,
-            has_index: false,
-            slots: Box::new(std::iter::empty()),
+            index: None,
+            slots: Vec::new().into_iter(),
             previous: None,
             totals: Totals::default(),
             is_damaged: false,
@@ -115,12 +116,12 @@ impl<'a> SectionCheck<'a> {
     }
 
     fn run(mut self, report: &mut VerifyReport) -> Result<()> {
-        match self.section.index() {
+        match self.section.whole_index() {
             Ok(index) => {
-                self.has_index = true;
                 if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.filter()) {
-                    self.slots = Box::new(filter.occupied());
+                    self.slots = filter.occupied().collect::<Vec<_>>().into_iter();
                 }
+                self.index = Some(index);
             }
             Err(error) => report.note(Err(error))?,
         }
@@ -187,8 +188,8 @@ impl<'a> SectionCheck<'a> {
         if page.find(tag, item.key).ok().flatten().is_none_or(|(_, found)| found != *item) {
             return Err((format!("one item of hash {hash:?} under its key"), "another".to_owned()));
         }
-        if self.has_index {
-            self.check_index(number, hash)?;
+        if let Some(index) = self.index.clone() {
+            self.check_index(&index, number, hash)?;
         }
         if self.section.layout() == Layout::Sorted {
             let ascends = match &self.previous {
@@ -206,19 +207,22 @@ impl<'a> SectionCheck<'a> {
         Ok(())
     }
 
-    fn check_index(&mut self, number: u32, hash: KeyHash) -> std::result::Result<(), (String, String)> {
-        let located =
-            self.section.locate(hash).map_err(|error| (String::from("a sound index"), error.to_string()))?;
+    fn check_index(
+        &mut self,
+        index: &SectionIndex,
+        number: u32,
+        hash: KeyHash,
+    ) -> std::result::Result<(), (String, String)> {
+        let located = index.locate(hash);
         if !located.iter().any(|page| page == number) {
             return Err((
                 format!("an index that leads hash {hash:?} to page {number}"),
                 format!("{located:?}"),
             ));
         }
-        let filter = self.section.index().ok().and_then(|index| index.filter());
         if self.section.layout() == Layout::Hash
             && !self.is_damaged
-            && let Some(filter) = filter
+            && let Some(filter) = index.filter()
         {
             let slot = self.slots.next();
             if !filter.candidates(hash).any(|candidate| Some(candidate) == slot) {

@@ -1,0 +1,90 @@
+//! [`Due`]: which unit of the hash space merges next, and how urgently.
+
+use std::sync::Arc;
+
+use alluvium_model::{Growth, Plan};
+
+use crate::db::{KeyspaceShared, Shared};
+use crate::level::{MergeUnit, Version};
+
+/// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub keyspace: Arc<KeyspaceShared>,
+    pub unit: MergeUnit,
+    pub pressure: f64,
+}
+
+/// Picks the fullest unit of the keyspace that is furthest over its bound. With `all` any unit is due.
+///
+/// Merging the fullest unit whenever the sum is over the bound staggers the units by itself: in the steady state they
+/// are evenly spread between empty and twice the mean, so memory stays near the bound instead of swinging below it.
+pub(crate) fn pick(shared: &Shared, all: bool) -> Option<Due> {
+    let mut best: Option<Due> = None;
+    for keyspace in shared.all_keyspaces() {
+        let version = keyspace.version.load();
+        let units = MergeUnit::all(&version.runs);
+        let Some(fullest) = units.iter().max_by_key(|unit| unit.items).copied() else { continue };
+        let (runs_max, budget) = bounds(shared, &keyspace, &version);
+        let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
+        let items: u64 = units.iter().map(|unit| unit.items).sum();
+        let by_items = items as f64 / budget.max(1.0);
+        let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
+        let (unit, pressure) =
+            if by_runs > by_items && by_runs > 1.0 { (tallest, by_runs) } else { (fullest, by_items) };
+        let due = all || pressure > 1.0;
+        if due && best.as_ref().is_none_or(|best| best.pressure < pressure) {
+            best = Some(Due { keyspace, unit, pressure });
+        }
+    }
+    best
+}
+
+/// The fullest unit of a keyspace, due or not; `None` when it has no runs.
+pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
+    let units = MergeUnit::all(&keyspace.version.load().runs);
+    let fullest = units.into_iter().max_by_key(|unit| unit.items)?;
+    Some(Due { keyspace: keyspace.clone(), unit: fullest, pressure: 0.0 })
+}
+
+/// How far the keyspaces are over their bounds: the largest pressure of any.
+pub(crate) fn pressure(shared: &Shared) -> f64 {
+    let pressures = shared.all_keyspaces().into_iter().map(|keyspace| {
+        let version = keyspace.version.load();
+        let (_, budget) = bounds(shared, &keyspace, &version);
+        version.run_items() as f64 / budget.max(1.0)
+    });
+    pressures.fold(0.0, f64::max)
+}
+
+/// Most runs over one place, and most items in runs.
+fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> (u32, f64) {
+    let Plan::Levels { levels, .. } = &keyspace.plan else {
+        unreachable!("the engine refuses chained plans")
+    };
+    let Growth::Tiering { runs_max, share } = levels[0].growth else {
+        unreachable!("the engine refuses plans whose first level is leveled")
+    };
+    let present = version.sorted_items() + version.run_items();
+    let share_items = share * present.max(shared.settings.expected_items) as f64;
+    // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
+    let freeze_items = freeze_items(shared, version);
+    let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
+    (runs_max, share_items.min(runs_items).max(freeze_items as f64))
+}
+
+/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many
+/// as a segment holds.
+fn freeze_items(shared: &Shared, version: &Version) -> u64 {
+    let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let budget = shared.memory.budget();
+    if budget.limit.is_none() {
+        return by_index;
+    }
+    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let young = sections.map(|section| (section.section.item_count(), section.section.used_bytes()));
+    let old = version.sorted.iter().map(|table| (table.section.item_count(), table.section.used_bytes()));
+    let (items, bytes) = young.chain(old).fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
+    by_index.min((budget.segment_bytes / item_bytes).max(1))
+}
