@@ -136,8 +136,7 @@ impl BlobFile {
         self.tail.lock().expect("no panic while held")
     }
 
-    /// Appends a record whose content is `parts`, one after the other: the key, then the value. It is not written
-    /// before `gather_bytes` are there.
+    /// Appends a record of `parts`, key and value. What was appended is written when `gather_bytes` are there.
     pub fn append(&self, header: RecordHeader, parts: [&[u8]; 2], gather_bytes: usize) -> Result<Reference> {
         debug_assert!(!header.is_aligned);
         let mut tail = self.tail();
