@@ -129,7 +129,8 @@ impl Db {
     /// one filters and indexes come back as lookups need them.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit), with nothing changed, for a limit that is too small to work with.
+    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit), with nothing changed, for a limit that is too small to work
+    /// with.
     pub fn set_memory_bytes_max(&self, bytes: Option<u64>) -> Result<()> {
         let shared = self.shared();
         let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
