@@ -23,6 +23,11 @@ impl Default for Latencies {
 }
 
 impl Latencies {
+    /// Bytes of memory that one of these takes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.histogram.distinct_values() as u64 * size_of::<u32>() as u64
+    }
+
     /// Counts one operation.
     #[inline]
     pub fn record(&mut self, duration: Duration) {

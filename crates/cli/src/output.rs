@@ -48,8 +48,10 @@ pub fn memory(stats: &Stats) -> String {
         ("log index", memory.log_index),
         ("filters", memory.filters),
         ("indexes", memory.indexes),
+        ("tables", memory.tables),
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
+        ("I/O buffers", memory.io_buffers),
         ("blob buffer", memory.blob_buffer),
         ("all", memory.total()),
     ];
@@ -99,7 +101,7 @@ mod tests {
     fn tables_have_a_line_a_row() {
         let stats = Stats { levels: vec![alluvium::LevelStats::default(); 2], ..Stats::default() };
         assert_eq!(levels(&stats).lines().count(), 3);
-        assert_eq!(memory(&stats).lines().count(), 8);
+        assert_eq!(memory(&stats).lines().count(), 10);
         assert_eq!(traffic(&stats).lines().count(), 20);
     }
 }

@@ -105,6 +105,13 @@ pub enum Error {
         /// Most bytes that it may take.
         max: u64,
     },
+    /// The memory limit is too small to work with. Raise [`crate::Builder::memory_bytes_max`].
+    MemoryLimit {
+        /// Bytes that were allowed.
+        limit: u64,
+        /// The smallest limit.
+        min: u64,
+    },
     /// The keyspace was dropped. Get it by its name again to create a new one.
     KeyspaceDropped {
         /// The name that it had.
@@ -182,6 +189,9 @@ impl fmt::Display for Error {
                 out,
                 "the database takes {used} of at most {max} bytes of disk; remove items and compact, or raise the limit"
             ),
+            Self::MemoryLimit { limit, min } => {
+                write!(out, "a memory limit of {limit} bytes is too small: allow at least {min}")
+            }
             Self::KeyspaceDropped { name } => write!(out, "keyspace {name:?} was dropped"),
             Self::ConditionFailed(failed) => failed.fmt(out),
             Self::NotANumber { len } => {

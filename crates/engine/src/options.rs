@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_io::{Clock, Storage, SystemClock};
+use alluvium_io::{Clock, ProcessMemory, Storage, SystemClock};
 use alluvium_model::Plan;
 
 use crate::db::Db;
@@ -66,6 +66,9 @@ pub(crate) struct Settings {
     /// Expired and removed items of one place that take less are left to merges and compactions.
     pub garbage_bytes_min: u64,
     pub read_only: bool,
+    pub memory_bytes_max: Option<u64>,
+    /// What a limit for the whole process leaves to others than the database.
+    pub program_bytes: u64,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
     pub ingest_sort_bytes_max: u64,
@@ -126,6 +129,8 @@ impl Builder {
                 blob_garbage_bytes_min: 1 << 20,
                 garbage_bytes_min: 256 << 10,
                 read_only: false,
+                memory_bytes_max: None,
+                program_bytes: 0,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
                 ingest_sort_bytes_max: 64 << 20,
@@ -169,6 +174,23 @@ impl Builder {
         self
     }
 
+    /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers
+    /// of merges and lookups, what snapshots and iterators pin. Default: as many as it needs for speed.
+    ///
+    /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
+    /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left
+    /// under a larger limit takes its size until it is converted. Values in the program's hands don't count.
+    /// With glibc's allocator a limit also makes the process give freed blocks of 64 KiB and more back at once.
+    /// [`Db::set_memory_bytes_max`] changes it.
+    ///
+    /// # Errors
+    /// Opening gives [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
+    pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.memory_bytes_max = Some(bytes);
+        self.settings.program_bytes = 0;
+        self
+    }
+
     /// Largest item that lies in the log and in tables, in bytes of key and value and about 3 more; larger ones lie in
     /// blob files, and reading one costs a second read. Default and most: 2039, so that two fit in a page. Less makes
     /// merges rewrite less and reads of the items in between dearer. May differ from opening to opening.
@@ -197,6 +219,20 @@ impl Builder {
     #[doc(hidden)]
     pub fn garbage_bytes_min(mut self, bytes: u64) -> Self {
         self.settings.garbage_bytes_min = bytes;
+        self
+    }
+
+    /// Like [`Builder::memory_bytes_max`], for the whole process, of which the database gets what is left: less the
+    /// code and constants of the program and its libraries (as if all of them were used), and what the process has
+    /// allocated so far. What the program allocates later is up to it. To be called when it is about to open its one
+    /// database.
+    ///
+    /// # Errors
+    /// As with [`Builder::memory_bytes_max`]; the minimum is 4 MiB more than what is taken off.
+    pub fn process_memory_bytes_max(mut self, bytes: u64) -> Self {
+        let allocated = ProcessMemory::now().map_or(0, |memory| memory.anonymous_bytes);
+        self.settings.program_bytes = ProcessMemory::program_bytes().unwrap_or(0) + allocated;
+        self.settings.memory_bytes_max = Some(bytes);
         self
     }
 

@@ -8,8 +8,9 @@ use crate::{ALIGNMENT, memory_pool};
 /// A growable byte buffer whose memory starts at a multiple of [`ALIGNMENT`], as direct I/O wants it.
 ///
 /// Works like a `Vec<u8>`. Buffers of 4–32 KiB come from and go back to a pool of the thread (a few nanoseconds and
-/// no allocation in steady state); buffers of 2 MiB and more are mappings with huge pages asked for, populated on
-/// first touch. Like `Vec`, growing panics or aborts when the system has no memory.
+/// no allocation in steady state); buffers of 64 KiB and more are mappings, populated on first touch and given
+/// back to the system at once, those of 2 MiB and more with huge pages asked for. Like `Vec`, growing panics or aborts
+/// when the system has no memory.
 #[derive(Debug)]
 pub struct AlignedBuffer {
     memory: Memory,

@@ -101,6 +101,23 @@ impl ProcessMemory {
         std::fs::read_to_string("/proc/self/status").ok().and_then(|text| Self::parse(&text))
     }
 
+    /// Most bytes that the program itself can take: its code and constants and those of its libraries, as they are
+    /// mapped now. What is resident of them grows as they are used. `None` on other systems than Linux.
+    pub fn program_bytes() -> Option<u64> {
+        std::fs::read_to_string("/proc/self/maps").ok().map(|text| Self::mapped_files_bytes(&text))
+    }
+
+    fn mapped_files_bytes(maps: &str) -> u64 {
+        let bytes = |line: &str| -> Option<u64> {
+            let mut fields = line.split_ascii_whitespace();
+            let (low, high) = fields.next()?.split_once('-')?;
+            let is_file = fields.nth(4).is_some_and(|name| name.starts_with('/'));
+            let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
+            is_file.then_some(address(high)?.checked_sub(address(low)?)?)
+        };
+        maps.lines().filter_map(bytes).fold(0, u64::saturating_add)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let bytes = |name: &str| -> Option<u64> {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -150,10 +167,20 @@ mod tests {
         assert_eq!(ProcessMemory::parse("VmRSS:\tmany kB\n"), None);
     }
 
+    #[test]
+    fn mapped_files_are_told_from_other_mappings() {
+        let text = "55fdc4246000-55fdc425f000 r-xp 00001000 fe:00 1234 /usr/bin/program with spaces\n\
+                    7f2541a17000-7f2541a45000 rw-p 00000000 00:00 0 \n\
+                    7f2541a45000-7f2541a46000 r--p 00000000 fe:00 77   /lib/libc.so.6\n\
+                    7ffc7e001000-7ffc7e022000 rw-p 00000000 00:00 0 [stack]\n";
+        assert_eq!(ProcessMemory::mapped_files_bytes(text), 0x19000 + 0x1000);
+    }
+
     proptest! {
         #[test]
         fn arbitrary_text_never_panics(text: String) {
             let _ = (DeviceCounters::parse(&text), ProcessMemory::parse(&text));
+            let _ = ProcessMemory::mapped_files_bytes(&text);
         }
     }
 
@@ -162,5 +189,6 @@ mod tests {
     fn this_process_occupies_memory() {
         let memory = ProcessMemory::now().unwrap();
         assert!(memory.resident_bytes > 0 && memory.resident_bytes_peak > 0);
+        assert!(ProcessMemory::program_bytes().unwrap() > 1 << 20);
     }
 }

@@ -5,9 +5,10 @@
 //! tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`), behind safe surfaces.
+//! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`), behind safe surfaces.
 
 mod aligned_buffer;
+mod allocator;
 mod append_buffer;
 pub mod calibrate;
 pub mod clock;
@@ -24,6 +25,7 @@ mod simulated;
 pub mod storage;
 
 pub use aligned_buffer::AlignedBuffer;
+pub use allocator::{give_back_freed_memory, trim_freed_memory};
 pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use counters::{DeviceCounters, ProcessMemory};

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::phase::Phase;
 use super::workload::KEY_BYTES_MIN;
 use crate::error::BenchError;
+use crate::latencies::Latencies;
 
 /// Options of `bench store`.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,6 +56,9 @@ pub struct StoreOptions {
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Limit of the memory of the whole process, such as 64MiB; none by default
+    #[arg(long, value_parser = units::parse_bytes)]
+    pub memory: Option<u64>,
     /// Where the database is made, in a subdirectory `alluvium-bench-store`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
@@ -67,6 +71,12 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// Bytes of memory that the measurements of all threads take, and their sums.
+    pub fn latencies_bytes(&self) -> u64 {
+        let threads = self.threads.max(self.writers) as u64 + 1;
+        threads * 2 * Latencies::default().memory_bytes()
+    }
+
     /// Refuses what makes no sense, with the reason.
     pub fn validate(&self) -> Result<(), BenchError> {
         let refuse = |reason: &str| Err(BenchError::Usage(reason.to_owned()));
@@ -130,6 +140,7 @@ impl StoreOptions {
         add("batch", self.batch.into());
         add("durability", self.durability.clone().into());
         add("seed", self.seed.into());
+        add("memory_limit_bytes", self.memory.into());
         config
     }
 }

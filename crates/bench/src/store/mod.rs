@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use alluvium::{Db, Environment, Keyspace};
-use alluvium_io::{Clock as _, FileStorage, IoOptions};
+use alluvium_io::{Clock as _, FileStorage, IoOptions, ProcessMemory};
 use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
@@ -54,6 +54,8 @@ struct StoreBench {
     expires_at_ms: Option<u64>,
     /// Rates of the first phase of each name.
     first_rates: Mutex<BTreeMap<String, f64>>,
+    /// What the process took before it opened the store.
+    resident_bytes_before: Option<u64>,
 }
 
 /// Runs the phases in order. Measurements go to `report` as they are made.
@@ -106,6 +108,7 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
+        let resident_bytes_before = ProcessMemory::now().map(|memory| memory.resident_bytes);
         let clock = Arc::new(AheadClock::default());
         let db = open_database(&directory, options, &clock)?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
@@ -125,6 +128,7 @@ impl StoreBench {
             expires_at_ms: expires.then(|| clock.unix().as_millis() as u64 + LIFETIME_MS),
             clock,
             first_rates: Mutex::default(),
+            resident_bytes_before,
             options: options.clone(),
             db,
             directory,
@@ -184,7 +188,10 @@ fn open_database(
 ) -> Result<Db, BenchError> {
     let storage = Arc::new(FileStorage::open(directory, IoOptions::default())?);
     let environment = Environment { clock: clock.clone(), ..Environment::over(storage) };
-    let builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
+    let mut builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
+    if let Some(bytes) = options.memory {
+        builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));
+    }
     Ok(builder.durability(options.durability()?).environment(environment).open()?)
 }
 

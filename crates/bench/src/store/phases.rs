@@ -338,10 +338,25 @@ impl StoreBench {
     }
 
     fn sampled(&self, outcome: &Outcome, measurement: Measurement) -> Measurement {
-        outcome
+        let measurement = outcome
             .samples
             .report(measurement, self.workload.live_items(), self.workload.item_bytes())
-            .metric("harness_bytes", self.workload.memory_bytes())
+            .metric("harness_bytes", self.workload.memory_bytes() + self.options.latencies_bytes())
+            .metric("resident_bytes_before_open", self.resident_bytes_before);
+        let (before, after) = (&outcome.stats.0.memory_limit, &outcome.stats.1.memory_limit);
+        let Some(limit_bytes) = after.limit_bytes else { return measurement };
+        let operations = outcome.operations.max(1) as f64;
+        measurement
+            .metric("memory_limit_bytes", limit_bytes)
+            .metric("filters_dropped", after.filters_dropped - before.filters_dropped)
+            .metric("indexes_dropped", after.indexes_dropped - before.indexes_dropped)
+            .metric("sections_without_filter", after.sections_without_filter)
+            .metric("sections_without_index", after.sections_without_index)
+            .metric("index_reads_per_op", (after.index_reads - before.index_reads) as f64 / operations)
+            .metric(
+                "unfiltered_pages_per_op",
+                (after.unfiltered_pages - before.unfiltered_pages) as f64 / operations,
+            )
     }
 }
 

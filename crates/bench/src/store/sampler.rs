@@ -33,7 +33,10 @@ struct Sample {
     operations: u64,
     items: u64,
     index_bytes: u64,
+    /// All that the store knows it holds.
+    store_bytes: u64,
     resident_bytes: Option<u64>,
+    anonymous_bytes: Option<u64>,
     /// Allocated bytes of the directory; absent in every second sample.
     allocated_bytes: Option<u64>,
 }
@@ -58,11 +61,15 @@ impl Samples {
         let mut samples = Vec::new();
         loop {
             let is_last = is_done.load(Ordering::Acquire);
+            let memory = db.stats().memory;
+            let process = ProcessMemory::now();
             samples.push(Sample {
                 operations: progress.operations.load(Ordering::Relaxed),
                 items: progress.items.load(Ordering::Relaxed),
-                index_bytes: db.stats().memory.finding(),
-                resident_bytes: ProcessMemory::now().map(|memory| memory.resident_bytes),
+                index_bytes: memory.finding(),
+                store_bytes: memory.total(),
+                resident_bytes: process.map(|process| process.resident_bytes),
+                anonymous_bytes: process.map(|process| process.anonymous_bytes),
                 allocated_bytes: (is_last || samples.len() % 2 == 0)
                     .then(|| device::allocated_bytes(directory)),
             });
@@ -93,6 +100,8 @@ impl Samples {
     ///   (and settling).
     /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
     ///   bytes, at the worst moment and at the end.
+    /// - `store_bytes_peak`: all memory that the store knows it holds, at the worst moment; `resident_bytes_peak` is
+    ///   the whole process, `anonymous_bytes_peak` without the program's own file.
     pub fn report(&self, measurement: Measurement, items: u64, item_bytes: u64) -> Measurement {
         let Some(last) = self.samples.last() else { return measurement };
         let grown: Vec<&Sample> = self.samples.iter().filter(|sample| sample.items * 10 >= items).collect();
@@ -104,6 +113,7 @@ impl Samples {
             .collect();
         let space: Vec<f64> =
             grown.iter().filter_map(|sample| sample.space_amplification(item_bytes)).collect();
+        let anonymous_peak = self.samples.iter().filter_map(|sample| sample.anonymous_bytes).max();
         let resident_peak = self.samples.iter().filter_map(|sample| sample.resident_bytes).max();
         measurement
             .metric("index_bytes_per_item", last.index_bytes_per_item())
@@ -113,6 +123,8 @@ impl Samples {
             .metric("index_bytes_per_item_peak", peak(&per_item))
             .metric("space_amplification", last.space_amplification(item_bytes))
             .metric("space_amplification_peak", peak(&space))
+            .metric("store_bytes_peak", self.samples.iter().map(|sample| sample.store_bytes).max())
+            .metric("anonymous_bytes_peak", anonymous_peak)
             .metric("resident_bytes_peak", resident_peak)
     }
 }
@@ -144,7 +156,9 @@ mod tests {
             operations,
             items: operations,
             index_bytes,
+            store_bytes: index_bytes + 1,
             resident_bytes: Some(5),
+            anonymous_bytes: Some(4),
             allocated_bytes: Some(allocated_bytes),
         }
     }
@@ -166,6 +180,10 @@ mod tests {
         assert_eq!(metrics["index_bytes_per_item_second_half_peak"], 1.0);
         assert_eq!(metrics["space_amplification"], 1.0);
         assert_eq!(metrics["space_amplification_peak"], 2.0);
-        assert_eq!(metrics["resident_bytes_peak"], 5);
+        assert_eq!(metrics["store_bytes_peak"], 1_001);
+        assert_eq!(
+            (&metrics["anonymous_bytes_peak"], &metrics["resident_bytes_peak"]),
+            (&4.into(), &5.into())
+        );
     }
 }

@@ -132,7 +132,8 @@ fn relocate(
         Ok(key) => key,
         // A record whose writer gave up, as a rule: its body was never written.
         Err(Error::Corruption(corruption)) => {
-            let is_needed = refers_to(&keyspace.version.load(), &reference)?;
+            let read_bytes = shared.memory.budget().read_bytes;
+            let is_needed = refers_to(&keyspace.version.load(), &reference, read_bytes)?;
             return if is_needed { Err(corruption.into()) } else { Ok(()) };
         }
         Err(error) => return Err(error),
@@ -185,7 +186,8 @@ fn copy_record(
 ) -> Result<PendingRecord> {
     let (key_len, value_len) = (header.key_len as usize, header.value_len as usize);
     let mut writer = RecordWriter::begin(shared, header.keyspace, key_len, value_len)?;
-    let mut reader = RecordReader::new(file.clone(), reference);
+    let chunks = shared.memory.budget().blob_piece_chunks();
+    let mut reader = RecordReader::new(file.clone(), reference).in_pieces(chunks);
     while let Some(content) = reader.next_chunk()? {
         writer.write(content)?;
     }
@@ -195,7 +197,7 @@ fn copy_record(
 }
 
 /// Whether some table or log store refers to a record whose key can't be read. Reads all tables of the keyspace.
-fn refers_to(version: &Version, reference: &Reference) -> Result<bool> {
+fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Result<bool> {
     for store in &version.log_stores {
         for (_, _, offset) in
             store.shards().iter().flat_map(|shard| shard.index().entries().collect::<Vec<_>>())
@@ -209,7 +211,7 @@ fn refers_to(version: &Version, reference: &Reference) -> Result<bool> {
     let sections =
         in_runs.map(|section| &section.section).chain(version.sorted.iter().map(|table| &table.section));
     for section in sections {
-        let mut scanner = SectionScanner::new(section.clone());
+        let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
         while scanner.advance()? {
             let item = scanner.current_encoded();
             if item.is_some_and(|(_, item)| Reference::of(&item.item) == Some(*reference)) {

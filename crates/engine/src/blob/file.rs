@@ -15,8 +15,8 @@ use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
 
-/// Records gather in memory until there is this much to write.
-const GATHER_BYTES: usize = 256 << 10;
+/// Records gather in memory until there is this much to write, unless memory is short.
+pub(crate) const GATHER_BYTES: usize = 256 << 10;
 
 /// A blob file, being written or finished. Shared by the writer and all versions; one that the manifest no longer names
 /// is removed when the last of them lets go.
@@ -136,8 +136,8 @@ impl BlobFile {
         self.tail.lock().expect("no panic while held")
     }
 
-    /// Appends a record whose content is `parts`, one after the other: the key, then the value. It is not written yet.
-    pub fn append(&self, header: RecordHeader, parts: [&[u8]; 2]) -> Result<Reference> {
+    /// Appends a record of `parts`, key and value. What was appended is written when `gather_bytes` are there.
+    pub fn append(&self, header: RecordHeader, parts: [&[u8]; 2], gather_bytes: usize) -> Result<Reference> {
         debug_assert!(!header.is_aligned);
         let mut tail = self.tail();
         let offset = tail.end();
@@ -149,7 +149,7 @@ impl BlobFile {
         }
         debug_assert_eq!(tail.end(), header.end(offset));
         let reference = self.appended(header, offset, tail.end());
-        if tail.buffer.len() >= GATHER_BYTES {
+        if tail.buffer.len() >= gather_bytes {
             self.write_out(&mut tail, false)?;
         }
         Ok(reference)

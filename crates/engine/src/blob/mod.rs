@@ -22,7 +22,7 @@ mod tests;
 mod walk;
 mod writer;
 
-pub(crate) use file::BlobFile;
+pub(crate) use file::{BlobFile, GATHER_BYTES};
 pub(crate) use frame::RecordHeader;
 pub(crate) use held::HeldRecords;
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
@@ -32,4 +32,4 @@ pub(crate) use reference::Reference;
 pub(crate) use store::{BlobFiles, Blobs};
 pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in};
 pub(crate) use walk::walk;
-pub(crate) use writer::{PendingRecord, RecordWriter};
+pub(crate) use writer::{PIECE_BYTES, PendingRecord, RecordWriter};

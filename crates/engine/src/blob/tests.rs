@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_io::{FaultPlan, SimulatedStorage, Storage};
 use proptest::prelude::*;
 
-use super::file::BlobFile;
+use super::file::{BlobFile, GATHER_BYTES};
 use super::frame::{RecordHeader, chunk_content};
 use super::reader::RecordReader;
 use super::walk::walk;
@@ -32,7 +32,7 @@ fn the_example_in_the_documentation_is_true() {
     let documentation = include_str!("../../../../docs/format.md");
     let reclaimer = reclaimer();
     let file = BlobFile::create(&reclaimer, 7).unwrap();
-    let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
+    let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let mut dump = String::new();
     for (number, line) in content(&**reclaimer.storage(), &file).chunks(16).enumerate() {
@@ -52,7 +52,7 @@ fn a_failed_write_leaves_no_gap_between_records() {
         let storage = SimulatedStorage::new(1);
         let reclaimer = Reclaimer::new(Arc::new(storage.clone()));
         let file = BlobFile::create(&reclaimer, 7).unwrap();
-        file.append(header(b"apple", b"red"), [b"apple", b"red"]).unwrap();
+        file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
         storage.set_faults(FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() });
         if is_aligned {
             assert!(file.reserve(RecordHeader { is_aligned, ..header(b"pear", b"green") }).is_err());
@@ -60,7 +60,7 @@ fn a_failed_write_leaves_no_gap_between_records() {
             assert!(file.sync().is_err());
         }
         storage.set_faults(FaultPlan::default());
-        let reference = file.append(header(b"plum", b"blue"), [b"plum", b"blue"]).unwrap();
+        let reference = file.append(header(b"plum", b"blue"), [b"plum", b"blue"], GATHER_BYTES).unwrap();
         file.sync().unwrap();
         let mut records = 0;
         let walked = walk(&file, |_, _| {
@@ -90,7 +90,7 @@ proptest! {
                 // Reserved and never written: a writer that gave up.
                 file.reserve(RecordHeader { is_aligned, ..header(&key, &value) }).unwrap()
             } else {
-                file.append(header(&key, &value), [&key, &value]).unwrap()
+                file.append(header(&key, &value), [&key, &value], GATHER_BYTES).unwrap()
             };
             if syncs {
                 file.sync().unwrap();
@@ -127,7 +127,7 @@ proptest! {
 fn every_flipped_byte_of_a_record_is_noticed() {
     let reclaimer = reclaimer();
     let file = BlobFile::create(&reclaimer, 7).unwrap();
-    let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]]).unwrap();
+    let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let bytes = content(&**reclaimer.storage(), &file);
     let offset = super::frame::FILE_HEADER_BYTES;

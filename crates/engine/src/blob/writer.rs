@@ -9,22 +9,28 @@ use super::chunk_encoder::ChunkEncoder;
 use super::file::BlobFile;
 use super::frame::{CHUNK_BYTES, RecordHeader};
 use super::reference::Reference;
-use crate::db::Shared;
+use crate::db::{HeldMemory, Shared};
 use crate::error::Result;
+use crate::table::Loan;
 
-/// Chunks of an aligned record that are written at once.
-const WRITE_BYTES: usize = 16 * CHUNK_BYTES;
+/// Bytes of an aligned record that are written at once, unless memory is short.
+pub(crate) const PIECE_BYTES: usize = 16 * CHUNK_BYTES;
 
 /// Takes the content of one record, the key and then the value, whose lengths are known from the start.
 ///
 /// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of
-/// other writers, a mebibyte at a time, so that neither a large value is ever whole in memory nor a slow source holds
-/// up others.
+/// other writers, a mebibyte at a time or less, so that neither a large value is ever whole in memory nor a slow source
+/// holds up others.
 #[derive(Debug)]
 pub(crate) struct RecordWriter<'a> {
     shared: &'a Shared,
     header: RecordHeader,
     body: Body,
+    /// Bytes written at once of an aligned record.
+    piece_bytes: usize,
+    /// Content of a shorter one that gathers in its file before it is written.
+    gather_bytes: usize,
+    _held: Option<(Option<Loan>, HeldMemory<'a>)>,
 }
 
 #[derive(Debug)]
@@ -47,18 +53,24 @@ impl<'a> RecordWriter<'a> {
     /// Begins a record. The lengths are within the limits of keys and values.
     pub fn begin(shared: &'a Shared, keyspace: u32, key_len: usize, value_len: usize) -> Result<Self> {
         let content_len = key_len + value_len;
-        let is_aligned = content_len >= shared.settings.blob_aligned_bytes_min;
+        let budget = shared.memory.budget();
+        let (piece_bytes, gather_bytes) = (budget.blob_piece_bytes, budget.blob_gather_bytes);
+        let is_aligned = content_len >= shared.settings.blob_aligned_bytes_min
+            || content_len as u64 >= budget.blob_whole_bytes;
         let header =
             RecordHeader { keyspace, key_len: key_len as u32, value_len: value_len as u32, is_aligned };
+        let mut held = None;
         let body = if is_aligned {
             let pending = PendingRecord::append(shared, |file| file.reserve(header))?;
             let offset = pending.reference.body;
-            let buffer = AlignedBuffer::with_capacity(WRITE_BYTES.min(content_len + 2 * CHUNK_BYTES));
+            let buffer = AlignedBuffer::with_capacity(piece_bytes.min(content_len) + 2 * CHUNK_BYTES);
+            let bytes = buffer.capacity() as u64;
+            held = Some((shared.memory.lend(bytes), shared.hold_buffers(bytes)));
             Body::Aligned { pending, chunks: ChunkEncoder::new(header.content_len()), buffer, offset }
         } else {
             Body::Gathered(Vec::with_capacity(content_len))
         };
-        Ok(Self { shared, header, body })
+        Ok(Self { shared, header, body, piece_bytes, gather_bytes, _held: held })
     }
 
     /// Writes a whole record.
@@ -70,7 +82,9 @@ impl<'a> RecordWriter<'a> {
     ) -> Result<PendingRecord> {
         let mut writer = Self::begin(shared, keyspace, key.len(), value.len())?;
         if !writer.header.is_aligned {
-            return PendingRecord::append(shared, |file| file.append(writer.header, [key, value]));
+            return PendingRecord::append(shared, |file| {
+                file.append(writer.header, [key, value], writer.gather_bytes)
+            });
         }
         writer.write(key)?;
         writer.write(value)?;
@@ -85,7 +99,7 @@ impl<'a> RecordWriter<'a> {
                 for piece in content.chunks(CHUNK_BYTES) {
                     chunks.push(piece, buffer, *offset, pending.file.seed());
                     // A chunk may be open behind full ones, so what is written ends where it starts.
-                    if buffer.len() >= WRITE_BYTES {
+                    if buffer.len() >= self.piece_bytes {
                         let full = buffer.len() / CHUNK_BYTES * CHUNK_BYTES;
                         write_full(pending, chunks, buffer, offset, full)
                             .inspect_err(|error| self.shared.log.fail(error))?;
@@ -101,7 +115,8 @@ impl<'a> RecordWriter<'a> {
         match self.body {
             Body::Gathered(bytes) => {
                 debug_assert_eq!(bytes.len() as u64, self.header.content_len());
-                PendingRecord::append(self.shared, |file| file.append(self.header, [&bytes, &[]]))
+                let append = |file: &BlobFile| file.append(self.header, [&bytes, &[]], self.gather_bytes);
+                PendingRecord::append(self.shared, append)
             }
             Body::Aligned { pending, chunks, mut buffer, offset } => {
                 debug_assert!(chunks.content_left() == 0 && chunks.is_between_chunks());

@@ -16,7 +16,7 @@ use crate::error::{IoContext, Result};
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
-use crate::table::{SectionSpec, TableWriter};
+use crate::table::{SectionSpec, TableWriter, WRITES_MAX};
 
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
@@ -44,7 +44,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let name = crate::level::table_file_name(number);
-        let mut writer = TableWriter::create(&*shared.storage, &name, number)?;
+        let write_bytes = shared.memory.budget().write_bytes;
+        let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
+        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_newest_segment(segment.id);
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;

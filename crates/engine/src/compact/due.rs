@@ -1,4 +1,4 @@
-//! Which unit merges next, and how urgent that is.
+//! [`Due`]: which unit of the hash space merges next, and how urgently.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     let present = version.sorted_items() + version.run_items();
     let share_items = levels[0].growth.items_max(present.max(shared.settings.expected_items) as f64);
     // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
-    let freeze_items = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let freeze_items = freeze_items(shared, version);
     let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
     let live = present as f64 - version.garbage_estimate();
     Bounds {
@@ -97,4 +97,20 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
         items_max: share_items.min(runs_items).max(freeze_items as f64),
         garbage_max: (GARBAGE_SHARE_MAX * live).max(freeze_items as f64),
     }
+}
+
+/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many
+/// as a segment holds.
+fn freeze_items(shared: &Shared, version: &Version) -> u64 {
+    let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let budget = shared.memory.budget();
+    if budget.limit.is_none() {
+        return by_index;
+    }
+    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let young = sections.map(|section| (section.section.item_count(), section.section.used_bytes()));
+    let old = version.sorted.iter().map(|table| (table.section.item_count(), table.section.used_bytes()));
+    let (items, bytes) = young.chain(old).fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
+    by_index.min((budget.segment_bytes / item_bytes).max(1))
 }

@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use super::due::Due;
-use super::merge::{merge, write_parts};
+use super::merge::merge;
+use super::merge_part::write_parts;
 use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;

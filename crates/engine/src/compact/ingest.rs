@@ -11,8 +11,10 @@ use std::thread::ScopedJoinHandle;
 use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 
-use super::merge::{table_ranges, write_parts};
-use super::spill::{Spill, Spilled, SpilledItems};
+use super::merge::table_ranges;
+use super::merge_part::{AddItems, write_in_pieces, write_parts};
+use super::spill::Spill;
+use super::spilled::Spilled;
 use super::young::{AGE_MAX, YoungItems};
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
@@ -20,10 +22,8 @@ use crate::item::{EncodedItem, Item};
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.
 const TABLE_BYTES_MAX: u64 = 24 << 20;
-/// Threads that merge: one computes while others read and write.
+/// Threads that merge: one computes while others read and write. Where memory is short there is one.
 const THREADS: usize = 2;
-/// Memory that an item takes beside its bytes while it is sorted.
-const ENTRY_BYTES: u64 = 24;
 
 /// Merges spilled items into the sorted run, as the newest of their keys. Whatever is older lies in the sorted run too.
 ///
@@ -33,7 +33,10 @@ pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
     let newest_segment = shared.log.active_segment().id.saturating_sub(1);
-    let ingestion = Ingestion { shared, keyspace, newest_segment };
+    let budget = shared.memory.budget();
+    let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
+    let is_alone = budget.limit.is_some() || !shared.settings.background;
+    let ingestion = Ingestion { shared, keyspace, newest_segment, sort_bytes_max, is_alone };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
@@ -44,8 +47,9 @@ pub(crate) fn write_spilled(
     mut write: impl FnMut(KeyHash, &Item<'_>) -> Result<()>,
 ) -> Result<()> {
     let spill = spill.finish()?;
+    let mut room = AlignedBuffer::default();
     for part in 0..spill.parts() {
-        spill.for_each(part, |bytes| {
+        spill.for_each(part, &mut room, |bytes| {
             items(keyspace, bytes).try_for_each(|(hash, item)| write(hash, &item.item))
         })?;
         spill.remove(part)?;
@@ -69,34 +73,44 @@ fn items<'b>(
     })
 }
 
+/// Memory that the items of a part take while they are sorted.
+fn sort_bytes(spill: &Spilled, part: usize) -> u64 {
+    YoungItems::memory_bytes_for(spill.items(part), spill.bytes(part))
+}
+
 struct Ingestion<'a> {
     shared: &'a Shared,
     keyspace: &'a KeyspaceShared,
     newest_segment: u64,
+    /// Memory of the items that are sorted together.
+    sort_bytes_max: u64,
+    /// Whether one thread does everything.
+    is_alone: bool,
 }
 
 /// What a thread merges in, again and again.
 #[derive(Default)]
 struct Memory {
     young: YoungItems,
-    bytes: AlignedBuffer,
+    room: AlignedBuffer,
 }
 
 impl Ingestion<'_> {
     fn run(&self, spill: Spill) -> Result<()> {
         let spill = spill.finish()?;
-        self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
+        self.count(&spill);
         let groups = Mutex::new(self.groups(&spill).into_iter());
         let next = || groups.lock().expect("no panic while held").next();
         let work = || {
             let mut memory = Memory::default();
             while let Some(group) = next() {
                 self.merge_group(&spill, group, &mut memory)?;
+                self.shared.memory.trim();
             }
             Ok(())
         };
         // Others, so that some read or wait for a sync while one sorts; in order where order matters.
-        let others = if self.shared.settings.background { THREADS - 1 } else { 0 };
+        let others = if self.is_alone { 0 } else { THREADS - 1 };
         std::thread::scope(|scope| {
             let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
             let mine = work();
@@ -105,6 +119,10 @@ impl Ingestion<'_> {
             };
             others.into_iter().map(join).fold(mine, Result::and)
         })
+    }
+
+    fn count(&self, spill: &Spilled) {
+        self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
     }
 
     /// Adjacent parts that are merged together, so that small ones don't make small tables.
@@ -130,60 +148,128 @@ impl Ingestion<'_> {
     }
 
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
-        let part_memory = |part| spill.bytes(part) + ENTRY_BYTES * spill.items(part);
-        if let [part] = group.clone().collect::<Vec<_>>()[..]
-            && (part_memory(part) > self.shared.settings.ingest_sort_bytes_max
-                || spill.items(part) > u64::from(AGE_MAX))
-        {
-            return self.merge_large(spill, part);
+        let (low, high) = (spill.range(group.start).0, spill.range(group.end - 1).1);
+        let pieces = self.pieces(spill, group.clone());
+        if let [piece] = &pieces[..] {
+            if !self.is_large(spill, piece.start) {
+                self.gather(spill, piece.clone(), memory)?;
+                self.merge(&memory.young, low, high)?;
+                return group.into_iter().try_for_each(|part| spill.remove(part));
+            }
+            if spill.bytes(piece.start) > TABLE_BYTES_MAX && spill.can_split(piece.start) {
+                // Its parts will need memory of their own.
+                *memory = Memory::default();
+                return self.run(self.split(spill, piece.start)?);
+            }
         }
-        let Memory { young, bytes: room } = memory;
+        let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
+        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.newest_segment);
+        let _held = self.shared.hold_items(self.sort_bytes_max);
+        let feed = |add: &mut AddItems<'_>| self.feed(spill, pieces, memory, add);
+        let references = write_in_pieces(self.shared, self.keyspace, (low, high), sizes, feed)?;
+        self.shared.blobs.unhide(&references);
+        Ok(())
+    }
+
+    /// Hands the items of some pieces to `add`, as many at a time as fit in memory, in order.
+    fn feed(
+        &self,
+        spill: &Spilled,
+        pieces: Vec<Range<usize>>,
+        memory: &mut Memory,
+        add: &mut AddItems<'_>,
+    ) -> Result<()> {
+        for piece in pieces {
+            let (low, high) = (spill.range(piece.start).0, spill.range(piece.end - 1).1);
+            if !self.is_large(spill, piece.start) {
+                self.gather(spill, piece.clone(), memory)?;
+                add(&memory.young, low, high)?;
+                piece.into_iter().try_for_each(|part| spill.remove(part))?;
+            } else if spill.can_split(piece.start) {
+                *memory = Memory::default();
+                let finer = self.split(spill, piece.start)?.finish()?;
+                self.count(&finer);
+                self.feed(&finer, self.pieces(&finer, 0..finer.parts()), memory, add)?;
+            } else {
+                add(&self.newest(spill, piece.start)?, low, high)?;
+                spill.remove(piece.start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a part doesn't fit in memory.
+    fn is_large(&self, spill: &Spilled, part: usize) -> bool {
+        sort_bytes(spill, part) > self.sort_bytes_max || spill.items(part) > u64::from(AGE_MAX)
+    }
+
+    /// Adjacent parts that fit in memory together.
+    fn pieces(&self, spill: &Spilled, group: Range<usize>) -> Vec<Range<usize>> {
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        let (mut bytes, mut items) = (0, 0);
+        for part in group {
+            (bytes, items) = (bytes + sort_bytes(spill, part), items + spill.items(part));
+            match pieces.last_mut() {
+                Some(piece) if bytes <= self.sort_bytes_max && items <= u64::from(AGE_MAX) => {
+                    piece.end = part + 1;
+                }
+                _ => {
+                    pieces.push(part..part + 1);
+                    (bytes, items) = (sort_bytes(spill, part), spill.items(part));
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Gathers the items of some parts, sorted.
+    fn gather(&self, spill: &Spilled, parts: Range<usize>, memory: &mut Memory) -> Result<()> {
+        let Memory { young, room } = memory;
         young.clear();
+        let sum = |of: fn(&Spilled, usize) -> u64| parts.clone().map(|part| of(spill, part)).sum::<u64>();
+        young.reserve(sum(Spilled::items) as usize, sum(Spilled::bytes) as usize);
         let mut age = AGE_MAX;
-        for part in group.clone() {
-            let SpilledItems { bytes, chunks } = spill.read(part, std::mem::take(room))?;
-            for chunk in chunks {
-                for (hash, item) in items(self.keyspace, &bytes[chunk]) {
+        for part in parts {
+            spill.for_each(part, room, |bytes| {
+                for (hash, item) in items(self.keyspace, bytes) {
                     // Of two items of a key the one that came later counts.
                     young.push(hash, age, item.bytes);
                     age -= 1;
                 }
-            }
-            *room = bytes;
+                Ok(())
+            })?;
         }
-        self.merge(young, spill.range(group.start).0, spill.range(group.end - 1).1)?;
-        group.into_iter().try_for_each(|part| spill.remove(part))
-    }
-
-    fn merge(&self, young: &mut YoungItems, low: u64, high: u64) -> Result<()> {
         young.finish();
         young.newest_segment = self.newest_segment;
-        let buffers = self.shared.reserve_merge_buffers(young.memory_bytes());
+        Ok(())
+    }
+
+    fn merge(&self, young: &YoungItems, low: u64, high: u64) -> Result<()> {
+        let _held = self.shared.hold_items(young.memory_bytes());
         let version = self.keyspace.version.load_full();
         let present: u64 = version.sorted_bytes_within(low, high);
         drop(version);
         let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
         let references = write_parts(self.shared, self.keyspace, young, table_ranges(low, high, tables))?;
         self.shared.blobs.unhide(&references);
-        drop(buffers);
         Ok(())
     }
 
-    /// A part that doesn't fit in memory: parts it again, or, when all its items have one hash, keeps the newest of
-    /// each key.
-    fn merge_large(&self, spill: &Spilled, part: usize) -> Result<()> {
-        if spill.can_split(part) {
-            let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
-            let mut finer = spill.finer(part, number);
-            spill.for_each(part, |bytes| {
-                items(self.keyspace, bytes)
-                    .try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
-            })?;
-            spill.remove(part)?;
-            return self.run(finer);
-        }
+    /// Parts the items of a part again, by more bits of their hashes.
+    fn split(&self, spill: &Spilled, part: usize) -> Result<Spill> {
+        let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let mut finer = spill.finer(part, number);
+        spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {
+            items(self.keyspace, bytes).try_for_each(|(hash, item)| finer.push(hash, item.bytes).map(drop))
+        })?;
+        spill.remove(part)?;
+        Ok(finer)
+    }
+
+    /// The items of a part, the newest of each key, where all have one hash: then they are few or of few keys.
+    fn newest(&self, spill: &Spilled, part: usize) -> Result<YoungItems> {
         let mut newest: BTreeMap<Vec<u8>, (KeyHash, Vec<u8>)> = BTreeMap::new();
-        spill.for_each(part, |bytes| {
+        spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {
             for (hash, item) in items(self.keyspace, bytes) {
                 newest.insert(item.item.key.to_vec(), (hash, item.bytes.to_vec()));
             }
@@ -191,8 +277,8 @@ impl Ingestion<'_> {
         })?;
         let mut young = YoungItems::default();
         newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
-        let (low, high) = spill.range(part);
-        self.merge(&mut young, low, high)?;
-        spill.remove(part)
+        young.finish();
+        young.newest_segment = self.newest_segment;
+        Ok(young)
     }
 }

@@ -10,9 +10,14 @@ use crate::item::EncodedItem;
 use crate::level::SortedTable;
 use crate::table::{SectionRange, SectionScanner};
 
-/// A scanner of the items of the sorted run whose leading hash bits lie in `low..=high`, which reads ahead; `None`
-/// without tables.
-pub(crate) fn scan_sorted(sorted: &[SortedTable], low: u64, high: u64) -> Result<Option<SectionScanner>> {
+/// A scanner of the items of the sorted run whose leading hash bits lie in `low..=high`, which reads ahead in pieces of
+/// `read_bytes`; `None` without tables.
+pub(crate) fn scan_sorted(
+    sorted: &[SortedTable],
+    low: u64,
+    high: u64,
+    read_bytes: usize,
+) -> Result<Option<SectionScanner>> {
     let Some(first) = sorted.first() else { return Ok(None) };
     let wanted = |table: &SortedTable| SectionRange {
         section: table.section.clone(),
@@ -20,7 +25,7 @@ pub(crate) fn scan_sorted(sorted: &[SortedTable], low: u64, high: u64) -> Result
         high: table.high.min(high),
     };
     let ranges: Vec<_> = sorted.iter().map(wanted).collect();
-    Ok(Some(SectionScanner::chain_ranges(first.file.storage(), &ranges)?))
+    Ok(Some(SectionScanner::chain_ranges(first.file.storage(), &ranges, read_bytes)?))
 }
 
 /// Calls `visit` with the newest item of every key among `young` and the `sorted` items, in (hash, key) order. A young

@@ -90,6 +90,8 @@ fn work(shared: &Weak<Shared>, body: fn(&Shared) -> Result<bool>, pause: Duratio
             Ok(true) => {
                 *events += 1;
                 scheduler.changed.notify_all();
+                drop(events);
+                shared.memory.trim();
             }
             Ok(false) => {
                 if *events == seen {

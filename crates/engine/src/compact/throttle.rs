@@ -14,16 +14,39 @@ const SLEEP_NS_MAX: u64 = 4_000_000;
 ///
 /// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for
 /// conversion, and items in hash runs beyond the plan's share. Each delay grows without a step from zero, so the
-/// writer's rate settles where background work keeps up.
-#[derive(Debug, Default)]
+/// writer's rate settles where background work keeps up. A conversion takes a few milliseconds however little there is
+/// to convert, so where segments are small each of their puts is delayed more.
+#[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
     owed_ns: AtomicU64,
     /// Delay of each mebibyte of large items.
     mebibyte_delay_ns: AtomicU64,
+    segment_bytes: AtomicU64,
 }
 
+/// From segments of this size on, the delay for segments that wait does not depend on the size.
+const SEGMENT_BYTES_LARGE: f64 = 16.0 * 1024.0 * 1024.0;
+/// How many times longer the delay for segments that wait gets at most.
+const SMALLNESS_MAX: f64 = 64.0;
+
 impl Throttle {
+    /// No delay yet, for log segments of this size.
+    pub fn new(segment_bytes: u64) -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            delay_ns: zero(),
+            owed_ns: zero(),
+            mebibyte_delay_ns: zero(),
+            segment_bytes: AtomicU64::new(segment_bytes),
+        }
+    }
+
+    /// Sets the size of log segments.
+    pub fn set_segment_bytes(&self, bytes: u64) {
+        self.segment_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     /// Recomputes the delay. `frozen` counts segments waiting for conversion, `fill` is how full the active one is
     /// (0 to 1), `pressure` how far hash runs are over their share (above 1).
     pub fn update(&self, frozen: usize, fill: f64, pressure: f64) {
@@ -32,9 +55,11 @@ impl Throttle {
             1 => 3_000.0 * (fill - 0.5).max(0.0),
             waiting => 6_000.0 * (waiting - 1) as f64 * (0.5 + fill),
         };
+        let segment_bytes = self.segment_bytes.load(Ordering::Relaxed) as f64;
+        let smallness = (SEGMENT_BYTES_LARGE / segment_bytes.max(1.0)).clamp(1.0, SMALLNESS_MAX);
         let over = (pressure - 1.15).max(0.0);
         let merge_ns = 8_000.0 * over + 200_000.0 * (over - 0.5).max(0.0);
-        self.delay_ns.store((conversion_ns + merge_ns) as u64, Ordering::Relaxed);
+        self.delay_ns.store((conversion_ns * smallness + merge_ns) as u64, Ordering::Relaxed);
     }
 
     /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
@@ -90,7 +115,7 @@ mod tests {
 
     #[test]
     fn delays_start_at_zero_and_grow_without_steps() {
-        let throttle = Throttle::default();
+        let throttle = Throttle::new(64 << 20);
         throttle.update(0, 1.0, 1.0);
         assert_eq!(throttle.delay_ns(), 0);
         let mut last = 0;

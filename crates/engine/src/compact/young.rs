@@ -55,10 +55,21 @@ impl YoungItems {
         Self { bytes, entries, newest_segment: 0 }
     }
 
+    /// Memory that so many items of so many bytes in all, encoded, take.
+    pub fn memory_bytes_for(items: u64, bytes: u64) -> u64 {
+        bytes + items * size_of::<Entry>() as u64
+    }
+
     /// Forgets all items and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
+    }
+
+    /// Makes room for so many more items of so many bytes in all, encoded.
+    pub fn reserve(&mut self, items: usize, bytes: usize) {
+        self.entries.reserve_exact(items);
+        self.bytes.reserve(bytes);
     }
 
     /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.

@@ -155,8 +155,9 @@ impl Db {
             hasher,
             plan: plan.clone(),
         }])?;
+        let entries_max = shared.memory.budget().log_entries_max;
         let items = plan.items_sharded(0, shared.settings.expected_items);
-        let store = new_log_store(&plan, shared.log.active_segment(), items, 0);
+        let store = new_log_store(&plan, shared.log.active_segment(), items, 0, entries_max);
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
@@ -311,7 +312,7 @@ impl Handle {
         shared.check_failure()?;
         let frozen = shared.frozen_count() > 0;
         let large = shared.log.active_segment().published()
-            > REPLAY_BYTES_MAX.min(shared.settings.segment_bytes() / 4);
+            > REPLAY_BYTES_MAX.min(shared.log.active_segment().capacity() / 4);
         if frozen || large {
             flush(shared)?;
         }

@@ -64,7 +64,7 @@ impl Shared {
         let active = self.log.active_segment().published();
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
-        let prepared = PREPARED_BYTES_MAX.min(self.settings.segment_bytes());
+        let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
         let table = merged_table_bytes(used);
         let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
         let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();

@@ -11,6 +11,7 @@ use crate::blob::{HeldRecords, Reference};
 use crate::compact::{Spill, ingest, write_spilled};
 use crate::error::Result;
 use crate::item::Item;
+use crate::table::Loan;
 
 /// Items that are few beside those that are there go the way of ordinary writes: a share of them by bytes.
 const SHARE_MIN: f64 = 0.2;
@@ -24,6 +25,8 @@ pub struct Ingest {
     spill: Option<Spill>,
     /// Large items, which lie in blob files already.
     held: HeldRecords,
+    /// What its buffers take of the memory limit.
+    _loan: Option<Loan>,
     /// Memory counted so far.
     counted_bytes: u64,
     encoded: Vec<u8>,
@@ -48,9 +51,13 @@ impl Keyspace {
     /// Starts a bulk ingest: for loading many items, in any order, at a fraction of what as many writes cost.
     ///
     /// An item is written twice in all (to a temporary file and to its table, against five times and more), and takes
-    /// about half the CPU time of a write. Takes up to 34 MiB of memory while items come, and 64 MiB for each of two
+    /// about half the CPU time of a write. Takes up to 34 MiB of memory while items come, and 72 MiB for each of two
     /// threads while they are sorted; disk space for the items in temporary files beside their tables. Above 16 GiB
     /// of items each is written once more.
+    ///
+    /// A memory limit leaves it an eighth while items come, from what filters and indexes have, and an eighth more and
+    /// one thread while they are sorted. Items beyond 6 times a limit of 16 MiB, or 25 times one of 64 MiB, are written
+    /// once more.
     ///
     /// Large items go to blob files at once, as those of ordinary writes do; what is given up becomes garbage there.
     ///
@@ -73,9 +80,11 @@ impl Keyspace {
         shared.check_failure()?;
         self.shared.check_present()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let spill_bytes = shared.memory.budget().spill_bytes;
         Ok(Ingest {
             keyspace: self.clone(),
-            spill: Some(Spill::new(shared.storage.clone(), number)),
+            spill: Some(Spill::new(shared.storage.clone(), number, spill_bytes)),
+            _loan: shared.memory.lend(spill_bytes),
             counted_bytes: 0,
             held: HeldRecords::default(),
             encoded: Vec::new(),

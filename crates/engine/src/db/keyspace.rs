@@ -113,15 +113,22 @@ impl KeyspaceShared {
         version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
     }
 
-    /// An empty log store over `segment`, with as many shards as the items present, or those expected, ask for.
-    pub fn next_log_store(&self, version: &Version, segment: Arc<Segment>, expected_items: u64) -> LogStore {
+    /// An empty log store over `segment`, with as many shards as the items present, or those expected, ask for and room
+    /// for at most `entries_max` items in all.
+    pub fn next_log_store(
+        &self,
+        version: &Version,
+        segment: Arc<Segment>,
+        expected_items: u64,
+        entries_max: u64,
+    ) -> LogStore {
         let hint = version.log_stores.first().map_or(0, |store| {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
         });
         let present = version.sorted_items() + version.young_items();
         let items = self.plan.items_sharded(present, expected_items);
-        new_log_store(&self.plan, segment, items, hint)
+        new_log_store(&self.plan, segment, items, hint, entries_max)
     }
 
     /// How full the fullest shard of the active log store is, 0 to 1.
@@ -132,11 +139,20 @@ impl KeyspaceShared {
     }
 }
 
-/// An empty log store for a keyspace of this plan and so many items.
-pub(crate) fn new_log_store(plan: &Plan, segment: Arc<Segment>, items: u64, entries_hint: usize) -> LogStore {
+/// Entries of a shard that a bound of all entries leaves it, at least.
+const SHARD_ENTRIES_MIN: u64 = 64;
+
+/// An empty log store for a keyspace of this plan and so many items, with at most about `entries_max` entries in all.
+pub(crate) fn new_log_store(
+    plan: &Plan,
+    segment: Arc<Segment>,
+    items: u64,
+    entries_hint: usize,
+    entries_max: u64,
+) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
-    let entries_max = sharding.log_entries(items) as u32;
+    let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
     LogStore::new(segment, shards.ilog2(), entries_max, entries_hint)
 }
 

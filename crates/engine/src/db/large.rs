@@ -100,7 +100,8 @@ impl Keyspace {
         shared.check_failure()?;
         check_lengths(key.len(), value_len)?;
         let reading = |source| Error::Io { context: "reading the value to store".to_owned(), source };
-        if key.len() + value_len <= shared.settings.blob_aligned_bytes_min.min(1 << 20) {
+        let whole_bytes = shared.memory.budget().blob_whole_bytes.min(1 << 20) as usize;
+        if key.len() + value_len <= shared.settings.blob_aligned_bytes_min.min(whole_bytes) {
             let mut bytes = vec![0; value_len];
             value.read_exact(&mut bytes).map_err(reading)?;
             return self.insert_with(key, bytes, metadata);
@@ -275,6 +276,7 @@ impl View<'_> {
         let file = held.or_else(|| self.shared.blobs.file(reference.file));
         let file = file.ok_or_else(|| Blobs::missing(reference.file))?;
         self.shared.blobs.reads.fetch_add(1, Ordering::Relaxed);
+        let chunks = chunks.min(self.shared.memory.budget().blob_piece_chunks());
         Ok(RecordReader::new(file, reference).in_pieces(chunks))
     }
 }

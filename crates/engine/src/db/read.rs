@@ -15,8 +15,6 @@ use crate::item::Item;
 use crate::level::{Lookup, Version};
 use crate::table::{PAGE_BYTES, PageRead, Section};
 
-/// Most page reads of one multi_get that are in flight together.
-const IN_FLIGHT_MAX: usize = 128;
 /// Most large values that one multi_get reads together: each takes a mebibyte of buffer at most.
 const LARGE_IN_FLIGHT_MAX: usize = 16;
 
@@ -144,6 +142,7 @@ impl View<'_> {
             Ok(live.map(|item| item.value.to_vec()))
         };
         let mut values = vec![None; keys.len()];
+        let in_flight_max = shared.memory.budget().pages_in_flight;
         let mut waiting = Vec::new();
         for (index, key) in keys.iter().enumerate() {
             let key = StoredKey::of(key.as_ref());
@@ -156,7 +155,7 @@ impl View<'_> {
         let mut buffers: Vec<AlignedBuffer> = Vec::new();
         let mut reading: Vec<Reading<'_>> = Vec::new();
         loop {
-            while reading.len() < IN_FLIGHT_MAX
+            while reading.len() < in_flight_max
                 && let Some((index, mut lookup)) = waiting.pop()
             {
                 if let Some((section, read)) = lookup.next_read()? {

@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use alluvium_base::KeyHash;
+
 use super::keyspace::{Keyspace, KeyspaceShared};
+use super::memory_budget::MemoryBudget;
 use super::metadata::{Metadata, Moment};
 use super::read::{View, retry_when_moved};
 use super::shared::Shared;
@@ -14,8 +17,9 @@ use crate::item::{Item, ItemKind};
 use crate::level::{MergeUnit, SortedTable, Version, shard_range};
 use crate::table::SectionScanner;
 
-/// Items gathered in memory at a time.
+/// Items gathered in memory at a time, fewer where memory is short.
 const CHUNK_ITEMS: u64 = 4096;
+const CHUNK_ITEMS_MIN: u64 = 64;
 /// Iterators kept between the calls of [`Keyspace::scan`].
 const CACHED_ITERATORS_MAX: usize = 4;
 
@@ -25,7 +29,8 @@ pub type KeyValue = (Vec<u8>, Vec<u8>);
 /// All items of a keyspace in the order of their key hashes.
 ///
 /// Items present during the whole iteration are returned exactly once, with a value they had during it. Young items
-/// of a part of the hash space are in memory together: about the plan's share of filtered items divided by the shards.
+/// of a part of the hash space are in memory together: about the plan's share of filtered items divided by the shards,
+/// or a part of that small enough for the memory limit of when it began.
 #[derive(Debug)]
 pub struct Iter {
     shared: Arc<Shared>,
@@ -33,6 +38,7 @@ pub struct Iter {
     version: Arc<Version>,
     /// When it began: items that expire later are returned.
     now_ms: u64,
+    budget: MemoryBudget,
     /// The hash (leading bits) at which the next chunk starts; `None` at the end.
     next: Option<u64>,
     /// The part of the hash space whose young items are gathered, and those.
@@ -98,7 +104,8 @@ impl Iter {
         now_ms: u64,
     ) -> Self {
         let (shared, next, chunk) = (shared.clone(), Some(hash_high), VecDeque::new());
-        Self { shared, keyspace, version, now_ms, next, unit: None, chunk, refusal: None }
+        let budget = shared.memory.budget();
+        Self { shared, keyspace, version, now_ms, budget, next, unit: None, chunk, refusal: None }
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
@@ -178,13 +185,13 @@ impl Iter {
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
         let sorted = self.version.sorted_within(*unit_low, *unit_high);
         let items = young.len() as u64 + sorted.iter().map(SortedTable::items_estimate).sum::<u64>();
-        let pieces = (items / CHUNK_ITEMS + 1).next_power_of_two();
+        let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / pieces;
         let high = low.saturating_add(width).min(*unit_high);
         let chunk = &mut self.chunk;
         let moment = Moment::At(self.now_ms);
         let sorted = self.version.sorted_within(low, high);
-        let sorted = scan_sorted(sorted, low, high)?;
+        let sorted = scan_sorted(sorted, low, high, self.budget.read_bytes)?;
         for_each_merged(
             young.range(low, high),
             sorted,
@@ -203,15 +210,34 @@ impl Iter {
         Ok(())
     }
 
-    /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items.
+    fn chunk_items(&self) -> u64 {
+        // The quotient is a guess at the bytes of an item, times the chunks in a merge's share of memory.
+        (self.budget.merge_bytes / 4096).clamp(CHUNK_ITEMS_MIN, CHUNK_ITEMS)
+    }
+
+    /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
+    /// where they would not fit in memory.
     fn gather(&self, low: u64) -> Result<(u64, u64, YoungItems)> {
         let version = &self.version;
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
         let run_bits = version.runs.iter().map(|run| run.shard_bits);
         let bits = store_bits.chain(run_bits).min().unwrap_or(0);
         let index = if bits == 0 { 0 } else { low >> (64 - bits) };
-        let (unit_low, unit_high) = shard_range(bits, index);
         let unit = MergeUnit { bits, index, items: 0, bytes: 0, garbage: 0.0, runs: 0 };
+        let needed: u64 = unit
+            .sections(&version.runs)
+            .iter()
+            .map(|(_, _, section)| (section.section.item_count(), section.section.used_bytes()))
+            .map(|(items, bytes)| YoungItems::memory_bytes_for(items, bytes))
+            .sum();
+        // Several iterators share what a merge alone has.
+        let share = (self.budget.merge_bytes / 4).max(1);
+        let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
+        let (part_low, part_high) = match bits + bits_within {
+            0 => shard_range(0, 0),
+            part_bits => shard_range(part_bits, low >> (64 - part_bits)),
+        };
+        let is_wanted = |hash: KeyHash| hash.high() >= part_low && hash.high() <= part_high;
         let mut young = YoungItems::default();
         let mut age = 0;
         for store in &version.log_stores {
@@ -220,22 +246,28 @@ impl Iter {
                 let _writer = shard.lock();
                 for (_, _, offset) in shard.index().entries() {
                     let item = store.segment.encoded_item_at(offset)?;
-                    young.push(self.keyspace.hasher.hash(item.item.key), age, item.bytes);
+                    let hash = self.keyspace.hasher.hash(item.item.key);
+                    if is_wanted(hash) {
+                        young.push(hash, age, item.bytes);
+                    }
                 }
             }
             age += 1;
         }
         for (_, _, section) in unit.sections(&version.runs) {
-            let mut scanner = SectionScanner::new(section.section.clone());
+            let read_bytes = self.budget.read_bytes;
+            let mut scanner = SectionScanner::with_read_bytes(section.section.clone(), 0, read_bytes);
             while scanner.advance()? {
-                if let Some((hash, item)) = scanner.current_encoded() {
+                if let Some((hash, item)) = scanner.current_encoded()
+                    && is_wanted(hash)
+                {
                     young.push(hash, age, item.bytes);
                 }
             }
             age += 1;
         }
         young.finish();
-        Ok((unit_low, unit_high, young))
+        Ok((part_low, part_high, young))
     }
 }
 

@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, plan_executable};
-use alluvium_model::{LogSpec, Plan, PlanError};
+use alluvium_model::{Plan, PlanError};
 
 use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
+use super::memory_budget::default_segment_bytes;
+use super::memory_limit::MemoryControl;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
@@ -24,10 +26,7 @@ use crate::level::{Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
-use crate::table::{OUTPUT_BYTES_MAX, SCANNER_BYTES_MAX};
 
-/// Segments that may wait for conversion before writers wait for it.
-const FROZEN_MAX: usize = 3;
 /// Files of converted segments that are kept for the next ones.
 const SPARE_LOG_FILES: usize = 1;
 
@@ -55,7 +54,11 @@ pub(crate) struct Shared {
     pub merge_rate: RateLimit,
     pub disk_quota: DiskQuota,
     pub counters: Counters,
+    pub memory: MemoryControl,
+    /// Items gathered for merges and ingests under way.
     pub merge_buffer_bytes: AtomicU64,
+    /// Buffers of merges and conversions under way.
+    pub buffer_bytes: AtomicU64,
     /// The latest time that was looked up, so that time does not go back.
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
@@ -82,19 +85,6 @@ pub(crate) struct Counters {
     pub blob_files_emptied: AtomicU64,
 }
 
-/// Memory of a merge, counted while this lives.
-#[derive(Debug)]
-pub(crate) struct MergeBuffers<'a> {
-    counter: &'a AtomicU64,
-    bytes: u64,
-}
-
-impl Drop for MergeBuffers<'_> {
-    fn drop(&mut self) {
-        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 impl Shared {
     pub fn all_keyspaces(&self) -> Vec<Arc<KeyspaceShared>> {
         self.keyspaces.read().expect("no panic while held").clone()
@@ -113,13 +103,6 @@ impl Shared {
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
         Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
-    }
-
-    /// Counts the buffers of a merge of young items that take `young_bytes` until the answer is dropped.
-    pub fn reserve_merge_buffers(&self, young_bytes: u64) -> MergeBuffers<'_> {
-        let bytes = young_bytes + (SCANNER_BYTES_MAX + OUTPUT_BYTES_MAX) as u64;
-        self.merge_buffer_bytes.fetch_add(bytes, Ordering::Relaxed);
-        MergeBuffers { counter: &self.merge_buffer_bytes, bytes }
     }
 
     /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
@@ -250,10 +233,11 @@ impl Shared {
         versions: &[Arc<Version>],
     ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
         let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
-        let fresh = keyspaces.iter().zip(versions);
         let expected_items = self.settings.expected_items;
+        let entries_max = self.memory.budget().log_entries_max;
+        let fresh = keyspaces.iter().zip(versions);
         let fresh = fresh.map(|(keyspace, version)| {
-            Arc::new(keyspace.next_log_store(version, next.clone(), expected_items))
+            Arc::new(keyspace.next_log_store(version, next.clone(), expected_items, entries_max))
         });
         Ok((sealed, fresh.collect()))
     }
@@ -289,7 +273,7 @@ impl Shared {
 
     /// Holds a writer while too many frozen segments wait; the throttle makes that rare.
     fn wait_for_room(&self) -> Result<()> {
-        while self.frozen_count() >= FROZEN_MAX {
+        while self.frozen_count() >= self.memory.budget().frozen_max {
             self.check_failure()?;
             if self.settings.background {
                 self.scheduler.wait_for_progress();
@@ -321,7 +305,7 @@ impl Shared {
     /// How full the active segment is, 0 to 1: by bytes or by the fullest index.
     pub fn active_fill(&self) -> f64 {
         let active = self.log.active_segment();
-        let by_bytes = active.published() as f64 / self.settings.segment_bytes() as f64;
+        let by_bytes = active.published() as f64 / active.capacity() as f64;
         let by_entries = self.all_keyspaces().iter().map(|keyspace| keyspace.fill()).fold(0.0, f64::max);
         by_bytes.max(by_entries)
     }
@@ -352,11 +336,11 @@ fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> {
 }
 
 impl Settings {
-    /// Most bytes of a log segment.
-    pub fn segment_bytes(&self) -> u64 {
+    /// Most bytes of a log segment, as the plan has it. A memory limit may ask for smaller ones.
+    pub fn segment_bytes_of_plan(&self) -> u64 {
         match &self.plan {
             // The planner leaves the log as it is by default.
-            PlanChoice::Auto => LogSpec::default().segment_bytes_max,
+            PlanChoice::Auto => default_segment_bytes(),
             PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
             PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),
         }

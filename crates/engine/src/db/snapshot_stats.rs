@@ -18,6 +18,8 @@ pub struct SnapshotStats {
     pub snapshots: usize,
     /// Bytes of memory: indexes and filters of tables, and log that was converted meanwhile.
     pub memory: u64,
+    /// Of these, those of log.
+    pub log_memory: u64,
     /// Bytes of tables and blob files.
     pub disk: u64,
 }
@@ -37,7 +39,8 @@ impl SnapshotStats {
         let sections = held.sections.values();
         let (memory, disk) = sections.fold((0, 0), |sum, section| (sum.0 + section.0, sum.1 + section.1));
         let logs: u64 = held.logs.values().sum();
-        Self { snapshots, memory: memory + logs, disk: disk + held.blob_files.values().sum::<u64>() }
+        let disk = disk + held.blob_files.values().sum::<u64>();
+        Self { snapshots, memory: memory + logs, log_memory: logs, disk }
     }
 }
 

@@ -5,14 +5,18 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::database::Db;
+use super::memory_limit::MemoryLimitStats;
 use super::shared::Shared;
 use super::snapshot_stats::SnapshotStats;
+use crate::table::Section;
 
 /// Figures about an open database, at one moment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Stats {
     /// Memory by what it is for.
     pub memory: MemoryStats,
+    /// The memory limit, and what it costs.
+    pub memory_limit: MemoryLimitStats,
     /// What went to and came from files since the database was opened, by our own count. The operating system's
     /// counters are the truth about the device.
     pub traffic: TrafficStats,
@@ -39,21 +43,25 @@ pub struct Stats {
 }
 
 /// Bytes of memory, by what they are for.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryStats {
     /// Cuckoo indexes of the log.
     pub log_index: u64,
-    /// Filters of hash runs.
+    /// Filters of hash runs, of old versions that snapshots and readers hold too.
     pub filters: u64,
-    /// Indexes of sorted tables, and slot fences of hash runs.
+    /// Indexes of sorted tables, and slot fences of hash runs; of old versions too.
     pub indexes: u64,
+    /// What is known of each open table: where its sections lie and what they hold.
+    pub tables: u64,
     /// Log segments in memory.
     pub write_buffer: u64,
     /// Items gathered for the merge under way.
     pub merge_buffer: u64,
+    /// Buffers of reads and writes of the merge and the conversion under way.
+    pub io_buffers: u64,
     /// Large items that are not written to blob files yet.
     pub blob_buffer: u64,
-    /// What is kept for snapshots alone: see [`SnapshotStats::memory`].
+    /// Log that was converted and is kept for snapshots alone. What else they keep is among filters and indexes.
     pub snapshots: u64,
 }
 
@@ -65,7 +73,13 @@ impl MemoryStats {
 
     /// Everything.
     pub fn total(&self) -> u64 {
-        self.finding() + self.write_buffer + self.merge_buffer + self.blob_buffer + self.snapshots
+        self.finding()
+            + self.tables
+            + self.write_buffer
+            + self.merge_buffer
+            + self.io_buffers
+            + self.blob_buffer
+            + self.snapshots
     }
 }
 
@@ -153,6 +167,7 @@ impl Db {
         let shared = self.shared();
         let mut stats = Stats {
             traffic: traffic(shared),
+            memory_limit: MemoryLimitStats::of(shared),
             frozen_segments: shared.frozen_count(),
             merge_pressure: crate::compact::pressure(shared),
             put_delay_ns: shared.throttle.delay_ns(),
@@ -172,17 +187,23 @@ impl Db {
         }
         let keyspaces = shared.all_keyspaces();
         stats.keyspaces = keyspaces.len();
-        memory.write_buffer = shared.log.active_segment().memory_bytes()
-            + shared
-                .frozen
-                .lock()
-                .expect("no panic while held")
-                .iter()
-                .map(|s| s.memory_bytes())
-                .sum::<u64>();
-        log.bytes = memory.write_buffer;
+        memory.io_buffers = shared.buffer_bytes.load(Ordering::Relaxed);
+        let tables = shared.memory.index.bytes();
+        (memory.filters, memory.indexes) = (tables.filter, tables.index);
+        memory.tables = shared.memory.index.table_bytes();
+        let limit = &mut stats.memory_limit;
+        let mut count_lacks = |section: &Section| {
+            let (filter, index) = section.lacks();
+            limit.sections_without_filter += u64::from(filter);
+            limit.sections_without_index += u64::from(index);
+        };
+        let frozen: Vec<_> = shared.frozen.lock().expect("no panic while held").iter().cloned().collect();
+        for segment in std::iter::once(shared.log.active_segment()).chain(frozen) {
+            memory.write_buffer += segment.memory_bytes();
+            log.bytes += segment.published();
+        }
         stats.snapshots = SnapshotStats::of(shared, &keyspaces);
-        memory.snapshots = stats.snapshots.memory;
+        memory.snapshots = stats.snapshots.log_memory;
         let now_ms = shared.now_ms();
         for keyspace in &keyspaces {
             let version = keyspace.version.load();
@@ -199,9 +220,7 @@ impl Db {
                 hash.tables += 1;
                 hash.items += section.section.item_count();
                 hash.bytes += section.section.pages_bytes();
-                let used = section.section.memory_bytes();
-                memory.filters += used.filter;
-                memory.indexes += used.index;
+                count_lacks(&section.section);
             }
             sorted.runs = sorted.runs.max(usize::from(!version.sorted.is_empty()));
             for table in version.sorted.iter() {
@@ -209,7 +228,7 @@ impl Db {
                 sorted.tables += 1;
                 sorted.items += table.items_estimate();
                 sorted.bytes += table.bytes_estimate();
-                memory.indexes += table.section.memory_bytes().index;
+                count_lacks(&table.section);
             }
         }
         stats.items = log.items + hash.items + sorted.items;

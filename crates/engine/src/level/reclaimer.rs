@@ -10,11 +10,14 @@ use std::time::Duration;
 use alluvium_io::Storage;
 
 use super::table_file::TableFile;
+use crate::table::IndexMemory;
 
 /// Removes files and punches holes: at once, or in a thread of its own while [`Reclaimer::defer`] says so.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
     storage: Arc<dyn Storage>,
+    /// What filters and indexes of all tables take.
+    index_memory: Arc<IndexMemory>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -33,11 +36,20 @@ pub(super) enum Job {
 
 impl Reclaimer {
     pub fn new(storage: Arc<dyn Storage>) -> Arc<Self> {
-        Arc::new(Self { storage, queue: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Self {
+            storage,
+            index_memory: Arc::default(),
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.storage
+    }
+
+    pub fn index_memory(&self) -> &Arc<IndexMemory> {
+        &self.index_memory
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

@@ -18,8 +18,8 @@ pub(crate) struct Run {
     pub sections: Vec<Option<Arc<RunSection>>>,
 }
 
-/// One section of a run. When it was merged and nobody reads it any more, its space goes back to the file system,
-/// long before the other sections of its file are merged.
+/// One section of a run. When it was merged and nobody reads it any more, its filter leaves memory and its space
+/// goes back to the file system, long before the other sections of its file are merged.
 #[derive(Debug)]
 pub(crate) struct RunSection {
     pub section: Arc<Section>,
@@ -41,6 +41,8 @@ impl Drop for RunSection {
     fn drop(&mut self) {
         if self.merged.load(Ordering::Acquire) {
             let (offset, len) = (self.section.page_offset(0), self.section.pages_bytes());
+            // The table knows the section until its file goes.
+            self.section.drop_index();
             self.file.reclaim(offset, len);
         }
     }

@@ -151,6 +151,11 @@ impl Segment {
         self.buffer.published()
     }
 
+    /// Most bytes of content.
+    pub fn capacity(&self) -> u64 {
+        self.buffer.capacity()
+    }
+
     /// The content of `range`, if it is published.
     pub fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         self.buffer.slice(range)
@@ -216,8 +221,10 @@ impl Segment {
 
     fn prepare(&self, state: &mut WriteState, needed: u64) -> Result<u64> {
         let mut bytes = 0;
+        // A small segment is one because memory is short, and the zeros take some.
+        let step_max = (self.capacity() / 8 / BLOCK * BLOCK).clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
         while state.extent < needed {
-            let step = state.extent.clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
+            let step = state.extent.clamp(PREPARE_BYTES_MIN, step_max);
             let zeros = AlignedBuffer::zeroed(step as usize);
             let context = || format!("extending log file {}", self.name());
             self.file.write_at(&zeros, state.extent).context(context)?;
@@ -239,7 +246,7 @@ impl Segment {
 
     /// Memory the content takes.
     pub fn memory_bytes(&self) -> u64 {
-        self.published()
+        self.buffer.memory_bytes()
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Log {
     blobs: Arc<Blobs>,
     recycler: Arc<Recycler>,
     session_seed: u64,
-    segment_bytes: u64,
+    /// Size of the segments to come.
+    segment_bytes: AtomicU64,
     /// Whether syncs are frequent, so that written space is prepared ahead of them.
     prepare: bool,
     active: Mutex<Active>,
@@ -109,7 +110,7 @@ impl Log {
             blobs,
             recycler,
             session_seed,
-            segment_bytes,
+            segment_bytes: AtomicU64::new(segment_bytes),
             prepare,
             active: Mutex::new(Active { segment, appender }),
             standby: Mutex::new(None),
@@ -139,7 +140,7 @@ impl Log {
     pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
         let mut active = self.active();
         debug_assert_eq!(active.segment.id, segment.id);
-        let limit = self.segment_bytes - SEAL_LEN as u64;
+        let limit = active.segment.capacity() - SEAL_LEN as u64;
         if active.segment.published() + record.len() as u64 > limit {
             return None;
         }
@@ -171,7 +172,7 @@ impl Log {
         let id = self.active().segment.id + 1;
         if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
             let (segment, appender) =
-                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes)?;
+                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes())?;
             *standby = Some(Active { segment, appender });
         }
         Ok(())
@@ -324,8 +325,17 @@ impl Log {
         self.syncs.load(Ordering::Relaxed)
     }
 
+    fn segment_bytes(&self) -> u64 {
+        self.segment_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sets the size of segments to come.
+    pub fn set_segment_bytes(&self, bytes: u64) {
+        self.segment_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes a record may have at most.
     pub fn record_bytes_max(&self) -> u64 {
-        self.segment_bytes - super::segment::BLOCK - SEAL_LEN as u64
+        self.segment_bytes() - super::segment::BLOCK - SEAL_LEN as u64
     }
 }

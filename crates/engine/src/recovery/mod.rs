@@ -13,7 +13,7 @@ use alluvium_io::{DirectoryLock, Storage};
 
 use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
-use crate::db::{Counters, DiskQuota, KeyspaceShared, Shared, new_log_store};
+use crate::db::{Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, new_log_store};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
@@ -29,6 +29,7 @@ const LOCK: &str = "LOCK";
 /// Opens or creates the database in the environment's storage.
 pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Shared> {
     let Environment { storage, clock, random_seed, planted_bugs } = environment;
+    let budget = settings.memory_budget()?;
     let directory_lock = lock(&*storage)?;
     let (manifest_number, mut state) = match read_current(&*storage)? {
         Some(current) => current,
@@ -51,16 +52,18 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
             // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's
             // number is not: so no two segments share a seed.
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
-            segment_bytes: settings.segment_bytes(),
+            segment_bytes: budget.segment_bytes,
             prepare: settings.durability != Durability::Buffered,
         },
         first_segment,
     )?;
+    let memory = MemoryControl::new(budget, reclaimer.index_memory().clone());
     let keyspaces = state
         .keyspaces
         .iter()
         .map(|(&id, keyspace)| {
-            open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed, settings.expected_items)
+            let sizes = (settings.expected_items, budget.log_entries_max);
+            open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed, sizes)
         })
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
@@ -88,11 +91,13 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         frozen: Mutex::new(replayed.segments.into()),
         recycler,
         scheduler: Scheduler::default(),
-        throttle: Throttle::default(),
+        throttle: Throttle::new(budget.segment_bytes),
         merge_rate,
         disk_quota,
         counters: Counters::default(),
+        memory,
         merge_buffer_bytes: AtomicU64::new(0),
+        buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
         auto_plan: OnceLock::new(),
@@ -165,7 +170,7 @@ fn open_keyspace(
     log: &Log,
     blobs: &Blobs,
     replayed: &Replayed,
-    expected_items: u64,
+    (expected_items, entries_max): (u64, u64),
 ) -> Result<Arc<KeyspaceShared>> {
     state.plan.check_executable()?;
     let mut runs = Vec::new();
@@ -201,7 +206,7 @@ fn open_keyspace(
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let present = version.sorted_items() + version.run_items();
     let items = state.plan.items_sharded(present, expected_items);
-    let active = new_log_store(&state.plan, log.active_segment(), items, 0);
+    let active = new_log_store(&state.plan, log.active_segment(), items, 0, entries_max);
     version.log_stores.push(Arc::new(active));
     let frozen = stores.iter().rev().cloned();
     version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));

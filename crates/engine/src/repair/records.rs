@@ -11,7 +11,7 @@ use alluvium_io::Storage;
 
 use super::Repair;
 use super::report::ManifestRepair;
-use crate::blob::{BlobFile, RecordHeader, RecordReader, Reference, blob_file_name, walk};
+use crate::blob::{BlobFile, GATHER_BYTES, RecordHeader, RecordReader, Reference, blob_file_name, walk};
 use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::item::{Item, ItemKind};
@@ -230,5 +230,5 @@ fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
 fn copy(keyspace: u32, from: &Arc<BlobFile>, reference: Reference, to: &BlobFile) -> Result<Reference> {
     let (key, value) = RecordReader::new(from.clone(), reference).read_all()?;
     let (key_len, value_len) = (reference.key_len, reference.value_len);
-    to.append(RecordHeader { keyspace, key_len, value_len, is_aligned: false }, [&key, &value])
+    to.append(RecordHeader { keyspace, key_len, value_len, is_aligned: false }, [&key, &value], GATHER_BYTES)
 }

@@ -133,6 +133,10 @@ impl<'a> Session<'a> {
             .ingest_sort_bytes_max(4 << 10)
             .environment(environment)
             .open()?;
+        if let Some(memory) = self.shape.memory {
+            db.set_index_bytes_max(memory.index_bytes);
+            db.set_merge_bytes_max(memory.merge_bytes);
+        }
         let names = (0..self.shape.keyspaces).map(|number| format!("keyspace-{number}"));
         let keyspaces = names.map(|name| db.keyspace(&name)).collect::<Result<_, _>>()?;
         Ok((db, keyspaces))

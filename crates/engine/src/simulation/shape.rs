@@ -11,6 +11,8 @@ pub(super) struct Shape {
     pub keyspaces: usize,
     pub keys: u32,
     pub value_bytes_max: usize,
+    /// What memory is limited to; `None` for no limit.
+    pub memory: Option<ShortMemory>,
     /// Largest item that lies in the log and in tables.
     pub inline_bytes_max: usize,
     /// Bytes at which blob files end, bytes of records with blocks of their own, bytes of garbage worth collecting.
@@ -23,6 +25,13 @@ pub(super) struct Shape {
     pub expires: bool,
     /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
     pub weights: [u32; OPERATIONS],
+}
+
+/// A memory limit for databases as small as simulated ones: the smallest real one would never be felt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShortMemory {
+    pub index_bytes: u64,
+    pub merge_bytes: u64,
 }
 
 const OPERATIONS: usize = 24;
@@ -41,7 +50,13 @@ impl Shape {
                 *weight = 0;
             }
         }
+        let memory = rng.random_range(0..3) == 0;
+        let memory = memory.then(|| ShortMemory {
+            index_bytes: rng.random_range(0..30_000),
+            merge_bytes: rng.random_range(500..20_000),
+        });
         Self {
+            memory,
             plan: Plan::Levels { sharding, log, levels },
             keyspaces: rng.random_range(1..4),
             keys: rng.random_range(5..400),

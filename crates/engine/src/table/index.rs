@@ -4,9 +4,10 @@ use std::ops::Add;
 
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
-use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::hash_filter::{HashFilter, bucket_slots};
 
 use super::directory::{IndexKind, SectionEntry};
+use super::index_memory::Charge;
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
 
@@ -27,17 +28,30 @@ impl Add for MemoryBytes {
     }
 }
 
-/// The filter and the page index of a section, loaded.
+/// The filter and the page index of a section, loaded; the filter perhaps dropped again.
 #[derive(Debug)]
 pub(crate) struct SectionIndex {
-    filter: Option<HashFilter>,
+    filter: SectionFilter,
     pages: PageIndex,
     /// Whether items of the section go on in the next page. Then the boundary behind a page whose last item does lies
     /// right behind that item's slot or cell, and an item that is not the last of its page lies further in front.
     items_go_on: bool,
+    /// The memory this takes, if it stays.
+    _charge: Option<Charge>,
 }
 
 #[derive(Debug)]
+enum SectionFilter {
+    /// The section has none.
+    None,
+    Loaded(HashFilter),
+    /// Not in memory; it has so many slots.
+    Dropped {
+        slots: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
 enum PageIndex {
     /// No pages.
     Empty,
@@ -52,7 +66,10 @@ enum PageIndex {
 impl SectionIndex {
     /// From the blocks of a section, either of which may be empty. Offsets of corruptions are relative to the block.
     pub(super) fn decode(entry: &SectionEntry, filter: &[u8], pages: &[u8]) -> Result<Self, Corruption> {
-        let filter = if filter.is_empty() { None } else { Some(HashFilter::from_bytes(filter)?) };
+        let filter = match filter {
+            [] => SectionFilter::None,
+            bytes => SectionFilter::Loaded(HashFilter::from_bytes(bytes)?),
+        };
         let pages = match entry.index_kind {
             IndexKind::None => PageIndex::Empty,
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
@@ -69,23 +86,51 @@ impl SectionIndex {
             let expected = format!("an index of {} pages", entry.page_count);
             return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
         }
-        if let (PageIndex::Slots(_), Some(filter)) = (&pages, &filter)
+        if let (PageIndex::Slots(_), SectionFilter::Loaded(filter)) = (&pages, &filter)
             && filter.len() as u64 != entry.totals.item_count
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
-        Ok(Self { filter, pages, items_go_on: entry.items_go_on })
+        Ok(Self { filter, pages, items_go_on: entry.items_go_on, _charge: None })
+    }
+
+    /// The same, with its memory counted by `charge`.
+    pub(super) fn charged(self, charge: Charge) -> Self {
+        Self { _charge: Some(charge), ..self }
+    }
+
+    /// The same without the filter, its memory counted by `charge`.
+    pub(super) fn without_filter(&self, charge: Charge) -> Self {
+        let filter = match &self.filter {
+            SectionFilter::None => SectionFilter::None,
+            SectionFilter::Loaded(filter) => SectionFilter::Dropped { slots: filter.slots() as u32 },
+            SectionFilter::Dropped { slots } => SectionFilter::Dropped { slots: *slots },
+        };
+        let pages = self.pages.clone();
+        Self { filter, pages, items_go_on: self.items_go_on, _charge: Some(charge) }
+    }
+
+    /// Whether nothing was dropped.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        !matches!(self.filter, SectionFilter::Dropped { .. })
     }
 
     /// The pages that may hold a key of hash `hash`.
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> PageList {
         match (&self.pages, &self.filter) {
-            (PageIndex::Slots(fences), Some(filter)) => PageList::distinct(
+            (PageIndex::Slots(fences), SectionFilter::Loaded(filter)) => PageList::distinct(
                 filter.candidates(hash).filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
-            (_, Some(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
+            (PageIndex::Slots(fences), SectionFilter::Dropped { slots }) => PageList::distinct(
+                bucket_slots(hash, *slots)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|slot| self.page_of_slot(fences, slot.into())),
+            ),
+            (_, SectionFilter::Loaded(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
             (PageIndex::Fences(fences), _) => {
                 let range = fences.lookup(hash.high());
                 range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
@@ -105,13 +150,16 @@ impl SectionIndex {
 
     /// The filter, where there is one.
     pub fn filter(&self) -> Option<&HashFilter> {
-        self.filter.as_ref()
+        match &self.filter {
+            SectionFilter::Loaded(filter) => Some(filter),
+            SectionFilter::None | SectionFilter::Dropped { .. } => None,
+        }
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> MemoryBytes {
         MemoryBytes {
-            filter: self.filter.as_ref().map_or(0, |filter| filter.memory_bytes() as u64),
+            filter: self.filter().map_or(0, |filter| filter.memory_bytes() as u64),
             index: match &self.pages {
                 PageIndex::Empty => 0,
                 PageIndex::Slots(fences) => fences.memory_bytes(),

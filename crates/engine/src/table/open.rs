@@ -8,6 +8,7 @@ use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 use super::directory;
 use super::error::{Error, Result};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, check_sum};
+use super::index_memory::{Charge, IndexMemory};
 use super::page::PAGE_BYTES;
 use super::section::{Section, read_exact};
 
@@ -24,7 +25,13 @@ pub(crate) struct Table {
     trailer: Trailer,
     file_bytes: u64,
     sections: Vec<Arc<Section>>,
+    /// What it takes without its sections.
+    _charge: Charge,
 }
+
+/// Memory of an open table without its sections: names, handles, its places in versions and in the manifest. Measured,
+/// as what thousands of tables take beyond what is counted.
+const TABLE_BYTES: u64 = 1024;
 
 impl Table {
     /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read.
@@ -33,6 +40,11 @@ impl Table {
     /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]
     /// for one that is foreign, truncated or damaged, [`Error::Io`] when the storage fails.
     pub fn open(storage: &dyn Storage, name: &str) -> Result<Self> {
+        Self::open_within(storage, name, &Arc::default())
+    }
+
+    /// Like [`Table::open`], with filters and indexes counted in `memory` and bounded by it.
+    pub fn open_within(storage: &dyn Storage, name: &str, memory: &Arc<IndexMemory>) -> Result<Self> {
         let file = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
         let file_bytes = file.len().map_err(Error::io("read the length of", name))?;
         // The writer ends every file on a page, so this also keeps the reads below aligned.
@@ -55,9 +67,9 @@ impl Table {
         check_sum(bytes, directory_checksum, identity.seed, name, directory_offset, "directory")?;
         let entries = directory::decode(bytes, directory_offset)
             .map_err(|corruption| corruption.within(name, directory_offset))?;
-        let section = |entry| Arc::new(Section::new(Arc::clone(&file), identity, entry));
+        let section = |entry| Section::new(Arc::clone(&file), identity, entry, memory);
         let sections = entries.into_iter().map(section).collect();
-        Ok(Self { trailer, file_bytes, sections, file })
+        Ok(Self { trailer, file_bytes, sections, file, _charge: memory.charge_table(TABLE_BYTES) })
     }
 
     /// The sections, in the order in which they were written.
@@ -65,7 +77,8 @@ impl Table {
         &self.sections
     }
 
-    /// Loads the filters and indexes of all sections, with one read where they are not too large together.
+    /// Loads the filters and indexes of all sections, as far as they may be in memory, with one read where they are not
+    /// too large together.
     pub fn load_indexes(&self) -> Result<()> {
         let (mut start, mut end) = (u64::MAX, 0);
         for block in self.sections.iter().flat_map(|section| section.index_blocks()) {

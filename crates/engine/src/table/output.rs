@@ -7,22 +7,22 @@ use alluvium_io::{AlignedBuffer, Completed, File, OpenMode, Operation, Pipeline,
 use super::error::{Error, Result};
 use super::page::PAGE_BYTES;
 
-/// Bytes of a write: large enough that the device sees sequential work.
-const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes of a write, unless memory is short: large enough that the device sees sequential work.
+pub(crate) const WRITE_BYTES: usize = 1 << 20;
 /// Writes in flight while the next buffer fills.
 const IN_FLIGHT_MAX: usize = 2;
-/// Memory that a writer of a table holds in buffers.
-pub(crate) const OUTPUT_BYTES_MAX: usize = BUFFER_BYTES * (IN_FLIGHT_MAX + 1);
-
-const _: () = assert!(BUFFER_BYTES.is_multiple_of(PAGE_BYTES));
+/// Buffers that a writer of a table holds.
+pub(crate) const WRITES_MAX: usize = IN_FLIGHT_MAX + 1;
 
 /// A file written front to back through aligned buffers, one filling while others are on their way to the device.
-/// Every write but the last is 1 MiB at a multiple of 1 MiB.
+/// Every write but the last is of the same size, at a multiple of that.
 #[derive(Debug)]
 pub(super) struct Output {
     file: Arc<dyn File>,
     name: String,
     pipeline: Box<dyn Pipeline>,
+    /// Bytes of a write, whole pages.
+    write_bytes: usize,
     /// Never full between calls.
     buffer: AlignedBuffer,
     /// Where the buffer's first byte will lie in the file.
@@ -30,12 +30,16 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Creates the file `name`, which must not exist.
-    pub fn create(storage: &dyn Storage, name: &str) -> Result<Self> {
+    /// Creates the file `name`, which must not exist, to be written `write_bytes` at a time.
+    ///
+    /// # Panics
+    /// When these are no whole pages.
+    pub fn create(storage: &dyn Storage, name: &str, write_bytes: usize) -> Result<Self> {
+        assert!(write_bytes > 0 && write_bytes.is_multiple_of(PAGE_BYTES), "writes of {write_bytes} bytes");
         let file = storage.open(name, OpenMode::Create).map_err(Error::io("create", name))?;
-        let buffer = AlignedBuffer::with_capacity(BUFFER_BYTES);
+        let buffer = AlignedBuffer::with_capacity(write_bytes);
         let pipeline = storage.pipeline(IN_FLIGHT_MAX);
-        Ok(Self { file, name: name.to_owned(), pipeline, buffer, buffer_offset: 0 })
+        Ok(Self { file, name: name.to_owned(), pipeline, write_bytes, buffer, buffer_offset: 0 })
     }
 
     /// Bytes appended so far.
@@ -58,7 +62,7 @@ impl Output {
     /// Appends `bytes`.
     pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(BUFFER_BYTES - self.buffer.len()));
+            let (now, later) = bytes.split_at(bytes.len().min(self.write_bytes - self.buffer.len()));
             self.buffer.extend_from_slice(now);
             self.write_when_full()?;
             bytes = later;
@@ -84,7 +88,7 @@ impl Output {
 
     #[inline]
     fn write_when_full(&mut self) -> Result<()> {
-        if self.buffer.len() == BUFFER_BYTES { self.write() } else { Ok(()) }
+        if self.buffer.len() == self.write_bytes { self.write() } else { Ok(()) }
     }
 
     /// Starts the write of what is buffered, and waits for an earlier one when too many are in flight.
@@ -94,7 +98,7 @@ impl Output {
             return Ok(());
         }
         let mut next = if self.pipeline.pending() < IN_FLIGHT_MAX {
-            AlignedBuffer::with_capacity(BUFFER_BYTES)
+            AlignedBuffer::with_capacity(self.write_bytes)
         } else {
             let written = self.pipeline.wait().expect("operations are pending");
             self.check(written)?

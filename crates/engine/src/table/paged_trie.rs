@@ -37,7 +37,7 @@ impl Straddle {
 }
 
 /// Leads from hashes to pages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PagedTrie {
     trie: Trie,
     /// By hash. Empty in nearly every table.

@@ -14,6 +14,8 @@ use super::section::Section;
 
 /// Pieces in flight beside the one in use: enough that the device is never idle while the caller computes.
 pub(super) const PIECES_AHEAD: usize = 4;
+/// Buffers of a scanner with reads ahead: those in flight and the one in use.
+pub(crate) const READS_AHEAD_MAX: usize = PIECES_AHEAD + 1;
 
 /// A stretch of the pages of a section.
 #[derive(Clone, Debug)]

@@ -7,17 +7,16 @@ use alluvium_io::{AlignedBuffer, Storage};
 
 use super::error::{Error, Result};
 use super::page::{Layout, PAGE_BYTES};
-use super::read_ahead::{Extent, PIECES_AHEAD, ReadAhead};
+use super::read_ahead::{Extent, ReadAhead};
 use super::section::Section;
 use super::section_range::SectionRange;
 use crate::item::{EncodedItem, Item};
 
-/// Default bytes of a read: 1 MiB keeps a device at its sequential rate.
+/// Bytes of a read.
+#[cfg(test)]
 const READ_BYTES: usize = 1 << 20;
-/// Bytes of a read where several are in flight.
-const READ_AHEAD_BYTES: usize = 512 << 10;
-/// Memory that a scanner with reads ahead holds in buffers.
-pub(crate) const SCANNER_BYTES_MAX: usize = READ_AHEAD_BYTES * (PIECES_AHEAD + 1);
+/// Bytes of a read where several are in flight, unless memory is short.
+pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 
 /// A cursor over the items of a section from a page on, or of several sections one after the other.
 ///
@@ -73,11 +72,13 @@ struct Current {
 
 impl SectionScanner {
     /// A scanner of all items.
+    #[cfg(test)]
     pub fn new(section: Arc<Section>) -> Self {
         Self::from_page(section, 0)
     }
 
     /// A scanner of the items from `page` on; none when there is no such page.
+    #[cfg(test)]
     pub fn from_page(section: Arc<Section>, page: u32) -> Self {
         Self::with_read_bytes(section, page, READ_BYTES)
     }
@@ -89,18 +90,22 @@ impl SectionScanner {
     }
 
     /// A scanner of all items of `sections`, files of `storage`, one section after the other, with reads ahead: it
-    /// holds five buffers of 512 KiB.
-    pub fn chain(storage: &dyn Storage, sections: impl IntoIterator<Item = Arc<Section>>) -> Self {
+    /// holds [`READS_AHEAD_MAX`](super::READS_AHEAD_MAX) buffers of `read_bytes`.
+    pub fn chain(
+        storage: &dyn Storage,
+        sections: impl IntoIterator<Item = Arc<Section>>,
+        read_bytes: usize,
+    ) -> Self {
         let extents = sections.into_iter().map(|section| Extent { pages: 0..section.page_count(), section });
-        Self::over(ReadAhead::start(storage, extents, READ_AHEAD_BYTES), Vec::new())
+        Self::over(ReadAhead::start(storage, extents, read_bytes), Vec::new())
     }
 
     /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or by
     /// about log2 of the number of pages in reads.
-    pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange]) -> Result<Self> {
+    pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange], read_bytes: usize) -> Result<Self> {
         let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
         let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
-        Ok(Self::over(ReadAhead::start(storage, extents, READ_AHEAD_BYTES), wanted))
+        Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
     fn over(reads: ReadAhead, wanted: Vec<(u64, u64)>) -> Self {

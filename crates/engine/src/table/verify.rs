@@ -8,6 +8,7 @@ use alluvium_io::AlignedBuffer;
 use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
+use super::index::SectionIndex;
 use super::open::Table;
 use super::page::{Found, Layout, PAGE_BYTES, Page, page_tag};
 use super::page_list::PageRead;
@@ -93,10 +94,10 @@ fn expect_zeros(bytes: &[u8], name: &str, offset: u64) -> Result<()> {
 /// The state of checking one section.
 struct SectionCheck<'a> {
     section: &'a Arc<Section>,
-    /// Whether filter and index loaded: else items are checked without them.
-    has_index: bool,
+    /// Filter and index, if they are sound: else items are checked without them.
+    index: Option<Arc<SectionIndex>>,
     /// The occupied slots of the filter that are still to come, in hash layout.
-    slots: Box<dyn Iterator<Item = u32> + 'a>,
+    slots: std::vec::IntoIter<u32>,
     previous: Option<(KeyHash, Vec<u8>)>,
     /// Tag and beginning of the item that goes on in the next page.
     begun: Option<(u8, Vec<u8>)>,
@@ -109,8 +110,8 @@ impl<'a> SectionCheck<'a> {
     fn new(section: &'a Arc<Section>) -> Self {
         Self {
             section,
-            has_index: false,
-            slots: Box::new(std::iter::empty()),
+            index: None,
+            slots: Vec::new().into_iter(),
             previous: None,
             begun: None,
             totals: Totals::default(),
@@ -119,12 +120,12 @@ impl<'a> SectionCheck<'a> {
     }
 
     fn run(mut self, report: &mut VerifyReport) -> Result<()> {
-        match self.section.index() {
+        match self.section.whole_index() {
             Ok(index) => {
-                self.has_index = true;
                 if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.filter()) {
-                    self.slots = Box::new(filter.occupied());
+                    self.slots = filter.occupied().collect::<Vec<_>>().into_iter();
                 }
+                self.index = Some(index);
             }
             Err(error) => report.note(Err(error))?,
         }
@@ -231,8 +232,8 @@ impl<'a> SectionCheck<'a> {
         if !page.is_none_or(is_found) {
             return Err((format!("one item of hash {hash:?} under its key"), "another".to_owned()));
         }
-        if self.has_index {
-            self.check_index(PageRead::new(number, page.is_none()), hash)?;
+        if let Some(index) = self.index.clone() {
+            self.check_index(&index, PageRead::new(number, page.is_none()), hash)?;
         }
         if self.section.layout() == Layout::Sorted {
             let ascends = match &self.previous {
@@ -250,16 +251,19 @@ impl<'a> SectionCheck<'a> {
         Ok(())
     }
 
-    fn check_index(&mut self, read: PageRead, hash: KeyHash) -> std::result::Result<(), (String, String)> {
-        let located =
-            self.section.locate(hash).map_err(|error| (String::from("a sound index"), error.to_string()))?;
+    fn check_index(
+        &mut self,
+        index: &SectionIndex,
+        read: PageRead,
+        hash: KeyHash,
+    ) -> std::result::Result<(), (String, String)> {
+        let located = index.locate(hash);
         if !located.iter().any(|found| found.page == read.page && found.count >= read.count) {
             return Err((format!("an index that leads hash {hash:?} to {read:?}"), format!("{located:?}")));
         }
-        let filter = self.section.index().ok().and_then(|index| index.filter());
         if self.section.layout() == Layout::Hash
             && !self.is_damaged
-            && let Some(filter) = filter
+            && let Some(filter) = index.filter()
         {
             let slot = self.slots.next();
             if !filter.candidates(hash).any(|candidate| Some(candidate) == slot) {

@@ -11,7 +11,7 @@ use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
-use super::output::Output;
+use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
 use crate::item::{EncodedItem, Item};
@@ -44,9 +44,9 @@ pub(crate) struct TableInfo {
 
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
 ///
-/// Items stream through one buffer of 1 MiB into aligned writes; indexes of sections stay in memory until the end of
-/// the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and the
-/// caller removes; so does a writer that returned an error, which must not be used further.
+/// Items stream through a buffer, 1 MiB as a rule, into aligned writes; indexes of sections stay in memory until the
+/// end of the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and
+/// the caller removes; so does a writer that returned an error, which must not be used further.
 #[derive(Debug)]
 pub(crate) struct TableWriter {
     output: Output,
@@ -103,7 +103,17 @@ struct Cut {
 impl TableWriter {
     /// Creates the file `name`, which must not exist.
     pub fn create(storage: &dyn Storage, name: &str, file_number: u64) -> Result<Self> {
-        let mut output = Output::create(storage, name)?;
+        Self::create_with(storage, name, file_number, WRITE_BYTES)
+    }
+
+    /// Like [`TableWriter::create`], with three buffers of `write_bytes`, whole pages, instead of 1 MiB.
+    pub fn create_with(
+        storage: &dyn Storage,
+        name: &str,
+        file_number: u64,
+        write_bytes: usize,
+    ) -> Result<Self> {
+        let mut output = Output::create(storage, name, write_bytes)?;
         let identity = Identity::new(file_number);
         output.append(&encode_header(identity))?;
         output.pad_page_but(0)?;

@@ -1,5 +1,7 @@
 //! The filter itself: built from a table, asked for slots.
 
+use std::ops::Range;
+
 use alluvium_base::KeyHash;
 
 use crate::cuckoo::CuckooTable;
@@ -156,6 +158,14 @@ impl HashFilter {
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.tags.heap_bytes()
     }
+}
+
+/// The slots, as two ranges of a bucket each, in one of which the key with `hash` lies if a filter of `slots` slots has
+/// it: what is left to know when the filter itself is out of memory. Both are the same for about one key in
+/// `slots / 4`.
+#[inline]
+pub fn bucket_slots(hash: KeyHash, slots: u32) -> [Range<u32>; 2] {
+    Placement::of(hash, slots / WAYS).buckets.map(|bucket| bucket * WAYS..(bucket + 1) * WAYS)
 }
 
 /// The low `width` bits of a tag, but never 0, which means empty.

@@ -23,4 +23,4 @@
 mod encoding;
 mod filter;
 
-pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN};
+pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN, bucket_slots};

@@ -13,6 +13,8 @@ use std::ops::Range;
 use shared_memory::SharedMemory;
 use sync::{Arc, AtomicUsize, Ordering};
 
+use crate::memory::{HUGE_PAGE_BYTES, MAPPED_BYTES_MIN};
+
 /// What appender and readers share.
 ///
 /// Invariants:
@@ -90,10 +92,13 @@ impl AppendBuffer {
 
     /// Bytes of memory that the buffer occupies by now: what is published, in whole units of population.
     pub fn memory_bytes(&self) -> u64 {
-        /// A segment with huge pages is populated 2 MiB at a time.
-        const HUGE_PAGE_BYTES: u64 = 2 << 20;
         let capacity = self.capacity();
-        let unit = if capacity >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { capacity.max(1) };
+        let unit = match capacity as usize {
+            HUGE_PAGE_BYTES.. => HUGE_PAGE_BYTES as u64,
+            MAPPED_BYTES_MIN.. => crate::ALIGNMENT as u64,
+            // The allocator's zeroed blocks are populated from the start.
+            _ => capacity.max(1),
+        };
         self.published().next_multiple_of(unit).min(capacity)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_base::KeyHash;
 use proptest::prelude::*;
 
-use super::super::{SectionRange, SectionScanner, SortedIndex};
+use super::super::{READ_AHEAD_BYTES, SectionRange, SectionScanner, SortedIndex};
 use super::memory_storage::MemoryStorage;
 use super::{
     OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
@@ -67,7 +67,7 @@ proptest! {
             let first = expected.iter().find(|(hash, _)| hash.high() >= sought.high());
             for section in [sorted_section, trie_section] {
                 let range = SectionRange { section: Arc::clone(section), low: sought.high(), high: u64::MAX };
-                let mut scanner = SectionScanner::chain_ranges(&storage, &[range]).unwrap();
+                let mut scanner = SectionScanner::chain_ranges(&storage, &[range], READ_AHEAD_BYTES).unwrap();
                 prop_assert_eq!(
                     scanner.next().unwrap().map(|(hash, item)| (hash, item.key)),
                     first.map(|(hash, item)| (*hash, item.key.as_slice()))
@@ -98,9 +98,9 @@ proptest! {
             let wanted = |(hash, _): &(KeyHash, OwnedItem)| (low..=high).contains(&hash.high());
             expected.extend(with_hashes(sorted(items)).into_iter().filter(wanted));
         }
-        let mut scanner = SectionScanner::chain_ranges(&storage, &ranges).unwrap();
+        let mut scanner = SectionScanner::chain_ranges(&storage, &ranges, READ_AHEAD_BYTES).unwrap();
         prop_assert_eq!(&rest(&mut scanner), &expected);
-        let mut scanner = SectionScanner::chain(&storage, table.sections().iter().cloned());
+        let mut scanner = SectionScanner::chain(&storage, table.sections().iter().cloned(), READ_AHEAD_BYTES);
         let mut count = 0;
         while let Some((_, item)) = scanner.next().unwrap() {
             let key = item.key.to_vec();

@@ -1,21 +1,26 @@
 //! [`Section`]: one keyspace's items over one range of hashes, within a table file.
 
+mod kept_index;
+
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
 use alluvium_io::{AlignedBuffer, File};
+use arc_swap::ArcSwapOption;
 
-use super::directory::{BlockHandle, SectionEntry};
+use super::directory::SectionEntry;
 use super::error::{Error, Result};
-use super::frame::{Identity, check_sum};
-use super::index::{MemoryBytes, SectionIndex};
+use super::frame::Identity;
+use super::index::SectionIndex;
+use super::index_memory::{Charge, IndexMemory};
 use super::page::{Layout, PAGE_BYTES, Page, page_seed};
 use super::page_list::{PageList, PageRead};
 #[cfg(test)]
 use crate::item::Item;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
+/// Filter and index may be dropped from memory and loaded again at any time: a lookup goes on with those it has got.
 ///
 /// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]; the caller reads, so
 /// that it can keep many reads in flight. Pages are numbered within the section.
@@ -23,14 +28,36 @@ pub(crate) struct Section {
     file: Arc<dyn File>,
     identity: Identity,
     entry: SectionEntry,
-    index: OnceLock<SectionIndex>,
-    /// Held while loading, so that two first lookups don't both read the index.
+    index: ArcSwapOption<SectionIndex>,
+    /// Held while the index changes, so that two first lookups don't both read it.
     loading: Mutex<()>,
+    memory: Arc<IndexMemory>,
+    /// This section, for those who may drop its index.
+    me: Weak<Self>,
+    /// What it takes without filter and index.
+    _charge: Charge,
 }
 
+/// What a section takes without filter and index, with what versions and registers hold for it.
+const SECTION_BYTES: u64 = size_of::<Section>() as u64 + 128;
 impl Section {
-    pub(super) fn new(file: Arc<dyn File>, identity: Identity, entry: SectionEntry) -> Self {
-        Self { file, identity, entry, index: OnceLock::new(), loading: Mutex::new(()) }
+    /// A section whose filter and index will be counted in `memory`, and be bounded by it.
+    pub(super) fn new(
+        file: Arc<dyn File>,
+        identity: Identity,
+        entry: SectionEntry,
+        memory: &Arc<IndexMemory>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            file,
+            identity,
+            entry,
+            index: ArcSwapOption::empty(),
+            loading: Mutex::new(()),
+            memory: Arc::clone(memory),
+            me: Weak::clone(me),
+            _charge: memory.charge_table(SECTION_BYTES),
+        })
     }
 
     /// Keyspace that the items belong to.
@@ -129,25 +156,6 @@ impl Section {
         &self.entry
     }
 
-    /// The index, loaded on first use: two reads at most. A failure is not remembered: the next call tries again.
-    pub fn index(&self) -> Result<&SectionIndex> {
-        if let Some(index) = self.index.get() {
-            return Ok(index);
-        }
-        // A thread that panicked while it held the lock left nothing half done.
-        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = self.index.get() {
-            return Ok(index);
-        }
-        let loaded = self.load_index()?;
-        Ok(self.index.get_or_init(|| loaded))
-    }
-
-    /// Memory of filter and index; zero until they are loaded.
-    pub fn memory_bytes(&self) -> MemoryBytes {
-        self.index.get().map_or(MemoryBytes::default(), SectionIndex::memory_bytes)
-    }
-
     /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
     ///
     /// Of hash layout: `1 + 8 · 2^-tag bits` pages for a key that is there, `8 · 2^-tag bits` for others. Of sorted
@@ -159,17 +167,32 @@ impl Section {
         if self.entry.page_count == 0 {
             return Ok(PageList::EMPTY);
         }
-        let pages = self.index()?.locate(hash);
+        let pages = match &*self.index.load() {
+            Some(index) if index.is_whole() => index.locate(hash),
+            _ => self.locate_degraded(hash)?,
+        };
         match pages.iter().find(|read| read.page >= self.entry.page_count - (read.count - 1)) {
             None => Ok(pages),
             Some(read) => Err(self.beyond(read)),
         }
     }
 
+    /// Loads the index if it may, and does with what there is: of hash layout without a filter, all pages of the two
+    /// buckets.
+    #[cold]
+    fn locate_degraded(&self, hash: KeyHash) -> Result<PageList> {
+        let index = self.index()?;
+        let pages = index.locate(hash);
+        if !index.is_whole() {
+            self.memory.count_unfiltered_pages(pages.len() as u64);
+        }
+        Ok(pages)
+    }
+
     /// Starts loading what [`Section::locate`] looks at first, where the index is in memory.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
-        if let Some(filter) = self.index.get().and_then(SectionIndex::filter) {
+        if let Some(filter) = self.index.load().as_ref().and_then(|index| index.filter()) {
             filter.prefetch(hash);
         }
     }
@@ -217,57 +240,6 @@ impl Section {
     pub(super) fn read_pages(&self, first: u32, count: usize, buffer: &mut AlignedBuffer) -> Result<()> {
         buffer.resize_unspecified(count * PAGE_BYTES);
         read_exact(&*self.file, buffer, self.page_offset(first))
-    }
-
-    fn load_index(&self) -> Result<SectionIndex> {
-        let filter = self.read_block(self.entry.filter, "filter")?;
-        let index = self.read_block(self.entry.index, "index")?;
-        self.decode_index(&filter, &index)
-    }
-
-    /// Where filter and index lie; without those that are empty.
-    pub(super) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
-        [self.entry.filter, self.entry.index].into_iter().filter(|block| block.len > 0)
-    }
-
-    /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
-    pub(super) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
-        let block = |block: BlockHandle, what| {
-            let from = block.offset.saturating_sub(start) as usize;
-            let bytes = if block.len == 0 { &[] } else { &bytes[from..from + block.len as usize] };
-            self.check_block(bytes, block, what)
-        };
-        let index =
-            self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)?;
-        self.index.get_or_init(|| index);
-        Ok(())
-    }
-
-    fn decode_index(&self, filter: &[u8], index: &[u8]) -> Result<SectionIndex> {
-        SectionIndex::decode(&self.entry, filter, index)
-            .map_err(|corruption| corruption.within(self.file.name(), self.entry.index.offset).into())
-    }
-
-    fn check_block<'a>(&self, bytes: &'a [u8], block: BlockHandle, what: &str) -> Result<&'a [u8]> {
-        if block.len > 0 {
-            let seed = self.identity.seed ^ block.offset;
-            check_sum(bytes, block.checksum, seed, self.file.name(), block.offset, what)?;
-        }
-        Ok(bytes)
-    }
-
-    /// Reads a block with aligned reads and checks its checksum.
-    fn read_block(&self, block: BlockHandle, what: &str) -> Result<Vec<u8>> {
-        if block.len == 0 {
-            return Ok(Vec::new());
-        }
-        // The directory's reader checked that the block lies within the file, so its length is no fantasy.
-        let start = block.offset - block.offset % PAGE_BYTES as u64;
-        let skip = (block.offset - start) as usize;
-        let len = block.len as usize;
-        let mut buffer = AlignedBuffer::with_len((skip + len).next_multiple_of(PAGE_BYTES));
-        read_exact(&*self.file, &mut buffer, start)?;
-        Ok(self.check_block(&buffer[skip..skip + len], block, what)?.to_vec())
     }
 }
 

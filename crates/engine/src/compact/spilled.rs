@@ -1,0 +1,212 @@
+//! [`Spilled`]: items of a bulk ingest that have all come, part by part.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_base::checksum::checksum64;
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_io::{AlignedBuffer, File, ReadRequest, Storage};
+
+use super::spill::{IN_FLIGHT_MAX, Spill, SpillShape};
+use crate::error::{IoContext, Result};
+
+/// Most bytes of one read.
+const READ_BYTES_MAX: usize = 1 << 20;
+/// What is read at once of a part, unless memory is short: so many reads in flight.
+const WINDOW_BYTES_MAX: usize = 8 * READ_BYTES_MAX;
+/// Number of bytes that items take in a chunk, and their checksum. Both lie at the chunk's end.
+pub(super) const CHUNK_TRAILER_BYTES: usize = 16;
+
+/// Items on their way into tables. Its files go with it.
+pub(crate) struct Spilled {
+    pub(super) storage: Arc<dyn Storage>,
+    /// Tells the files of this spill from those of others.
+    pub(super) number: u64,
+    /// Leading bits that all hashes share, and how many these are.
+    prefix: u64,
+    prefix_bits: u32,
+    pub(super) shape: SpillShape,
+    pub(super) parts: Vec<Part>,
+}
+
+/// Items whose hashes share their leading bits, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Part {
+    pub file: Option<Arc<dyn File>>,
+    is_removed: AtomicBool,
+    /// Chunks in the file.
+    pub chunks: u64,
+    /// What is not in the file.
+    pub buffer: AlignedBuffer,
+    items: u64,
+    bytes: u64,
+    /// The first hash, and whether all others are the same.
+    first: Option<KeyHash>,
+    alike: bool,
+}
+
+impl Part {
+    /// Counts an item of so many bytes.
+    #[inline]
+    pub fn count(&mut self, hash: KeyHash, bytes: u64) {
+        self.items += 1;
+        self.bytes += bytes;
+        self.alike = *self.first.get_or_insert(hash) == hash && (self.alike || self.items == 1);
+    }
+}
+
+/// The name of a spill's file.
+pub(super) fn file_name(number: u64, part: usize) -> String {
+    format!("spill-{number:08}-{part:03}")
+}
+
+impl Spilled {
+    /// Nothing, for all hashes.
+    pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {
+        Self::within(storage, number, shape, 0, 0)
+    }
+
+    /// Nothing, for hashes that start with `prefix`, of `prefix_bits` bits.
+    fn within(
+        storage: Arc<dyn Storage>,
+        number: u64,
+        shape: SpillShape,
+        prefix: u64,
+        prefix_bits: u32,
+    ) -> Self {
+        let parts = (0..shape.parts()).map(|_| Part::default()).collect();
+        Self { storage, number, prefix, prefix_bits, shape, parts }
+    }
+
+    /// A spill for the items of one part of this one, finer by as many parts as this one has.
+    pub fn finer(&self, part: usize, number: u64) -> Spill {
+        let bits = self.shape.part_bits;
+        let prefix = self.prefix << bits | part as u64;
+        let storage = self.storage.clone();
+        Spill::into_parts(Self::within(storage, number, self.shape, prefix, self.prefix_bits + bits))
+    }
+
+    /// The part that items of this hash belong to.
+    #[inline]
+    pub(super) fn part_of(&self, hash: KeyHash) -> usize {
+        let bits = self.shape.part_bits;
+        (hash.high() >> (64 - self.prefix_bits - bits)) as usize & ((1 << bits) - 1)
+    }
+
+    /// Bytes in files.
+    pub fn file_bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.chunks).sum::<u64>() * self.shape.chunk_bytes as u64
+    }
+
+    /// Number of parts.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// First and last leading hash bits of a part.
+    pub fn range(&self, part: usize) -> (u64, u64) {
+        let bits = self.shape.part_bits;
+        crate::level::shard_range(self.prefix_bits + bits, self.prefix << bits | part as u64)
+    }
+
+    /// Items of a part.
+    pub fn items(&self, part: usize) -> u64 {
+        self.parts[part].items
+    }
+
+    /// Encoded bytes of a part's items.
+    pub fn bytes(&self, part: usize) -> u64 {
+        self.parts[part].bytes
+    }
+
+    /// Whether a finer spill would part the items of this part: they have more than one hash.
+    pub fn can_split(&self, part: usize) -> bool {
+        self.prefix_bits + 2 * self.shape.part_bits <= 64 && !self.parts[part].alike
+    }
+
+    /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`:
+    /// up to 8 MiB, or eight chunks where memory is short.
+    ///
+    /// # Errors
+    /// A corruption when the file does not hold what was written to it, and what `visit` gives.
+    pub fn for_each(
+        &self,
+        part: usize,
+        room: &mut AlignedBuffer,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Part { file, chunks, buffer, .. } = &self.parts[part];
+        let chunk_bytes = self.shape.chunk_bytes;
+        let window_bytes = if self.shape.is_bounded { IN_FLIGHT_MAX * chunk_bytes } else { WINDOW_BYTES_MAX };
+        if let Some(file) = file {
+            let end = chunks * chunk_bytes as u64;
+            for first in (0..end).step_by(window_bytes / chunk_bytes * chunk_bytes) {
+                room.clear();
+                room.resize_unspecified(window_bytes.min((end - first) as usize));
+                self.fill(file, first, room)?;
+                for (chunk, offset) in room.chunks(chunk_bytes).zip((first..).step_by(chunk_bytes)) {
+                    visit(content(chunk, file.name(), offset)?)?;
+                }
+            }
+        }
+        visit(buffer)
+    }
+
+    /// Fills `bytes` from `first` of a part's file, by reads in flight together.
+    fn fill(&self, file: &Arc<dyn File>, first: u64, bytes: &mut [u8]) -> Result<()> {
+        let read = |(number, buffer)| {
+            let offset = first + (number * READ_BYTES_MAX) as u64;
+            ReadRequest { file: &**file, offset, buffer, result: Ok(0) }
+        };
+        let mut requests: Vec<ReadRequest<'_>> =
+            bytes.chunks_mut(READ_BYTES_MAX).enumerate().map(read).collect();
+        self.storage.read_batch(&mut requests);
+        for request in requests {
+            let read = request.result.context(|| format!("reading {}", file.name()))?;
+            if read < request.buffer.len() {
+                let expected = format!("{} bytes", request.buffer.len());
+                let found = format!("{read}, then the end");
+                return Err(Corruption::new(file.name(), request.offset, expected, found).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a part's space back: its items are where they belong.
+    pub fn remove(&self, part: usize) -> Result<()> {
+        let Part { file, is_removed, .. } = &self.parts[part];
+        let Some(file) = file else { return Ok(()) };
+        is_removed.store(true, Ordering::Relaxed);
+        self.storage.remove(file.name()).context(|| format!("removing {}", file.name()))
+    }
+}
+
+/// The items of a chunk that lies at `offset` of the file `name`.
+fn content<'a>(chunk: &'a [u8], name: &str, offset: u64) -> Result<&'a [u8]> {
+    let (content, trailer) = chunk.split_at(chunk.len() - CHUNK_TRAILER_BYTES);
+    let (used, checksum) = trailer.split_at(CHUNK_TRAILER_BYTES / 2);
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("half a trailer"));
+    let (used, checksum) = (number(used), number(checksum));
+    let items = usize::try_from(used).ok().and_then(|used| content.get(..used)).ok_or_else(|| {
+        Corruption::new(name, offset, format!("at most {} bytes of items", content.len()), format!("{used}"))
+    })?;
+    let found = checksum64(items, offset);
+    if found == checksum {
+        return Ok(items);
+    }
+    let expected = format!("checksum {checksum:016x}");
+    Err(Corruption::new(name, offset, expected, format!("{found:016x}")).into())
+}
+
+impl Drop for Spilled {
+    fn drop(&mut self) {
+        for part in &self.parts {
+            if let Some(file) = &part.file
+                && !part.is_removed.load(Ordering::Relaxed)
+            {
+                // One that can't be removed is found at the next opening.
+                let _ = self.storage.remove(file.name());
+            }
+        }
+    }
+}

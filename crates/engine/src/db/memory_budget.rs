@@ -1,0 +1,204 @@
+//! [`MemoryBudget`]: how a memory limit is shared out among the parts of the engine.
+
+use alluvium_model::LogSpec;
+
+use crate::blob::frame::CHUNK_BYTES;
+use crate::blob::{GATHER_BYTES, PIECE_BYTES};
+use crate::error::{Error, Result};
+use crate::options::Settings;
+use crate::table::{PAGE_BYTES, READ_AHEAD_BYTES, READS_AHEAD_MAX, WRITE_BYTES, WRITES_MAX};
+
+/// The smallest limit that works: below it a log segment would not hold its largest batch of one item.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 4 << 20;
+/// Segments that may wait for conversion before writers wait for it, without a limit and with one.
+const FROZEN_MAX: usize = 3;
+const FROZEN_MAX_LIMITED: usize = 2;
+/// Bytes of log for one entry of its index, at most: what is reserved for the index suffices for items of this size.
+const LOG_BYTES_PER_ENTRY: u64 = 32;
+/// Most pages of one multi_get that are in flight together, and how many there are however short memory is.
+const PAGES_IN_FLIGHT_MAX: usize = 128;
+const PAGES_IN_FLIGHT_MIN: usize = 8;
+/// What part of the limit one multi_get takes for them: there may be some tens at once.
+const LOOKUP_SHARE: u64 = 512;
+
+/// The shares of the parts, in 128ths of the limit. What is left, 45, is for filters and indexes.
+mod share {
+    /// The active segment. There are as many more as may be frozen, and the start of the next.
+    pub const SEGMENT: u64 = 8;
+    /// Log indexes of all segments.
+    pub const LOG_INDEX: u64 = 8;
+    /// One read or write of a merge or conversion.
+    pub const PIECE: u64 = 1;
+    /// Young items of one pass of a merge.
+    pub const MERGE: u64 = 16;
+    /// A bulk ingest, besides the share of merges: of filters and indexes.
+    pub const SPILL: u64 = 16;
+    /// A piece of a large item: of filters and indexes too.
+    pub const BLOB: u64 = 2;
+    /// What is not counted: stacks, pages of lookups under way, the allocator's slack.
+    pub const RESERVE: u64 = 16;
+}
+const SHARES: u64 = 128;
+
+/// What each part of the engine may take. Without a limit these are the sizes that are best for speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryBudget {
+    /// The limit.
+    pub limit: Option<u64>,
+    /// A log segment.
+    pub segment_bytes: u64,
+    /// Segments that may wait for conversion.
+    pub frozen_max: usize,
+    /// Entries of all shards of a log index together, at most; then the log freezes.
+    pub log_entries_max: u64,
+    /// Bytes of one read of a merge.
+    pub read_bytes: usize,
+    /// Bytes of one write of a merge or conversion.
+    pub write_bytes: usize,
+    /// Young items gathered at once by a merge, with what sorts them.
+    pub merge_bytes: u64,
+    /// Pages of one multi_get in flight together.
+    pub pages_in_flight: usize,
+    /// Buffers of a bulk ingest, taken from filters and indexes while it lasts.
+    pub spill_bytes: u64,
+    /// Bytes of key and value of a large item from which on it passes in pieces.
+    pub blob_whole_bytes: u64,
+    /// Large items that gather before they are written to a blob file.
+    pub blob_gather_bytes: usize,
+    /// What is read or written at once of an item that passes in pieces: whole chunks.
+    pub blob_piece_bytes: usize,
+    /// Filters and indexes.
+    pub index_bytes: u64,
+}
+
+impl MemoryBudget {
+    /// What the parts get of `limit`; a segment is never larger than `segment_bytes`, the plan's.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] for a limit below the minimum.
+    pub fn new(limit: Option<u64>, segment_bytes: u64) -> Result<Self> {
+        let Some(bytes) = limit else {
+            return Ok(Self {
+                limit,
+                segment_bytes,
+                frozen_max: FROZEN_MAX,
+                log_entries_max: u64::MAX,
+                read_bytes: READ_AHEAD_BYTES,
+                write_bytes: WRITE_BYTES,
+                merge_bytes: u64::MAX,
+                pages_in_flight: PAGES_IN_FLIGHT_MAX,
+                spill_bytes: u64::MAX,
+                blob_whole_bytes: u64::MAX,
+                blob_gather_bytes: GATHER_BYTES,
+                blob_piece_bytes: PIECE_BYTES,
+                index_bytes: u64::MAX,
+            });
+        };
+        if bytes < MEMORY_BYTES_MIN {
+            return Err(Error::MemoryLimit { limit: bytes, min: MEMORY_BYTES_MIN });
+        }
+        let part = |shares: u64| bytes / SHARES * shares;
+        let whole_pages = |bytes: u64| (bytes / 4096 * 4096).max(4096);
+        let segment_bytes = whole_pages(part(share::SEGMENT)).min(segment_bytes);
+        let piece = whole_pages(part(share::PIECE)) as usize;
+        let mut budget = Self {
+            limit,
+            segment_bytes,
+            frozen_max: FROZEN_MAX_LIMITED,
+            log_entries_max: segment_bytes / LOG_BYTES_PER_ENTRY,
+            read_bytes: piece.min(READ_AHEAD_BYTES),
+            write_bytes: piece.min(WRITE_BYTES),
+            merge_bytes: part(share::MERGE),
+            pages_in_flight: ((bytes / LOOKUP_SHARE) as usize / PAGE_BYTES)
+                .clamp(PAGES_IN_FLIGHT_MIN, PAGES_IN_FLIGHT_MAX),
+            spill_bytes: part(share::SPILL),
+            blob_whole_bytes: part(share::BLOB).max(CHUNK_BYTES as u64),
+            blob_gather_bytes: piece.min(GATHER_BYTES),
+            blob_piece_bytes: (part(share::BLOB) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64)
+                .clamp(CHUNK_BYTES as u64, PIECE_BYTES as u64) as usize,
+            index_bytes: 0,
+        };
+        let reserved = budget.log_bytes()
+            + part(share::LOG_INDEX)
+            + budget.buffer_bytes()
+            + budget.merge_bytes
+            + part(share::RESERVE);
+        budget.index_bytes = bytes.saturating_sub(reserved);
+        Ok(budget)
+    }
+
+    /// A limit that the allocator doubles would be none.
+    pub(super) fn take_effect(&self) {
+        if self.limit.is_some() {
+            alluvium_io::give_back_freed_memory();
+        }
+    }
+
+    /// All segments: active, frozen, and the next, which is begun before it is needed.
+    fn log_bytes(&self) -> u64 {
+        self.segment_bytes * (self.frozen_max as u64 + 2)
+    }
+
+    /// What is read at once of a large item, in chunks.
+    pub fn blob_piece_chunks(&self) -> u64 {
+        (self.blob_piece_bytes / CHUNK_BYTES) as u64
+    }
+
+    /// Buffers of a merge and a conversion at the same time.
+    pub fn buffer_bytes(&self) -> u64 {
+        (self.read_bytes * READS_AHEAD_MAX + 2 * self.write_bytes * WRITES_MAX) as u64
+    }
+}
+
+impl Settings {
+    /// The budget that these settings ask for.
+    pub fn memory_budget(&self) -> Result<MemoryBudget> {
+        let limit = self.memory_bytes_max.map(|bytes| bytes.saturating_sub(self.program_bytes));
+        MemoryBudget::new(limit, self.segment_bytes_of_plan()).map_err(|error| match error {
+            Error::MemoryLimit { limit, min } => Error::MemoryLimit {
+                limit: self.memory_bytes_max.unwrap_or(limit),
+                min: min + self.program_bytes,
+            },
+            other => other,
+        })
+    }
+}
+
+/// The log segment that the planner assumes.
+pub(super) fn default_segment_bytes() -> u64 {
+    LogSpec::default().segment_bytes_max
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_never_exceed_the_limit() {
+        for limit in [4 << 20, 5_000_001, 8 << 20, 16 << 20, 64 << 20, 1 << 30, 1 << 40] {
+            let budget = MemoryBudget::new(Some(limit), 64 << 20).unwrap();
+            let log_index = limit / SHARES * share::LOG_INDEX;
+            let parts = budget.log_bytes()
+                + log_index
+                + budget.buffer_bytes()
+                + budget.merge_bytes
+                + budget.index_bytes;
+            assert!(parts <= limit, "{budget:?}");
+            // A quarter at least finds items.
+            assert!(budget.index_bytes >= limit / 4, "{budget:?}");
+            // Six bytes and a half for an entry at most, in the segments of the reservation.
+            assert!(
+                budget.log_entries_max * 13 / 2 * (budget.frozen_max as u64 + 1) <= log_index,
+                "{budget:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_below_the_minimum_is_refused_with_the_minimum() {
+        let refused = MemoryBudget::new(Some(MEMORY_BYTES_MIN - 1), 64 << 20).unwrap_err();
+        assert!(matches!(refused, Error::MemoryLimit { min: MEMORY_BYTES_MIN, .. }), "{refused}");
+        let unlimited = MemoryBudget::new(None, 64 << 20).unwrap();
+        assert_eq!((unlimited.segment_bytes, unlimited.index_bytes), (64 << 20, u64::MAX));
+    }
+}

@@ -1,0 +1,158 @@
+//! One limit for all memory: the counts of what it bounds, and how it is changed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+
+use super::database::Db;
+use super::memory_budget::MemoryBudget;
+use super::shared::Shared;
+use crate::error::Result;
+use crate::table::{Degradation, IndexMemory, Loan};
+
+/// The budget in force, and the counts of what it bounds.
+#[derive(Debug)]
+pub(crate) struct MemoryControl {
+    budget: ArcSwap<MemoryBudget>,
+    pub index: Arc<IndexMemory>,
+}
+
+impl MemoryControl {
+    pub fn new(budget: MemoryBudget, index: Arc<IndexMemory>) -> Self {
+        budget.take_effect();
+        index.set_bytes_max(budget.index_bytes);
+        Self { budget: ArcSwap::from_pointee(budget), index }
+    }
+
+    /// What each part may take now.
+    pub fn budget(&self) -> MemoryBudget {
+        **self.budget.load()
+    }
+
+    /// Takes `bytes` away from filters and indexes, whose place they take, until what is returned is dropped: for work
+    /// that has no share of its own because it is rare. Does nothing without a limit.
+    pub fn lend(&self, bytes: u64) -> Option<Loan> {
+        self.budget().limit.map(|_| self.index.lend(bytes))
+    }
+
+    /// Gives back what the allocator keeps of freed memory, if there is a limit: each piece of background work leaves
+    /// gaps in the arena of its thread, which would add up to megabytes.
+    pub fn trim(&self) {
+        if self.budget().limit.is_some() {
+            alluvium_io::trim_freed_memory();
+        }
+    }
+
+    fn set(&self, budget: MemoryBudget) {
+        budget.take_effect();
+        self.budget.store(Arc::new(budget));
+        self.index.set_bytes_max(budget.index_bytes);
+    }
+}
+
+/// The memory limit and what it costs: fail-graceful indexing (Lim et al., SOSP 2011, §4).
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct MemoryLimitStats {
+    /// The limit, in bytes; `None` without one.
+    pub limit_bytes: Option<u64>,
+    /// What filters and indexes may take of it.
+    pub index_bytes_max: Option<u64>,
+    /// Sections of hash runs whose filter is not in memory: dropped, or not used since the opening.
+    pub sections_without_filter: u64,
+    /// Sections whose index is not in memory: dropped, or not used since the opening.
+    pub sections_without_index: u64,
+    /// Filters dropped for want of memory since the database was opened.
+    pub filters_dropped: u64,
+    /// Indexes dropped likewise.
+    pub indexes_dropped: u64,
+    /// Reads of an index from flash that served one lookup, since the opening.
+    pub index_reads: u64,
+    /// Pages that lookups had to look at for want of a filter, since the opening.
+    pub unfiltered_pages: u64,
+}
+
+impl MemoryLimitStats {
+    /// The limits and the counts of degraded lookups; those of sections are the caller's.
+    pub(super) fn of(shared: &Shared) -> Self {
+        let Degradation { filters_dropped, indexes_dropped, index_reads, unfiltered_pages } =
+            shared.memory.index.degradation();
+        let index_bytes_max = shared.memory.index.bytes_max();
+        Self {
+            limit_bytes: shared.memory.budget().limit,
+            index_bytes_max: Some(index_bytes_max).filter(|&bytes| bytes < u64::MAX),
+            filters_dropped,
+            indexes_dropped,
+            index_reads,
+            unfiltered_pages,
+            ..Self::default()
+        }
+    }
+}
+
+impl Shared {
+    /// Counts the buffers of a piece of background work for as long as what is returned lives.
+    pub fn hold_buffers(&self, bytes: u64) -> HeldMemory<'_> {
+        HeldMemory::count(&self.buffer_bytes, bytes)
+    }
+
+    /// Counts items gathered for a merge likewise.
+    pub fn hold_items(&self, bytes: u64) -> HeldMemory<'_> {
+        HeldMemory::count(&self.merge_buffer_bytes, bytes)
+    }
+}
+
+/// Memory that is counted while this lives.
+#[derive(Debug)]
+pub(crate) struct HeldMemory<'a> {
+    counter: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl<'a> HeldMemory<'a> {
+    fn count(counter: &'a AtomicU64, bytes: u64) -> Self {
+        counter.fetch_add(bytes, Ordering::Relaxed);
+        Self { counter, bytes }
+    }
+}
+
+impl Drop for HeldMemory<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Db {
+    /// Changes [`crate::Builder::memory_bytes_max`]; `None` is no limit. Under a smaller limit filters and indexes go
+    /// at once, buffers with the piece of work that uses them, and log segments as they are converted. Under a larger
+    /// one filters and indexes come back as lookups need them.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit), with nothing changed, for a limit that is too small to work
+    /// with.
+    pub fn set_memory_bytes_max(&self, bytes: Option<u64>) -> Result<()> {
+        let shared = self.shared();
+        let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
+        shared.memory.set(budget);
+        shared.log.set_segment_bytes(budget.segment_bytes);
+        shared.throttle.set_segment_bytes(budget.segment_bytes);
+        Ok(())
+    }
+
+    /// Bounds filters and indexes alone, below what the limit leaves them. For tests: the smallest limit has room for
+    /// the indexes of millions of items.
+    #[doc(hidden)]
+    pub fn set_index_bytes_max(&self, bytes: u64) {
+        let memory = &self.shared().memory;
+        memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
+    }
+
+    /// Bounds the young items of one pass of a merge, and the buffers of ingests, alone, for the same reason.
+    #[doc(hidden)]
+    pub fn set_merge_bytes_max(&self, bytes: u64) {
+        let memory = &self.shared().memory;
+        let (merge_bytes, spill_bytes) = (bytes.max(1), bytes);
+        memory.budget.store(Arc::new(MemoryBudget { merge_bytes, spill_bytes, ..memory.budget() }));
+    }
+}

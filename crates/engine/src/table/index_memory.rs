@@ -1,0 +1,299 @@
+//! [`IndexMemory`]: how much memory filters and indexes take, how much they may, and what goes when that is too little.
+//!
+//! Fail-graceful indexing (Lim et al., SOSP 2011, §4): over the bound filters go first, then indexes; both are on flash
+//! and come back when there is room again. We differ in how a lookup does without: see
+//! `docs/decisions/0013-one-memory-limit.md`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::index::MemoryBytes;
+use super::section::Section;
+
+/// Counts what the filters and indexes of open tables take, those included that only old versions still use, and keeps
+/// it within a bound.
+#[derive(Debug)]
+pub(crate) struct IndexMemory {
+    bytes_max: AtomicU64,
+    /// What of the bound is lent to other work.
+    lent: AtomicU64,
+    filters: AtomicU64,
+    indexes: AtomicU64,
+    /// What is known of open tables without these.
+    tables: AtomicU64,
+    /// The sum of the three, so that a reservation is one atomic step.
+    used: AtomicU64,
+    degradation: Counts,
+    loaded: Mutex<Loaded>,
+}
+
+/// What degraded indexing came to since the database was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Degradation {
+    /// Filters that were dropped, or not kept in memory after they were written.
+    pub filters_dropped: u64,
+    /// Indexes likewise.
+    pub indexes_dropped: u64,
+    /// Reads of filters and indexes for one lookup each.
+    pub index_reads: u64,
+    /// Pages that lookups had to look at because there was no filter to say no.
+    pub unfiltered_pages: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    filters_dropped: AtomicU64,
+    indexes_dropped: AtomicU64,
+    index_reads: AtomicU64,
+    unfiltered_pages: AtomicU64,
+}
+
+/// Sections that have something in memory, oldest first; some may be gone by now.
+#[derive(Debug, Default)]
+struct Loaded {
+    sections: Vec<Weak<Section>>,
+    /// Length at which those that are gone are removed.
+    prune_at: usize,
+}
+
+/// Memory that is counted for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Charge {
+    memory: Arc<IndexMemory>,
+    bytes: MemoryBytes,
+    table_bytes: u64,
+}
+
+/// A part of the bound that other work has for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Loan {
+    memory: Arc<IndexMemory>,
+    bytes: u64,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.memory.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for IndexMemory {
+    fn default() -> Self {
+        Self {
+            bytes_max: AtomicU64::new(u64::MAX),
+            lent: AtomicU64::new(0),
+            filters: AtomicU64::new(0),
+            indexes: AtomicU64::new(0),
+            tables: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            degradation: Counts::default(),
+            loaded: Mutex::default(),
+        }
+    }
+}
+
+impl IndexMemory {
+    /// What is in memory now.
+    pub fn bytes(&self) -> MemoryBytes {
+        MemoryBytes {
+            filter: self.filters.load(Ordering::Relaxed),
+            index: self.indexes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// What open tables take without filters and indexes. Counts towards the bound, and can't be dropped.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables.load(Ordering::Relaxed)
+    }
+
+    /// Most bytes that may be in memory, less what is lent; `u64::MAX` is no bound.
+    pub fn bytes_max(&self) -> u64 {
+        match self.bytes_max.load(Ordering::Relaxed) {
+            u64::MAX => u64::MAX,
+            bytes_max => bytes_max.saturating_sub(self.lent.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Changes the bound. Drops filters, oldest first, then indexes, until what is left fits; under a larger bound they
+    /// come back as lookups need them.
+    pub fn set_bytes_max(&self, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        self.keep_within_bound();
+    }
+
+    /// Lowers the bound by `bytes` while the loan lives.
+    pub fn lend(self: &Arc<Self>, bytes: u64) -> Loan {
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        if !self.has_room_for_filter(0) {
+            self.keep_within_bound();
+        }
+        Loan { memory: Arc::clone(self), bytes }
+    }
+
+    fn keep_within_bound(&self) {
+        let loaded = self.loaded();
+        self.drop_until(&loaded, 0, Section::drop_filter, &self.degradation.filters_dropped);
+        self.drop_until(&loaded, 0, Section::drop_index, &self.degradation.indexes_dropped);
+    }
+
+    /// What degraded indexing came to so far.
+    pub fn degradation(&self) -> Degradation {
+        let counts = &self.degradation;
+        Degradation {
+            filters_dropped: counts.filters_dropped.load(Ordering::Relaxed),
+            indexes_dropped: counts.indexes_dropped.load(Ordering::Relaxed),
+            index_reads: counts.index_reads.load(Ordering::Relaxed),
+            unfiltered_pages: counts.unfiltered_pages.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn count_index_reads(&self, reads: u64) {
+        self.degradation.index_reads.fetch_add(reads, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_unfiltered_pages(&self, pages: u64) {
+        self.degradation.unfiltered_pages.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_unkept(&self, filters: u64, indexes: u64) {
+        self.degradation.filters_dropped.fetch_add(filters, Ordering::Relaxed);
+        self.degradation.indexes_dropped.fetch_add(indexes, Ordering::Relaxed);
+    }
+
+    /// Whether a filter of so many bytes fits: filters displace nothing.
+    pub(super) fn has_room_for_filter(&self, bytes: u64) -> bool {
+        self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max()
+    }
+
+    /// Whether an index of so many bytes fits when all filters go.
+    pub(super) fn has_room_for_index(&self, bytes: u64) -> bool {
+        let kept = self.indexes.load(Ordering::Relaxed) + self.table_bytes();
+        kept.saturating_add(bytes) <= self.bytes_max()
+    }
+
+    /// Counts `bytes`, whatever the bound.
+    pub(super) fn charge(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
+        self.used.fetch_add(bytes.filter + bytes.index, Ordering::Relaxed);
+        self.count(bytes)
+    }
+
+    /// Counts what a section takes without filter and index, whatever the bound.
+    pub(super) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.tables.fetch_add(bytes, Ordering::Relaxed);
+        Charge { memory: Arc::clone(self), bytes: MemoryBytes::default(), table_bytes: bytes }
+    }
+
+    /// Counts an index of so many bytes, in place of filters if need be; `None` when it doesn't fit even so.
+    pub(super) fn try_charge_index(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
+        let charge = MemoryBytes { filter: 0, index: bytes };
+        if !self.reserve(bytes) {
+            if !self.has_room_for_index(bytes) {
+                return None;
+            }
+            let loaded = self.loaded();
+            self.drop_until(&loaded, bytes, Section::drop_filter, &self.degradation.filters_dropped);
+            if !self.reserve(bytes) {
+                return None;
+            }
+        }
+        Some(self.count(charge))
+    }
+
+    fn reserve(&self, bytes: u64) -> bool {
+        let bytes_max = self.bytes_max();
+        let larger = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= bytes_max);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger).is_ok()
+    }
+
+    fn count(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
+        self.filters.fetch_add(bytes.filter, Ordering::Relaxed);
+        self.indexes.fetch_add(bytes.index, Ordering::Relaxed);
+        Charge { memory: Arc::clone(self), bytes, table_bytes: 0 }
+    }
+
+    /// Remembers a section that has got something in memory.
+    pub(super) fn register(&self, section: Weak<Section>) {
+        let mut loaded = self.loaded();
+        if loaded.sections.len() >= loaded.prune_at {
+            loaded.sections.retain(|section| section.strong_count() > 0);
+            // Twice what is left, so that pruning costs a constant per registration.
+            loaded.prune_at = 2 * loaded.sections.len() + 64;
+        }
+        loaded.sections.push(section);
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        // A thread that panicked while it held the lock left a list of sections.
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops parts of sections, oldest first, until `needed` more bytes fit.
+    fn drop_until(&self, loaded: &Loaded, needed: u64, drop: impl Fn(&Section) -> bool, count: &AtomicU64) {
+        for section in loaded.sections.iter().filter_map(Weak::upgrade) {
+            if self.has_room_for_filter(needed) {
+                return;
+            }
+            count.fetch_add(u64::from(drop(&section)), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Charge {
+    /// Counts a filter as well, if it fits.
+    pub(super) fn try_add_filter(&mut self, bytes: u64) -> bool {
+        let fits = self.memory.reserve(bytes);
+        if fits {
+            self.memory.filters.fetch_add(bytes, Ordering::Relaxed);
+            self.bytes.filter += bytes;
+        }
+        fits
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let MemoryBytes { filter, index } = self.bytes;
+        self.memory.filters.fetch_sub(filter, Ordering::Relaxed);
+        self.memory.indexes.fetch_sub(index, Ordering::Relaxed);
+        self.memory.tables.fetch_sub(self.table_bytes, Ordering::Relaxed);
+        self.memory.used.fetch_sub(filter + index + self.table_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_are_counted_while_they_live_and_refused_beyond_the_bound() {
+        let memory = Arc::new(IndexMemory::default());
+        memory.set_bytes_max(100);
+        let mut index = memory.try_charge_index(60).unwrap();
+        assert!(!index.try_add_filter(41));
+        assert!(index.try_add_filter(40));
+        assert_eq!(memory.bytes(), MemoryBytes { filter: 40, index: 60 });
+        assert!(!memory.has_room_for_filter(1));
+        assert!(memory.has_room_for_index(40) && !memory.has_room_for_index(41));
+        assert!(memory.try_charge_index(40).is_none(), "no section is registered whose filter could go");
+        let beyond = memory.charge(MemoryBytes { filter: 0, index: 7 });
+        drop(index);
+        assert_eq!(memory.bytes(), MemoryBytes { filter: 0, index: 7 });
+        drop(beyond);
+        assert!(memory.has_room_for_filter(100));
+    }
+
+    #[test]
+    fn a_loan_lowers_the_bound_while_it_lives() {
+        let memory = Arc::new(IndexMemory::default());
+        let unbounded = memory.lend(1);
+        assert_eq!(memory.bytes_max(), u64::MAX);
+        memory.set_bytes_max(100);
+        let lent = memory.lend(70);
+        assert!(memory.has_room_for_index(29) && !memory.has_room_for_index(30));
+        let beyond = memory.lend(40);
+        assert_eq!(memory.bytes_max(), 0);
+        drop((unbounded, lent, beyond));
+        assert!(memory.has_room_for_index(100));
+    }
+}

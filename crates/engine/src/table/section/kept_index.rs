@@ -1,0 +1,193 @@
+//! Filter and index of a section in memory: read when they are first wanted, kept as far as memory allows.
+
+use std::sync::{Arc, PoisonError, TryLockError, Weak};
+
+use alluvium_io::AlignedBuffer;
+
+use super::{Section, read_exact};
+use crate::table::directory::BlockHandle;
+use crate::table::error::Result;
+use crate::table::frame::check_sum;
+use crate::table::index::{MemoryBytes, SectionIndex};
+#[cfg(test)]
+use crate::table::index_memory::IndexMemory;
+use crate::table::page::PAGE_BYTES;
+
+/// Filter and index are read together when so much at most lies between them.
+const GAP_BYTES_MAX: u64 = 64 << 10;
+
+impl Section {
+    /// The index: from memory, else from flash by one read (two when filter and index lie far apart), then kept as far
+    /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is
+    /// not remembered: the next call tries again.
+    pub fn index(&self) -> Result<Arc<SectionIndex>> {
+        let present = self.index.load_full();
+        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
+            return Ok(index);
+        }
+        if !self.memory.has_room_for_index(self.entry.index.len) {
+            self.memory.count_index_reads(1);
+            return self.read_index().map(Arc::new);
+        }
+        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = self.index.load_full();
+        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
+            return Ok(index);
+        }
+        Ok(self.keep(self.read_index()?))
+    }
+
+    /// Whether reading `index` once more would add the filter that it lacks.
+    fn is_worth_loading(&self, index: &SectionIndex) -> bool {
+        !index.is_whole() && self.memory.has_room_for_filter(self.entry.filter.len + self.entry.index.len)
+    }
+
+    /// Filter and index, from flash what is not in memory. Keeps nothing.
+    pub fn whole_index(&self) -> Result<Arc<SectionIndex>> {
+        match self.index.load_full().filter(|index| index.is_whole()) {
+            Some(index) => Ok(index),
+            None => self.read_index().map(Arc::new),
+        }
+    }
+
+    /// Puts `whole` in memory as far as it may. The caller holds the lock.
+    fn keep(&self, whole: SectionIndex) -> Arc<SectionIndex> {
+        let bytes = whole.memory_bytes();
+        let was_kept = self.index.load().is_some();
+        let charge = match was_kept {
+            // The pages' index is in memory already; for a moment it is there twice.
+            true => Some(self.memory.charge(MemoryBytes { filter: 0, index: bytes.index })),
+            false => self.memory.try_charge_index(bytes.index),
+        };
+        let Some(mut charge) = charge else {
+            self.memory.count_unkept(u64::from(bytes.filter > 0), 1);
+            return Arc::new(whole);
+        };
+        let kept = if charge.try_add_filter(bytes.filter) {
+            Arc::new(whole.charged(charge))
+        } else {
+            self.memory.count_unkept(u64::from(!was_kept), 0);
+            Arc::new(whole.without_filter(charge))
+        };
+        self.index.store(Some(Arc::clone(&kept)));
+        if !was_kept {
+            self.memory.register(Weak::clone(&self.me));
+        }
+        kept
+    }
+
+    /// Lets go of the filter; readers that use it keep it while they do. `false` when there is none in memory, or when
+    /// it is just being loaded.
+    pub(in crate::table) fn drop_filter(&self) -> bool {
+        self.change_index(|index| {
+            index.filter()?;
+            let bytes = MemoryBytes { filter: 0, ..index.memory_bytes() };
+            Some(Some(Arc::new(index.without_filter(self.memory.charge(bytes)))))
+        })
+    }
+
+    /// Like [`Section::drop_filter`], for filter and index.
+    pub fn drop_index(&self) -> bool {
+        self.change_index(|_| Some(None))
+    }
+
+    fn change_index(&self, change: impl FnOnce(&SectionIndex) -> Option<Option<Arc<SectionIndex>>>) -> bool {
+        // Never waits: a loader may wait for the caller, who is the one to make room.
+        let _guard = match self.loading.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let Some(changed) = self.index.load_full().and_then(|index| change(&index)) else { return false };
+        self.index.store(changed);
+        true
+    }
+
+    /// Where filter and index are counted.
+    #[cfg(test)]
+    pub fn index_memory(&self) -> &Arc<IndexMemory> {
+        &self.memory
+    }
+
+    /// What a lookup lacks: filter, index.
+    pub fn lacks(&self) -> (bool, bool) {
+        if self.entry.page_count == 0 {
+            return (false, false);
+        }
+        let index = self.index.load();
+        let has_filter = index.as_ref().is_some_and(|index| index.is_whole());
+        (self.entry.filter.len > 0 && !has_filter, index.is_none())
+    }
+
+    /// Memory of filter and index; zero until they are loaded.
+    pub fn memory_bytes(&self) -> MemoryBytes {
+        self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())
+    }
+
+    fn read_index(&self) -> Result<SectionIndex> {
+        let (start, end) = self.index_blocks().fold((u64::MAX, 0), |(start, end), block| {
+            (start.min(block.offset), end.max(block.offset + block.len))
+        });
+        let start = start - start % PAGE_BYTES as u64;
+        let bytes: u64 = self.index_blocks().map(|block| block.len).sum();
+        if start < end && end - start <= bytes + GAP_BYTES_MAX {
+            let len = (end - start).next_multiple_of(PAGE_BYTES as u64);
+            let mut buffer = AlignedBuffer::with_len(len as usize);
+            read_exact(&*self.file, &mut buffer, start)?;
+            return self.index_from(&buffer, start);
+        }
+        let filter = self.read_block(self.entry.filter, "filter")?;
+        let index = self.read_block(self.entry.index, "index")?;
+        self.decode_index(&filter, &index)
+    }
+
+    /// Where filter and index lie; without those that are empty.
+    pub(in crate::table) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
+        [self.entry.filter, self.entry.index].into_iter().filter(|block| block.len > 0)
+    }
+
+    /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
+    pub(in crate::table) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
+        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.index.load().is_none() {
+            self.keep(self.index_from(bytes, start)?);
+        }
+        Ok(())
+    }
+
+    fn index_from(&self, bytes: &[u8], start: u64) -> Result<SectionIndex> {
+        let block = |block: BlockHandle, what| {
+            let from = block.offset.saturating_sub(start) as usize;
+            let bytes = if block.len == 0 { &[] } else { &bytes[from..from + block.len as usize] };
+            self.check_block(bytes, block, what)
+        };
+        self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)
+    }
+
+    fn decode_index(&self, filter: &[u8], index: &[u8]) -> Result<SectionIndex> {
+        SectionIndex::decode(&self.entry, filter, index)
+            .map_err(|corruption| corruption.within(self.file.name(), self.entry.index.offset).into())
+    }
+
+    fn check_block<'a>(&self, bytes: &'a [u8], block: BlockHandle, what: &str) -> Result<&'a [u8]> {
+        if block.len > 0 {
+            let seed = self.identity.seed ^ block.offset;
+            check_sum(bytes, block.checksum, seed, self.file.name(), block.offset, what)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a block with aligned reads and checks its checksum.
+    fn read_block(&self, block: BlockHandle, what: &str) -> Result<Vec<u8>> {
+        if block.len == 0 {
+            return Ok(Vec::new());
+        }
+        // The directory's reader checked that the block lies within the file, so its length is no fantasy.
+        let start = block.offset - block.offset % PAGE_BYTES as u64;
+        let skip = (block.offset - start) as usize;
+        let len = block.len as usize;
+        let mut buffer = AlignedBuffer::with_len((skip + len).next_multiple_of(PAGE_BYTES));
+        read_exact(&*self.file, &mut buffer, start)?;
+        Ok(self.check_block(&buffer[skip..skip + len], block, what)?.to_vec())
+    }
+}
