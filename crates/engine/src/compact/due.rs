@@ -99,18 +99,14 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     }
 }
 
-/// Items of one freeze: as many as the log's index holds, and under a memory limit, where segments are small, as many
-/// as a segment holds.
+/// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Shards are many where
+/// runs collect and segments are small under a memory limit, so the index alone says several times too much.
 fn freeze_items(shared: &Shared, version: &Version) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
-    let budget = shared.memory.budget();
-    if budget.limit.is_none() {
-        return by_index;
-    }
     let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
     let young = sections.map(|section| (section.section.item_count(), section.section.used_bytes()));
     let old = version.sorted.iter().map(|table| (table.section.item_count(), table.section.used_bytes()));
     let (items, bytes) = young.chain(old).fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
-    by_index.min((budget.segment_bytes / item_bytes).max(1))
+    by_index.min((shared.memory.budget().segment_bytes / item_bytes).max(1))
 }
