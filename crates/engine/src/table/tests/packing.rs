@@ -85,6 +85,42 @@ fn a_hit_is_one_request_and_of_two_pages_only_for_the_last_item_of_a_page() {
     }
 }
 
+/// Of hash layout a lookup without the filter tries all slots of both buckets, the last one of a page among them.
+#[test]
+fn items_that_go_on_are_found_without_filter_and_index() {
+    for bytes in [340, 1020, 1500] {
+        let items = items_of(bytes, 4_000);
+        let storage = MemoryStorage::default();
+        let table = three_kinds(&storage, &items);
+        let section = &table.sections()[0];
+        assert!(section.entry().items_go_on);
+        let memory = section.index_memory();
+        let mut buffer = AlignedBuffer::new();
+        for table_section in table.sections() {
+            table_section.index().unwrap();
+        }
+        memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
+        assert_eq!(section.lacks(), (true, false));
+        let mut with_next = 0;
+        for item in &items {
+            with_next += section.locate(item.hash()).unwrap().iter().filter(|read| read.count == 2).count();
+            assert_eq!(section.get(item.hash(), &item.key, &mut buffer).unwrap(), Some(item.borrow()));
+        }
+        assert!(
+            with_next >= section.page_count() as usize / 2,
+            "{bytes} bytes: {with_next} reads of two pages"
+        );
+        memory.set_bytes_max(0);
+        for section in table.sections() {
+            assert!(section.lacks().1, "no index stays");
+            for item in items.iter().step_by(7) {
+                assert_eq!(section.get(item.hash(), &item.key, &mut buffer).unwrap(), Some(item.borrow()));
+            }
+        }
+        assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
+    }
+}
+
 #[test]
 fn absent_keys_seldom_read_a_second_page() {
     let items = items_of(1020, 8_000);
