@@ -99,8 +99,8 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     }
 }
 
-/// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Shards are many where
-/// runs collect and segments are small under a memory limit, so the index alone says several times too much.
+/// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Where runs collect
+/// shards are many, and under a memory limit segments are small: the index alone says several times too much.
 fn freeze_items(shared: &Shared, version: &Version) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
     let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());

@@ -67,8 +67,8 @@ impl Default for RepairOptions {
 ///
 /// # Errors
 /// [`Error::Locked`] while the database is open, [`Error::NotADatabase`] when the directory holds nothing of one,
-/// [`Error::NewerFormat`] and [`Error::OlderFormat`] for files of another version: they are not damaged. [`Error::Io`] when the new files can't be
-/// written; nothing is lost then.
+/// [`Error::NewerFormat`] and [`Error::OlderFormat`] for files of another version: they are not damaged.
+/// [`Error::Io`] when the new files can't be written; nothing is lost then.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     let path = path.as_ref();
     let storage = FileStorage::open(path, IoOptions::default())

@@ -13,6 +13,7 @@ use alluvium_base::{Corruption, KeyHasher};
 use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
 use super::page::{Layout, PAGE_BYTES};
+use crate::item::Item;
 
 /// Bytes in front of the entries.
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
@@ -76,6 +77,22 @@ pub(crate) struct Totals {
     pub live_bytes: u64,
     /// Bytes that pages use: headers, tags and encoded items.
     pub used_bytes: u64,
+}
+
+impl Totals {
+    /// Counts `item`.
+    #[inline]
+    pub(super) fn add(&mut self, item: &Item<'_>) {
+        self.item_count += 1;
+        self.key_bytes += item.key.len() as u64;
+        self.value_bytes += item.value.len() as u64;
+        self.expiring_count += u64::from(item.expires_at_ms.is_some());
+        if item.is_tombstone() {
+            self.tombstone_count += 1;
+        } else {
+            self.live_bytes += (item.key.len() + item.value.len()) as u64;
+        }
+    }
 }
 
 /// One entry of the directory.

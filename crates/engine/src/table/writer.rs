@@ -14,7 +14,7 @@ use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
-use crate::item::{EncodedItem, Item};
+use crate::item::EncodedItem;
 
 /// What a section is about, whatever its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -384,21 +384,5 @@ impl OpenSection {
         self.entry.page_count = page_count;
         self.cut = Cut::default();
         Ok(())
-    }
-}
-
-impl Totals {
-    /// Counts `item`.
-    #[inline]
-    pub(super) fn add(&mut self, item: &Item<'_>) {
-        self.item_count += 1;
-        self.key_bytes += item.key.len() as u64;
-        self.value_bytes += item.value.len() as u64;
-        self.expiring_count += u64::from(item.expires_at_ms.is_some());
-        if item.is_tombstone() {
-            self.tombstone_count += 1;
-        } else {
-            self.live_bytes += (item.key.len() + item.value.len()) as u64;
-        }
     }
 }

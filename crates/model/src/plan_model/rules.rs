@@ -52,8 +52,8 @@ pub struct Rules {
     pub overrun: f64,
     /// Frozen logs that wait for conversion or are being converted, on average; each keeps its index in memory.
     pub frozen_logs: f64,
-    /// Old values of items in the young levels, as a share of the live items, from which on they are merged whatever their
-    /// share.
+    /// Old values of items in the young levels, as a share of the live items, from which on they are merged whatever
+    /// their share.
     pub young_garbage_max: f64,
     /// Garbage in a last level that only collects runs, as a share of it, at which a container is rewritten; and in
     /// the log of a chained plan.

@@ -140,7 +140,8 @@ impl Stack {
         let by_bytes = log.segment_bytes_max as f64 / (workload.written_bytes() + rules.log_record_bytes);
         let log_interval = by_entries.min(by_bytes);
         let log_records = stream.unique(log_interval);
-        // A log that freezes by its bytes has room in each shard for as many as the fullest had before, and a sixteenth.
+        // A log that freezes by its bytes has room in each shard for as many as the fullest had before, and a
+        // sixteenth.
         let (entries, log_crowding) = if by_bytes < by_entries {
             let mean = log_records / shards;
             let room = ((mean + largest * mean.sqrt()) * LOG_ROOM).min(entries);
