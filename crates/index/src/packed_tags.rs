@@ -3,7 +3,9 @@
 //! A bucket takes `4 * width` bits, so it begins at a multiple of four bits and, with at most 60 bits, always lies
 //! inside one unaligned 64-bit load. Seven bytes of padding keep the last load inside the allocation.
 
-use crate::cuckoo::envelope::word;
+use alluvium_base::Corruption;
+
+use crate::cuckoo::envelope::{HEADER_LEN, Header, Kind, word};
 use crate::prefetch::prefetch_element;
 
 const WORD_LEN: usize = 8;
@@ -35,6 +37,22 @@ impl PackedTags {
         bytes.extend_from_slice(packed);
         bytes.resize(packed.len() + PADDING_LEN, 0);
         Self { bytes: bytes.into(), ones: ones(width), width, buckets }
+    }
+
+    /// From the payload of a stored structure.
+    ///
+    /// # Errors
+    /// A corruption when the bits that fill up the last byte are not 0.
+    pub fn from_stored(kind: &Kind, header: &Header, payload: &[u8]) -> Result<Self, Corruption> {
+        let fills_last_byte = header.buckets.is_multiple_of(2) || header.tag_bits.is_multiple_of(2);
+        if let Some(&last) = payload.last()
+            && !fills_last_byte
+            && last >> 4 != 0
+        {
+            let offset = HEADER_LEN + payload.len() - 1;
+            return Err(kind.corruption(offset, "four zero bits at the end", format!("{last:02x}")));
+        }
+        Ok(Self::from_packed(payload, header.buckets, header.tag_bits))
     }
 
     /// Packs the buckets that `words` yields, each with its four tags in its low `4 * width` bits.

@@ -49,9 +49,9 @@ fn failed(error: impl std::fmt::Display) -> BenchError {
     BenchError::Io(std::io::Error::other(format!("the drawing failed: {error}")))
 }
 
-type Area<'a, 'b> = DrawingArea<SVGBackend<'a>, Shift>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-fn draw_panel(panel: &Panel, area: &Area<'_, '_>) -> Result<(), BenchError> {
+fn draw_panel(panel: &Panel, area: &Area<'_>) -> Result<(), BenchError> {
     let points = || panel.series.iter().flat_map(|series| &series.points);
     let x = bounds(panel.x, 0.03, points().map(|point| point.0));
     let y = bounds(panel.y, LEGEND_SHARE, points().map(|point| point.1));
@@ -75,7 +75,7 @@ fn bounds(axis: Axis, room: f64, values: impl Iterator<Item = f64>) -> Range<f64
     start..(high + (high - start) * room).max(start + 1e-9)
 }
 
-fn draw_curves<X, Y>(panel: &Panel, area: &Area<'_, '_>, x: X, y: Y) -> Result<(), BenchError>
+fn draw_curves<X, Y>(panel: &Panel, area: &Area<'_>, x: X, y: Y) -> Result<(), BenchError>
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,

@@ -105,7 +105,8 @@ fn choose(names: &[String]) -> Result<Vec<Draw>, BenchError> {
     Ok(chosen)
 }
 
-/// What the paper states beside ours, and how far simulations are from models. A paper's figure stands as `predicted`.
+/// What the paper states beside ours, and how far simulations are from models. A paper's figure has a name that ends
+/// in `_published`.
 fn measurement(figure: &Figure, scale: &Scale) -> Measurement {
     let mut measurement = Measurement::new("paper", figure.id)
         .config("simulated_keys_max", scale.simulated_keys_max)

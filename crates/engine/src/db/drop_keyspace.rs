@@ -53,16 +53,7 @@ impl Db {
             });
         }
         shared.blobs.apply(&references);
-        for run in &before.runs {
-            // Runs of other keyspaces lie in the same files: only the sections' space can be given back.
-            run.sections.iter().flatten().for_each(|section| section.set_merged());
-        }
-        let runs = before.runs.iter().map(|run| &run.file);
-        for file in runs.chain(before.sorted.iter().map(|table| &table.file)) {
-            if !shared.is_file_named(file.number) {
-                file.set_obsolete();
-            }
-        }
+        shared.give_back_tables(&before);
         Ok(true)
     }
 }

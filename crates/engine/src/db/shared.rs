@@ -135,6 +135,20 @@ impl Shared {
         self.manifest.lock().expect("no panic while held").state().names_file(number)
     }
 
+    /// Gives the space of a version's runs and tables back, which the manifest no longer names. Runs of other keyspaces
+    /// lie in the same files: of those only the sections' space can go.
+    pub fn give_back_tables(&self, version: &Version) {
+        for run in &version.runs {
+            run.sections.iter().flatten().for_each(|section| section.set_merged());
+        }
+        let runs = version.runs.iter().map(|run| &run.file);
+        for file in runs.chain(version.sorted.iter().map(|table| &table.file)) {
+            if !self.is_file_named(file.number) {
+                file.set_obsolete();
+            }
+        }
+    }
+
     pub fn oldest_frozen(&self) -> Option<Arc<Segment>> {
         self.frozen.lock().expect("no panic while held").front().cloned()
     }

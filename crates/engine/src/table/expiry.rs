@@ -150,11 +150,14 @@ mod tests {
         // Spread without order over 0..1,000,000.
         let expiries: Vec<u64> = (0..300_000u64).map(|number| number * 7_919 % 1_000_003).collect();
         let marks = marks_of(&expiries);
-        for now in (0..1_100_000).step_by(10_000) {
-            let share =
-                expiries.iter().filter(|&&expiry| expiry <= now).count() as f64 / expiries.len() as f64;
-            let estimate = marks.share_expired(now);
-            assert!((share - 0.16..=share + 0.04).contains(&estimate), "{estimate}, not {share}, at {now}");
+        for moment_ms in (0..1_100_000).step_by(10_000) {
+            let expired = expiries.iter().filter(|&&expiry| expiry <= moment_ms).count();
+            let share = expired as f64 / expiries.len() as f64;
+            let estimate = marks.share_expired(moment_ms);
+            assert!(
+                (share - 0.16..=share + 0.04).contains(&estimate),
+                "{estimate}, not {share}, at {moment_ms}"
+            );
         }
         assert_eq!(marks.share_expired(*expiries.iter().max().unwrap()), 1.0);
     }

@@ -6,7 +6,7 @@
 use alluvium_base::Corruption;
 
 use super::filter::{HashFilter, TAG_BITS_MAX, TAG_BITS_MIN};
-use crate::cuckoo::envelope::{HEADER_LEN, Header, Kind};
+use crate::cuckoo::envelope::{Header, Kind};
 use crate::packed_tags::{PackedTags, packed_len};
 
 const KIND: Kind = Kind {
@@ -33,15 +33,7 @@ impl HashFilter {
     /// filling bits. Its offset is relative to `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Corruption> {
         let (header, payload) = KIND.open(bytes)?;
-        let fills_last_byte = header.buckets % 2 == 0 || header.tag_bits % 2 == 0;
-        if let Some(&last) = payload.last()
-            && !fills_last_byte
-            && last >> 4 != 0
-        {
-            let offset = HEADER_LEN + payload.len() - 1;
-            return Err(KIND.corruption(offset, "four zero bits at the end", format!("{last:02x}")));
-        }
-        let tags = PackedTags::from_packed(payload, header.buckets, header.tag_bits);
+        let tags = PackedTags::from_stored(&KIND, &header, payload)?;
         let filter = Self::from_parts(tags, header.entries);
         KIND.check_entries(&header, filter.occupied().count() as u64)?;
         Ok(filter)

@@ -63,15 +63,7 @@ impl MultiLevelFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Corruption> {
         let start = KIND.len_in(bytes)?;
         let (header, payload) = KIND.open(&bytes[..start])?;
-        let fills_last_byte = header.buckets % 2 == 0 || header.tag_bits % 2 == 0;
-        if let Some(&last) = payload.last()
-            && !fills_last_byte
-            && last >> 4 != 0
-        {
-            let offset = HEADER_LEN + payload.len() - 1;
-            return Err(KIND.corruption(offset, "four zero bits at the end", format!("{last:02x}")));
-        }
-        let lanes = PackedTags::from_packed(payload, header.buckets, header.tag_bits);
+        let lanes = PackedTags::from_stored(&KIND, &header, payload)?;
         for bucket in 0..lanes.buckets() {
             for lane in (0..WAYS).map(|way| lanes.tag(bucket, way)) {
                 if lane != 0 && lane >> RUN_BITS == 0 {

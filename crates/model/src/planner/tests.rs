@@ -57,6 +57,7 @@ fn short_memory_is_kept_with_indexes_on_flash() {
     let mut demand = demand(1e9, 0.0);
     let enough = plan(&demand, &space).unwrap();
     let reads_per_get = enough.executable_frontier[0].figures.reads_per_get;
+    // Not even a log's own index would fit in much less.
     demand.limits.memory_bytes = 0.95 * enough.frontier[0].figures.bytes_per_item * 1e9;
     let planned = plan(&demand, &space).unwrap();
     assert!(planned.best.is_none() && planned.executable.is_none());
