@@ -1,6 +1,5 @@
 //! Removing all items of a keyspace.
 
-use std::sync::Arc;
 
 use super::keyspace::Keyspace;
 use crate::blob::{ReferenceCounts, VersionBlobs};
@@ -48,7 +47,7 @@ impl Keyspace {
         keyspace.update_version(|version| Version {
             log_stores: vec![version.active().clone()],
             runs: Vec::new(),
-            sorted: Arc::new([]),
+            levels: version.empty_levels(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
         });
         shared.blobs.apply(&references);

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::OpenMode;
 
 use super::shared::Shared;
-use crate::compact::merged_table_bytes;
 use crate::error::{Error, Result};
 
 /// Tables that a merge writes before it removes those that they replace.
@@ -65,7 +64,7 @@ impl Shared {
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
         let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
-        let table = merged_table_bytes(used);
+        let table = self.settings.table_sizes.of_merge(used as f64) as u64;
         let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
         let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
         // What is live of a blob file is written again before its space comes back.

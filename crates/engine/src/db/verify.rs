@@ -42,15 +42,8 @@ impl Db {
         let mut live = Vec::new();
         for keyspace in shared.all_keyspaces() {
             let version = keyspace.version.load();
-            for run in &version.runs {
-                files.insert(run.file.number, run.file.clone());
-            }
-            for table in version.sorted.iter() {
-                files.insert(table.file.number, table.file.clone());
-            }
-            let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-            live.extend(in_runs.map(|section| section.section.clone()));
-            live.extend(version.sorted.iter().map(|table| table.section.clone()));
+            files.extend(version.files().map(|file| (file.number, file.clone())));
+            live.extend(version.sections().cloned());
         }
         for file in files.values() {
             let outcome = file.table.verify(|section| live.iter().any(|kept| Arc::ptr_eq(kept, section)))?;

@@ -18,4 +18,4 @@ pub(crate) use file::{
     parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
 pub(crate) use salvage::{Scraps, salvage};
-pub(crate) use state::{DatabaseState, KeyspaceState, RunState, SortedTableState};
+pub(crate) use state::{DatabaseState, KeyspaceState, PlacedTableState, RunState};

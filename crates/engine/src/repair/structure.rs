@@ -9,9 +9,9 @@ use super::Repair;
 use super::report::ManifestRepair;
 use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{parse_table_file_name, table_file_name};
+use crate::level::{Container, parse_table_file_name, replaced, table_file_name};
 use crate::manifest::{
-    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, PlacedTableState, RunState, Scraps,
     manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
@@ -170,10 +170,11 @@ impl Repair {
                 );
             } else {
                 // Where another table has a place, that one is newer: this one may never have been finished.
-                for (low, high) in gaps(&keyspace.sorted) {
-                    keyspace.sorted.push(SortedTableState { file: number, low, high });
+                let Some(last) = keyspace.levels.last_mut() else { continue };
+                for (low, high) in gaps_within(last.iter(), 0, u64::MAX) {
+                    let table = PlacedTableState { file: number, repeats: 0.0 };
+                    *last = replaced(last, low, high, Some(table));
                 }
-                keyspace.sorted.sort_unstable_by_key(|table| table.low);
             }
         }
         Ok(())
@@ -231,6 +232,7 @@ impl Known {
                 Edit::AddRun { .. }
                 | Edit::DropShards { .. }
                 | Edit::AddSorted { .. }
+                | Edit::DropSorted { .. }
                 | Edit::BlobReferences { .. } => {}
             }
         }
@@ -275,13 +277,14 @@ impl Known {
 /// A keyspace whose name is lost.
 pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
     let name = format!("keyspace-{id}");
+    let levels = KeyspaceState::empty_levels(&plan);
     KeyspaceState {
         name,
         hasher,
         plan,
         log_start: 0,
         runs: Vec::new(),
-        sorted: Vec::new(),
+        levels,
         blob_references: BTreeMap::new(),
     }
 }
@@ -293,7 +296,8 @@ fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
     sorted.sort_by_key(|(number, section)| (section.newest_segment(), *number));
     for (number, section) in sorted {
         let (low, high) = section.range();
-        let edit = Edit::AddSorted { keyspace: section.keyspace(), file: *number, low, high };
+        let (keyspace, file, level) = (section.keyspace(), *number, 0);
+        let edit = Edit::AddSorted { keyspace, file, low, high, level, over: false, repeats: 0.0 };
         // The keyspace exists: it was created for this section if it was not known before.
         let _ = state.apply(&edit);
     }
@@ -315,10 +319,14 @@ fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
         let shard_bits = sections.iter().map(|section| shard_bits(section)).max().unwrap_or(0);
         let merged = |section: &Section| {
             let (low, high) = section.range();
-            let over: Vec<&SortedTableState> =
-                keyspace.sorted.iter().filter(|table| table.low <= high && table.high >= low).collect();
+            let over: Vec<&Container<PlacedTableState>> = keyspace
+                .levels
+                .iter()
+                .flatten()
+                .filter(|container| container.low <= high && container.high >= low)
+                .collect();
             segment > 0
-                && over.iter().all(|table| segment_of(table.file, id) >= segment)
+                && over.iter().all(|container| segment_of(container.tables[0].file, id) >= segment)
                 && gaps_within(over.into_iter(), low, high).is_empty()
         };
         let live: BTreeSet<u32> = sections
@@ -344,13 +352,9 @@ fn shard_of(section: &Section, shard_bits: u32) -> u32 {
     if shard_bits == 0 { 0 } else { (low >> (64 - shard_bits)) as u32 }
 }
 
-fn gaps(tables: &[SortedTableState]) -> Vec<(u64, u64)> {
-    gaps_within(tables.iter(), 0, u64::MAX)
-}
-
 /// The parts of `low..=high` that none of the ascending `tables` covers.
 fn gaps_within<'a>(
-    tables: impl Iterator<Item = &'a SortedTableState>,
+    tables: impl Iterator<Item = &'a Container<PlacedTableState>>,
     low: u64,
     high: u64,
 ) -> Vec<(u64, u64)> {
@@ -374,7 +378,11 @@ mod tests {
 
     #[test]
     fn gaps_are_what_no_table_covers() {
-        let table = |low, high| SortedTableState { file: 1, low, high };
+        let table = |low, high| {
+            let tables = [PlacedTableState { file: 1, repeats: 0.0 }].into_iter().collect();
+            Container { low, high, tables }
+        };
+        let gaps = |tables: &[_]| gaps_within(tables.iter(), 0, u64::MAX);
         assert_eq!(gaps(&[]), [(0, u64::MAX)]);
         assert_eq!(gaps(&[table(0, u64::MAX)]), []);
         assert_eq!(gaps(&[table(5, 9), table(12, u64::MAX)]), [(0, 4), (10, 11)]);

@@ -17,6 +17,7 @@
 mod directory;
 mod error;
 mod expiry;
+mod filter_builder;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;

@@ -9,6 +9,7 @@ use alluvium_io::{File, Storage};
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
+use super::filter_builder::FilterBuilder;
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
@@ -64,6 +65,16 @@ pub(crate) struct UnsyncedTable {
 }
 
 impl UnsyncedTable {
+    /// Number of the file in its database.
+    pub fn file_number(&self) -> u64 {
+        self.info.file_number
+    }
+
+    /// Items of all sections.
+    pub fn item_count(&self) -> u64 {
+        self.info.item_count
+    }
+
     /// Makes the content survive a power cut. The caller syncs the directory of files.
     pub fn sync(self) -> Result<TableInfo> {
         self.file.sync().map_err(Error::io("sync", self.file.name()))?;
@@ -81,7 +92,7 @@ struct FinishedSection {
 #[derive(Debug)]
 struct OpenSection {
     entry: SectionEntry,
-    filter: Option<HashFilter>,
+    filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
     /// Where a page that is full ends: behind the last item whose group is complete.
@@ -131,7 +142,7 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_hash_section(&mut self, spec: SectionSpec, filter: HashFilter) {
-        self.begin(spec, Layout::Hash, IndexBuilder::slots(), Some(filter));
+        self.begin(spec, Layout::Hash, IndexBuilder::slots(), FilterBuilder::Made(filter));
     }
 
     /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
@@ -141,10 +152,10 @@ impl TableWriter {
     /// When a section is open.
     pub fn begin_sorted_section(&mut self, spec: SectionSpec, index: SortedIndex, pages_expected: u64) {
         let index = IndexBuilder::sorted(index, spec.range_low, spec.range_high, pages_expected);
-        self.begin(spec, Layout::Sorted, index, None);
+        self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
-    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: Option<HashFilter>) {
+    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: FilterBuilder) {
         assert!(self.section.is_none(), "the section before was not finished");
         assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
         let entry = SectionEntry {
@@ -238,6 +249,7 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.last_len = encoded_len;
+        section.filter.push(hash);
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(&encoded.item);
@@ -251,11 +263,24 @@ impl TableWriter {
     ///
     /// # Panics
     /// When no section of sorted layout is open.
-    #[cfg(test)]
     pub fn set_filter(&mut self, filter: HashFilter) {
+        self.sorted_section().filter = FilterBuilder::Made(filter);
+    }
+
+    /// Like [`TableWriter::set_filter`], with a filter that is made of the items' hashes when the section ends: tags
+    /// have `tag_bits` bits. Holds 16 bytes for each item until then, of `items_expected`.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
+        let hashes = Vec::with_capacity(items_expected as usize);
+        self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
+    }
+
+    fn sorted_section(&mut self) -> &mut OpenSection {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
-        section.filter = Some(filter);
+        section
     }
 
     /// Ends the open section. One without items takes no pages.
@@ -264,7 +289,7 @@ impl TableWriter {
     /// When no section is open, or one of hash layout has not as many items as its filter has occupied slots.
     pub fn finish_section(&mut self) -> Result<()> {
         let mut section = self.section.take().expect("an open section");
-        if let (Layout::Hash, Some(filter)) = (section.entry.layout, &section.filter) {
+        if let (Layout::Hash, FilterBuilder::Made(filter)) = (section.entry.layout, &section.filter) {
             assert_eq!(
                 filter.len() as u64,
                 section.entry.totals.item_count,
@@ -285,7 +310,7 @@ impl TableWriter {
         if section.entry.page_count > 0 {
             finished.entry.index_kind = section.index.kind();
             finished.index = section.index.finish();
-            if let Some(filter) = section.filter {
+            if let Some(filter) = section.filter.finish() {
                 finished.entry.filter_tag_bits = filter.tag_bits() as u8;
                 finished.filter = filter.to_bytes();
             }

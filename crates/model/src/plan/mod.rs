@@ -130,6 +130,10 @@ pub enum Index {
 /// merged: what bounds space where shares of young levels are larger.
 pub const GARBAGE_SHARE_MAX: f64 = 0.25;
 
+/// Old values, removed and expired items in a container of a last level that tiers, as a share of what it holds, from
+/// which on the container is merged into itself.
+pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;
+
 /// SkimpyStash's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainedSpec {

@@ -2,7 +2,7 @@
 
 use crate::error::{ModelError, within};
 use crate::models::ChainDirectory;
-use crate::plan::GARBAGE_SHARE_MAX;
+use crate::plan::{GARBAGE_SHARE_MAX, LAST_GARBAGE_SHARE_MAX};
 
 /// Bytes of key and value from which on a value counts as long: 128 and a usual key.
 const LONG_BYTES: f64 = 144.0;
@@ -91,7 +91,7 @@ impl Rules {
             overrun: 1.0,
             frozen_logs: 0.0,
             young_garbage_max: GARBAGE_SHARE_MAX,
-            garbage_share: 0.1,
+            garbage_share: LAST_GARBAGE_SHARE_MAX,
             false_overlaps: false,
             chain_directory: ChainDirectory::Enhanced,
             stored_indexes: true,

@@ -1,0 +1,156 @@
+//! Where the tables that a merge makes begin and end.
+
+use alluvium_model::{Growth, Plan};
+
+use super::level_table::level_spec;
+use crate::level::Level;
+
+/// Sizes to which tables of the levels below the youngest are cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TableSizes {
+    pub bytes_min: u64,
+    pub bytes_max: u64,
+}
+
+impl Default for TableSizes {
+    fn default() -> Self {
+        Self { bytes_min: 1 << 20, bytes_max: 32 << 20 }
+    }
+}
+
+/// A merge of leveling is cut into so many tables, as far as their sizes allow.
+const TABLES_OF_MERGE: f64 = 8.0;
+
+impl TableSizes {
+    /// About the size of the tables that a merge of so many bytes makes.
+    pub fn of_merge(&self, bytes: f64) -> f64 {
+        self.clamp(bytes / TABLES_OF_MERGE)
+    }
+
+    fn clamp(&self, bytes: f64) -> f64 {
+        bytes.clamp(self.bytes_min as f64, self.bytes_max as f64)
+    }
+}
+
+/// Equal ranges of leading hash bits for about so many tables over `low..=high`: a power of two of them.
+pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<Item = (u64, u64)> {
+    let parts = tables.max(1).next_power_of_two().min((high - low).max(1));
+    let width = (high - low) / parts;
+    (0..parts).map(move |part| {
+        let part_low = low + part * width + part;
+        (part_low, if part + 1 == parts { high } else { part_low + width })
+    })
+}
+
+/// The ranges of new tables that lie over what a tiering level has, made of `bytes` in `low..=high`.
+///
+/// They are those of the level's containers, of which those that would get too much are split. Where it has none,
+/// containers are made for tables so large that as many as a container takes are again what was merged now: then
+/// tables are equally large in all levels.
+pub(super) fn pushed_ranges(
+    plan: &Plan,
+    number: usize,
+    level: &Level,
+    (low, high): (u64, u64),
+    bytes: f64,
+    sizes: &TableSizes,
+) -> Vec<(u64, u64)> {
+    let fan_out = match level_spec(plan, number).growth {
+        Growth::Tiering { runs_max, .. } => f64::from(runs_max),
+        Growth::Leveling { .. } => 1.0,
+    };
+    let table_bytes = sizes.clamp(bytes / fan_out);
+    let density = bytes / ((high - low) as f64).max(1.0);
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    let mut add = |low: u64, high: u64, bytes_max: f64| {
+        let piece_bytes = (high - low) as f64 * density;
+        // The nearest power of two, so that pieces of one size are cut alike each time.
+        let halvings = (piece_bytes / bytes_max).max(1.0).log2().round();
+        pieces.extend(table_ranges(low, high, halvings.exp2() as u64));
+    };
+    let mut next = Some(low);
+    for container in level.within(low, high) {
+        let (from, to) = (container.low.max(low), container.high.min(high));
+        if let Some(gap) = next.filter(|&gap| gap < from) {
+            add(gap, from - 1, table_bytes);
+        }
+        add(from, to, sizes.bytes_max as f64);
+        next = to.checked_add(1);
+    }
+    if let Some(gap) = next.filter(|&gap| gap <= high) {
+        add(gap, high, table_bytes);
+    }
+    join_small(&pieces, density, sizes.bytes_min as f64)
+}
+
+/// Adjacent ranges together as long as their tables would be smaller than `bytes_min`: one table then lies over several
+/// containers.
+fn join_small(ranges: &[(u64, u64)], density: f64, bytes_min: f64) -> Vec<(u64, u64)> {
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for &(low, high) in ranges {
+        match joined.last_mut() {
+            Some(last) if (high - last.0) as f64 * density <= bytes_min => last.1 = high,
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
+}
+
+/// Adjacent ranges in groups that cover about one of `groups` equal parts each, at most where a range isn't more.
+pub(super) fn grouped(ranges: &[(u64, u64)], groups: u64) -> Vec<Vec<(u64, u64)>> {
+    let (Some(&(low, _)), Some(&(_, high))) = (ranges.first(), ranges.last()) else { return Vec::new() };
+    let width = ((high - low) / groups).saturating_add(1);
+    let mut grouped: Vec<Vec<(u64, u64)>> = Vec::new();
+    for &(low, high) in ranges {
+        for (low, high) in table_ranges(low, high, (high - low) / width + 1) {
+            match grouped.last_mut() {
+                Some(group) if high - group[0].0 < width || groups == 1 => group.push((low, high)),
+                _ => grouped.push(vec![(low, high)]),
+            }
+        }
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tile(ranges: &[(u64, u64)], low: u64, high: u64) {
+        assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (low, high));
+        assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+        assert!(ranges.iter().all(|(low, high)| low <= high));
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_cover_what_is_merged(
+            low: u64, high: u64, tables in 0u64..3000, groups in 0u32..6, bytes in 0.0..1e10,
+        ) {
+            let (low, high) = (low.min(high), low.max(high));
+            let ranges: Vec<_> = table_ranges(low, high, tables).collect();
+            tile(&ranges, low, high);
+            let groups = grouped(&ranges, 1 << groups);
+            tile(&groups.concat(), low, high);
+            let sizes = TableSizes::default();
+            let pushed = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), (low, high), bytes, &sizes);
+            tile(&pushed, low, high);
+            let whole = (high - low) as f64;
+            for (low, high) in pushed {
+                let table_bytes = (high - low) as f64 / whole.max(1.0) * bytes;
+                prop_assert!(table_bytes < 1.5 * sizes.bytes_max as f64, "{table_bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_cut_once_is_cut_so_again() {
+        let sizes = TableSizes::default();
+        let ranges = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), (0, u64::MAX), 64e6, &sizes);
+        assert_eq!(ranges.len(), 8);
+        let again = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), ranges[3], 7.6e6, &sizes);
+        assert_eq!(again.len(), 8);
+    }
+}
