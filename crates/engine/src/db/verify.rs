@@ -40,8 +40,10 @@ impl Db {
         let mut report = VerifyReport::default();
         let mut files = BTreeMap::new();
         let mut live = Vec::new();
-        for keyspace in shared.all_keyspaces() {
-            let version = keyspace.version.load();
+        // Held until all is read: the space of what is merged meanwhile would go back.
+        let versions: Vec<_> =
+            shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
+        for version in &versions {
             files.extend(version.files().map(|file| (file.number, file.clone())));
             live.extend(version.sections().cloned());
         }
@@ -51,6 +53,7 @@ impl Db {
             report.items += outcome.item_count;
             report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
         }
+        drop(versions);
         report.tables = files.len();
         if report.problems.is_empty() {
             self.verify_blobs(&mut report)?;

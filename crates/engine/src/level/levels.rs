@@ -24,10 +24,6 @@ impl Level {
         &self.containers
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.containers.is_empty()
-    }
-
     /// The container that holds `hash`.
     #[inline]
     pub fn container(&self, hash: KeyHash) -> Option<&Container<PlacedTable>> {

@@ -30,6 +30,9 @@ impl LevelSpec {
         if number == 0 && matches!(self.growth, Growth::Leveling { .. }) {
             return refuse("the engine's youngest level tiers: each freeze makes a run of it");
         }
+        if number > 0 && self.growth.items_max(1.0).is_finite() {
+            return refuse("the engine bounds only the youngest level by a share of the items");
+        }
         match (number, self.table, self.filter) {
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
             | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None) => {}
@@ -76,6 +79,8 @@ mod tests {
         assert!(with(1, |level| level.index = Index::Trie).is_ok());
         assert!(with(1, |level| level.filter = Filter::Cuckoo { tag_bits: 12 }).is_ok());
         assert!(with(1, |level| level.growth = levels_of_tiering()).is_ok());
+        let shared = with(1, |level| level.growth = Growth::Tiering { runs_max: 4, share: 0.1 });
+        assert!(shared.unwrap_err().to_string().contains("a share"));
         let three_level = with(1, |level| level.index = Index::ThreeLevel);
         assert!(three_level.unwrap_err().to_string().contains("trie"));
         let shared = with(1, |level| level.filter = Filter::MultiLevelCuckoo { tag_bits: 12 });
