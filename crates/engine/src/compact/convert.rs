@@ -21,7 +21,7 @@ use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
-use crate::table::{SectionSpec, TableWriter, WRITES_MAX, pages_expected};
+use crate::table::{SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
 
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
@@ -52,7 +52,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let write_bytes = shared.memory.budget().write_bytes;
         let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
-        writer.set_newest_segment(segment.id);
+        writer.set_segments(SegmentSpan::one(segment.id));
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
@@ -110,7 +110,8 @@ fn write_sections(
             continue;
         }
         let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
-        let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
+        let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
         let filter = HashFilter::from_table(&index, tag_bits);
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;

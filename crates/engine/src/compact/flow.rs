@@ -7,7 +7,7 @@ use alluvium_model::{Growth, Plan};
 use super::level_table::level_spec;
 use super::repeats::ends_garbage;
 use crate::level::Version;
-use crate::table::{Section, SectionRange};
+use crate::table::{Section, SectionRange, SegmentSpan};
 
 /// From where to where a merge carries items, whatever part of the hash space.
 #[derive(Debug, Default)]
@@ -30,8 +30,6 @@ pub(super) struct Inputs {
     pub streams: Vec<Vec<SectionRange>>,
     /// So many of them are of runs.
     pub of_runs: usize,
-    /// Whether tables of levels are among them: these count no longer when the new table does.
-    pub has_old_tables: bool,
     /// Whether something older lies below the new table: then tombstones stay.
     pub hides: bool,
 }
@@ -69,7 +67,7 @@ impl Flow {
         }
         let lies_over = self.pushes && !version.level(self.to).within(low, high).is_empty();
         let hides = lies_over || version.lies_below(self.to, low, high);
-        Inputs { has_old_tables: streams.len() > of_runs, of_runs, streams, hides }
+        Inputs { of_runs, streams, hides }
     }
 }
 
@@ -86,9 +84,9 @@ impl Inputs {
         size
     }
 
-    /// The newest log segment that items are from.
-    pub fn newest_segment(&self) -> u64 {
-        let sections = self.streams.iter().flatten();
-        sections.map(|range| range.section.newest_segment()).max().unwrap_or(0)
+    /// The log segments that items are from.
+    pub fn segments(&self) -> SegmentSpan {
+        let sections = self.streams.iter().flatten().map(|range| range.section.segments());
+        sections.fold(SegmentSpan::EMPTY, SegmentSpan::join)
     }
 }

@@ -21,6 +21,7 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 use crate::level::Version;
+use crate::table::SegmentSpan;
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.
 const TABLE_BYTES_MAX: u64 = 24 << 20;
@@ -34,12 +35,14 @@ pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
-    let newest_segment = shared.log.active_segment().id.saturating_sub(1);
+    let newest = shared.log.active_segment().id.saturating_sub(1);
+    // None of what lies below is taken in, where new tables lie over it.
+    let segments = SegmentSpan { oldest: newest + 1, newest };
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;
     let flow = Flow::into_level(&keyspace.plan, keyspace.version.load().last_level());
-    let ingestion = Ingestion { shared, keyspace, flow, newest_segment, sort_bytes_max, is_alone };
+    let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
@@ -86,7 +89,7 @@ struct Ingestion<'a> {
     keyspace: &'a KeyspaceShared,
     /// Into the last level.
     flow: Flow,
-    newest_segment: u64,
+    segments: SegmentSpan,
     /// Memory of the items that are sorted together.
     sort_bytes_max: u64,
     /// Whether one thread does everything.
@@ -168,7 +171,7 @@ impl Ingestion<'_> {
             }
         }
         let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
-        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.newest_segment);
+        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.segments);
         let _held = self.shared.hold_items(self.sort_bytes_max);
         let feed = |add: &mut AddItems<'_>| self.feed(spill, pieces, memory, add);
         let references = write_in_pieces(self.shared, self.keyspace, &self.flow, (low, high), sizes, feed)?;
@@ -245,7 +248,7 @@ impl Ingestion<'_> {
             })?;
         }
         young.finish();
-        young.newest_segment = self.newest_segment;
+        young.segments = self.segments;
         Ok(())
     }
 
@@ -292,7 +295,7 @@ impl Ingestion<'_> {
         let mut young = YoungItems::default();
         newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
         young.finish();
-        young.newest_segment = self.newest_segment;
+        young.segments = self.segments;
         Ok(young)
     }
 }

@@ -23,7 +23,7 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::level::{MergeUnit, Run, RunSection, Version};
 use crate::manifest::Edit;
-use crate::table::{Layout, READS_AHEAD_MAX, SectionScanner};
+use crate::table::{Layout, READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
 /// A section of a run that is merged, with its run and its number there.
 type Merged = (Arc<Run>, u32, Arc<RunSection>);
@@ -185,7 +185,7 @@ fn load(
         }
     }
     young.finish();
-    young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
+    young.segments = sections().map(|section| section.segments()).fold(SegmentSpan::EMPTY, SegmentSpan::join);
     Ok((young, references))
 }
 

@@ -15,7 +15,7 @@ use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
 use crate::table::{
-    READS_AHEAD_MAX, SectionScanner, SectionSpec, TableWriter, UnsyncedTable, WRITES_MAX,
+    READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
 };
 
 /// References to blobs that came and went with a merge.
@@ -82,18 +82,18 @@ pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u64, u64) -> Result<()> + 
 
 /// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
 /// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
-/// how many bytes and up to which log segment. Returns the references to blobs that came and went.
+/// how many bytes and from which log segments. Returns the references to blobs that came and went.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     flow: &Flow,
     (low, high): (u64, u64),
-    (items, bytes, newest_segment): (u64, u64, u64),
+    (items, bytes, segments): (u64, u64, SegmentSpan),
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
     let version = keyspace.version.load_full();
     let inputs = flow.inputs(&version, low, high);
-    let part = Part::of(&inputs, low, high, (items, items, bytes), newest_segment);
+    let part = Part::of(&inputs, low, high, (items, items, bytes), segments);
     let Some(mut writing) = part.begin(shared, keyspace, flow)? else { return Ok(ReferenceCounts::default()) };
     feed(&mut |young, low, high| {
         let inputs = OpenInputs::scan(shared, &flow.inputs(&version, low, high))?;
@@ -111,13 +111,13 @@ pub(super) fn write_in_pieces(
 struct Part {
     low: u64,
     high: u64,
-    /// Whether the new table takes others' places.
-    has_old_tables: bool,
+    /// Whether nothing comes in for certain.
+    is_empty: bool,
     /// Whether the new table hides older items.
     hides: bool,
     items_estimate: u64,
     item_bytes: u64,
-    newest_segment: u64,
+    segments: SegmentSpan,
 }
 
 /// What a part reads, and the memory that this takes.
@@ -170,7 +170,7 @@ impl Part {
     ) -> Result<(Self, OpenInputs<'s>)> {
         let inputs = flow.inputs(&keyspace.version.load(), low, high);
         let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
-        let part = Self::of(&inputs, low, high, sizes, young.newest_segment);
+        let part = Self::of(&inputs, low, high, sizes, young.segments);
         Ok((part, OpenInputs::scan(shared, &inputs)?))
     }
 
@@ -180,7 +180,7 @@ impl Part {
         low: u64,
         high: u64,
         (items, example_items, example_bytes): (u64, u64, u64),
-        newest_segment: u64,
+        segments: SegmentSpan,
     ) -> Self {
         let (old_items, old_bytes) = inputs.size();
         let all_items = old_items + example_items as f64;
@@ -189,11 +189,11 @@ impl Part {
         Self {
             low,
             high,
-            has_old_tables: inputs.has_old_tables,
+            is_empty: items == 0 && inputs.streams.is_empty(),
             hides: inputs.hides,
             items_estimate: items + old_items as u64,
             item_bytes: (all_bytes / all_items.max(1.0)) as u64,
-            newest_segment: newest_segment.max(inputs.newest_segment()),
+            segments: segments.join(inputs.segments()),
         }
     }
 
@@ -204,16 +204,17 @@ impl Part {
         keyspace: &KeyspaceShared,
         flow: &Flow,
     ) -> Result<Option<WritingPart<'s>>> {
-        if self.items_estimate == 0 && !self.has_old_tables {
+        if self.is_empty {
             return Ok(None);
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let write_bytes = shared.memory.budget().write_bytes;
         let name = table_file_name(number);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
-        writer.set_newest_segment(self.newest_segment);
+        writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
-        let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
+        let (keyspace_id, hasher, level) = (keyspace.id, keyspace.hasher, flow.to);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
         begin_sorted(&mut writer, level_spec(&keyspace.plan, flow.to), spec, size);
         let samples = match flow.samples_repeats(&keyspace.plan) {

@@ -12,7 +12,7 @@ use crate::compact::{YoungItems, begin_sorted, level_spec, tag_bits};
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::{shard_range, table_file_name};
-use crate::table::{SectionSpec, TableWriter};
+use crate::table::{SectionSpec, SegmentSpan, TableWriter};
 
 /// How full a filter's table is made: below what it can take, so that few have to be made twice.
 const FILL: f64 = 0.9;
@@ -23,7 +23,7 @@ pub(super) struct RunItems<'a> {
     pub hasher: KeyHasher,
     pub plan: &'a Plan,
     pub shard_bits: u32,
-    pub newest_segment: u64,
+    pub segments: SegmentSpan,
     pub items: YoungItems,
 }
 
@@ -38,7 +38,7 @@ impl Repair {
         }
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
         for run in runs {
-            writer.set_newest_segment(run.newest_segment);
+            writer.set_segments(run.segments);
             let mut without_items = BTreeSet::new();
             for shard in 0..1u32 << run.shard_bits {
                 if !write_shard(&mut writer, run, shard)? {
@@ -57,7 +57,7 @@ impl Repair {
         spec: SectionSpec,
         plan: &Plan,
         level: usize,
-        newest_segment: u64,
+        segments: SegmentSpan,
         items: &YoungItems,
     ) -> Result<u64> {
         let number = self.take_file_number();
@@ -65,7 +65,7 @@ impl Repair {
             return Ok(number);
         }
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
-        writer.set_newest_segment(newest_segment);
+        writer.set_segments(segments);
         let size = (items.len() as u64, items.encoded_bytes());
         begin_sorted(&mut writer, level_spec(plan, level), spec, size);
         let mut range = items.range(spec.range_low, spec.range_high);
@@ -101,7 +101,8 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
         }
         entries += entries / 8 + 1;
     };
-    let spec = SectionSpec { keyspace: run.keyspace, hasher: run.hasher, range_low, range_high };
+    let (keyspace, hasher) = (run.keyspace, run.hasher);
+    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0 };
     let level = level_spec(run.plan, 0);
     let tag_bits = tag_bits(level).expect("the engine refuses plans whose first level has no cuckoo filter");
     let filter = HashFilter::from_table(&index, tag_bits);

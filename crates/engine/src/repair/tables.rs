@@ -11,7 +11,8 @@ use crate::item::EncodedItem;
 use crate::level::{Container, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
 use crate::table::{
-    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table,
+    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan,
+    Table,
     is_of_other_version, salvage_file,
 };
 
@@ -19,7 +20,7 @@ use crate::table::{
 pub(super) struct Claim {
     keyspace: u32,
     place: Place,
-    newest_segment: u64,
+    segments: SegmentSpan,
     items: YoungItems,
 }
 
@@ -31,7 +32,7 @@ enum Place {
 
 impl Claim {
     fn new(keyspace: u32, place: Place) -> Self {
-        Self { keyspace, place, newest_segment: 0, items: YoungItems::default() }
+        Self { keyspace, place, segments: SegmentSpan::EMPTY, items: YoungItems::default() }
     }
 
     /// Whether an item of this hash counts here.
@@ -159,7 +160,7 @@ impl Repair {
                         continue;
                     }
                     live.iter_mut().for_each(|claim| {
-                        claim.newest_segment = claim.newest_segment.max(section.newest_segment());
+                        claim.segments = claim.segments.join(section.segments());
                     });
                     let found = section.salvage(|item| {
                         take(live.iter_mut().map(|claim| &mut **claim), &item);
@@ -211,7 +212,7 @@ impl Repair {
             .map(|(&id, keyspace)| (id, (keyspace.plan.clone(), keyspace.hasher)))
             .collect();
         for claim in claims.into_iter().filter(|claim| claim.items.len() > 0) {
-            let Claim { keyspace, place, newest_segment, items } = claim;
+            let Claim { keyspace, place, segments, items } = claim;
             let Some((plan, hasher)) = plans.get(&keyspace) else { continue };
             match place {
                 Place::Run(run) => {
@@ -222,13 +223,14 @@ impl Repair {
                         hasher: *hasher,
                         plan,
                         shard_bits,
-                        newest_segment,
+                        segments,
                         items,
                     });
                 }
                 Place::Sorted { level, low, high } => {
-                    let spec = SectionSpec { keyspace, hasher: *hasher, range_low: low, range_high: high };
-                    let file = self.write_sorted(spec, plan, level, newest_segment, &items)?;
+                    let (hasher, range_low, range_high) = (*hasher, low, high);
+                    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level };
+                    let file = self.write_sorted(spec, plan, level, segments, &items)?;
                     sorted_places.push((keyspace, level, low, file));
                 }
             }

@@ -36,6 +36,7 @@ mod scanner;
 mod search;
 mod section;
 mod section_range;
+mod segment_span;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -56,4 +57,5 @@ pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_of_other_version, salva
 pub(crate) use scanner::{READ_AHEAD_BYTES, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use section_range::SectionRange;
+pub(crate) use segment_span::SegmentSpan;
 pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};

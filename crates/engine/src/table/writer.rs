@@ -15,6 +15,7 @@ use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
+use super::segment_span::SegmentSpan;
 use crate::item::EncodedItem;
 
 /// What a section is about, whatever its layout.
@@ -28,6 +29,8 @@ pub(crate) struct SectionSpec {
     pub range_low: u64,
     /// Highest one, included.
     pub range_high: u64,
+    /// Number of the level in the keyspace's plan that the section is for.
+    pub level: usize,
 }
 
 /// What a finished table file came to.
@@ -54,7 +57,7 @@ pub(crate) struct TableWriter {
     identity: Identity,
     finished: Vec<FinishedSection>,
     section: Option<OpenSection>,
-    newest_segment: u64,
+    segments: SegmentSpan,
 }
 
 /// A table file written to its end that doesn't survive a power cut yet.
@@ -128,13 +131,12 @@ impl TableWriter {
         let identity = Identity::new(file_number);
         output.append(&encode_header(identity))?;
         output.pad_page_but(0)?;
-        Ok(Self { output, identity, finished: Vec::new(), section: None, newest_segment: 0 })
+        Ok(Self { output, identity, finished: Vec::new(), section: None, segments: SegmentSpan::UNKNOWN })
     }
 
-    /// Says which log segment the newest items of the sections to come are from: see
-    /// [`super::Section::newest_segment`].
-    pub fn set_newest_segment(&mut self, segment: u64) {
-        self.newest_segment = segment;
+    /// Says which log segments the items of the sections to come are from.
+    pub fn set_segments(&mut self, segments: SegmentSpan) {
+        self.segments = segments;
     }
 
     /// Begins a section in the order of the slots of `filter`, of which every occupied one gets an item.
@@ -167,12 +169,13 @@ impl TableWriter {
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
             items_go_on: false,
+            level: u8::try_from(spec.level).ok(),
             totals: Totals::default(),
             index_kind: IndexKind::None,
             filter_tag_bits: 0,
             filter: BlockHandle::default(),
             index: BlockHandle::default(),
-            newest_segment: self.newest_segment,
+            segments: self.segments,
             expiry: ExpiryMarks::NONE,
         };
         let page = PageBuilder::default();
