@@ -72,7 +72,7 @@ pub fn traffic(stats: &Stats) -> String {
         ("gets", traffic.gets.to_string()),
         ("page reads", traffic.page_reads.to_string()),
         ("log written", format_bytes(traffic.log_bytes_written)),
-        ("level 0 written", format_bytes(traffic.hash_bytes_written)),
+        ("runs written", format_bytes(traffic.hash_bytes_written)),
         ("levels written", format_bytes(traffic.sorted_bytes_written)),
         ("blobs written", format_bytes(traffic.blob_bytes_written)),
         ("blobs rewritten", format_bytes(traffic.blob_bytes_relocated)),

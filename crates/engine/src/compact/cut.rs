@@ -99,12 +99,15 @@ fn join_small(ranges: &[(u64, u64)], density: f64, bytes_min: f64) -> Vec<(u64, 
 /// Adjacent ranges in groups that cover about one of `groups` equal parts each, at most where a range isn't more.
 pub(super) fn grouped(ranges: &[(u64, u64)], groups: u64) -> Vec<Vec<(u64, u64)>> {
     let (Some(&(low, _)), Some(&(_, high))) = (ranges.first(), ranges.last()) else { return Vec::new() };
-    let width = ((high - low) / groups).saturating_add(1);
+    if groups <= 1 {
+        return vec![ranges.to_vec()];
+    }
+    let width = (high - low) / groups + 1;
     let mut grouped: Vec<Vec<(u64, u64)>> = Vec::new();
     for &(low, high) in ranges {
         for (low, high) in table_ranges(low, high, (high - low) / width + 1) {
             match grouped.last_mut() {
-                Some(group) if high - group[0].0 < width || groups == 1 => group.push((low, high)),
+                Some(group) if high - group[0].0 < width => group.push((low, high)),
                 _ => grouped.push(vec![(low, high)]),
             }
         }
@@ -132,8 +135,9 @@ mod tests {
             let (low, high) = (low.min(high), low.max(high));
             let ranges: Vec<_> = table_ranges(low, high, tables).collect();
             tile(&ranges, low, high);
-            let groups = grouped(&ranges, 1 << groups);
-            tile(&groups.concat(), low, high);
+            let all = grouped(&ranges, 1 << groups);
+            tile(&all.concat(), low, high);
+            prop_assert!(groups > 0 || all == [ranges]);
             let sizes = TableSizes::default();
             let pushed = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), (low, high), bytes, &sizes);
             tile(&pushed, low, high);
