@@ -56,7 +56,8 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
         let version = keyspace.version.load();
         let place = any_above_last(&version).or_else(|| {
             let last = version.last_level();
-            let pile = version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
+            let pile =
+                version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
             Some(Place::Container { level: last, low: pile.low, high: pile.high })
         })?;
         Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
@@ -135,16 +136,28 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     };
     let present = version.level_items() + version.run_items();
     let share_items = growth.items_max(present.max(shared.settings.expected_items) as f64);
-    // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
     let freeze_items = freeze_items(shared, version) as f64;
-    let runs_items = f64::from(runs_max) / 2.0 * freeze_items;
-    let items_max = share_items.min(runs_items).max(freeze_items);
+    let units = f64::from(1 << version.active().shard_bits());
+    let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
+    let items_max = share_items.max(freeze_items).min(runs_items);
+    let runs_full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
     let live = present as f64 - version.garbage_estimate();
     let garbage_max = match ends_garbage(&keyspace.plan, 0) {
         true => (GARBAGE_SHARE_MAX * live).max(freeze_items),
         false => f64::INFINITY,
     };
-    Bounds { runs_max, items_max, garbage_max, room: (2.0 * items_max).min(f64::from(runs_max) * freeze_items) }
+    Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items }
+}
+
+/// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and
+/// `runs_full`: as the model of tiering has it.
+pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
+    runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
+}
+
+/// What [`mean_runs`] is the mean of.
+fn runs_full(mean_runs: f64, places: f64) -> f64 {
+    (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
 /// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Where runs collect

@@ -7,7 +7,7 @@
 
 use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
 
-use super::due::{PLACE_BYTES_MAX, Place};
+use super::due::{PLACE_BYTES_MAX, Place, mean_runs};
 use super::repeats::ends_garbage;
 use crate::level::{Container, Level, PlacedTable, Version};
 
@@ -70,10 +70,7 @@ fn garbage(container: &Container<PlacedTable>) -> f64 {
 }
 
 /// The container of which `weight` says most.
-fn most(
-    level: &Level,
-    weight: impl Fn(&Container<PlacedTable>) -> f64,
-) -> Option<&Container<PlacedTable>> {
+fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Option<&Container<PlacedTable>> {
     let weighed = level.containers().iter().map(|container| (weight(container), container));
     weighed.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, container)| container)
 }
@@ -85,9 +82,7 @@ fn of_tiering(number: usize, level: &Level, runs_max: u32, garbage_max: f64) -> 
     let containers = level.containers();
     let covered: f64 = containers.iter().map(Container::span).sum();
     let mean: f64 = containers.iter().map(|container| runs(container) * container.span()).sum();
-    // Of so many places, staggered evenly, one has just been merged: as in the model of tiering.
-    let places = containers.len() as f64 / covered;
-    let mean_max = runs_max * (1.0 + 1.0 / places) / 2.0 - 0.5;
+    let mean_max = mean_runs(runs_max, containers.len() as f64 / covered);
     // Merging less than half of the runs would never let them collect.
     let is_worth_it = runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
     let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
@@ -143,7 +138,9 @@ mod tests {
     fn containers_are_full_at_different_numbers_of_runs() {
         for runs_max in [2u32, 3, 8, 128] {
             let bounds: Vec<u32> = (0..64u64).map(|place| staggered(runs_max, place << 58)).collect();
-            assert!(bounds.iter().all(|&bound| bound >= (runs_max - runs_max / 4).max(2) && bound <= runs_max));
+            assert!(
+                bounds.iter().all(|&bound| bound >= (runs_max - runs_max / 4).max(2) && bound <= runs_max)
+            );
             let different: std::collections::BTreeSet<_> = bounds.into_iter().collect();
             assert!(different.len() as u32 > runs_max / 8, "{different:?}");
         }

@@ -94,7 +94,9 @@ pub(super) fn write_in_pieces(
     let version = keyspace.version.load_full();
     let inputs = flow.inputs(&version, low, high);
     let part = Part::of(&inputs, low, high, (items, items, bytes), segments);
-    let Some(mut writing) = part.begin(shared, keyspace, flow)? else { return Ok(ReferenceCounts::default()) };
+    let Some(mut writing) = part.begin(shared, keyspace, flow)? else {
+        return Ok(ReferenceCounts::default());
+    };
     feed(&mut |young, low, high| {
         let inputs = OpenInputs::scan(shared, &flow.inputs(&version, low, high))?;
         writing.add(shared, young.range(low, high), inputs)

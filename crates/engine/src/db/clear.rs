@@ -1,6 +1,5 @@
 //! Removing all items of a keyspace.
 
-
 use super::keyspace::Keyspace;
 use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::error::Result;

@@ -344,13 +344,20 @@ mod tests {
     #[test]
     fn a_table_of_no_level_or_no_range_is_refused() {
         let mut state = created();
-        let add = |level, low, high| {
-            Edit::AddSorted { keyspace: 0, file: 1, low, high, level, over: false, repeats: 0.0 }
+        let add = |level, low, high| Edit::AddSorted {
+            keyspace: 0,
+            file: 1,
+            low,
+            high,
+            level,
+            over: false,
+            repeats: 0.0,
         };
         assert!(state.apply(&add(2, 0, 9)).unwrap_err().contains("level 2"));
         assert!(state.apply(&add(1, 9, 8)).unwrap_err().contains("nothing"));
         state.apply(&add(1, 0, 9)).unwrap();
-        let old: Edit = serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
+        let old: Edit =
+            serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
         state.apply(&old).unwrap();
         let files: Vec<u64> = state.keyspaces[&0].files().collect();
         assert_eq!(files, [1, 2]);

@@ -12,8 +12,8 @@ use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps,
-    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, manifest_file_name, parse,
+    parse_current, parse_manifest_file_name, read_all, salvage,
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 

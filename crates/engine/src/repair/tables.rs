@@ -11,8 +11,7 @@ use crate::item::EncodedItem;
 use crate::level::{Container, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
 use crate::table::{
-    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan,
-    Table,
+    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
     is_of_other_version, salvage_file,
 };
 
@@ -27,7 +26,11 @@ pub(super) struct Claim {
 enum Place {
     Run(RunState),
     /// A table over a container of the level of this number.
-    Sorted { level: usize, low: u64, high: u64 },
+    Sorted {
+        level: usize,
+        low: u64,
+        high: u64,
+    },
 }
 
 impl Claim {
@@ -218,14 +221,7 @@ impl Repair {
                 Place::Run(run) => {
                     let shard_bits = run.shard_bits;
                     run_places.push((keyspace, run));
-                    runs.push(RunItems {
-                        keyspace,
-                        hasher: *hasher,
-                        plan,
-                        shard_bits,
-                        segments,
-                        items,
-                    });
+                    runs.push(RunItems { keyspace, hasher: *hasher, plan, shard_bits, segments, items });
                 }
                 Place::Sorted { level, low, high } => {
                     let (hasher, range_low, range_high) = (*hasher, low, high);
@@ -248,7 +244,8 @@ impl Repair {
                 |run: RunState| if run.file == number { placed.get(&id).cloned() } else { Some(run) };
             keyspace.runs = runs.into_iter().filter_map(replacement).collect();
             let placed = |level: usize, low: u64| {
-                let place = sorted_places.iter().find(|place| (place.0, place.1, place.2) == (id, level, low));
+                let place =
+                    sorted_places.iter().find(|place| (place.0, place.1, place.2) == (id, level, low));
                 place.map(|place| place.3)
             };
             replace_tables(keyspace, number, placed);

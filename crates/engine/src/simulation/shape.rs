@@ -65,7 +65,7 @@ impl Shape {
             memory,
             plan: Plan::Levels { sharding, log, levels },
             keyspaces: rng.random_range(1..4),
-            keys: rng.random_range(5..if is_deep { 1500 } else { 400 }),
+            keys: rng.random_range(5..if is_deep { 800 } else { 400 }),
             value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),
             inline_bytes_max: *[40, 300, 2039].get(rng.random_range(0..3)).expect("in range"),
             blob_sizes: (
@@ -74,7 +74,7 @@ impl Shape {
                 *[0, 20_000].get(rng.random_range(0..2)).expect("in range"),
             ),
             garbage_bytes_min: *[0, 4_000, 256 << 10].get(rng.random_range(0..3)).expect("in range"),
-            table_sizes: *[(4 << 10, 16 << 10), (20 << 10, 60 << 10), (1 << 20, 32 << 20)]
+            table_sizes: *[(8 << 10, 30 << 10), (30 << 10, 90 << 10), (1 << 20, 32 << 20)]
                 .get(rng.random_range(0..3))
                 .expect("in range"),
             long_keys: rng.random_range(0..3) == 0,
@@ -86,10 +86,8 @@ impl Shape {
 
 /// Levels below a youngest one, so small that a few hundred items reach the last.
 fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
-    let tiering = |rng: &mut StdRng| Growth::Tiering {
-        runs_max: rng.random_range(2..5),
-        share: Growth::ANY_SHARE,
-    };
+    let tiering =
+        |rng: &mut StdRng| Growth::Tiering { runs_max: rng.random_range(2..5), share: Growth::ANY_SHARE };
     let mut levels = vec![LevelSpec { growth: tiering(rng), ..young }];
     if rng.random() {
         (levels[0].table, levels[0].index) = (TableLayout::Sorted, Index::Fences);

@@ -37,10 +37,14 @@ impl LevelSpec {
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
             | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None) => {}
             (0, ..) => {
-                return refuse("the engine's youngest level has Hash or Sorted tables, with a cuckoo filter each");
+                return refuse(
+                    "the engine's youngest level has Hash or Sorted tables, with a cuckoo filter each",
+                );
             }
             (_, TableLayout::Sorted, _) => {
-                return refuse("the engine keeps a cuckoo filter for each table of a Sorted level, or no filter");
+                return refuse(
+                    "the engine keeps a cuckoo filter for each table of a Sorted level, or no filter",
+                );
             }
             _ => return refuse("the engine's levels below the youngest have Sorted tables"),
         }

@@ -71,7 +71,8 @@ impl Plan {
         let Self::Levels { sharding, log, levels } = Self::silt() else {
             unreachable!("it is made of levels")
         };
-        let young = LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
+        let young =
+            LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
         let old = Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE });
         Self::Levels { sharding, log, levels: vec![young, old] }
     }

@@ -111,11 +111,13 @@ impl<'a> Parts<'a> {
     pub fn level(&self, number: usize, spec: &LevelSpec) -> Amounts {
         let (model, state) = (self.model, &self.stack.levels[number]);
         let stage = model.stage(spec, state, self.found[number + 1], (1.0, 1.0));
+        let (records, _) = self.stored[number];
         Amounts {
             writes: model.level_writes(spec, state),
             reads_per_get: self.uncached * stage.reads_per_get(self.found[number]),
             reads_per_miss: stage.reads_per_miss(),
-            memory: (model.filter_bytes(spec, state) + model.index_bytes(spec, state)) / self.live,
+            memory: (model.filter_bytes(spec, state, records) + model.index_bytes(spec, state, records))
+                / self.live,
             space: model.level_space(spec, self.stored[number], self.live),
         }
     }
