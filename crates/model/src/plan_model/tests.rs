@@ -161,6 +161,22 @@ fn the_engine_as_measured() {
     assert_within(update.cost.space_amplification(), 1.174, 0.03, "space while updating");
 }
 
+/// Measured with `alluvium bench store --plan NAME --items 5000000 --phases load,get,miss`, 16+100 bytes: the engine's
+/// own count of bytes written, since others used the device.
+#[test]
+fn plans_of_more_levels_as_measured() {
+    for (plan, writes, memory, reads_per_miss) in
+        [(Plan::silt_deep(), 4.378, 0.390, 1.003), (Plan::tiered(), 3.117, 1.746, 0.021)]
+    {
+        let workload = Workload::load(5e6, SMALL).unwrap();
+        let rules = Rules::engine_at_full_speed();
+        let load = PlanModel { rules, ..PlanModel::new(plan, workload) }.cost().unwrap();
+        assert_within(load.cost.write_amplification(), writes, 0.05, "rewrites while loading");
+        assert_within(load.cost.bytes_per_item(), memory, 0.08, "memory when loaded");
+        assert!((load.cost.reads_per_miss - reads_per_miss).abs() < 0.02, "{}", load.cost.reads_per_miss);
+    }
+}
+
 /// Measured for 20 million items, when the plan had a smaller share.
 #[test]
 fn the_engine_as_measured_at_twenty_million_items() {
