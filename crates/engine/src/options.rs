@@ -217,8 +217,8 @@ impl Builder {
         self
     }
 
-    /// Bytes of tables of the levels below the youngest, at least as far as there is enough for them, and at most about.
-    /// Default 1 and 32 MiB. For tests and simulations.
+    /// Bytes of tables of the levels below the youngest: at least, as far as there is enough for them, and at most,
+    /// about. Default 1 and 32 MiB. For tests and simulations.
     #[doc(hidden)]
     pub fn table_sizes(mut self, bytes_min: u64, bytes_max: u64) -> Self {
         self.settings.table_sizes = TableSizes { bytes_min, bytes_max };

@@ -39,6 +39,7 @@ mod section_range;
 mod segment_span;
 #[cfg(test)]
 mod tests;
+mod unsynced_table;
 mod verify;
 mod writer;
 
@@ -58,4 +59,5 @@ pub(crate) use scanner::{READ_AHEAD_BYTES, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use section_range::SectionRange;
 pub(crate) use segment_span::SegmentSpan;
-pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};
+pub(crate) use unsynced_table::UnsyncedTable;
+pub(crate) use writer::{SectionSpec, TableWriter};

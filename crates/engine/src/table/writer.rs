@@ -1,10 +1,8 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
-use std::sync::Arc;
-
 use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_io::{File, Storage};
+use alluvium_io::Storage;
 
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
@@ -16,6 +14,7 @@ use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
 use super::segment_span::SegmentSpan;
+use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
 
 /// What a section is about, whatever its layout.
@@ -33,19 +32,6 @@ pub(crate) struct SectionSpec {
     pub level: usize,
 }
 
-/// What a finished table file came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableInfo {
-    /// Number of the file in its database.
-    pub file_number: u64,
-    /// Length of the file in bytes.
-    pub file_bytes: u64,
-    /// Number of sections.
-    pub section_count: usize,
-    /// Items of all sections, tombstones included.
-    pub item_count: u64,
-}
-
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
 ///
 /// Items stream through a buffer, 1 MiB as a rule, into aligned writes; indexes of sections stay in memory until the
@@ -58,31 +44,6 @@ pub(crate) struct TableWriter {
     finished: Vec<FinishedSection>,
     section: Option<OpenSection>,
     segments: SegmentSpan,
-}
-
-/// A table file written to its end that doesn't survive a power cut yet.
-#[derive(Debug)]
-pub(crate) struct UnsyncedTable {
-    file: Arc<dyn File>,
-    info: TableInfo,
-}
-
-impl UnsyncedTable {
-    /// Number of the file in its database.
-    pub fn file_number(&self) -> u64 {
-        self.info.file_number
-    }
-
-    /// Items of all sections.
-    pub fn item_count(&self) -> u64 {
-        self.info.item_count
-    }
-
-    /// Makes the content survive a power cut. The caller syncs the directory of files.
-    pub fn sync(self) -> Result<TableInfo> {
-        self.file.sync().map_err(Error::io("sync", self.file.name()))?;
-        Ok(self.info)
-    }
 }
 
 #[derive(Debug)]

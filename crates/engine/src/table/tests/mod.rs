@@ -14,7 +14,7 @@ use alluvium_io::Storage;
 use proptest::prelude::*;
 
 use self::memory_storage::MemoryStorage;
-use super::writer::TableInfo;
+use super::unsynced_table::TableInfo;
 use super::{ITEM_BYTES_MAX, SectionSpec, SortedIndex, Table, TableWriter, pages_expected};
 use crate::item::{EncodedItem, Item, ItemKind};
 
