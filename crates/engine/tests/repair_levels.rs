@@ -57,8 +57,8 @@ fn sample(plan: &Plan, seed: u64) -> (Contents, Items, Contents) {
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut items, mut tables) = (Items::new(), Contents::new());
     let mut occupied = vec![false; db.stats().levels.len()];
-    for step in 0..6000u32 {
-        let key = format!("key-{}", rng.random_range(0..1500)).into_bytes();
+    for step in 0..14_000u32 {
+        let key = format!("key-{}", rng.random_range(0..4500)).into_bytes();
         if rng.random_range(0..4) == 0 {
             keyspace.remove(&key).unwrap();
             items.remove(&key);
@@ -139,6 +139,6 @@ fn a_damaged_table_of_any_level_costs_its_own_items_only() {
         assert_eq!(manifest, ManifestRepair::Sound);
         let found = items_of(&after, &plan);
         let differing = items.iter().filter(|(key, value)| found.get(*key) != Some(value)).count();
-        assert!(differing <= 80, "{table}: {differing} of {} items", items.len());
+        assert!(differing <= 200, "{table}: {differing} of {} items", items.len());
     }
 }
