@@ -11,6 +11,7 @@ pub mod multi_level_filter;
 mod packed_tags;
 mod prefetch;
 mod processor;
+pub mod three_level;
 pub mod trie;
 
 pub use prefetch::{prefetch_bytes, prefetch_element};
