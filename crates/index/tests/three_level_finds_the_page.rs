@@ -73,7 +73,10 @@ fn check(index: &ThreeLevelIndex, items: &Items) {
     let has_ties = by_hash.values().any(|(first, last)| first != last);
     for (&hash, &(first, last)) in &by_hash {
         let found = index.lookup(hash).unwrap();
-        assert!(found.first <= first && last <= found.last, "{hash:?}: pages {first} to {last}, found {found:?}");
+        assert!(
+            found.first <= first && last <= found.last,
+            "{hash:?}: pages {first} to {last}, found {found:?}"
+        );
         assert!(has_ties || found.first == found.last, "{hash:?}: found {found:?}");
     }
     for (&prefix, &(first, last)) in &by_prefix {

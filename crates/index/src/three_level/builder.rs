@@ -2,7 +2,7 @@
 
 use alluvium_base::KeyHash;
 
-use super::config::{SuffixCode, ThreeLevelConfig};
+use super::config::{SuffixCode, ThreeLevelConfig, is_dense};
 use super::groups::GroupsBuilder;
 use super::index::{Parts, ThreeLevelIndex};
 use super::partial::PartialSuffixes;
@@ -11,10 +11,6 @@ use super::suffix_trie::SuffixTries;
 use super::suffixes::Suffixes;
 use crate::elias_fano::{EliasFano, EliasFanoBuilder};
 use crate::trie::{Granularity, TrieBuilder, TrieConfig};
-
-/// Items a prefix from which on the first level tells all prefixes apart: then hardly two whole groups share a page,
-/// and the list of those that do would take more than it saves.
-const DENSE_GROUP_ITEMS_MIN: u64 = 4;
 
 /// Takes the hashes of a table's items in order, each with its page, and makes a [`ThreeLevelIndex`].
 ///
@@ -55,7 +51,7 @@ impl ThreeLevelBuilder {
     /// # Panics
     /// When the config's range is empty or its buckets hold no prefix.
     pub fn new(config: ThreeLevelConfig) -> Self {
-        let is_dense = config.items_expected / config.prefixes_expected.max(1) >= DENSE_GROUP_ITEMS_MIN;
+        let is_dense = is_dense(config.items_expected, config.prefixes_expected);
         let trie_config = TrieConfig {
             granularity: if is_dense { Granularity::Key } else { Granularity::ListedPage },
             bucket_keys_mean: config.bucket_prefixes_mean,

@@ -33,15 +33,24 @@ pub struct ThreeLevelConfig {
 
 impl ThreeLevelConfig {
     /// For about `items_expected` items of `prefixes_expected` groups, anywhere in the space of hashes: partial
-    /// suffixes, buckets of 32 prefixes.
+    /// suffixes, small buckets where groups are large, and large ones where they are small.
     pub fn new(items_expected: u64, prefixes_expected: u64) -> Self {
         Self {
             items_expected,
             prefixes_expected,
             suffix_code: SuffixCode::Partial,
-            bucket_prefixes_mean: 32,
+            bucket_prefixes_mean: if is_dense(items_expected, prefixes_expected) { 16 } else { 64 },
             range_low: 0,
             range_high: u64::MAX,
         }
     }
+}
+
+/// Items a prefix from which on the first level tells all prefixes apart: then hardly two whole groups share a page,
+/// and the list of those that do would take more than it saves.
+const DENSE_GROUP_ITEMS_MIN: u64 = 4;
+
+/// Whether the first level tells all prefixes apart.
+pub(super) fn is_dense(items_expected: u64, prefixes_expected: u64) -> bool {
+    items_expected / prefixes_expected.max(1) >= DENSE_GROUP_ITEMS_MIN
 }

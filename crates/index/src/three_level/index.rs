@@ -8,6 +8,7 @@ use super::suffixes::Suffixes;
 use crate::elias_fano::EliasFano;
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::fences::PageRange;
+use crate::processor::{Processor, Work, specialized};
 use crate::trie::Trie;
 
 const NAME: &str = "three-level index";
@@ -65,21 +66,26 @@ impl ThreeLevelIndex {
     /// begin in several or the key is absent; `None` when there are no items at all. For absent keys, some page.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<PageRange> {
+        let cell = self.parts.prefixes.lookup(KeyHash::from_halves(hash.high(), 0))?;
+        Some(specialized(FindPage { index: self, cell, suffix: hash.low() }))
+    }
+
+    #[inline(always)]
+    fn page_in(&self, cell: u64, suffix: u64) -> PageRange {
         let parts = &self.parts;
-        let cell = parts.prefixes.lookup(KeyHash::from_halves(hash.high(), 0))?;
         let (first, last) = parts.groups.pages_of(cell);
         if first == last {
-            return Some(self.numbered(first, first));
+            return self.numbered(first, first);
         }
-        let page = parts.suffixes.page(&parts.groups, cell, (first, last), hash.low());
+        let page = parts.suffixes.page(&parts.groups, cell, (first, last), suffix);
         if parts.ties.is_empty() {
-            return Some(self.numbered(page, page));
+            return self.numbered(page, page);
         }
         let mut tied = page;
         while tied > first && self.is_tied(tied - 1) {
             tied -= 1;
         }
-        Some(self.numbered(tied, page))
+        self.numbered(tied, page)
     }
 
     /// The pages in which the items begin whose prefix has the hash `prefix_hash`, or some other prefixes' pages when
@@ -123,7 +129,7 @@ impl ThreeLevelIndex {
         let parts = &self.parts;
         let mut writer = WireWriter::new(KIND, (self.memory_bytes() / 8) as usize + 64);
         writer.nested(&parts.prefixes.to_bytes());
-        writer.nested(&parts.groups.to_bytes());
+        parts.groups.write(&mut writer);
         writer.nested(&parts.ties.to_bytes());
         writer.nested(&parts.numbers.to_bytes());
         parts.suffixes.write(&mut writer);
@@ -139,13 +145,7 @@ impl ThreeLevelIndex {
         let mut reader = WireReader::new(NAME, KIND, bytes)?;
         let (nested, offset) = reader.nested()?;
         let prefixes = Trie::from_bytes(nested).map_err(|error| error.within(NAME, offset))?;
-        let (nested, offset) = reader.nested()?;
-        let groups = Groups::from_bytes(NAME, nested, offset, &reader)?;
-        if groups.cells() != prefixes.positions() {
-            return Err(
-                reader.corruption(format!("{} cells", prefixes.positions()), groups.cells().to_string())
-            );
-        }
+        let groups = Groups::read(NAME, prefixes.positions(), &mut reader)?;
         let ties = list_below(groups.pages().saturating_sub(1), "boundaries", &mut reader)?;
         let numbers = list_below(u64::MAX, "page numbers", &mut reader)?;
         if !numbers.is_empty() && numbers.len() != groups.pages() {
@@ -158,15 +158,29 @@ impl ThreeLevelIndex {
     }
 }
 
+/// The levels below the first as specialized work.
+struct FindPage<'index> {
+    index: &'index ThreeLevelIndex,
+    cell: u64,
+    suffix: u64,
+}
+
+impl Work for FindPage<'_> {
+    type Output = PageRange;
+
+    #[inline(always)]
+    fn run(self, _processor: impl Processor) -> PageRange {
+        self.index.page_in(self.cell, self.suffix)
+    }
+}
+
 /// A list of numbers below `end`.
 fn list_below(end: u64, what: &str, reader: &mut WireReader<'_>) -> Result<EliasFano, Corruption> {
     let (nested, offset) = reader.nested()?;
     let list = EliasFano::from_bytes(nested).map_err(|error| error.within(NAME, offset))?;
     let last = list.len().checked_sub(1).and_then(|last| list.get(last));
     match last {
-        Some(last) if last >= end => {
-            Err(reader.corruption(format!("{what} below {end}"), last.to_string()))
-        }
+        Some(last) if last >= end => Err(reader.corruption(format!("{what} below {end}"), last.to_string())),
         _ => Ok(list),
     }
 }

@@ -3,7 +3,7 @@
 //! One entry for each boundary between pages: its symbol, then the bits of its separator (see `separator`). Symbols are
 //! coded by their rank when sorted by frequency: `rank / 2^k` zeros, a one, `k` bits. So tables whose groups all have
 //! the same size, tables of tiny groups, most of whose boundaries split none, and any mixture are coded within 0.3 bit
-//! of the entropy, and no symbol takes a branch to decode. The position of every 16th entry is kept.
+//! of the entropy, and no symbol takes a branch to decode. The position of every eighth entry is kept.
 
 use alluvium_base::Corruption;
 
@@ -14,7 +14,7 @@ use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::trie::bits::BitWriter;
 
 /// Log2 of the entries between two whose position is kept.
-const BLOCK_LOG2: u32 = 4;
+const BLOCK_LOG2: u32 = 3;
 
 /// The most low bits of a rank that are written as they are.
 const LOW_BITS_MAX: u32 = 3;
@@ -63,28 +63,69 @@ impl PartialSuffixes {
     }
 
     /// How many of the boundaries `first..after`, which all split one group, lie at or before `suffix`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_at_most(&self, first: u64, after: u64, suffix: u64) -> u64 {
-        let (mut low, mut high) = (first >> BLOCK_LOG2, after.saturating_sub(1) >> BLOCK_LOG2);
-        while low < high {
-            let middle = high - (high - low) / 2;
-            if self.next(&mut self.block(middle)).point() <= suffix {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        let mut cursor = self.block(low);
-        let mut index = low << BLOCK_LOG2;
+        let block = self.last_block_at_most(first, after, suffix);
+        let mut cursor = self.block(block);
+        let mut index = block << BLOCK_LOG2;
         while index < first {
             self.skip(&mut cursor);
             index += 1;
         }
-        let end = after.min((low + 1) << BLOCK_LOG2);
+        let end = after.min((block + 1) << BLOCK_LOG2);
         while index < end && self.next(&mut cursor).point() <= suffix {
             index += 1;
         }
         index - first
+    }
+
+    /// The last block whose first entry lies at or before `suffix`, of those with boundaries `first..after`; the first
+    /// of them when there is none.
+    ///
+    /// Suffixes of a group are uniform, so the search begins where the suffix should lie and takes growing steps from
+    /// there: two entries are read however large the group is.
+    #[inline(always)]
+    fn last_block_at_most(&self, first: u64, after: u64, suffix: u64) -> u64 {
+        let (mut low, mut high) = (first >> BLOCK_LOG2, after.saturating_sub(1) >> BLOCK_LOG2);
+        if low >= high {
+            return low;
+        }
+        let is_behind = |block| self.next(&mut self.block(block)).point() <= suffix;
+        let passed = (u128::from(suffix) * u128::from(after - first)) >> 64;
+        let mut probe = ((first + passed as u64) >> BLOCK_LOG2).clamp(low + 1, high);
+        let mut step = 1;
+        if is_behind(probe) {
+            low = probe;
+            while low < high {
+                probe = high.min(low + step);
+                if !is_behind(probe) {
+                    high = probe - 1;
+                    break;
+                }
+                low = probe;
+                step *= 2;
+            }
+        } else {
+            high = probe - 1;
+            while low < high {
+                probe = high.saturating_sub(step - 1).max(low + 1);
+                if is_behind(probe) {
+                    low = probe;
+                    break;
+                }
+                high = probe - 1;
+                step *= 2;
+            }
+        }
+        while low < high {
+            probe = high - (high - low) / 2;
+            if is_behind(probe) {
+                low = probe;
+            } else {
+                high = probe - 1;
+            }
+        }
+        low
     }
 
     #[inline(always)]
@@ -161,7 +202,8 @@ impl PartialSuffixes {
 fn best_low_bits(counts: &[u64; SYMBOLS]) -> u32 {
     let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
     let cost = |low_bits: u32| -> u64 {
-        let bits = |(rank, count): (usize, &u64)| ((rank >> low_bits) as u64 + 1 + u64::from(low_bits)) * count;
+        let bits =
+            |(rank, count): (usize, &u64)| ((rank >> low_bits) as u64 + 1 + u64::from(low_bits)) * count;
         counts.iter().enumerate().map(bits).sum()
     };
     let fits = |low_bits: &u32| last >> low_bits <= ZEROS_MAX;

@@ -25,10 +25,10 @@ use crate::trie::bits::BitWriter;
 use crate::trie::golomb;
 
 /// Separators from which on a part says how long it is.
-const LONG_MIN: u64 = 16;
+const LONG_MIN: u64 = 8;
 
 /// Boundaries between two positions that are kept, about.
-const BLOCK_BOUNDARIES: u64 = 12;
+const BLOCK_BOUNDARIES: u64 = 4;
 
 /// Log2 of the most cells between two positions that are kept.
 const CELLS_LOG2_MAX: u32 = 4;
@@ -63,8 +63,8 @@ struct Part {
 impl SuffixTries {
     /// Codes `separators`, which split groups as `groups` says.
     pub(super) fn new(separators: &FinishedSeparators, groups: &Groups) -> Self {
-        let boundaries_per_cell = groups.pages().max(1) / groups.cells().max(1);
-        let cells_log2 = CELLS_LOG2_MAX.min((BLOCK_BOUNDARIES / boundaries_per_cell.max(1)).max(1).ilog2());
+        let block_cells = groups.cells().saturating_mul(BLOCK_BOUNDARIES) / groups.pages().max(1);
+        let cells_log2 = block_cells.max(1).ilog2().min(CELLS_LOG2_MAX);
         let lone_bits = usual_lone_bits(separators, groups);
         let mut out = BitWriter::default();
         let mut starts = Vec::new();
@@ -86,20 +86,18 @@ impl SuffixTries {
     }
 
     /// How many of the boundaries that split the group `cell` lie at or before `suffix`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_at_most(&self, groups: &Groups, cell: u64, suffix: u64) -> u64 {
         let block = cell >> self.cells_log2;
         let mut cursor = Cursor::new(&self.code, self.starts.get(block));
-        let mut counts = groups.boundaries_from(block << self.cells_log2);
-        for _ in block << self.cells_log2..cell {
-            let count = counts.next().unwrap_or(0);
+        for before in block << self.cells_log2..cell {
+            let count = groups.boundaries(before);
             let whole = Part { count, depth: 0 };
             if skip(&mut cursor, whole, usual_bits(self.lone_bits, count)).is_none() {
                 return 0;
             }
         }
-        let count = counts.next().unwrap_or(0);
-        self.walk(cursor, count, suffix)
+        self.walk(cursor, groups.boundaries(cell), suffix)
     }
 
     #[inline(always)]

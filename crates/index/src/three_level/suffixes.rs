@@ -25,7 +25,7 @@ impl Suffixes {
     }
 
     /// The page of `suffix` in the group `cell`, which begins in page `first` and ends in page `last`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn page(&self, groups: &Groups, cell: u64, (first, last): (u64, u64), suffix: u64) -> u64 {
         let passed = match self {
             Self::Partial(suffixes) => suffixes.count_at_most(first, last, suffix),

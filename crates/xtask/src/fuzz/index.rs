@@ -10,6 +10,7 @@ use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
+use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
 use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
 
 use super::registry::Target;
@@ -24,6 +25,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
+        Target { name: "three-level", run: three_level, samples: three_level_samples },
     ]
 }
 
@@ -186,4 +188,37 @@ fn trie_samples() -> Vec<Vec<u8>> {
             builder.finish().to_bytes()
         })
         .to_vec()
+}
+
+/// Changed bytes below the trie of prefixes are behind that trie's own checksum, so it stays as it is.
+fn three_level(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(index) = ThreeLevelIndex::from_bytes(bytes) {
+            for hash in probes() {
+                let _ = (index.lookup(hash), index.prefix_pages(hash.high()));
+                if let Some(found) = index.lookup(KeyHash::from_halves(hash.low(), hash.high())) {
+                    assert!(found.first <= found.last);
+                }
+            }
+        }
+    }
+}
+
+/// Both forms of the third level; small groups, large ones, one of all items, and page numbers with gaps.
+fn three_level_samples() -> Vec<Vec<u8>> {
+    let mut samples = Vec::new();
+    for suffix_code in [SuffixCode::Partial, SuffixCode::Trie] {
+        for groups in [1, 12, 300] {
+            let config = ThreeLevelConfig { suffix_code, ..ThreeLevelConfig::new(300, groups) };
+            let group_of = |high: u64| checksum64(&(high % groups).to_le_bytes(), 1);
+            let mut items: Vec<KeyHash> =
+                highs().into_iter().map(|high| KeyHash::from_halves(group_of(high), high)).collect();
+            items.sort_unstable();
+            let mut builder = ThreeLevelBuilder::new(config);
+            let page = |number: u64| number / 17 + if groups == 12 { number / 100 } else { 0 };
+            (0..).zip(items).for_each(|(number, hash)| builder.push(hash, page(number)));
+            samples.push(builder.finish().to_bytes());
+        }
+    }
+    samples
 }
