@@ -9,13 +9,14 @@ use crate::report::Report;
 type Run = fn(&IndexConfig) -> Vec<Measurement>;
 
 /// The structures by name.
-const STRUCTURES: [(&str, Run); 6] = [
+const STRUCTURES: [(&str, Run); 7] = [
     ("cuckoo", index::cuckoo::run),
     ("hash-filter", index::hash_filter::run),
     ("ect", index::trie::run),
     ("fences", index::fences::run),
     ("multi-level-filter", index::multi_level_filter::run),
     ("three-level", index::three_level::run),
+    ("bloom-cluster", index::bloom_cluster::run),
 ];
 
 /// Runs the structure `name`, or each of them for `all`. `ect-sparse` is among the cases of `ect` whose name says so.

@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: this crate does no I/O and knows no files.
 
+pub mod bloom_cluster;
 mod broadword;
 pub mod cuckoo;
 pub mod elias_fano;

@@ -1,5 +1,6 @@
 //! `bench index`: the index structures alone, in memory, one thread, on random key hashes.
 
+pub mod bloom_cluster;
 pub mod cuckoo;
 pub mod fences;
 pub mod hash_filter;

@@ -5,6 +5,9 @@
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
+use alluvium_index::bloom_cluster::{
+    BloomCluster, ClusterDirectory, ClusterWriter, Column, ColumnBuilder, Packing,
+};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
@@ -25,6 +28,9 @@ pub fn targets() -> Vec<Target> {
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
+        Target { name: "bloom-cluster", run: bloom_cluster, samples: || vec![cluster().to_bytes()] },
+        Target { name: "filter-column", run: filter_column, samples: filter_column_samples },
+        Target { name: "cluster-directory", run: cluster_directory, samples: cluster_directory_samples },
         Target { name: "three-level", run: three_level, samples: three_level_samples },
     ]
 }
@@ -221,4 +227,75 @@ fn three_level_samples() -> Vec<Vec<u8>> {
         }
     }
     samples
+}
+
+/// Five runs of four buckets.
+fn cluster() -> BloomCluster {
+    (0..5).fold(BloomCluster::empty(4, 16.0), |cluster, run| {
+        cluster.with_run(16.0, |bucket, out| {
+            out.extend(hashes().into_iter().skip(run * 20 + bucket as usize).step_by(30));
+        })
+    })
+}
+
+fn bloom_cluster(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(cluster) = BloomCluster::from_bytes(bytes) {
+            for hash in probes() {
+                let bucket = hash.low() % cluster.buckets().max(1);
+                assert!(cluster.runs_of(bucket, hash).len() <= cluster.runs());
+            }
+        }
+    }
+}
+
+/// The checksum of a column stands in front of it.
+fn filter_column(bytes: &[u8]) {
+    let mut sealed = bytes.to_vec();
+    if let Some((checksum, body)) = sealed.split_at_mut_checked(CHECKSUM_BYTES) {
+        checksum.copy_from_slice(&checksum64(body, 7).to_le_bytes());
+    }
+    for bytes in [bytes, &sealed] {
+        if let Ok(column) = Column::open(bytes, 7) {
+            assert!(probes().all(|hash| column.runs_of(hash).len() <= column.runs()));
+            let mut copy = ColumnBuilder::new(f64::from(column.probes()) / std::f64::consts::LN_2);
+            if copy.probes() == column.probes() {
+                copy.copy(&column, |run| run % 2 == 0);
+                assert_eq!(copy.runs(), column.runs().div_ceil(2));
+            }
+        }
+    }
+}
+
+fn filter_column_samples() -> Vec<Vec<u8>> {
+    let mut column = ColumnBuilder::new(16.0);
+    [0, 33, 1, 200].into_iter().for_each(|keys| column.add(&hashes()[..keys]));
+    let (mut writer, mut out) = (ClusterWriter::new(Packing::Dense), Vec::new());
+    (0..8).for_each(|_| {
+        out.clear();
+        writer.push(&column, &mut out);
+    });
+    vec![out]
+}
+
+fn cluster_directory(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(directory) = ClusterDirectory::from_bytes(bytes) {
+            for bucket in [0, 1, 2, directory.buckets(), u64::MAX] {
+                let Some(range) = directory.column(bucket) else { continue };
+                assert!(range.offset.saturating_add(range.length) <= directory.len());
+            }
+        }
+    }
+}
+
+fn cluster_directory_samples() -> Vec<Vec<u8>> {
+    let mut writer = ClusterWriter::new(Packing::Pages);
+    let mut column = ColumnBuilder::new(16.0);
+    for keys in 0..100 {
+        column.clear();
+        column.add(&hashes()[..keys]);
+        writer.push(&column, &mut Vec::new());
+    }
+    vec![writer.finish().to_bytes()]
 }

@@ -1,0 +1,95 @@
+//! [`Probes`]: where a key's bits are in filters of any size.
+
+use alluvium_base::KeyHash;
+
+/// The most probes of a key.
+pub(super) const PROBES_MAX: u32 = 24;
+
+/// The golden ratio as a fraction of 2^64: steps that never meet.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The values from which a key's probes follow, computed once for all runs. They are part of the format.
+///
+/// Two values of 32 bits from each output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which starts from both
+/// halves of the hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probes {
+    values: [u32; PROBES_MAX as usize],
+    count: u32,
+}
+
+impl Probes {
+    /// The first `count` values of the key with `hash`; more than 24 count as 24.
+    #[inline]
+    pub fn new(hash: KeyHash, count: u32) -> Self {
+        let count = count.clamp(1, PROBES_MAX);
+        let mut state = hash.high() ^ hash.low().rotate_left(32).wrapping_mul(STEP);
+        let mut values = [0; PROBES_MAX as usize];
+        for pair in values[..count.next_multiple_of(2) as usize].chunks_exact_mut(2) {
+            state = state.wrapping_add(STEP);
+            let mixed = mix(state);
+            pair.copy_from_slice(&[mixed as u32, (mixed >> 32) as u32]);
+        }
+        Self { values, count }
+    }
+
+    /// The number of probes that lets the fewest absent keys pass at `bits_per_key`.
+    pub fn best_count(bits_per_key: f64) -> u32 {
+        (bits_per_key * std::f64::consts::LN_2).round().clamp(1.0, f64::from(PROBES_MAX)) as u32
+    }
+
+    /// Whether all of the key's bits are set in `filter`; never in an empty one.
+    #[inline(always)]
+    pub(super) fn pass(&self, filter: &[u8]) -> bool {
+        let bits = filter.len() as u64 * 8;
+        !filter.is_empty()
+            && self.values[..self.count as usize].iter().all(|&value| {
+                let place = place(value, bits);
+                filter.get((place / 8) as usize).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
+            })
+    }
+
+    /// Sets the key's bits in `filter`, which is not empty.
+    pub(super) fn set(&self, filter: &mut [u8]) {
+        let bits = filter.len() as u64 * 8;
+        for &value in &self.values[..self.count as usize] {
+            let place = place(value, bits);
+            filter[(place / 8) as usize] |= 1 << (place % 8);
+        }
+    }
+}
+
+/// The bit of `value` among `bits`, which are less than 2^32.
+#[inline(always)]
+fn place(value: u32, bits: u64) -> u64 {
+    (u64::from(value) * bits) >> 32
+}
+
+/// SplitMix64's output function.
+#[inline(always)]
+fn mix(state: u64) -> u64 {
+    let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_frozen_because_filters_are_on_disk() {
+        let probes = Probes::new(KeyHash::from_halves(1, 2), 3);
+        let mut filter = [0; 8];
+        probes.set(&mut filter);
+        assert_eq!(u64::from_le_bytes(filter), FROZEN);
+        assert!(probes.pass(&filter));
+    }
+
+    const FROZEN: u64 = 288_230_376_187_363_328;
+
+    #[test]
+    fn as_many_probes_as_are_best() {
+        assert_eq!([0.1, 10.0, 16.0, 100.0].map(Probes::best_count), [1, 7, 11, 24]);
+    }
+}
