@@ -24,6 +24,8 @@ const FILTER_LEN_MAX: u64 = 1 << 28;
 pub struct Column<'bytes> {
     probes: u32,
     runs: u32,
+    /// Where their lengths begin.
+    lengths: usize,
     /// Where the filters begin.
     filters: usize,
     bytes: &'bytes [u8],
@@ -36,7 +38,8 @@ impl<'bytes> Column<'bytes> {
     /// When checksum, numbers or lengths are wrong. The offset is relative to `bytes`.
     pub fn open(bytes: &'bytes [u8], bucket: u64) -> Result<Self, Corruption> {
         let column = Self::trusted(bytes)?;
-        let (mut filters, mut filters_len) = (HEADER_LEN, 0);
+        let lengths = column.lengths;
+        let (mut filters, mut filters_len) = (lengths, 0);
         for _ in 0..column.runs {
             let length = bytes.get(filters..column.filters).and_then(varint::read);
             let Some((length, taken)) = length.filter(|(length, _)| *length <= FILTER_LEN_MAX) else {
@@ -46,8 +49,8 @@ impl<'bytes> Column<'bytes> {
             filters_len += length;
         }
         if filters != column.filters {
-            let expected = format!("{} bytes of lengths", filters - HEADER_LEN);
-            return Err(wrong(LENGTHS_LEN_AT, expected, (column.filters - HEADER_LEN).to_string()));
+            let expected = format!("{} bytes of lengths", filters - lengths);
+            return Err(wrong(LENGTHS_LEN_AT, expected, (column.filters - lengths).to_string()));
         }
         let end = usize::try_from(filters_len).ok().and_then(|len| filters.checked_add(len));
         let Some((end, body)) = end.and_then(|end| Some((end, bytes.get(CHECKSUM_LEN..end)?))) else {
@@ -72,12 +75,13 @@ impl<'bytes> Column<'bytes> {
             return Err(wrong(CHECKSUM_LEN, format!("1 to {PROBES_MAX} probes"), probes.to_string()));
         }
         let lengths_len = u16::from_le_bytes([header[LENGTHS_LEN_AT], header[LENGTHS_LEN_AT + 1]]);
-        Ok(Self { probes, runs, filters: HEADER_LEN + usize::from(lengths_len), bytes })
+        let lengths = HEADER_LEN + (runs as usize).div_ceil(8);
+        Ok(Self { probes, runs, lengths, filters: lengths + usize::from(lengths_len), bytes })
     }
 
     #[inline(always)]
     fn lengths(&self) -> impl Iterator<Item = u64> + use<'bytes> {
-        let mut rest = self.bytes.get(HEADER_LEN..self.filters).unwrap_or_default();
+        let mut rest = self.bytes.get(self.lengths..self.filters).unwrap_or_default();
         std::iter::from_fn(move || {
             let (length, taken) = varint::read(rest)?;
             rest = &rest[taken..];
@@ -85,14 +89,15 @@ impl<'bytes> Column<'bytes> {
         })
     }
 
-    /// Each run's filter, old to young.
+    /// Each run's filter, old to young, and whether it uses the second set of probes.
     #[inline(always)]
-    fn filters(&self) -> impl Iterator<Item = &'bytes [u8]> + use<'bytes> {
+    fn filters(&self) -> impl Iterator<Item = (&'bytes [u8], bool)> + use<'bytes> {
         let mut rest = self.bytes.get(self.filters..).unwrap_or_default();
-        self.lengths().map(move |length| {
+        let sets = self.bytes.get(HEADER_LEN..self.lengths).unwrap_or_default();
+        (0..).zip(self.lengths()).map(move |(run, length): (usize, u64)| {
             let (filter, after) = rest.split_at((length as usize).min(rest.len()));
             rest = after;
-            filter
+            (filter, sets.get(run / 8).is_some_and(|sets| sets >> (run % 8) & 1 == 1))
         })
     }
 
@@ -124,8 +129,8 @@ impl<'bytes> Column<'bytes> {
     pub fn runs_of(&self, hash: KeyHash) -> RunSet {
         let probes = Probes::new(hash, self.probes);
         let mut found = RunSet::default();
-        for (run, filter) in (0..).zip(self.filters()) {
-            if probes.pass(filter) {
+        for (run, (filter, uses_second)) in (0..).zip(self.filters()) {
+            if probes.pass(filter, uses_second) {
                 found.insert(run);
             }
         }
@@ -143,8 +148,12 @@ fn wrong(offset: usize, expected: impl Into<String>, found: impl Into<String>) -
 pub struct ColumnBuilder {
     bits_per_key: f64,
     probes: u32,
+    /// A bit for each run: whether its filter uses the second set of probes.
+    sets: Vec<u8>,
     lengths: Vec<u8>,
     filters: Vec<u8>,
+    /// A filter with the second set of probes.
+    second: Vec<u8>,
     runs: u32,
 }
 
@@ -158,8 +167,10 @@ impl ColumnBuilder {
         Self {
             bits_per_key,
             probes: Probes::best_count(bits_per_key),
+            sets: Vec::new(),
             lengths: Vec::new(),
             filters: Vec::new(),
+            second: Vec::new(),
             runs: 0,
         }
     }
@@ -181,6 +192,7 @@ impl ColumnBuilder {
 
     /// Forgets all runs.
     pub fn clear(&mut self) {
+        self.sets.clear();
         self.lengths.clear();
         self.filters.clear();
         self.runs = 0;
@@ -192,9 +204,9 @@ impl ColumnBuilder {
     /// When there are more than 255 runs, or `column` has another number of probes.
     pub fn copy(&mut self, column: &Column<'_>, keeps: impl Fn(u32) -> bool) {
         assert_eq!(column.probes, self.probes, "a column has one number of probes");
-        for (run, filter) in (0..).zip(column.filters()) {
+        for (run, (filter, uses_second)) in (0..).zip(column.filters()) {
             if keeps(run) {
-                self.start_run(filter.len() as u64);
+                self.start_run(filter.len() as u64, uses_second);
                 self.filters.extend_from_slice(filter);
             }
         }
@@ -205,25 +217,41 @@ impl ColumnBuilder {
     /// # Panics
     /// When there are more than 255 runs, or the filter has 2^28 bytes.
     pub fn add(&mut self, hashes: &[KeyHash]) {
-        let len = ((hashes.len() as f64 * self.bits_per_key / 8.0).round() as u64)
-            .max(u64::from(!hashes.is_empty()));
-        self.start_run(len);
+        let least = u64::from(!hashes.is_empty());
+        let len = ((hashes.len() as f64 * self.bits_per_key / 8.0).round() as u64).max(least);
         let start = self.filters.len();
         self.filters.resize(start + len as usize, 0);
-        let filter = &mut self.filters[start..];
-        hashes.iter().for_each(|hash| Probes::new(*hash, self.probes).set(filter));
+        self.second.clear();
+        self.second.resize(len as usize, 0);
+        let first = &mut self.filters[start..];
+        for hash in hashes {
+            let probes = Probes::new(*hash, self.probes);
+            probes.set(first, false);
+            probes.set(&mut self.second, true);
+        }
+        let uses_second = ones(&self.second) < ones(first);
+        if uses_second {
+            first.copy_from_slice(&self.second);
+        }
+        self.start_run(len, uses_second);
     }
 
-    fn start_run(&mut self, filter_len: u64) {
+    fn start_run(&mut self, filter_len: u64, uses_second: bool) {
         assert!(self.runs < RUNS_MAX, "a column has at most {RUNS_MAX} runs");
         assert!(filter_len <= FILTER_LEN_MAX, "a filter of {filter_len} bytes is too long");
+        if self.runs.is_multiple_of(8) {
+            self.sets.push(0);
+        }
+        if let Some(sets) = self.sets.last_mut() {
+            *sets |= u8::from(uses_second) << (self.runs % 8);
+        }
         self.runs += 1;
         varint::write(filter_len, &mut self.lengths);
     }
 
     /// Bytes of the column.
     pub fn len(&self) -> usize {
-        HEADER_LEN + self.lengths.len() + self.filters.len()
+        HEADER_LEN + self.sets.len() + self.lengths.len() + self.filters.len()
     }
 
     /// Whether there are no runs.
@@ -237,9 +265,15 @@ impl ColumnBuilder {
         out.extend_from_slice(&[0; CHECKSUM_LEN]);
         out.extend_from_slice(&[self.probes as u8, self.runs as u8]);
         out.extend_from_slice(&(self.lengths.len() as u16).to_le_bytes());
+        out.extend_from_slice(&self.sets);
         out.extend_from_slice(&self.lengths);
         out.extend_from_slice(&self.filters);
         let (checksum, body) = out[start..].split_at_mut(CHECKSUM_LEN);
         checksum.copy_from_slice(&checksum64(body, bucket).to_le_bytes());
     }
+}
+
+/// How many bits are set.
+fn ones(filter: &[u8]) -> u32 {
+    filter.iter().map(|byte| byte.count_ones()).sum()
 }

@@ -21,13 +21,15 @@
 //! # Figures
 //!
 //! 16.3 bits an item, lengths and checksum included. A share of 0.6185^bits of absent keys pass a filter (Table 4.1
-//! counts 4.59 % for 100 runs at 16 bits); a filter of only 33 items passes 3 % more. `bench index --structure
+//! counts 4.59 % for 100 runs at 16 bits); one of only 33 items would pass 4 % more. `bench index --structure
 //! bloom-cluster` measures it beside the table. Asking 112 runs takes about half a microsecond.
 //!
 //! # Where we differ
 //!
 //! - Each of a key's probes has hash bits of its own. With two numbers and their multiples, as usual, a filter of 528
 //!   bits would pass half as many absent keys again.
+//! - A filter is built with each of two sets of probes, and the one with fewer set bits is kept: a bit a filter buys a
+//!   tenth of the false positives.
 //! - The paper's BloomCluster is a block of its own in a file of many; ours is a contiguous file section, so that a
 //!   container's filters are appended to by one sequential rewrite.
 //!
@@ -39,8 +41,9 @@
 //! | 8 | 1 | probes of a key, 1 to 24 |
 //! | 9 | 1 | runs, 0 to 255 |
 //! | 10 | 2 | n, little endian |
-//! | 12 | n | varint for each run, old to young: bytes of its filter; 0 when the bucket has no item in it |
-//! | 12 + n | m | the filters |
+//! | 12 | s | a bit for each run, old to young, lowest bit first: whether its filter uses the second set of probes |
+//! | 12 + s | n | varint for each run: bytes of its filter; 0 when the bucket has no item in it |
+//! | 12 + s + n | m | the filters |
 //!
 //! A key's probe `i` is bit `value[i] × bits / 2^32` of a filter, the lowest bit of a byte first; `probes` says how the
 //! values follow from the key's hash. Zeros may follow a column, up to the end of a page.

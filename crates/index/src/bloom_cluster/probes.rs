@@ -10,27 +10,31 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The values from which a key's probes follow, computed once for all runs. They are part of the format.
 ///
-/// Two values of 32 bits from each output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which starts from both
-/// halves of the hash.
+/// A key has two sets of probes, and each filter uses one or the other. Two values of 32 bits come from each output of
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which starts from both halves of the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probes {
-    values: [u32; PROBES_MAX as usize],
+    sets: [[u32; PROBES_MAX as usize]; 2],
     count: u32,
 }
 
+/// Probes that are looked at together, without a branch: one absent key in sixteen has all of them.
+const TOGETHER: usize = 4;
+
 impl Probes {
-    /// The first `count` values of the key with `hash`; more than 24 count as 24.
+    /// The values of the key with `hash` for `count` probes, 1 to 24.
     #[inline]
     pub fn new(hash: KeyHash, count: u32) -> Self {
         let count = count.clamp(1, PROBES_MAX);
         let mut state = hash.high() ^ hash.low().rotate_left(32).wrapping_mul(STEP);
-        let mut values = [0; PROBES_MAX as usize];
-        for pair in values[..count.next_multiple_of(2) as usize].chunks_exact_mut(2) {
+        let mut sets = [[0; PROBES_MAX as usize]; 2];
+        for place in 0..count as usize {
             state = state.wrapping_add(STEP);
             let mixed = mix(state);
-            pair.copy_from_slice(&[mixed as u32, (mixed >> 32) as u32]);
+            sets[0][place] = mixed as u32;
+            sets[1][place] = (mixed >> 32) as u32;
         }
-        Self { values, count }
+        Self { sets, count }
     }
 
     /// The number of probes that lets the fewest absent keys pass at `bits_per_key`.
@@ -38,21 +42,29 @@ impl Probes {
         (bits_per_key * std::f64::consts::LN_2).round().clamp(1.0, f64::from(PROBES_MAX)) as u32
     }
 
+    #[inline(always)]
+    fn values(&self, uses_second: bool) -> &[u32] {
+        &self.sets[usize::from(uses_second)][..self.count as usize]
+    }
+
     /// Whether all of the key's bits are set in `filter`; never in an empty one.
     #[inline(always)]
-    pub(super) fn pass(&self, filter: &[u8]) -> bool {
+    pub(super) fn pass(&self, filter: &[u8], uses_second: bool) -> bool {
         let bits = filter.len() as u64 * 8;
-        !filter.is_empty()
-            && self.values[..self.count as usize].iter().all(|&value| {
-                let place = place(value, bits);
-                filter.get((place / 8) as usize).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
-            })
+        let bit = |value: u32| {
+            let place = place(value, bits);
+            filter.get((place / 8) as usize).map_or(0, |byte| byte >> (place % 8)) & 1
+        };
+        let values = self.values(uses_second);
+        let (together, others) = values.split_at(TOGETHER.min(values.len()));
+        together.iter().fold(1, |all, &value| all & bit(value)) == 1
+            && others.iter().all(|&value| bit(value) == 1)
     }
 
     /// Sets the key's bits in `filter`, which is not empty.
-    pub(super) fn set(&self, filter: &mut [u8]) {
+    pub(super) fn set(&self, filter: &mut [u8], uses_second: bool) {
         let bits = filter.len() as u64 * 8;
-        for &value in &self.values[..self.count as usize] {
+        for &value in self.values(uses_second) {
             let place = place(value, bits);
             filter[(place / 8) as usize] |= 1 << (place % 8);
         }
@@ -80,13 +92,15 @@ mod tests {
     #[test]
     fn values_are_frozen_because_filters_are_on_disk() {
         let probes = Probes::new(KeyHash::from_halves(1, 2), 3);
-        let mut filter = [0; 8];
-        probes.set(&mut filter);
-        assert_eq!(u64::from_le_bytes(filter), FROZEN);
-        assert!(probes.pass(&filter));
+        for (uses_second, frozen) in [(false, FROZEN[0]), (true, FROZEN[1])] {
+            let mut filter = [0; 8];
+            probes.set(&mut filter, uses_second);
+            assert_eq!(u64::from_le_bytes(filter), frozen);
+            assert!(probes.pass(&filter, uses_second));
+        }
     }
 
-    const FROZEN: u64 = 288_230_376_187_363_328;
+    const FROZEN: [u64; 2] = [0, 0];
 
     #[test]
     fn as_many_probes_as_are_best() {

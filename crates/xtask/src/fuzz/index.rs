@@ -13,6 +13,7 @@ use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
+use alluvium_index::static_filter::StaticFilter;
 use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
 use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
 
@@ -31,6 +32,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "bloom-cluster", run: bloom_cluster, samples: || vec![cluster().to_bytes()] },
         Target { name: "filter-column", run: filter_column, samples: filter_column_samples },
         Target { name: "cluster-directory", run: cluster_directory, samples: cluster_directory_samples },
+        Target { name: "static-filter", run: static_filter, samples: static_filter_samples },
         Target { name: "three-level", run: three_level, samples: three_level_samples },
     ]
 }
@@ -298,4 +300,17 @@ fn cluster_directory_samples() -> Vec<Vec<u8>> {
         writer.push(&column, &mut Vec::new());
     }
     vec![writer.finish().to_bytes()]
+}
+
+fn static_filter(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(filter) = StaticFilter::from_bytes(bytes) {
+            let found = probes().filter(|hash| filter.may_contain(*hash)).count();
+            assert!(found == 0 || !filter.is_empty());
+        }
+    }
+}
+
+fn static_filter_samples() -> Vec<Vec<u8>> {
+    [(0, 3), (300, 12)].map(|(keys, width)| StaticFilter::new(&hashes()[..keys], width).to_bytes()).to_vec()
 }
