@@ -28,11 +28,11 @@ impl Probes {
         let count = count.clamp(1, PROBES_MAX);
         let mut state = hash.high() ^ hash.low().rotate_left(32).wrapping_mul(STEP);
         let mut sets = [[0; PROBES_MAX as usize]; 2];
-        for place in 0..count as usize {
+        let [first, second] = &mut sets;
+        for (first, second) in first.iter_mut().zip(second).take(count as usize) {
             state = state.wrapping_add(STEP);
             let mixed = mix(state);
-            sets[0][place] = mixed as u32;
-            sets[1][place] = (mixed >> 32) as u32;
+            (*first, *second) = (mixed as u32, (mixed >> 32) as u32);
         }
         Self { sets, count }
     }

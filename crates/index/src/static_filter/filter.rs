@@ -35,7 +35,7 @@ impl StaticFilter {
     /// hashes in the same order make the same filter.
     ///
     /// # Panics
-    /// When `width` is not 1 to 32, or memory for 18 bytes a key is not to be had.
+    /// When `width` is not 1 to 32, or memory for 20 bytes a key is not to be had.
     pub fn new(hashes: &[KeyHash], width: u32) -> Self {
         assert!((1..=WIDTH_MAX).contains(&width), "a width of {width} bits: 1 to {WIDTH_MAX} are supported");
         builder::build(hashes, width)
