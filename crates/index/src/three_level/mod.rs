@@ -1,7 +1,7 @@
 //! Three-level block index: the page of a key (prefix, suffix) in a semi-sorted table, in less than a bit a key.
 //!
-//! Source: SlimDB (Ren, Zheng, Arulraj, Gibson, VLDB 2017, §3.1). Items are ordered by the hash of their prefix, then by
-//! that of their suffix, so the items of a prefix, a *group*, lie together and a scan of them reads adjacent pages.
+//! Source: SlimDB (Ren, Zheng, Arulraj, Gibson, VLDB 2017, §3.1). Items are ordered by the hash of their prefix, then
+//! by that of their suffix, so the items of a prefix, a *group*, lie together and a scan of them reads adjacent pages.
 //!
 //! ```text
 //!   hash of the prefix ──► 1. entropy-coded trie ──► cell ──► 2. where cells begin ──► pages first ..= last

@@ -128,7 +128,8 @@ mod tests {
             prop_assert!(separator.point() <= first);
             prop_assert!(before < separator.point() || before == first && separator.point() == first);
             let mut all = Separators::default();
-            let pushed = [separator, Separator::NONE, Separator::between(0, 0), Separator::between(0, u64::MAX), separator];
+            let (zero, half) = (Separator::between(0, 0), Separator::between(0, u64::MAX));
+            let pushed = [separator, Separator::NONE, zero, half, separator];
             pushed.iter().for_each(|separator| all.push(*separator));
             prop_assert!(all.finish().iter().eq(pushed));
         }
