@@ -1,8 +1,8 @@
 //! Figures of the BloomCluster (SPEC A6), with Table 4.1 of X. Wu's thesis beside them.
 //!
 //! A container of LSM-trie with 56 and with 112 runs, whose buckets have 33 items on average, spread by their hashes;
-//! in memory, and on flash, where the columns' lengths count. Then each cell of the table: bits an item, and runs. False
-//! positives are runs that are named for an absent key, a lookup. Every present key is checked to get its run.
+//! in memory, and on flash, where the columns' lengths count. Then each cell of the table: bits an item, and runs.
+//! False positives are runs that are named for an absent key, a lookup. Every present key is checked to get its run.
 
 use std::hint::black_box;
 
