@@ -43,7 +43,8 @@ enum Benchmark {
 
 #[derive(Clone, Debug, clap::Args)]
 struct IndexOptions {
-    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter or all
+    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, static-filter or
+    /// all
     #[arg(long, default_value = "all")]
     structure: String,
     /// Keys in all
