@@ -62,7 +62,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => (key, time).prop_map(|(key, time)| Touch(key, time)),
         2 => (0_u16..300).prop_map(Wait),
         1 => Just(Sweep),
-        1 => (40_usize..200).prop_map(Resize),
+        1 => (100_usize..300).prop_map(Resize),
         1 => Just(Clear),
     ];
     proptest::collection::vec(one, 1..400)
@@ -290,7 +290,7 @@ impl<A: Access> Pair<A> {
 
 fn never_lies<A: Access>(eviction: Eviction, partitions: usize, bits: u32, operations: &[Operation]) {
     let builder = Cache::builder()
-        .memory_limit(80 << 10)
+        .memory_limit(120 << 10)
         .partitions(partitions)
         .payload_bytes_mean(300)
         .eviction(eviction)

@@ -11,6 +11,7 @@ use crate::access::{Access, Concurrent, ConcurrentReads, Exclusive};
 use crate::error::BuildError;
 use crate::eviction::Eviction;
 use crate::log::POSITION_BITS;
+use crate::memory::PAGE_BYTES;
 use crate::partition::{Common, Partition, Shape};
 
 use super::handle::Cache;
@@ -53,6 +54,18 @@ impl Builder {
     /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB. Memory becomes resident as it is used.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
+        self
+    }
+
+    /// The memory limit that has room for `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes in
+    /// the partitions; set those before. By chance some keys share a bucket of the index with more than fourteen
+    /// others, so that it holds one percent less.
+    pub fn room_for(mut self, items: usize) -> Self {
+        let parts = self.partitions.max(1);
+        let has_probation = self.common.eviction.has_probation();
+        let each =
+            Shape::for_items(items.div_ceil(parts), self.payload_bytes_mean, self.item_bytes_max, has_probation);
+        self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }
 
