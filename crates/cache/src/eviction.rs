@@ -18,9 +18,12 @@ pub enum Eviction {
     /// eviction touches neither index nor item.
     Fifo,
     /// The item goes that was not read or written for longest: every read moves its item to the tail of the log. Reads
-    /// beside a writer only note the item; the writer moves a sample of the noted ones.
+    /// beside a writer only note the item; the writer moves a sample of the noted ones. Former places take up space until
+    /// the log comes round, more than half of it when few items are used much; so prefer the approximation.
     Lru,
-    /// Lim's approximation of LRU (thesis, §5.3.3): a read moves its item only if it lies in the older half of the log.
+    /// An approximation of LRU after Lim's (thesis, §5.3.3): items used while they lie outside the youngest quarter of the log are
+    /// appended again, but only when they are the oldest. So reads move nothing, also beside a writer, and no space is
+    /// taken by former places.
     ApproximateLru,
 }
 
@@ -30,8 +33,8 @@ pub(crate) const PROBATION_PERCENT: usize = 5;
 /// Accesses counted at most per item. The index has room for 3.
 pub(crate) const ACCESSES_MAX: u64 = 2;
 
-/// How long S3-FIFO remembers a key that left probation: until this share of the space for items has left it.
-pub(crate) const GHOST_PERCENT: usize = 110;
+/// Keys that left probation and are remembered, in percent of the items.
+pub(crate) const GHOST_PERCENT: usize = 105;
 
 impl Eviction {
     /// Whether there is a log for items on probation.
@@ -46,6 +49,6 @@ impl Eviction {
 
     /// Whether reads move items.
     pub(crate) fn moves_items(self) -> bool {
-        matches!(self, Self::Lru | Self::ApproximateLru)
+        self == Self::Lru
     }
 }

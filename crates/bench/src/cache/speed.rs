@@ -124,7 +124,7 @@ impl Run<'_> {
         let case = &self.case;
         let payload = (case.key_bytes + case.value_bytes) as f64;
         let each = |bytes: u64| bytes as f64 / loaded.items.max(1) as f64;
-        let rate = tally.requests as f64 / seconds;
+        let per_cpu_s = tally.requests as f64 / tally.cpu_s;
         let raw = if batch == 1 { self.limit.single_per_s } else { self.limit.batch_per_s };
         let popularity = if skew == 0.0 { "uniform" } else { "zipf" };
         Measurement::new("cache", &format!("{popularity}_{get_ratio}_batch_{batch}"))
@@ -136,10 +136,10 @@ impl Run<'_> {
             .config("access", format!("{:?}", self.options.access))
             .config("eviction", format!("{:?}", self.options.eviction))
             .config("room_percent", self.options.room)
-            .metric("ops_per_s", rate)
-            .metric("ops_per_s_and_thread", rate / self.threads as f64)
-            .metric("of_raw_limit", rate / self.threads as f64 / raw)
-            .metric("raw_limit_per_s", raw)
+            .metric("ops_per_s", tally.requests as f64 / seconds)
+            .metric("ops_per_cpu_s", per_cpu_s)
+            .metric("raw_limit_per_cpu_s", raw)
+            .metric("of_raw_limit", per_cpu_s / raw)
             .metric("miss_ratio", tally.misses as f64 / tally.gets.max(1) as f64)
             .metric("load_sets_per_s", loaded.sets_per_s)
             .metric("items_present", loaded.items)
@@ -166,6 +166,7 @@ fn together<A: Access, C: Borrow<Cache<A>> + Send>(
         sum.requests += tally.requests;
         sum.gets += tally.gets;
         sum.misses += tally.misses;
+        sum.cpu_s += tally.cpu_s;
     }
     // Each phase has new threads; the next one writes.
     workers.iter().for_each(|worker| worker.cache().hand_over());

@@ -9,6 +9,7 @@ use super::items::{Keys, Value, is_value, wrong};
 use super::options::Case;
 use super::requests::numbers;
 use crate::error::BenchError;
+use crate::process::thread_cpu_time;
 use crate::random::mix;
 
 /// Marks a request that sets its item.
@@ -34,6 +35,8 @@ pub struct Tally {
     pub gets: u64,
     /// Gets that found nothing.
     pub misses: u64,
+    /// CPU time of the thread, in seconds.
+    pub cpu_s: f64,
 }
 
 /// A thread's cache, or its reference to one, and its requests.
@@ -108,7 +111,11 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
 
     /// Performs the requests, `batch` at a time.
     pub fn work(&mut self, batch: usize) -> Result<Tally, BenchError> {
-        if batch == 1 { self.work_one_by_one() } else { self.work_in_batches(batch.min(BATCH_LEN)) }
+        let started = thread_cpu_time();
+        let mut tally =
+            if batch == 1 { self.work_one_by_one() } else { self.work_in_batches(batch.min(BATCH_LEN)) }?;
+        tally.cpu_s = (thread_cpu_time() - started).as_secs_f64();
+        Ok(tally)
     }
 
     fn work_one_by_one(&mut self) -> Result<Tally, BenchError> {
@@ -129,22 +136,27 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
                 None => misses += 1,
             }
         }
-        Ok(Tally { requests: self.requests.len() as u64, gets, misses })
+        Ok(Tally { requests: self.requests.len() as u64, gets, misses, cpu_s: 0.0 })
     }
 
     fn work_in_batches(&mut self, len: usize) -> Result<Tally, BenchError> {
         let mut sets = Batch::new(&self.case);
         let mut gets = Batch::new(&self.case);
         let mut tally = Tally { requests: self.requests.len() as u64, ..Tally::default() };
-        for requests in self.requests.chunks(len) {
-            for &request in requests {
-                let batch = if request & IS_SET != 0 { &mut sets } else { &mut gets };
-                batch.push(u64::from(request & !IS_SET));
+        for &request in &self.requests {
+            let batch = if request & IS_SET != 0 { &mut sets } else { &mut gets };
+            batch.push(u64::from(request & !IS_SET));
+            if gets.len == len {
+                tally.gets += len as u64;
+                tally.misses += gets.get(self.cache())?;
             }
-            tally.gets += gets.len as u64;
-            tally.misses += gets.get(self.cache())?;
-            sets.set(self.cache())?;
+            if sets.len == len {
+                sets.set(self.cache())?;
+            }
         }
+        tally.gets += gets.len as u64;
+        tally.misses += gets.get(self.cache())?;
+        sets.set(self.cache())?;
         Ok(tally)
     }
 }

@@ -16,9 +16,18 @@ use crate::error::TooLarge;
 use crate::item::{ItemView, Metadata};
 
 use super::handle::Cache;
+use super::scratch::Scratch;
 
 /// Keys that go through the stages together; longer batches are parted.
 pub const BATCH_LEN: usize = 32;
+
+/// What the stages before the last found out about each key.
+#[derive(Default)]
+struct Stages {
+    hashes: [KeyHash; BATCH_LEN],
+    /// Ways of the bucket whose tags are the key's.
+    ways: [u32; BATCH_LEN],
+}
 
 impl<A: Access> Cache<A> {
     /// Calls `take` for each of `keys`, in order, with its number and its item. As [`get_with`](Self::get_with), at
@@ -32,14 +41,16 @@ impl<A: Access> Cache<A> {
         keys: &[K],
         mut take: impl FnMut(usize, Option<ItemView<'_>>),
     ) {
-        let mut hashes = [KeyHash::default(); BATCH_LEN];
+        let mut stages = Stages::default();
+        let mut scratch = Scratch::new();
         for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
-            self.prefetch(keys, &mut hashes);
-            for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
+            self.prefetch(keys, &mut stages);
+            let prefetched = stages.hashes.iter().zip(&stages.ways);
+            for (number, (key, (&hash, &ways))) in keys.iter().zip(prefetched).enumerate() {
                 let partition = self.partition(hash);
                 let number = batch * BATCH_LEN + number;
                 let is_hit = self
-                    .get_hashed(partition, hash, key.as_ref(), |item| take(number, Some(item)))
+                    .get_hashed(partition, hash, key.as_ref(), ways, &mut scratch, |item| take(number, Some(item)))
                     .is_some();
                 if !is_hit {
                     take(number, None);
@@ -62,12 +73,15 @@ impl<A: Access> Cache<A> {
     /// [`TooLarge`] of the last item that is; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
         let mut outcome = Ok(());
-        let mut hashes = [KeyHash::default(); BATCH_LEN];
+        let mut stages = Stages::default();
         for items in items.chunks(BATCH_LEN) {
             let keys: [&[u8]; BATCH_LEN] =
                 std::array::from_fn(|number| items.get(number).map_or(&[][..], |(key, _)| key.as_ref()));
-            self.prefetch(&keys[..items.len()], &mut hashes);
-            for ((key, value), &hash) in items.iter().zip(&hashes) {
+            self.prefetch(&keys[..items.len()], &mut stages);
+            for &hash in &stages.hashes[..items.len()] {
+                self.partition(hash).prefetch_ghost(hash);
+            }
+            for ((key, value), &hash) in items.iter().zip(&stages.hashes) {
                 let set =
                     self.partition(hash).set(hash, key.as_ref(), value.as_ref(), Metadata::default());
                 outcome = set.and(outcome);
@@ -78,16 +92,16 @@ impl<A: Access> Cache<A> {
 
     /// The first two stages.
     #[inline(always)]
-    fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K], hashes: &mut [KeyHash; BATCH_LEN]) {
-        for (key, hash) in keys.iter().zip(hashes.iter_mut()) {
+    fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K], stages: &mut Stages) {
+        for (key, hash) in keys.iter().zip(&mut stages.hashes) {
             *hash = self.hash(key.as_ref());
             let body = self.partition(*hash).current_body();
             body.index.prefetch(body.index.place(*hash));
         }
         let payload = self.settings.payload_bytes_mean;
-        for &hash in &hashes[..keys.len()] {
+        for (&hash, ways) in stages.hashes[..keys.len()].iter().zip(&mut stages.ways) {
             let body = self.partition(hash).current_body();
-            body.prefetch_items(body.index.place(hash), payload);
+            *ways = body.prefetch_items(body.index.place(hash), payload);
         }
     }
 }

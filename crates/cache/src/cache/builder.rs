@@ -58,13 +58,14 @@ impl Builder {
     }
 
     /// The memory limit that has room for `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes in
-    /// the partitions; set those before. By chance some keys share a bucket of the index with more than fourteen
-    /// others, so that it holds one percent less.
+    /// the partitions; set those before.
     pub fn room_for(mut self, items: usize) -> Self {
         let parts = self.partitions.max(1);
         let has_probation = self.common.eviction.has_probation();
+        // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
+        let items = (items + items / 160).div_ceil(parts);
         let each =
-            Shape::for_items(items.div_ceil(parts), self.payload_bytes_mean, self.item_bytes_max, has_probation);
+            Shape::for_items(items, self.payload_bytes_mean, self.item_bytes_max, has_probation);
         self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }

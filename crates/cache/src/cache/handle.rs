@@ -97,7 +97,7 @@ impl<A: Access> Cache<A> {
         let hash = self.hash(key);
         let partition = self.partition(hash);
         let is_hit = partition
-            .read(hash, key, |stored, _| {
+            .read(hash, key, 0, |stored, _| {
                 value.resize(stored.value_len(), 0);
                 stored.copy_value(value);
             })
@@ -121,7 +121,7 @@ impl<A: Access> Cache<A> {
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
         let hash = self.hash(key);
         let partition = self.partition(hash);
-        let outcome = self.get_hashed(partition, hash, key, take);
+        let outcome = self.get_hashed(partition, hash, key, 0, &mut Scratch::new(), take);
         let is_hit = outcome.is_some();
         partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
         outcome
@@ -134,14 +134,15 @@ impl<A: Access> Cache<A> {
         partition: &Partition<A>,
         hash: KeyHash,
         key: &[u8],
+        ways: u32,
+        scratch: &mut Scratch,
         take: impl FnOnce(ItemView<'_>) -> T,
     ) -> Option<T> {
-        let take = match partition.lend(hash, key, take) {
+        let take = match partition.lend(hash, key, ways, take) {
             Ok(outcome) => return outcome,
             Err(take) => take,
         };
-        let mut scratch = Scratch::new();
-        let metadata = partition.read(hash, key, |stored, metadata| {
+        let metadata = partition.read(hash, key, ways, |stored, metadata| {
             stored.copy_value(scratch.bytes_mut(stored.value_len()));
             metadata
         })?;
@@ -151,7 +152,7 @@ impl<A: Access> Cache<A> {
     /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.
     pub fn contains(&self, key: &[u8]) -> bool {
         let hash = self.hash(key);
-        self.partition(hash).read(hash, key, |_, _| ()).is_some()
+        self.partition(hash).read(hash, key, 0, |_, _| ()).is_some()
     }
 
     /// Gives `key` a value that stays as long as there is room for it.

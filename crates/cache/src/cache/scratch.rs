@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-const SHORT_BYTES: usize = 256;
+const SHORT_BYTES: usize = 128;
 /// A thread's buffer that grew beyond this is not kept.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 

@@ -36,9 +36,8 @@ const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Bucket {
-    /// Version in the low half, access counts in the high half.
-    head: AtomicU64,
-    entries: [AtomicU64; WAYS],
+    /// First the version in the low half and access counts in the high half, then the entries.
+    words: [AtomicU64; 1 + WAYS],
 }
 
 #[cfg(not(loom))]
@@ -49,7 +48,7 @@ const _: () = assert!(size_of::<Bucket>() == 128);
 unsafe impl Element for Bucket {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
-        Self { head: AtomicU64::new(0), entries: std::array::from_fn(|_| AtomicU64::new(0)) }
+        Self { words: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 }
 
@@ -58,11 +57,16 @@ unsafe impl Element for Bucket {
 pub(crate) struct Version(u32);
 
 impl Bucket {
+    #[inline(always)]
+    fn head(&self) -> &AtomicU64 {
+        &self.words[0]
+    }
+
     /// Waits until no change is going on.
     #[inline(always)]
     pub fn begin_read(&self) -> Version {
         loop {
-            let version = self.head.load(Ordering::Acquire) as u32;
+            let version = self.head().load(Ordering::Acquire) as u32;
             if version.is_multiple_of(2) {
                 return Version(version);
             }
@@ -74,50 +78,54 @@ impl Bucket {
     #[inline(always)]
     pub fn is_unchanged(&self, since: Version) -> bool {
         fence(Ordering::Acquire);
-        self.head.load(Ordering::Relaxed) as u32 == since.0
+        self.head().load(Ordering::Relaxed) as u32 == since.0
     }
 
     /// Writer: makes readers wait, and those repeat that are under way.
     #[inline(always)]
     pub fn begin_change(&self) {
-        let head = self.head.load(Ordering::Relaxed);
-        self.head.store(next(head), Ordering::Relaxed);
+        let head = self.head().load(Ordering::Relaxed);
+        self.head().store(next(head), Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
     /// Writer: lets readers go on.
     #[inline(always)]
     pub fn end_change(&self) {
-        let head = self.head.load(Ordering::Relaxed);
-        self.head.store(next(head), Ordering::Release);
+        let head = self.head().load(Ordering::Relaxed);
+        self.head().store(next(head), Ordering::Release);
     }
 
     /// Starts loading the second line.
     #[inline(always)]
     pub fn prefetch_second_line(&self) {
-        alluvium_index::prefetch_element(&self.entries, WAYS - 1);
+        alluvium_index::prefetch_element(&self.words, WAYS);
     }
 
     /// The entry in `way`.
     #[inline(always)]
     pub fn entry(&self, way: usize) -> Entry {
-        Entry(self.entries[way].load(Ordering::Relaxed))
+        Entry(self.words[1 + way].load(Ordering::Relaxed))
     }
 
     /// Writer: replaces the entry in `way`, within a change.
     #[inline(always)]
     pub fn set_entry(&self, way: usize, entry: Entry) {
-        self.entries[way].store(entry.0, Ordering::Relaxed);
+        self.words[1 + way].store(entry.0, Ordering::Relaxed);
     }
 
     /// Bit `way` is set for each entry with `tag`.
     #[inline(always)]
     pub fn matches(&self, tag: u16) -> u32 {
-        let mut found = 0;
-        for (way, entry) in self.entries.iter().enumerate() {
-            found |= u32::from(Entry(entry.load(Ordering::Relaxed)).tag() == tag) << way;
-        }
-        found
+        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+        // The first word has no tag.
+        return super::tags::equal(&self.words, tag) >> 1;
+        #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+        // From the last way to the first, so that each comparison's outcome is shifted in: few instructions a way.
+        self.words[1..].iter().rev().fold(0, |found, entry| {
+            let difference = entry.load(Ordering::Relaxed) ^ u64::from(tag) << Entry::TAG_SHIFT;
+            found << 1 | u32::from(difference < 1 << Entry::TAG_SHIFT)
+        })
     }
 
     /// The lowest empty way.
@@ -130,30 +138,30 @@ impl Bucket {
     /// Accesses counted of the entry in `way`, 0 to 3.
     #[inline(always)]
     pub fn count(&self, way: usize) -> u64 {
-        self.head.load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
+        self.head().load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
     }
 
     /// Writer: sets the count of the entry in `way`.
     #[inline(always)]
     pub fn set_count(&self, way: usize, count: u64) {
         debug_assert!(count <= COUNT_MAX);
-        let head = self.head.load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
-        self.head.store(head | count << shift(way), Ordering::Relaxed);
+        let head = self.head().load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
+        self.head().store(head | count << shift(way), Ordering::Relaxed);
     }
 
     /// Counts an access to the entry in `way`, up to `max`. Beside the writer `is_shared` must be set; the count may
     /// then be lost.
     #[inline(always)]
     pub fn count_access(&self, way: usize, max: u64, is_shared: bool) {
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.head().load(Ordering::Relaxed);
         if head >> shift(way) & COUNT_MAX >= max {
             return;
         }
         let counted = head + (1 << shift(way));
         if is_shared {
-            let _ = self.head.compare_exchange(head, counted, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.head().compare_exchange(head, counted, Ordering::Relaxed, Ordering::Relaxed);
         } else {
-            self.head.store(counted, Ordering::Relaxed);
+            self.head().store(counted, Ordering::Relaxed);
         }
     }
 }
@@ -174,7 +182,7 @@ mod tests {
     use super::*;
 
     fn blank() -> Bucket {
-        Bucket { head: AtomicU64::new(0), entries: std::array::from_fn(|_| AtomicU64::new(0)) }
+        Bucket { words: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
     #[test]
@@ -201,7 +209,7 @@ mod tests {
     #[test]
     fn versions_wrap_below_the_counts() {
         let bucket = blank();
-        bucket.head.store(u64::from(u32::MAX) | 1 << 32, Ordering::Relaxed);
+        bucket.head().store(u64::from(u32::MAX) | 1 << 32, Ordering::Relaxed);
         bucket.end_change();
         assert_eq!((bucket.begin_read(), bucket.count(0)), (Version(0), 1));
     }

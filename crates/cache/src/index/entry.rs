@@ -13,12 +13,14 @@ pub(crate) struct Entry(pub u64);
 
 impl Entry {
     pub const EMPTY: Self = Self(0);
+    /// The tag's lowest bit.
+    pub const TAG_SHIFT: u32 = 48;
 
     /// The item at `position` of log number `log`, 0 or 1.
     #[inline(always)]
     pub fn new(tag: u16, log: usize, position: Position) -> Self {
         debug_assert!(tag != 0 && log < 2 && position.0 < 1 << POSITION_BITS);
-        Self(u64::from(tag) << 48 | (log as u64) << POSITION_BITS | position.0)
+        Self(u64::from(tag) << Self::TAG_SHIFT | (log as u64) << POSITION_BITS | position.0)
     }
 
     #[inline(always)]
@@ -28,7 +30,7 @@ impl Entry {
 
     #[inline(always)]
     pub fn tag(self) -> u16 {
-        (self.0 >> 48) as u16
+        (self.0 >> Self::TAG_SHIFT) as u16
     }
 
     /// Number of the log.

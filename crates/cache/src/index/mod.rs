@@ -4,6 +4,8 @@
 
 pub(crate) mod bucket;
 mod entry;
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod tags;
 pub(crate) mod lossy;
 mod place;
 

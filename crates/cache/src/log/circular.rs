@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::item::Header;
 use crate::memory::{Ring, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -17,6 +18,9 @@ pub(crate) struct CircularLog {
     /// Position of the oldest item, and of the next one. Written by the writer.
     head: AtomicU64,
     tail: AtomicU64,
+    /// Where the writer looks ahead of the head, and how many items that is.
+    scout: AtomicU64,
+    scouted: AtomicU64,
 }
 
 impl CircularLog {
@@ -32,6 +36,8 @@ impl CircularLog {
             item_words_max: window / UNIT_BYTES,
             head: AtomicU64::new(0),
             tail: AtomicU64::new(0),
+            scout: AtomicU64::new(0),
+            scouted: AtomicU64::new(0),
         })
     }
 
@@ -102,11 +108,31 @@ impl CircularLog {
     #[inline(always)]
     pub fn advance_head(&self, words: usize) {
         self.head.store(self.layout.after(self.head(), words as u64).0, Ordering::Relaxed);
+        match self.scouted.load(Ordering::Relaxed) {
+            0 => self.scout.store(self.head().0, Ordering::Relaxed),
+            scouted => self.scouted.store(scouted - 1, Ordering::Relaxed),
+        }
+    }
+
+    /// Writer: the next item ahead of the head that was not looked at, up to `lead` items ahead.
+    #[inline(always)]
+    pub fn scout(&self, lead: u64) -> Option<(usize, Header)> {
+        let (position, scouted) =
+            (Position(self.scout.load(Ordering::Relaxed)), self.scouted.load(Ordering::Relaxed));
+        if scouted >= lead || position == self.tail() {
+            return None;
+        }
+        let header = Header(self.load(position, 0));
+        self.scout.store(self.layout.after(position, header.words() as u64).0, Ordering::Relaxed);
+        self.scouted.store(scouted + 1, Ordering::Relaxed);
+        Some((self.layout.unit(position), header))
     }
 
     /// Writer: all items are evicted.
     pub fn clear(&self) {
         self.head.store(self.tail().0, Ordering::Relaxed);
+        self.scout.store(self.tail().0, Ordering::Relaxed);
+        self.scouted.store(0, Ordering::Relaxed);
     }
 
     /// Loads the word at `position`.

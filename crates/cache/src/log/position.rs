@@ -15,6 +15,7 @@ pub(crate) struct Layout {
     /// Words in the ring.
     capacity: u64,
     unit_bits: u32,
+    unit_mask: u64,
     lap_mask: u64,
 }
 
@@ -23,7 +24,8 @@ impl Layout {
     pub fn new(capacity: u64, bits: u32) -> Self {
         let unit_bits = u64::BITS - (capacity - 1).leading_zeros();
         assert!(unit_bits + 2 <= bits, "a log of {capacity} words leaves no room for laps in {bits} bits");
-        Self { capacity, unit_bits, lap_mask: (1 << (bits - unit_bits)) - 1 }
+        let unit_mask = (1 << unit_bits) - 1;
+        Self { capacity, unit_bits, unit_mask, lap_mask: (1 << (bits - unit_bits)) - 1 }
     }
 
     /// Words in the ring.
@@ -40,7 +42,7 @@ impl Layout {
     /// Number of the position's word.
     #[inline(always)]
     pub fn unit(&self, position: Position) -> usize {
-        (position.0 & ((1 << self.unit_bits) - 1)) as usize
+        (position.0 & self.unit_mask) as usize
     }
 
     /// The position `words` further on.

@@ -47,7 +47,7 @@ impl Shape {
     pub fn within(bytes: usize, payload: usize, item_bytes_max: usize, has_probation: bool) -> Option<Self> {
         let in_log = item_bytes(payload.max(1));
         let index_per_item = size_of::<Bucket>() * 10 / ENTRIES_PER_BUCKET_TENTHS + 1;
-        let ghost_per_item = if has_probation { size_of::<u32>() * GHOST_PERCENT / 100 + 1 } else { 0 };
+        let ghost_per_item = if has_probation { size_of::<u16>() * GHOST_PERCENT / 100 + 1 } else { 0 };
         let items = bytes / (in_log + index_per_item + ghost_per_item);
         let mut shape = Self::for_items(items, payload, item_bytes_max, has_probation);
         // Pages and windows round up: take what is too much, or left, from or to the main log.
@@ -108,6 +108,8 @@ pub(crate) struct Found<'a> {
 #[derive(Debug)]
 pub(crate) struct Body {
     pub shape: Shape,
+    /// Whether entries of evicted items stay in the index.
+    may_dangle: bool,
     pub index: LossyIndex,
     pub logs: [CircularLog; 2],
     pub ghost: Option<Ghost>,
@@ -122,13 +124,12 @@ impl Body {
         let log = |number: usize| {
             CircularLog::new(shape.log_bytes[number], shape.item_bytes_max[number], common.position_bits)
         };
-        let words: usize = shape.log_bytes.iter().sum::<usize>() / UNIT_BYTES;
-        let remembered = (words * GHOST_PERCENT / 100) as u64;
         Ok(Self {
             shape,
+            may_dangle: common.eviction.leaves_entries(),
             index: LossyIndex::new(shape.buckets)?,
             logs: [log(MAIN)?, log(PROBATION)?],
-            ghost: (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts, remembered)).transpose()?,
+            ghost: (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts)).transpose()?,
         })
     }
 
@@ -142,7 +143,7 @@ impl Body {
     #[inline(always)]
     pub fn header(&self, entry: Entry) -> Option<Header> {
         let log = self.log(entry);
-        if !log.contains(entry.position()) {
+        if self.may_dangle && !log.contains(entry.position()) {
             return None;
         }
         let header = Header(log.load(entry.position(), 0));

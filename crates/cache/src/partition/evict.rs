@@ -10,12 +10,15 @@ use crate::item::{Header, copy_out};
 use crate::log::{CircularLog, Position, copy_words};
 use crate::memory::UNIT_BYTES;
 
-use super::body::{Body, Found, MAIN, PROBATION};
+use super::body::{Body, Found, MAIN};
 use super::read::Stored;
 use super::{Counters, Partition};
 
 /// Keys up to this length are hashed from the stack.
 const SHORT_KEY_BYTES: usize = 128;
+
+/// Items ahead of the oldest whose buckets are loaded in advance: some hundred nanoseconds of evictions.
+const SCOUTED_ITEMS: u64 = 8;
 
 /// The oldest item of a log.
 pub(super) struct Oldest<'a> {
@@ -50,6 +53,7 @@ impl<A: Access> Partition<A> {
             log.advance_head(Header(log.load(log.head(), 0)).words());
             return;
         }
+        self.scout(body, number);
         let oldest = self.oldest(body, number);
         let words = oldest.header.words();
         let Some(way) = oldest.way else {
@@ -61,6 +65,8 @@ impl<A: Access> Partition<A> {
             log.advance_head(words);
         } else if self.common.eviction == Eviction::S3Fifo {
             self.judge(body, &oldest, way);
+        } else if oldest.bucket.count(way) > 0 {
+            self.append_again(body, &oldest, way, 0);
         } else {
             self.unlink(oldest.bucket, way, &self.counters.evicted);
             log.advance_head(words);
@@ -90,17 +96,10 @@ impl<A: Access> Partition<A> {
             oldest.log.advance_head(words);
             return;
         } else if let Some(ghost) = &body.ghost {
-            ghost.insert(oldest.hash, self.left_probation(body));
+            ghost.insert(oldest.hash);
         }
         self.unlink(oldest.bucket, way, &self.counters.evicted);
         oldest.log.advance_head(words);
-    }
-
-    /// Words that left probation so far, as the ghost's clock.
-    #[inline(always)]
-    pub(super) fn left_probation(&self, body: &Body) -> u64 {
-        let log = &body.logs[PROBATION];
-        log.layout().distance(Position(0), log.head())
     }
 
     /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
@@ -119,17 +118,13 @@ impl<A: Access> Partition<A> {
         debug_assert!(body.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
     }
 
-    /// LRU: moves an item that was read to the tail of its log; the approximation only if it lies in the older half.
-    /// Returns its entry.
+    /// LRU: moves an item that was read to the tail of its log. Returns its entry.
     pub(super) fn promote(&self, found: &Found<'_>) -> Entry {
         let Found { body, bucket, way, entry, header } = *found;
         let log = body.log(entry);
         let age = log.layout().distance(entry.position(), log.tail());
-        let is_young = match self.common.eviction {
-            Eviction::ApproximateLru => age * 2 <= log.layout().capacity(),
-            // The youngest item is at the tail already.
-            _ => age <= header.words() as u64,
-        };
+        // The youngest item is at the tail already.
+        let is_young = age <= header.words() as u64;
         if is_young {
             return entry;
         }
@@ -169,6 +164,16 @@ impl<A: Access> Partition<A> {
                 }
             }
         });
+    }
+
+    /// Starts loading the buckets of items that will be the oldest in a few evictions.
+    #[inline(always)]
+    fn scout(&self, body: &Body, number: usize) {
+        let log = &body.logs[number];
+        while let Some((unit, header)) = log.scout(SCOUTED_ITEMS) {
+            let hash = self.hash_of(Stored { log, unit, header });
+            body.index.prefetch(body.index.place(hash));
+        }
     }
 
     pub(super) fn oldest<'a>(&self, body: &'a Body, number: usize) -> Oldest<'a> {

@@ -17,13 +17,16 @@ impl<A: Access> Partition<A> {
         &self,
         hash: KeyHash,
         key: &[u8],
+        ways: u32,
         take: F,
     ) -> Result<Option<T>, F> {
         if !A::Gate::LENDS {
             return Err(take);
         }
         let body = self.body.get();
-        let Some(found) = body.find(body.index.place(hash), key) else { return Ok(None) };
+        let place = body.index.place(hash);
+        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
+        let Some(found) = found else { return Ok(None) };
         if self.is_expired(found.stored().metadata()) {
             return Ok(None);
         }

@@ -14,6 +14,10 @@ use crate::sync::{Ordering, spin_hint};
 use super::Partition;
 use super::body::{Body, Found};
 
+/// Approximate LRU ignores uses of items in the youngest of so many parts of a log. Lim ignores the younger half, which
+/// misses 2.4 % more often than LRU on a Zipf trace; with a quarter it is 0.5 % less often.
+const YOUNG_SHARE: u64 = 4;
+
 /// An item in its log. Beside a writer its bytes may be anything until the read was validated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
@@ -62,8 +66,13 @@ impl Body {
     /// The item of `key`, in the bucket and under the tag of `place`.
     #[inline(always)]
     pub fn find(&self, place: Place, key: &[u8]) -> Option<Found<'_>> {
+        self.find_among(place, self.index.bucket(place).matches(place.tag), key)
+    }
+
+    /// The item of `key`, if one of the entries in the ways that `candidates` has bits for is its own.
+    #[inline(always)]
+    pub fn find_among(&self, place: Place, mut candidates: u32, key: &[u8]) -> Option<Found<'_>> {
         let bucket = self.index.bucket(place);
-        let mut candidates = bucket.matches(place.tag);
         while candidates != 0 {
             let way = candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
@@ -80,16 +89,19 @@ impl Body {
     }
 
     /// Starts loading the items that a lookup of `place` would compare; the bucket should be in the cache by now.
+    /// Returns the ways of their entries.
     #[inline(always)]
-    pub fn prefetch_items(&self, place: Place, payload: usize) {
+    pub fn prefetch_items(&self, place: Place, payload: usize) -> u32 {
         let bucket = self.index.bucket(place);
-        let mut candidates = bucket.matches(place.tag);
+        let found = bucket.matches(place.tag);
+        let mut candidates = found;
         while candidates != 0 {
             let entry = bucket.entry(candidates.trailing_zeros() as usize);
             let log = self.log(entry);
             log.ring().prefetch(log.layout().unit(entry.position()), payload);
             candidates &= candidates - 1;
         }
+        found
     }
 }
 
@@ -105,12 +117,13 @@ impl<A: Access> Partition<A> {
     /// Finds the item of `key`, whose hash is `hash`, and what `extract` makes of it. Beside a writer `extract` may be
     /// called several times, with bytes that don't belong together; only what the last call returned counts.
     ///
-    /// Counts an access for the eviction policy, but no hit or miss.
+    /// Counts an access for the eviction policy, but no hit or miss. `ways` are looked at before the others.
     #[inline(always)]
     pub fn read<T>(
         &self,
         hash: KeyHash,
         key: &[u8],
+        ways: u32,
         mut extract: impl FnMut(Stored<'_>, Metadata) -> T,
     ) -> Option<T> {
         loop {
@@ -118,7 +131,7 @@ impl<A: Access> Partition<A> {
             let place = body.index.place(hash);
             let bucket = body.index.bucket(place);
             let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
-            let found = body.find(place, key);
+            let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
             let read = found.map(|found| {
                 let stored = found.stored();
                 let metadata = stored.metadata();
@@ -163,7 +176,8 @@ impl<A: Access> Partition<A> {
             Eviction::S3Fifo => {
                 found.bucket.count_access(found.way, ACCESSES_MAX, A::READS_BESIDE_WRITES);
             }
-            Eviction::Lru | Eviction::ApproximateLru => {
+            Eviction::ApproximateLru => self.mark_if_old(found),
+            Eviction::Lru => {
                 if A::READS_BESIDE_WRITES {
                     self.promotions.note(hash);
                 } else if !self.gate.is_lent() {
@@ -172,6 +186,23 @@ impl<A: Access> Partition<A> {
             }
         }
         found.entry
+    }
+
+    /// Approximate LRU: an item that is used will be appended again when it is the oldest, unless it is young.
+    #[inline(always)]
+    pub(super) fn mark_if_old(&self, found: &Found<'_>) {
+        let log = found.body.log(found.entry);
+        if log.layout().distance(found.entry.position(), log.tail()) * YOUNG_SHARE > log.layout().capacity() {
+            found.bucket.count_access(found.way, 1, A::READS_BESIDE_WRITES);
+        }
+    }
+
+    /// Starts loading what tells whether a new key was evicted lately.
+    #[inline(always)]
+    pub fn prefetch_ghost(&self, hash: KeyHash) {
+        if let Some(ghost) = &self.body.get().ghost {
+            ghost.prefetch(hash);
+        }
     }
 
     /// The body that reads use now, for prefetching.

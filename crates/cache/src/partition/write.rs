@@ -158,7 +158,12 @@ impl<A: Access> Partition<A> {
         let position = log.reserve(header.words());
         write_item(log.ring(), log.layout().unit(position), header, metadata, key, value);
         let before = found.and_then(|found| self.find_again(&found, key, place)).map(|found| {
-            (found.way, (found.bucket.count(found.way) + 1).min(ACCESSES_MAX))
+            let count = match self.common.eviction {
+                Eviction::S3Fifo => (found.bucket.count(found.way) + 1).min(ACCESSES_MAX),
+                // A new place at the tail is all that a use gives.
+                _ => 0,
+            };
+            (found.way, count)
         });
         self.link(body, body.index.bucket(place), before, Entry::new(place.tag, number, position));
         Ok(())
@@ -188,7 +193,8 @@ impl<A: Access> Partition<A> {
             Eviction::S3Fifo => {
                 found.bucket.count_access(found.way, ACCESSES_MAX, A::READS_BESIDE_WRITES);
             }
-            Eviction::Lru | Eviction::ApproximateLru => {
+            Eviction::ApproximateLru => self.mark_if_old(found),
+            Eviction::Lru => {
                 self.promote(&Found { header, ..*found });
             }
             Eviction::Fifo => {}
@@ -207,7 +213,7 @@ impl<A: Access> Partition<A> {
             return before.entry.log();
         }
         match &body.ghost {
-            Some(ghost) if ghost.take(hash, self.left_probation(body)) => MAIN,
+            Some(ghost) if ghost.take(hash) => MAIN,
             _ => PROBATION,
         }
     }
