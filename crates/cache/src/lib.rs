@@ -38,6 +38,7 @@ mod item;
 mod log;
 mod memory;
 mod partition;
+mod store;
 mod stripe;
 mod sync;
 
@@ -48,3 +49,4 @@ pub use cache::{
 pub use error::{BuildError, TooLarge};
 pub use eviction::Eviction;
 pub use item::{ItemView, KEY_BYTES_MAX, Token};
+pub use store::{OutOfSpace, Store, StoreBuilder, StoreStats};

@@ -27,7 +27,7 @@ pub struct Builder {
     pub(super) partitions: usize,
     pub(super) payload_bytes_mean: usize,
     pub(super) item_bytes_max: usize,
-    pub(super) common: Common,
+    pub(crate) common: Common,
 }
 
 impl Default for Builder {

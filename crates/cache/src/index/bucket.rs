@@ -149,6 +149,19 @@ impl Bucket {
         self.head().store(head | count << shift(way), Ordering::Relaxed);
     }
 
+    /// Store mode: the spare bucket behind this one, which never is number 0.
+    #[inline(always)]
+    pub fn link(&self) -> Option<usize> {
+        let link = self.head().load(Ordering::Relaxed) >> COUNT_SHIFT;
+        (link != 0).then_some(link as usize)
+    }
+
+    /// Writer, within a change of the chain: sets the spare bucket.
+    pub fn set_link(&self, bucket: Option<usize>) {
+        let version = self.head().load(Ordering::Relaxed) & u64::from(u32::MAX);
+        self.head().store((bucket.unwrap_or(0) as u64) << COUNT_SHIFT | version, Ordering::Relaxed);
+    }
+
     /// Counts an access to the entry in `way`, up to `max`. Beside the writer `is_shared` must be set; the count may
     /// then be lost.
     #[inline(always)]

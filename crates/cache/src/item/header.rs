@@ -53,6 +53,12 @@ impl Header {
         Some(Self(self.0 & ((1 << SLACK_SHIFT) - 1) | (slack as u64) << SLACK_SHIFT))
     }
 
+    /// The same item in a block of `words` words, at most two more than it needs.
+    pub fn grown_to(self, words: usize) -> Self {
+        let more = (words - self.words()) as u64;
+        Self(self.0 + more + ((more * UNIT_BYTES as u64) << SLACK_SHIFT))
+    }
+
     /// Words of the item as it was first written, this one included.
     #[inline(always)]
     pub fn words(self) -> usize {
