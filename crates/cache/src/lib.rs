@@ -20,13 +20,15 @@
 //! Goals: two memory accesses per get, overlapped in batches; few bytes beside an item's own; an eviction policy that is
 //! good at skew, scans and drift at once; one number for the memory, which holds.
 //!
+//! [`Store`] is the same without eviction: it refuses what it has no room for.
+//!
 //! Not a goal: durability. What a cache holds is gone with the process.
 //!
 //! Architecture invariant: a cache may forget, never lie. Equality is always that of the full key; what a reader beside
 //! a writer has seen counts only after it was validated.
 //!
 //! Architecture invariant: all shared memory is atomics. `unsafe` stands in the leaf modules of `memory`, in
-//! `partition/lend.rs`, and in the two declarations that zeros are a value of a bucket and of a ghost's line.
+//! `partition/lend.rs` and `index/tags.rs`, and in the declarations that zeros are a value of what lies in arrays.
 
 mod access;
 mod cache;
@@ -41,12 +43,15 @@ mod partition;
 mod store;
 mod stripe;
 mod sync;
+mod typed;
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive};
 pub use cache::{
-    BATCH_LEN, Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, PartitionStats, SetOptions, Stats, Update,
+    BATCH_LEN, Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, PartitionStats, SetOptions, Stats,
+    Update,
 };
 pub use error::{BuildError, TooLarge};
 pub use eviction::Eviction;
 pub use item::{ItemView, KEY_BYTES_MAX, Token};
 pub use store::{OutOfSpace, Store, StoreBuilder, StoreStats};
+pub use typed::{Coded, TypedCache};

@@ -87,9 +87,8 @@ fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
         let cache = small(eviction);
         let next = fill(&cache);
         // Which key is the oldest now.
-        let oldest = (0..next)
-            .find(|number| cache.get(&number.to_le_bytes()).is_some())
-            .expect("some key is there");
+        let oldest =
+            (0..next).find(|number| cache.get(&number.to_le_bytes()).is_some()).expect("some key is there");
         let reader = {
             let cache = cache.clone();
             thread::spawn(move || cache.get(&oldest.to_le_bytes()))

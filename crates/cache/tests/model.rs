@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_cache::{
-    Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError, Outcome,
-    SetOptions, Update,
+    Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError,
+    Outcome, SetOptions, Update,
 };
 use alluvium_io::SimulatedClock;
 use proptest::prelude::*;
@@ -110,7 +110,9 @@ impl<A: Access> Pair<A> {
 
     fn check(&self, number: u16) -> bool {
         self.cache
-            .get_with(&key(number), |item| self.judge(number, Some((item.value, item.flags, item.time_to_live))))
+            .get_with(&key(number), |item| {
+                self.judge(number, Some((item.value, item.flags, item.time_to_live)))
+            })
             .is_some()
     }
 
@@ -216,15 +218,15 @@ impl<A: Access> Pair<A> {
             }
             Operation::Increment(number, by) => {
                 let before = self.expected(number).cloned();
-                let parsed: Option<i64> = before
-                    .as_ref()
-                    .and_then(|known| std::str::from_utf8(&known.value).ok()?.parse().ok());
+                let parsed: Option<i64> =
+                    before.as_ref().and_then(|known| std::str::from_utf8(&known.value).ok()?.parse().ok());
                 match self.cache.increment(&key(number), by, Some(7)) {
                     Ok(Some(sum)) => {
                         let fresh = sum == 7 + by;
                         assert!(fresh || parsed == Some(sum - by), "{before:?} + {by} = {sum}");
                         let kept = before.filter(|_| parsed == Some(sum - by));
-                        let is_kept = self.cache.get_with(&key(number), |item| (item.flags, item.time_to_live));
+                        let is_kept =
+                            self.cache.get_with(&key(number), |item| (item.flags, item.time_to_live));
                         let known = match kept {
                             Some(known) if is_kept.is_none_or(|(flags, _)| flags == known.flags) => {
                                 Known { value: sum.to_string().into_bytes(), ..known }

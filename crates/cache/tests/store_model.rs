@@ -7,8 +7,7 @@ use alluvium_cache::{Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace,
 use proptest::prelude::*;
 
 fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)]) {
-    let store =
-        Store::builder().memory_limit(256 << 10).payload_bytes_mean(100).build_as::<A>().unwrap();
+    let store = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100).build_as::<A>().unwrap();
     let mut map: HashMap<u16, Vec<u8>> = HashMap::new();
     for (stamp, &(number, len)) in operations.iter().enumerate() {
         let key = number.to_le_bytes();

@@ -61,9 +61,7 @@ impl Value {
 /// Whether `value` is that of item `number`, as its ends say.
 #[inline(always)]
 pub fn is_value(value: &[u8], number: u64) -> bool {
-    value.len() >= 8
-        && value[..8] == number.to_le_bytes()
-        && value[value.len() - 8..] == number.to_le_bytes()
+    value.len() >= 8 && value[..8] == number.to_le_bytes() && value[value.len() - 8..] == number.to_le_bytes()
 }
 
 /// The error for a value that is not the item's.

@@ -1,6 +1,5 @@
 //! The machine's limit in the same run: one line of an index, then the line of an item it names, and no more.
 
-
 use alluvium_index::prefetch_bytes;
 use alluvium_io::AlignedBuffer;
 

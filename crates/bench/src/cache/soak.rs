@@ -121,7 +121,9 @@ fn make(value: &mut Vec<u8>, number: u64, len: usize, stamp: u64) {
 }
 
 fn is_of(value: &[u8], number: u64) -> bool {
-    value.len() >= 16 && value[..8] == number.to_le_bytes() && value[16..].iter().all(|&byte| byte == value[8])
+    value.len() >= 16
+        && value[..8] == number.to_le_bytes()
+        && value[16..].iter().all(|&byte| byte == value[8])
 }
 
 /// Every item that was inserted is there or left in a counted way; every get was a hit or a miss.

@@ -88,7 +88,9 @@ impl Run<'_> {
     ) -> Result<(), BenchError> {
         let (loading, seconds) = together(workers, |worker| worker.load())?;
         let mut stats = Vec::new();
-        for worker in workers.iter().take(if self.options.access == AccessMode::Exclusive { usize::MAX } else { 1 }) {
+        for worker in
+            workers.iter().take(if self.options.access == AccessMode::Exclusive { usize::MAX } else { 1 })
+        {
             stats.push(worker.cache().stats().total());
         }
         let loaded = Loaded {

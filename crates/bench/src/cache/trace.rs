@@ -5,8 +5,8 @@
 //! give for them (decision 0030).
 
 use alluvium_cache::{Cache, Eviction};
-use rand::rngs::SmallRng;
 use rand::SeedableRng;
+use rand::rngs::SmallRng;
 
 use super::items::{Keys, Value, is_value, wrong};
 use super::options::{CacheOptions, TraceKind};

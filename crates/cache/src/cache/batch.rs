@@ -50,7 +50,9 @@ impl<A: Access> Cache<A> {
                 let partition = self.partition(hash);
                 let number = batch * BATCH_LEN + number;
                 let is_hit = self
-                    .get_hashed(partition, hash, key.as_ref(), ways, &mut scratch, |item| take(number, Some(item)))
+                    .get_hashed(partition, hash, key.as_ref(), ways, &mut scratch, |item| {
+                        take(number, Some(item))
+                    })
                     .is_some();
                 if !is_hit {
                     take(number, None);
@@ -82,8 +84,7 @@ impl<A: Access> Cache<A> {
                 self.partition(hash).prefetch_ghost(hash);
             }
             for ((key, value), &hash) in items.iter().zip(&stages.hashes) {
-                let set =
-                    self.partition(hash).set(hash, key.as_ref(), value.as_ref(), Metadata::default());
+                let set = self.partition(hash).set(hash, key.as_ref(), value.as_ref(), Metadata::default());
                 outcome = set.and(outcome);
             }
         }

@@ -64,8 +64,7 @@ impl Builder {
         let has_probation = self.common.eviction.has_probation();
         // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
         let items = (items + items / 160).div_ceil(parts);
-        let each =
-            Shape::for_items(items, self.payload_bytes_mean, self.item_bytes_max, has_probation);
+        let each = Shape::for_items(items, self.payload_bytes_mean, self.item_bytes_max, has_probation);
         self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }

@@ -83,9 +83,7 @@ impl<A: Access> Cache<A> {
                 let metadata = item.map_or(Metadata::default(), |(_, metadata)| metadata);
                 Change::Put(Write { value, metadata })
             }
-            Update::Set(value, options) => {
-                Change::Put(Write { value, metadata: self.metadata(options) })
-            }
+            Update::Set(value, options) => Change::Put(Write { value, metadata: self.metadata(options) }),
         })
     }
 
@@ -173,7 +171,12 @@ impl<A: Access> Cache<A> {
     ///
     /// # Errors
     /// [`IncrementError`]; nothing was changed.
-    pub fn increment(&self, key: &[u8], by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
+    pub fn increment(
+        &self,
+        key: &[u8],
+        by: i64,
+        initial: Option<i64>,
+    ) -> Result<Option<i64>, IncrementError> {
         let mut outcome = Ok(None);
         self.change(key, |item| {
             let number = match item {
@@ -205,10 +208,7 @@ impl<A: Access> Cache<A> {
             None => Update::Keep,
             Some(item) => {
                 is_there = true;
-                Update::Set(
-                    Cow::Owned(item.value.to_vec()),
-                    SetOptions { time_to_live, flags: item.flags },
-                )
+                Update::Set(Cow::Owned(item.value.to_vec()), SetOptions { time_to_live, flags: item.flags })
             }
         })?;
         Ok(is_there)

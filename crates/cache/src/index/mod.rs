@@ -4,10 +4,10 @@
 
 pub(crate) mod bucket;
 mod entry;
-#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-mod tags;
 pub(crate) mod lossy;
 mod place;
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod tags;
 
 pub(crate) use entry::Entry;
 pub(crate) use lossy::LossyIndex;

@@ -147,7 +147,8 @@ mod tests {
             for key_len in 0..40 {
                 for value_len in [0, 1, 7, 8, 9, 31, 64, 255, 500] {
                     let (key, value) = (&bytes[1..1 + key_len], &bytes[3..3 + value_len]);
-                    let header = Header::new(key_len, value_len, key_len % 2 == 1, value_len % 2 == 1).unwrap();
+                    let header =
+                        Header::new(key_len, value_len, key_len % 2 == 1, value_len % 2 == 1).unwrap();
                     let metadata = Metadata { expires_at_ms: 9, flags: 7 };
                     write_item(&ring, unit, header, metadata, key, value);
                     assert!(is_key(&ring, unit + header.fixed_words(), key));

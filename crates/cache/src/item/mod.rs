@@ -17,7 +17,7 @@ mod header;
 mod view;
 
 pub(crate) use bytes::{copy_out, is_key, write_item};
-pub(crate) use header::{Header, ITEM_WORDS_MAX};
 pub use header::KEY_BYTES_MAX;
+pub(crate) use header::{Header, ITEM_WORDS_MAX};
 pub(crate) use view::Metadata;
 pub use view::{ItemView, Token};

@@ -4,4 +4,4 @@ mod circular;
 mod position;
 
 pub(crate) use circular::{CircularLog, copy_words};
-pub(crate) use position::{Position, POSITION_BITS};
+pub(crate) use position::{POSITION_BITS, Position};

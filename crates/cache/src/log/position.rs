@@ -51,8 +51,11 @@ impl Layout {
         debug_assert!(words <= self.capacity);
         let unit = self.unit(position) as u64 + words;
         let lap = position.0 >> self.unit_bits;
-        let (lap, unit) =
-            if unit >= self.capacity { ((lap + 1) & self.lap_mask, unit - self.capacity) } else { (lap, unit) };
+        let (lap, unit) = if unit >= self.capacity {
+            ((lap + 1) & self.lap_mask, unit - self.capacity)
+        } else {
+            (lap, unit)
+        };
         Position(lap << self.unit_bits | unit)
     }
 

@@ -85,7 +85,10 @@ impl Shape {
     /// Resident bytes of all parts once everything was used.
     pub fn bytes(&self) -> usize {
         let ghosts = if self.ghosts > 0 { Ghost::mapped_bytes(self.ghosts) } else { 0 };
-        Array::<Bucket>::mapped_bytes(self.buckets) + self.log_bytes[MAIN] + self.log_bytes[PROBATION] + ghosts
+        Array::<Bucket>::mapped_bytes(self.buckets)
+            + self.log_bytes[MAIN]
+            + self.log_bytes[PROBATION]
+            + ghosts
     }
 }
 

@@ -77,7 +77,12 @@ impl<A: Access> Partition<A> {
 
     /// The way of an entry found earlier, if it is still the same; items that moved meanwhile are looked for by key.
     #[inline(always)]
-    pub(super) fn find_again<'a>(&self, found: &Found<'a>, key: &[u8], place: crate::index::Place) -> Option<Found<'a>> {
+    pub(super) fn find_again<'a>(
+        &self,
+        found: &Found<'a>,
+        key: &[u8],
+        place: crate::index::Place,
+    ) -> Option<Found<'a>> {
         if found.bucket.entry(found.way) == found.entry {
             return Some(*found);
         }

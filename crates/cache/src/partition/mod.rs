@@ -48,7 +48,8 @@ pub(crate) struct Common {
 impl Common {
     /// Milliseconds since the cache was made, and one.
     pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.monotonic().as_millis()).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms) + 1
+        u64::try_from(self.clock.monotonic().as_millis()).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms)
+            + 1
     }
 }
 

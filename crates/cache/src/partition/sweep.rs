@@ -62,7 +62,8 @@ impl<A: Access> Partition<A> {
         let layout = body.logs[MAIN].layout();
         let tail = layout.distance(crate::log::Position(0), body.logs[MAIN].tail());
         // Steps of the wrap, each of which a part of the buckets is due in.
-        let step_words = (layout.capacity() * layout.laps() / ROUNDS_PER_WRAP / body.shape.buckets as u64).max(1);
+        let step_words =
+            (layout.capacity() * layout.laps() / ROUNDS_PER_WRAP / body.shape.buckets as u64).max(1);
         let step = tail / step_words;
         let paced = self.sweeper.paced.load(Ordering::Relaxed);
         if step == paced {

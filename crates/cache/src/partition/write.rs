@@ -119,9 +119,8 @@ impl<A: Access> Partition<A> {
     /// An item as a callback sees it.
     #[inline(always)]
     pub(crate) fn view<'a>(&self, value: &'a [u8], metadata: Metadata) -> ItemView<'a> {
-        let time_to_live = (metadata.expires_at_ms != 0).then(|| {
-            Duration::from_millis(metadata.expires_at_ms.saturating_sub(self.common.now_ms()))
-        });
+        let time_to_live = (metadata.expires_at_ms != 0)
+            .then(|| Duration::from_millis(metadata.expires_at_ms.saturating_sub(self.common.now_ms())));
         ItemView { value, flags: metadata.flags, time_to_live }
     }
 

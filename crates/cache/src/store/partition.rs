@@ -34,7 +34,8 @@ impl<A: Access> Partition<A> {
     /// # Errors
     /// What the system says when it refuses; `InvalidInput` when `bytes` is too little to be useful.
     pub fn new(bytes: usize, payload: usize) -> io::Result<Self> {
-        let too_small = || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
+        let too_small =
+            || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
         let each = payload.next_multiple_of(UNIT_BYTES).max(2 * UNIT_BYTES) + UNIT_BYTES;
         let items = bytes / (each + 128 * 11 / 10 / ENTRIES_PER_BUCKET);
         let buckets = items.div_ceil(ENTRIES_PER_BUCKET).max(1);

@@ -37,6 +37,9 @@ mod tests {
             assert!(class <= before + 1 || words > 200_000, "{words}");
             before = class;
         }
-        assert_eq!((class_of(1023), class_of(1024), class_of(1087), class_of(1088)), (1023, 1024, 1024, 1025));
+        assert_eq!(
+            (class_of(1023), class_of(1024), class_of(1087), class_of(1088)),
+            (1023, 1024, 1024, 1025)
+        );
     }
 }
