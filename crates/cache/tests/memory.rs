@@ -14,7 +14,7 @@ fn resident_bytes() -> u64 {
 /// Fills the cache several times over with items of `payload` bytes.
 fn fill(cache: &Cache, payload: usize) {
     let value = vec![1; payload - 8];
-    let items = 3 * cache.stats().total().memory_bytes as usize / payload;
+    let items = 2 * cache.stats().total().memory_bytes as usize / payload;
     for number in 0..items as u64 {
         cache.set(&number.to_le_bytes(), &value).unwrap();
     }
@@ -22,8 +22,8 @@ fn fill(cache: &Cache, payload: usize) {
 
 #[test]
 fn resident_memory_stays_under_the_limit_also_through_resizes() {
-    const LIMIT: usize = 64 << 20;
-    for (eviction, payload) in [(Eviction::S3Fifo, 16), (Eviction::Fifo, 500), (Eviction::Lru, 60)] {
+    const LIMIT: usize = 32 << 20;
+    for (eviction, payload) in [(Eviction::S3Fifo, 100), (Eviction::Fifo, 500), (Eviction::Lru, 200)] {
         let before = resident_bytes();
         let cache = Cache::builder()
             .memory_limit(LIMIT)

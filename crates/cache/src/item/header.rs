@@ -39,8 +39,8 @@ impl Header {
         Some(Self(
             words as u64
                 | (key_len as u64) << WORDS_BITS
-                | u64::from(has_expiry) * HAS_EXPIRY
-                | u64::from(has_flags) * HAS_FLAGS
+                | if has_expiry { HAS_EXPIRY } else { 0 }
+                | if has_flags { HAS_FLAGS } else { 0 }
                 | slack << SLACK_SHIFT,
         ))
     }
