@@ -34,7 +34,7 @@ pub(crate) const PROBATION_PERCENT: usize = 5;
 pub(crate) const ACCESSES_MAX: u64 = 2;
 
 /// Keys that left probation and are remembered, in percent of the items.
-pub(crate) const GHOST_PERCENT: usize = 105;
+pub(crate) const GHOST_PERCENT: usize = 115;
 
 impl Eviction {
     /// Whether there is a log for items on probation.

@@ -80,7 +80,7 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
         for (at, number) in drawn.into_iter().enumerate() {
             let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
             if self.may_touch(&mut keys, u64::from(number), is_set) {
-                requests.push(number | u32::from(is_set) * IS_SET);
+                requests.push(if is_set { number | IS_SET } else { number });
             }
         }
         self.requests = requests;

@@ -15,7 +15,7 @@ use super::Partition;
 use super::body::{Body, Found};
 
 /// Approximate LRU ignores uses of items in the youngest of so many parts of a log. Lim ignores the younger half, which
-/// misses 2.4 % more often than LRU on a Zipf trace; with a quarter it is 0.5 % less often.
+/// misses 2.4 % more often than LRU on a Zipf trace; with a quarter it is 0.3 %.
 const YOUNG_SHARE: u64 = 4;
 
 /// An item in its log. Beside a writer its bytes may be anything until the read was validated.
