@@ -27,10 +27,14 @@ fn small(eviction: Eviction) -> Arc<Cache<Concurrent>> {
     Arc::new(cache)
 }
 
-fn model(story: impl Fn() + Sync + Send + 'static) {
+/// Preemptions explored. An eviction that looks at the index takes some hundred steps: two would take hours.
+const PREEMPTIONS: usize = 2;
+const PREEMPTIONS_LONG: usize = 1;
+
+fn model(preemptions: usize, story: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 1_000_000;
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(preemptions);
     builder.check(story);
 }
 
@@ -51,7 +55,7 @@ fn fill(cache: &Cache<Concurrent>) -> u64 {
 /// An item that is overwritten in place is seen as it was or as it is.
 #[test]
 fn loom_an_update_in_place_is_seen_whole_or_not_at_all() {
-    model(|| {
+    model(PREEMPTIONS, || {
         let cache = small(Eviction::Fifo);
         cache.set(b"12345678", &value(1)).unwrap();
         let reader = {
@@ -67,7 +71,7 @@ fn loom_an_update_in_place_is_seen_whole_or_not_at_all() {
 /// A longer value goes to a new place; a reader finds the key throughout.
 #[test]
 fn loom_an_item_that_moves_is_never_missed() {
-    model(|| {
+    model(PREEMPTIONS, || {
         let cache = small(Eviction::ApproximateLru);
         cache.set(b"12345678", &[1; 3]).unwrap();
         let reader = {
@@ -82,8 +86,8 @@ fn loom_an_item_that_moves_is_never_missed() {
 
 /// The log comes round: a set evicts the oldest item and writes over it while a reader looks at it. The reader sees the
 /// item whole or nothing, never bytes of the new one.
-fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
-    model(move || {
+fn an_evicted_item_is_whole_or_absent(eviction: Eviction, preemptions: usize) {
+    model(preemptions, move || {
         let cache = small(eviction);
         let next = fill(&cache);
         // Which key is the oldest now.
@@ -102,19 +106,19 @@ fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
 
 #[test]
 fn loom_an_item_overwritten_by_the_wrapping_log_is_whole_or_absent() {
-    an_evicted_item_is_whole_or_absent(Eviction::ApproximateLru);
+    an_evicted_item_is_whole_or_absent(Eviction::ApproximateLru, PREEMPTIONS_LONG);
 }
 
 /// Under FIFO nothing but the log's head tells that an entry dangles.
 #[test]
 fn loom_a_dangling_entry_is_noticed() {
-    an_evicted_item_is_whole_or_absent(Eviction::Fifo);
+    an_evicted_item_is_whole_or_absent(Eviction::Fifo, PREEMPTIONS);
 }
 
 /// A removed key's entry is gone with the version's change.
 #[test]
 fn loom_a_removal_is_seen_whole_or_not_at_all() {
-    model(|| {
+    model(PREEMPTIONS, || {
         let cache = small(Eviction::Fifo);
         let options = SetOptions { time_to_live: Some(Duration::from_secs(1000)), flags: 0 };
         cache.set_with(b"12345678", &value(1), options).unwrap();
@@ -132,7 +136,7 @@ fn loom_a_removal_is_seen_whole_or_not_at_all() {
 /// A partition that is resized hands readers over to its new memory: they find the item, or miss it while it moves.
 #[test]
 fn loom_a_resize_beside_a_reader_never_lies() {
-    model(|| {
+    model(PREEMPTIONS, || {
         let cache = small(Eviction::Fifo);
         cache.set(b"12345678", &value(1)).unwrap();
         let limit = cache.stats().total().memory_bytes as usize;

@@ -78,6 +78,8 @@ pub fn bench_smoke() -> Result<(), String> {
     ))?;
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
     shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --soak 2"))?;
     shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
 }
 

@@ -18,6 +18,12 @@ use crate::sync::AtomicU64;
 /// Bytes of a word, the unit of places in a ring.
 pub(crate) const UNIT_BYTES: usize = 8;
 
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+const LINE_BYTES: usize = 64;
+/// Lines of an item that are loaded ahead: a batch of such items still fits in the cache nearest to the core.
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+const PREFETCH_LINES_MAX: usize = 18;
+
 /// `capacity` words in a circle. Items start at words below the capacity and are at most `window` bytes long.
 #[derive(Debug)]
 pub(crate) struct Ring {
@@ -76,10 +82,9 @@ impl Ring {
     #[inline(always)]
     pub fn prefetch(&self, start: usize, len: usize) {
         let words = self.words();
-        alluvium_index::prefetch_element(words, start);
-        // Hardware follows a stream by itself once it has seen three lines of it.
-        if len > 64 - (start * UNIT_BYTES) % 64 {
-            alluvium_index::prefetch_element(words, start + 8);
+        let lines = ((start * UNIT_BYTES) % LINE_BYTES + len).div_ceil(LINE_BYTES).min(PREFETCH_LINES_MAX);
+        for line in 0..lines.max(1) {
+            alluvium_index::prefetch_element(words, start + line * (LINE_BYTES / UNIT_BYTES));
         }
     }
 
