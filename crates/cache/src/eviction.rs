@@ -18,8 +18,8 @@ pub enum Eviction {
     /// eviction touches neither index nor item.
     Fifo,
     /// The item goes that was not read or written for longest: every read moves its item to the tail of the log. Reads
-    /// beside a writer only note the item; the writer moves a sample of the noted ones. Former places take up space until
-    /// the log comes round, more than half of it when few items are used much; so prefer the approximation.
+    /// beside a writer only note the item; the writer moves a sample of the noted ones. Former places take up space
+    /// until the log comes round, more than half of it when few items are used much; so prefer the approximation.
     Lru,
     /// An approximation of LRU after Lim's (thesis, §5.3.3): items used outside the youngest quarter of the log are
     /// appended again, but only when they are the oldest. So reads move nothing, also beside a writer, and no space is

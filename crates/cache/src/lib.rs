@@ -17,8 +17,8 @@
 //!                                                                 ▲ head: evicted      ▲ tail: appended
 //! ```
 //!
-//! Goals: two memory accesses per get, overlapped in batches; few bytes beside an item's own; an eviction policy that is
-//! good at skew, scans and drift at once; one number for the memory, which holds.
+//! Goals: two memory accesses per get, overlapped in batches; few bytes beside an item's own; an eviction policy that
+//! is good at skew, scans and drift at once; one number for the memory, which holds.
 //!
 //! [`Store`] is the same without eviction: it refuses what it has no room for.
 //!
