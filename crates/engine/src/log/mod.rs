@@ -4,6 +4,7 @@
 //! converted. A *log store* (SILT §3.1) is one keyspace's view of a segment: a cuckoo index per shard over the items
 //! that the segment holds for it.
 
+mod group_commit;
 pub(crate) mod record;
 pub(crate) mod salvage;
 pub(crate) mod segment;

@@ -1,17 +1,18 @@
-//! Appending to the active segment, writing behind, and group commit.
+//! Appending to the active segment, writing behind, and syncing.
 //!
-//! Lock order: shard writers, then `standby`, then `active`, then `commit`, then a segment's write lock.
+//! Lock order: shard writers, then `standby`, then `active`, then `sealed`, then a segment's write lock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use alluvium_io::{Appender, Storage};
+use alluvium_io::{Appender, Clock, Storage};
 
+use super::group_commit::GroupCommit;
 use super::record::{self, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
-use crate::error::{Error, Result, is_full};
+use crate::error::{Error, Result};
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
@@ -38,10 +39,11 @@ pub(crate) struct Log {
     active: Mutex<Active>,
     /// The segment after the active one, made ahead so that a freeze waits for no file.
     standby: Mutex<Option<Active>>,
-    commit: Mutex<Commit>,
-    committed: Condvar,
+    /// Sealed segments that were not synced since, old to young.
+    sealed: Mutex<VecDeque<Arc<Segment>>>,
+    commit: GroupCommit,
     flush_wanted: AtomicBool,
-    /// Whether `Commit::refusal` is set; what writers look at first.
+    /// Whether `commit` has a refusal; what writers look at first.
     has_failed: AtomicBool,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
@@ -51,17 +53,6 @@ pub(crate) struct Log {
 struct Active {
     segment: Arc<Segment>,
     appender: Appender,
-}
-
-#[derive(Debug, Default)]
-struct Commit {
-    /// Everything up to here survives a power cut.
-    durable: Position,
-    /// Whether some thread is syncing on behalf of all.
-    leading: bool,
-    /// Sealed segments that were not synced since, old to young.
-    sealed: VecDeque<Arc<Segment>>,
-    refusal: Option<Refusal>,
 }
 
 /// Why the log takes no more writes.
@@ -91,6 +82,7 @@ impl Refusal {
 #[derive(Debug)]
 pub(crate) struct LogOptions {
     pub storage: Arc<dyn Storage>,
+    pub clock: Arc<dyn Clock>,
     /// What records refer to: synced before them.
     pub blobs: Arc<Blobs>,
     pub recycler: Arc<Recycler>,
@@ -102,7 +94,7 @@ pub(crate) struct LogOptions {
 impl Log {
     /// Starts the log with a fresh segment of the given id.
     pub fn start(options: LogOptions, segment_id: u64) -> Result<Self> {
-        let LogOptions { storage, blobs, recycler, session_seed, segment_bytes, prepare } = options;
+        let LogOptions { storage, clock, blobs, recycler, session_seed, segment_bytes, prepare } = options;
         let (segment, appender) =
             Segment::create(&*storage, &recycler, segment_id, session_seed, segment_bytes)?;
         Ok(Self {
@@ -114,8 +106,8 @@ impl Log {
             prepare,
             active: Mutex::new(Active { segment, appender }),
             standby: Mutex::new(None),
-            commit: Mutex::new(Commit::default()),
-            committed: Condvar::new(),
+            sealed: Mutex::default(),
+            commit: GroupCommit::new(clock),
             flush_wanted: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             bytes_written: AtomicU64::new(0),
@@ -131,8 +123,8 @@ impl Log {
         self.active.lock().expect("no panic while held")
     }
 
-    fn commit(&self) -> MutexGuard<'_, Commit> {
-        self.commit.lock().expect("no panic while held")
+    fn sealed(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
+        self.sealed.lock().expect("no panic while held")
     }
 
     /// Appends a record to `segment`, which the caller knows to be active because it holds a shard of it open.
@@ -162,7 +154,7 @@ impl Log {
         active.appender.append(&seal).expect("append leaves room for the seal");
         let sealed = std::mem::replace(&mut active.segment, next.clone());
         active.appender = appender;
-        self.commit().sealed.push_back(sealed.clone());
+        self.sealed().push_back(sealed.clone());
         Ok((sealed, next))
     }
 
@@ -185,7 +177,7 @@ impl Log {
 
     /// Writes whole blocks of the active segment and all of the sealed ones to their files, without a sync.
     pub fn write_behind(&self) -> Result<()> {
-        let sealed: Vec<_> = self.commit().sealed.iter().cloned().collect();
+        let sealed: Vec<_> = self.sealed().iter().cloned().collect();
         let result = sealed
             .iter()
             .try_for_each(|segment| self.write_out(segment, true))
@@ -199,37 +191,18 @@ impl Log {
         Ok(())
     }
 
-    /// Returns when everything up to `position` survives a power cut. Callers that wait at the same time share syncs:
-    /// one leads, for all that was appended when it began; the others wait for it.
+    /// Returns when everything up to `position` survives a power cut. Callers that wait at the same time share syncs.
     pub fn commit_to(&self, position: Position) -> Result<()> {
-        let mut commit = self.commit();
-        loop {
-            if let Some(refusal) = &commit.refusal {
-                return Err(refusal.error());
-            }
-            if commit.durable >= position {
-                return Ok(());
-            }
-            if commit.leading {
-                commit = self.committed.wait(commit).expect("no panic while held");
-                continue;
-            }
-            commit.leading = true;
-            drop(commit);
-            let outcome = self.sync_everything();
-            commit = self.commit();
-            commit.leading = false;
-            match outcome {
-                Ok(durable) => commit.durable = commit.durable.max(durable),
-                Err(error) => self.set_failed(&mut commit, &error),
-            }
-            self.committed.notify_all();
+        let outcome = self.commit.wait_for(position, || self.sync_everything());
+        if outcome.is_err() {
+            self.has_failed.store(true, Ordering::Release);
         }
+        outcome
     }
 
     /// How far the log survives a power cut.
     pub fn durable(&self) -> Position {
-        self.commit().durable
+        self.commit.durable()
     }
 
     /// Makes everything appended so far survive a power cut.
@@ -243,7 +216,7 @@ impl Log {
     fn sync_everything(&self) -> Result<Position> {
         let (active, offset, sealed) = {
             let active = self.active();
-            let sealed: Vec<_> = self.commit().sealed.iter().cloned().collect();
+            let sealed: Vec<_> = self.sealed().iter().cloned().collect();
             (active.segment.clone(), active.segment.published(), sealed)
         };
         self.blobs.sync()?;
@@ -251,9 +224,9 @@ impl Log {
             self.write_out(segment, true)?;
             segment.sync()?;
             self.syncs.fetch_add(1, Ordering::Relaxed);
-            let mut commit = self.commit();
-            if commit.sealed.front().is_some_and(|front| front.id == segment.id) {
-                commit.sealed.pop_front();
+            let mut sealed = self.sealed();
+            if sealed.front().is_some_and(|front| front.id == segment.id) {
+                sealed.pop_front();
             }
         }
         self.write_out(&active, true)?;
@@ -264,45 +237,32 @@ impl Log {
 
     /// Forgets a sealed segment whose items are durable in tables.
     pub fn release(&self, segment: &Segment) {
-        self.commit().sealed.retain(|sealed| sealed.id != segment.id);
+        self.sealed().retain(|sealed| sealed.id != segment.id);
     }
 
     /// Whether something was appended that a sync would make durable.
     pub fn is_dirty(&self) -> bool {
         let active = self.active_segment();
         let position = Position { segment: active.id, offset: active.published() };
-        self.commit().durable < position
+        self.commit.durable() < position
     }
 
     /// Makes the log refuse to acknowledge anything from now on.
     pub fn fail(&self, error: &Error) {
-        self.set_failed(&mut self.commit(), error);
-        self.committed.notify_all();
-    }
-
-    fn set_failed(&self, commit: &mut Commit, error: &Error) {
-        let is_full_now = is_full(error);
-        match &mut commit.refusal {
-            None => {
-                commit.refusal = Some(Refusal::Failed { reason: error.to_string(), is_full: is_full_now });
-            }
-            // What failed later may be worse.
-            Some(Refusal::Failed { is_full, .. }) => *is_full &= is_full_now,
-            Some(Refusal::ReadOnly) => {}
-        }
+        self.commit.fail(error);
         self.has_failed.store(true, Ordering::Release);
     }
 
     /// Makes the log refuse all writes because the database is open for reading only.
     pub fn refuse_writes(&self) {
-        self.commit().refusal = Some(Refusal::ReadOnly);
+        self.commit.set_refusal(Some(Refusal::ReadOnly));
         self.has_failed.store(true, Ordering::Release);
     }
 
     /// Takes writes again after a [`Refusal::Failed`] for want of space. Nothing is lost by that: what could not be
     /// written is in memory still, and will be.
     pub fn resume(&self) {
-        self.commit().refusal = None;
+        self.commit.set_refusal(None);
         self.has_failed.store(false, Ordering::Release);
     }
 
@@ -312,7 +272,7 @@ impl Log {
         if !self.has_failed.load(Ordering::Acquire) {
             return None;
         }
-        self.commit().refusal.clone()
+        self.commit.refusal()
     }
 
     /// Bytes written to log files, prepared space included.

@@ -51,6 +51,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     let log = Log::start(
         LogOptions {
             storage: storage.clone(),
+            clock: clock.clone(),
             blobs: blobs.clone(),
             recycler: recycler.clone(),
             // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's

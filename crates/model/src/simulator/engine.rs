@@ -4,7 +4,7 @@
 use super::{RequestStream, SimulatedCost};
 use crate::error::{ModelError, within};
 use crate::models::Component;
-use crate::plan::{Growth, LevelSpec, Plan, PlanError, Sharding};
+use crate::plan::{GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, Sharding};
 
 /// A plan of the kind of `silt`, executed by key numbers.
 #[derive(Debug)]
@@ -80,6 +80,10 @@ impl EngineSimulation {
             return Err(unsupported());
         };
         let Growth::Leveling { .. } = last.growth else { return Err(unsupported()) };
+        // Which of the items are old values is not followed: smaller shares bound them.
+        if *share > GARBAGE_SHARE_MAX {
+            return Err(unsupported());
+        }
         let log = Log {
             shard_bits: 0,
             entries_max: 0,
@@ -197,7 +201,8 @@ impl EngineSimulation {
         let tallest = units.iter().max_by_key(|unit| unit.runs)?;
         let items = self.run_items();
         let present = (self.sorted_count + items).max(self.expected_keys) as f64;
-        let freeze_items = (self.log.entries_max as u64) << self.log.shard_bits;
+        let freeze_items =
+            ((self.log.entries_max as u64) << self.log.shard_bits).min(self.segment_records_max.max(1));
         let runs_items = f64::from(self.runs_max) / 2.0 * freeze_items as f64;
         let budget = (self.share * present).min(runs_items).max(freeze_items as f64);
         let by_items = items as f64 / budget;
@@ -265,7 +270,8 @@ fn within_unit(shard_bits: u32, bits: u32, index: u64) -> std::ops::Range<usize>
 }
 
 fn unsupported() -> ModelError {
-    let reason = "the simulation executes one tiering level over a leveling level";
+    let reason =
+        "the simulation executes one tiering level, of at most a quarter of the items, over a leveling level";
     ModelError::IllegalPlan(PlanError(reason.to_owned()))
 }
 
@@ -334,5 +340,6 @@ mod tests {
         let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
         let plan = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
         assert!(EngineSimulation::new(&plan, 10, 0, UNLIMITED).is_err());
+        assert!(EngineSimulation::new(&Plan::silt_tiering(), 10, 0, UNLIMITED).is_err());
     }
 }

@@ -1,0 +1,231 @@
+//! [`GroupCommit`]: writers that wait for durability at the same time share syncs.
+//!
+//! One writer leads, for all that was appended when its sync begins; the others wait for it. Whoever comes during the
+//! sync waits for the next one. Left to itself that makes two groups of half the writers each, which take turns: so a
+//! leader first waits for those who were there lately, up to the time of a sync. Somebody who writes alone never waits.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use alluvium_io::Clock;
+
+use super::writer::{Position, Refusal};
+use crate::error::{Error, Result, is_full};
+
+/// Nobody waits longer than this for others to join: where a sync takes longer, the device is the bound anyway.
+const GATHERING_MAX: Duration = Duration::from_millis(1);
+
+/// How far the log is durable, and who waits for that.
+#[derive(Debug)]
+pub(super) struct GroupCommit {
+    state: Mutex<State>,
+    /// A sync is done, or the log refuses writes.
+    ended: Condvar,
+    /// As many writers wait as the leader expects.
+    gathered: Condvar,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Everything up to here survives a power cut.
+    durable: Position,
+    /// Whether some thread gathers others or syncs on behalf of all.
+    leading: bool,
+    /// Syncs begun.
+    syncs: u64,
+    /// Writers that wait for a sync that has not begun, the leader apart.
+    waiting: usize,
+    /// Writers that there were, the leader apart, when the last sync ended: served by it or waiting for the next.
+    expected: usize,
+    /// How long a sync takes, smoothed.
+    sync_time: Duration,
+    refusal: Option<Refusal>,
+}
+
+impl GroupCommit {
+    /// Nothing is durable yet.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { state: Mutex::default(), ended: Condvar::new(), gathered: Condvar::new(), clock }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while held")
+    }
+
+    /// Returns when everything up to `position` is durable. `sync` makes everything appended before it was called
+    /// durable, and says how far that is.
+    pub fn wait_for(&self, position: Position, sync: impl Fn() -> Result<Position>) -> Result<()> {
+        let mut state = self.state();
+        loop {
+            if let Some(refusal) = &state.refusal {
+                return Err(refusal.error());
+            }
+            if state.durable >= position {
+                return Ok(());
+            }
+            if state.leading {
+                state = self.follow(state);
+                continue;
+            }
+            state.leading = true;
+            state = self.gather(state);
+            let served = std::mem::take(&mut state.waiting);
+            state.syncs += 1;
+            drop(state);
+            let start = self.clock.monotonic();
+            let outcome = sync();
+            let elapsed = self.clock.monotonic().saturating_sub(start);
+            state = self.state();
+            state.leading = false;
+            state.expected = served + state.waiting;
+            state.sync_time = (state.sync_time * 7 + elapsed) / 8;
+            match outcome {
+                Ok(durable) => state.durable = state.durable.max(durable),
+                Err(error) => state.set_failed(&error),
+            }
+            drop(state);
+            // Not under the lock, which is what they need first.
+            self.ended.notify_all();
+            state = self.state();
+        }
+    }
+
+    /// Waits for the end of a sync.
+    fn follow<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let came_during = state.syncs;
+        state.waiting += 1;
+        if state.waiting == state.expected {
+            self.gathered.notify_one();
+        }
+        state = self.ended.wait(state).expect("no panic while held");
+        // A sync that began since has served, and discounted, all who waited.
+        if state.syncs == came_during {
+            state.waiting -= 1;
+        }
+        state
+    }
+
+    /// Waits until as many others wait as there were lately, for about a sync at most.
+    fn gather<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if state.waiting >= state.expected {
+            return state;
+        }
+        let patience = state.sync_time.min(GATHERING_MAX);
+        let missing = |state: &mut State| state.waiting < state.expected && state.refusal.is_none();
+        self.gathered.wait_timeout_while(state, patience, missing).expect("no panic while held").0
+    }
+
+    /// How far the log survives a power cut.
+    pub fn durable(&self) -> Position {
+        self.state().durable
+    }
+
+    /// Why no writes are taken.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.state().refusal.clone()
+    }
+
+    /// Refuses everything from now on.
+    pub fn fail(&self, error: &Error) {
+        self.state().set_failed(error);
+        self.ended.notify_all();
+        self.gathered.notify_all();
+    }
+
+    /// Sets or clears the reason for which nothing is acknowledged.
+    pub fn set_refusal(&self, refusal: Option<Refusal>) {
+        self.state().refusal = refusal;
+    }
+}
+
+impl State {
+    fn set_failed(&mut self, error: &Error) {
+        let is_full_now = is_full(error);
+        match &mut self.refusal {
+            None => {
+                self.refusal = Some(Refusal::Failed { reason: error.to_string(), is_full: is_full_now });
+            }
+            // What failed later may be worse.
+            Some(Refusal::Failed { is_full, .. }) => *is_full &= is_full_now,
+            Some(Refusal::ReadOnly) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use alluvium_io::SystemClock;
+
+    use super::*;
+
+    fn position(offset: u64) -> Position {
+        Position { segment: 1, offset }
+    }
+
+    /// Threads append, which is counting up, and commit; a sync takes a moment in which others append.
+    fn commit_from_threads(threads: u64, commits: u64) -> u64 {
+        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        let (appended, synced, syncs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let sync = || {
+            syncs.fetch_add(1, Ordering::Relaxed);
+            let end = appended.load(Ordering::Acquire);
+            std::thread::sleep(Duration::from_micros(200));
+            synced.store(end, Ordering::Release);
+            Ok(position(end))
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for _ in 0..commits {
+                        let mine = appended.fetch_add(1, Ordering::AcqRel) + 1;
+                        group.wait_for(position(mine), sync).unwrap();
+                        assert!(synced.load(Ordering::Acquire) >= mine);
+                    }
+                });
+            }
+        });
+        assert_eq!(group.durable(), position(threads * commits));
+        let state = group.state();
+        assert_eq!((state.waiting, state.leading), (0, false));
+        syncs.into_inner()
+    }
+
+    #[test]
+    fn nobody_returns_before_a_sync_that_began_after_the_append() {
+        let syncs = commit_from_threads(8, 100);
+        assert!(syncs < 800, "{syncs} syncs of 800 commits: none were shared");
+    }
+
+    #[test]
+    fn alone_every_commit_is_a_sync() {
+        assert_eq!(commit_from_threads(1, 50), 50);
+    }
+
+    #[test]
+    fn what_is_durable_takes_no_sync() {
+        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        group.wait_for(position(5), || Ok(position(9))).unwrap();
+        group.wait_for(position(9), || panic!("nothing to sync")).unwrap();
+    }
+
+    #[test]
+    fn a_failed_sync_fails_all_who_wait_and_all_to_come() {
+        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        let fail = || {
+            std::thread::sleep(Duration::from_millis(2));
+            Err(Error::Failed { reason: "the device is gone".to_owned() })
+        };
+        std::thread::scope(|scope| {
+            for number in 1..=4 {
+                let group = &group;
+                scope.spawn(move || assert!(group.wait_for(position(number), fail).is_err()));
+            }
+        });
+        assert!(group.wait_for(position(1), || panic!("never retried")).is_err());
+        group.set_refusal(None);
+        group.wait_for(position(1), || Ok(position(1))).unwrap();
+    }
+}
