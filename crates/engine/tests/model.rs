@@ -68,7 +68,7 @@ fn random_operations_on_tiering_levels_agree_with_a_map() {
 #[test]
 fn random_operations_on_mixed_levels_of_sorted_tables_agree_with_a_map() {
     let trie = LevelSpec { index: Index::Trie, ..tiering(2, Filter::None) };
-    let levels = vec![tiering(3, CUCKOO), leveling(1.5, CUCKOO), trie, leveling(2.0, Filter::None)];
+    let levels = vec![tiering(2, CUCKOO), leveling(1.5, CUCKOO), trie, leveling(2.0, Filter::None)];
     agrees_with_a_map(&plan_of(levels));
 }
 

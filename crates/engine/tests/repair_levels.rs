@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::{Db, Environment, ManifestRepair, Plan, RepairOptions, repair_in};
-use alluvium_io::{SimulatedClock, SimulatedStorage};
+use alluvium_io::{OpenMode, SimulatedClock, SimulatedStorage, Storage as _};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -69,8 +69,9 @@ fn sample(plan: &Plan, seed: u64) -> (Contents, Items, Contents) {
         }
         if step % 40 == 0 {
             while db.run_background_job().unwrap() {
-                let files = storage.contents().into_iter();
-                tables.extend(files.filter(|(name, _)| name.starts_with("table-")));
+                for name in storage.list().unwrap().into_iter().filter(|name| name.starts_with("table-")) {
+                    tables.entry(name).or_insert_with_key(|name| read_whole(&storage, name));
+                }
             }
             let levels = db.stats().levels;
             occupied.iter_mut().zip(levels).for_each(|(occupied, level)| *occupied |= level.items > 0);
@@ -82,6 +83,13 @@ fn sample(plan: &Plan, seed: u64) -> (Contents, Items, Contents) {
     let contents = storage.contents();
     tables.extend(contents.clone().into_iter().filter(|(name, _)| name.starts_with("table-")));
     (contents, items, tables)
+}
+
+fn read_whole(storage: &SimulatedStorage, name: &str) -> Vec<u8> {
+    let file = storage.open(name, OpenMode::Read).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    assert_eq!(file.read_at(&mut bytes, 0).unwrap(), bytes.len());
+    bytes
 }
 
 fn items_of(contents: &Contents, plan: &Plan) -> Items {
