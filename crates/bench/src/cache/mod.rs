@@ -1,7 +1,7 @@
 //! `bench cache`: the memory engine in process.
 //!
-//! Three programs, for a cache can win one by losing another: speed and memory ([`speed`]), the eviction policies' miss
-//! ratios ([`trace`]), and a soak that ends with the accounts balanced ([`soak`]).
+//! Three programs, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies' miss
+//! ratios (`trace`), and a soak that ends with the accounts balanced (`soak`).
 
 mod items;
 mod options;
