@@ -57,7 +57,7 @@ fn sample(plan: &Plan, seed: u64) -> (Contents, Items, Contents) {
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut items, mut tables) = (Items::new(), Contents::new());
     let mut occupied = vec![false; db.stats().levels.len()];
-    for step in 0..14_000u32 {
+    for step in 0..10_000u32 {
         let key = format!("key-{}", rng.random_range(0..4500)).into_bytes();
         if rng.random_range(0..4) == 0 {
             keyspace.remove(&key).unwrap();

@@ -3,7 +3,7 @@
 use alluvium_model::{Growth, Plan};
 
 use super::level_table::level_spec;
-use crate::level::Level;
+use crate::level::{Container, Level, PlacedTable};
 
 /// Sizes to which tables of the levels below the youngest are cut.
 #[derive(Debug, Clone, Copy)]
@@ -32,14 +32,30 @@ impl TableSizes {
     }
 }
 
-/// Equal ranges of leading hash bits for about so many tables over `low..=high`: a power of two of them.
+/// Ranges of leading hash bits for at least `tables` tables over `low..=high`, equal but at the ends.
+///
+/// All cuts are at multiples of one power of two. Were they at equal parts of whatever range comes, each merge would cut
+/// elsewhere, and containers, which are split wherever something ends that is laid over them, into ever smaller ones.
 pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<Item = (u64, u64)> {
-    let parts = tables.max(1).next_power_of_two().min((high - low).max(1));
-    let width = (high - low) / parts;
-    (0..parts).map(move |part| {
-        let part_low = low + part * width + part;
-        (part_low, if part + 1 == parts { high } else { part_low + width })
+    let hashes = u128::from(high - low) + 1;
+    let width = (hashes / u128::from(tables.max(1))).max(1);
+    ranges_of_bits(low, high, width.ilog2())
+}
+
+/// The parts of `low..=high` that begin at multiples of two to the power of `bits`.
+fn ranges_of_bits(low: u64, high: u64, bits: u32) -> impl Iterator<Item = (u64, u64)> {
+    // No bits are left of what is shifted by all.
+    let number = |hash: u64| hash.checked_shr(bits).unwrap_or(0);
+    (number(low)..=number(high)).map(move |part| {
+        let (first, last) = cell(part.checked_shl(bits).unwrap_or(0), bits);
+        (first.max(low), last.min(high))
     })
+}
+
+/// The range with `hash` that begins at a multiple of two to the power of `bits` and is so long.
+fn cell(hash: u64, bits: u32) -> (u64, u64) {
+    let rest = 1u64.checked_shl(bits).map_or(u64::MAX, |length| length - 1);
+    (hash & !rest, hash | rest)
 }
 
 /// The ranges of new tables that lie over what a tiering level has, made of `bytes` in `low..=high`.
@@ -63,10 +79,9 @@ pub(super) fn pushed_ranges(
     let density = bytes / ((high - low) as f64).max(1.0);
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     let mut add = |low: u64, high: u64, bytes_max: f64| {
-        let piece_bytes = (high - low) as f64 * density;
         // The nearest power of two, so that pieces of one size are cut alike each time.
-        let halvings = (piece_bytes / bytes_max).max(1.0).log2().round();
-        pieces.extend(table_ranges(low, high, halvings.exp2() as u64));
+        let bits = (bytes_max / density).log2().round().clamp(0.0, 64.0);
+        pieces.extend(ranges_of_bits(low, high, bits as u32));
     };
     let mut next = Some(low);
     for container in level.within(low, high) {
@@ -81,6 +96,35 @@ pub(super) fn pushed_ranges(
         add(gap, high, table_bytes);
     }
     join_small(&pieces, density, sizes.bytes_min as f64)
+}
+
+/// The ranges of the tables that a merge makes of `bytes` in `low..=high` where they take the place of what is there.
+pub(super) fn merged_ranges((low, high): (u64, u64), bytes: f64, sizes: &TableSizes) -> Vec<(u64, u64)> {
+    let tables = (bytes / sizes.of_merge(bytes)).ceil();
+    let pieces: Vec<_> = table_ranges(low, high, tables as u64).collect();
+    let density = bytes / ((high - low) as f64).max(1.0);
+    join_small(&pieces, density, sizes.bytes_min as f64)
+}
+
+/// The ranges of the tables that merging the container `low..=high` of a level into itself makes.
+///
+/// They are the level's containers from then on, so they are cut by what the level holds and not by what is merged, or
+/// they would be smaller each time. Containers beside it are merged with it while all together make less than half a
+/// table: so those that were cut for a smaller level, or of which much was removed, become one again.
+pub(super) fn ranges_within(level: &Level, (low, high): (u64, u64), sizes: &TableSizes) -> Vec<(u64, u64)> {
+    let table_bytes = sizes.of_merge(level.bytes() as f64);
+    let (mut low, mut high) = (low, high);
+    for bits in 64 - (low ^ high).leading_zeros()..=64 {
+        let wider = cell(low, bits);
+        let within = level.within(wider.0, wider.1);
+        let reaches_out = |container: &Container<PlacedTable>| container.low < wider.0 || container.high > wider.1;
+        let bytes = level.bytes_within(wider.0, wider.1);
+        if bytes > table_bytes / 2.0 || within.iter().any(reaches_out) {
+            break;
+        }
+        (low, high) = wider;
+    }
+    table_ranges(low, high, (level.bytes_within(low, high) / table_bytes).ceil() as u64).collect()
 }
 
 /// Adjacent ranges together as long as their tables would be smaller than `bytes_min`: one table then lies over several
@@ -121,6 +165,11 @@ mod tests {
 
     use super::*;
 
+    fn is_aligned(&(low, high): &(u64, u64)) -> bool {
+        let hashes = u128::from(high - low) + 1;
+        hashes.is_power_of_two() && u128::from(low).is_multiple_of(hashes)
+    }
+
     fn tile(ranges: &[(u64, u64)], low: u64, high: u64) {
         assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (low, high));
         assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
@@ -135,6 +184,9 @@ mod tests {
             let (low, high) = (low.min(high), low.max(high));
             let ranges: Vec<_> = table_ranges(low, high, tables).collect();
             tile(&ranges, low, high);
+            prop_assert!(ranges.iter().skip(1).rev().skip(1).all(is_aligned));
+            let widest = ranges.iter().map(|(low, high)| high - low).max().unwrap();
+            prop_assert!(widest <= (high - low) / tables.max(1));
             let all = grouped(&ranges, 1 << groups);
             tile(&all.concat(), low, high);
             prop_assert!(groups > 0 || all == [ranges]);

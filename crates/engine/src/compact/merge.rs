@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::cut::{grouped, pushed_ranges, table_ranges};
+use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
 use super::due::{Due, Place};
 use super::flow::Flow;
 use super::merge_part::{MergeCounts, write_parts};
@@ -101,17 +101,19 @@ fn merge_container(
     high: u64,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
-    let flow = match level == version.last_level() {
-        true => Flow::within_level(level),
-        false => Flow { from: Some(level), ..Flow::into_level(&keyspace.plan, level + 1) },
-    };
-    // What stays in its level is not counted twice.
-    let bytes = if flow.from.is_some() { version.level(level).bytes_within(low, high) } else { 0.0 };
+    let of_level = version.level(level);
     // It may have been merged, or the keyspace cleared, since it was picked.
-    if version.level(level).within(low, high).is_empty() {
+    if of_level.within(low, high).is_empty() {
         return Ok(());
     }
-    let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
+    let (flow, ranges) = if level == version.last_level() {
+        (Flow::within_level(level), ranges_within(of_level, (low, high), &shared.settings.table_sizes))
+    } else {
+        let flow = Flow { from: Some(level), ..Flow::into_level(&keyspace.plan, level + 1) };
+        let bytes = of_level.bytes_within(low, high);
+        let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
+        (flow, ranges)
+    };
     drop(version);
     let counts = write_parts(shared, keyspace, &flow, &YoungItems::default(), ranges.into_iter())?;
     shared.blobs.unhide(&counts.placed);
@@ -134,7 +136,7 @@ fn ranges_of(
         return pushed_ranges(&keyspace.plan, flow.to, to, (low, high), bytes, sizes);
     }
     let merged_bytes = bytes + to.bytes_within(low, high);
-    table_ranges(low, high, (merged_bytes / sizes.of_merge(merged_bytes)).ceil() as u64).collect()
+    merged_ranges((low, high), merged_bytes, sizes)
 }
 
 /// How many passes keep each pass's young items within their share of memory: a power of two.
