@@ -117,7 +117,8 @@ pub(super) fn ranges_within(level: &Level, (low, high): (u64, u64), sizes: &Tabl
     for bits in 64 - (low ^ high).leading_zeros()..=64 {
         let wider = cell(low, bits);
         let within = level.within(wider.0, wider.1);
-        let reaches_out = |container: &Container<PlacedTable>| container.low < wider.0 || container.high > wider.1;
+        let reaches_out =
+            |container: &Container<PlacedTable>| container.low < wider.0 || container.high > wider.1;
         let bytes = level.bytes_within(wider.0, wider.1);
         if bytes > table_bytes / 2.0 || within.iter().any(reaches_out) {
             break;

@@ -1,5 +1,6 @@
 //! [`Plan`]: a storage layout as data. The model evaluates it, the planner searches for it, the engine executes it.
 
+mod delay;
 mod describe;
 mod executable;
 mod named;
@@ -9,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use delay::merge_delay_ns;
 pub use sharding::Sharding;
 
 /// A storage layout: either a log with levels below it, or a log whose items are chained from a directory.

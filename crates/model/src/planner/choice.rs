@@ -66,8 +66,8 @@ impl Planned {
 /// What the demand's parts refuse. That no plan keeps the limits is an answer, not an error.
 pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     demand.validate()?;
-    let legal = search(demand, space, Scope::Legal)?;
-    let executable = search(demand, space, Scope::Executable)?;
+    let legal = search(demand, space, Scope::Legal, None)?;
+    let executable = search(demand, space, Scope::Executable, None)?;
     let best = best(&legal.frontier, demand, &demand.limits).cloned();
     let mut planned = Planned {
         runners_up: runners_up(&legal.frontier, demand, best.as_ref()),
@@ -95,9 +95,12 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
 /// What the demand's parts refuse, and a space without executable plans.
 pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, ModelError> {
     demand.validate()?;
-    let frontier = search(demand, space, Scope::Executable)?.frontier;
-    let chosen = best(&frontier, demand, &demand.limits).or(frontier.first());
-    chosen.cloned().ok_or_else(|| ModelError::OutOfRange {
+    let within = search(demand, space, Scope::Executable, Some(&demand.limits))?.frontier;
+    let chosen = match best(&within, demand, &demand.limits) {
+        Some(chosen) => Some(chosen.clone()),
+        None => search(demand, space, Scope::Executable, None)?.frontier.into_iter().next(),
+    };
+    chosen.ok_or_else(|| ModelError::OutOfRange {
         name: "executable plans in the space",
         value: 0.0,
         expected: "there is one at least".to_owned(),

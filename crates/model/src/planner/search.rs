@@ -4,7 +4,7 @@
 //! level by level: costs are sums over levels, so what is beaten in writes, reads and memory up to some level stays
 //! beaten, and only what is not goes on. SlimDB (§4) searches heuristically.
 
-use super::demand::Demand;
+use super::demand::{Demand, Limits};
 use super::figures::{Candidate, Figures};
 use super::frontier::undominated;
 use super::space::Space;
@@ -39,7 +39,15 @@ struct Partial {
 
 /// Searches the space. Some hundred evaluations of a stack of levels: a tenth of a second for uniform keys, a few
 /// seconds for a Zipf popularity; a hundredth of that for executable plans.
-pub(super) fn search(demand: &Demand, space: &Space, scope: Scope) -> Result<Found, ModelError> {
+///
+/// With `limits`, what exceeds them up to some level goes no further: costs only grow with more levels. The frontier then
+/// is that within the limits.
+pub(super) fn search(
+    demand: &Demand,
+    space: &Space,
+    scope: Scope,
+    limits: Option<&Limits>,
+) -> Result<Found, ModelError> {
     let mut found = Found::default();
     let mut all: Vec<(Plan, Amounts)> = Vec::new();
     for growths in space.growths() {
@@ -56,7 +64,7 @@ pub(super) fn search(demand: &Demand, space: &Space, scope: Scope) -> Result<Fou
         if parts.levels() < growths.len() {
             continue;
         }
-        let partials = best_layouts(&parts, &options, demand);
+        let partials = best_layouts(&parts, &options, demand, limits);
         all.extend(partials.into_iter().map(|Partial { levels, amounts }| {
             (Plan::Levels { sharding: space.sharding, log: space.log, levels }, amounts)
         }));
@@ -87,7 +95,15 @@ fn options(space: &Space, growths: &[Growth], scope: Scope) -> Vec<Vec<LevelSpec
     growths.iter().enumerate().map(of_level).collect()
 }
 
-fn best_layouts(parts: &Parts<'_>, options: &[Vec<LevelSpec>], demand: &Demand) -> Vec<Partial> {
+fn best_layouts(
+    parts: &Parts<'_>,
+    options: &[Vec<LevelSpec>],
+    demand: &Demand,
+    limits: Option<&Limits>,
+) -> Vec<Partial> {
+    let live = demand.workload.live_keys();
+    let keeps =
+        |amounts: &Amounts| limits.is_none_or(|limits| Figures::new(amounts, demand).keeps(limits, live));
     let axes = |amounts: &Amounts| Figures::new(amounts, demand).axes();
     let mut partials = vec![Partial { levels: Vec::new(), amounts: parts.log() }];
     for (number, options) in options.iter().enumerate() {
@@ -96,6 +112,7 @@ fn best_layouts(parts: &Parts<'_>, options: &[Vec<LevelSpec>], demand: &Demand) 
         let longer = partials.iter().enumerate().flat_map(|(young, partial)| {
             priced.iter().map(move |(level, amounts)| (young, *level, partial.amounts + *amounts))
         });
+        let longer = longer.filter(|(_, _, amounts)| keeps(amounts));
         // Levels are written down for what is left only: most choices are beaten.
         let kept = undominated(longer, |(_, _, amounts)| axes(amounts));
         let longer = kept.into_iter().map(|(young, level, amounts)| {
