@@ -27,6 +27,17 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
+    /// In each the less of both.
+    pub fn least(self, other: Self) -> Self {
+        Self {
+            writes: self.writes.min(other.writes),
+            reads_per_get: self.reads_per_get.min(other.reads_per_get),
+            reads_per_miss: self.reads_per_miss.min(other.reads_per_miss),
+            memory: self.memory.min(other.memory),
+            space: self.space.min(other.space),
+        }
+    }
+
     /// Those of a whole plan.
     pub fn of_cost(cost: &Cost) -> Self {
         Self {
