@@ -105,7 +105,7 @@ impl Predictor {
     }
 
     /// Whether a phase that overwrites as many items as there are still sees what the load left: where young levels
-    /// hold a small share of the items above one run, the mean over all time is reached within a tenth of the phase.
+    /// hold a small share of the items above one run, the mean over all time is reached within a fifth of the phase.
     fn remembers_load(&self) -> bool {
         match &self.plan {
             Plan::Levels { levels, .. } => {

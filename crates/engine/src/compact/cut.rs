@@ -34,8 +34,8 @@ impl TableSizes {
 
 /// Ranges of leading hash bits for at least `tables` tables over `low..=high`, equal but at the ends.
 ///
-/// All cuts are at multiples of one power of two. Were they at equal parts of whatever range comes, each merge would cut
-/// elsewhere, and containers, which are split wherever something ends that is laid over them, into ever smaller ones.
+/// All cuts are at multiples of one power of two. Were they at equal parts of whatever range comes, each merge would
+/// cut elsewhere, and containers, which are split wherever something laid over them ends, become ever smaller.
 pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<Item = (u64, u64)> {
     let hashes = u128::from(high - low) + 1;
     let width = (hashes / u128::from(tables.max(1))).max(1);

@@ -2,9 +2,9 @@
 //!
 //! [`PlanModel::cost`] is the mean over all time of a store that goes on as it is. A phase is neither: overwriting as
 //! many items as there are begins with what the load left in each level, and ends before deep levels have merged twice.
-//! So the engine's rules of what merges when are executed here, in expectation. That takes no keys: whatever lies in one
-//! run at one place was written in one interval of time, and how many different keys an interval's writes name is known
-//! ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
+//! So the engine's rules of what merges when are executed here, in expectation. That takes no keys: whatever lies in
+//! one run at one place was written in one interval of time, and how many different keys an interval's writes name is
+//! known ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
 
 use super::evaluate::PlanModel;
 use super::phase_level::{Due, PhaseLevel, Run, Writes, mean_runs, runs_full};

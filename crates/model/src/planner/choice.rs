@@ -89,7 +89,7 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
 }
 
 /// The best plan of `space` under `demand` that the engine executes; where none keeps the limits, the one of least
-/// memory. Hundredths of a second for uniform keys.
+/// memory. Looks only at what may be the best.
 ///
 /// # Errors
 /// What the demand's parts refuse, and a space without executable plans.

@@ -43,8 +43,7 @@ struct Partial {
 /// seconds for a Zipf popularity; a hundredth of that for executable plans.
 ///
 /// `only_best` asks for no frontier but for what may be the best plan within the demand's limits: what, with the least
-/// that levels still to come cost, exceeds them or costs more than a plan already found goes no further. Some hundredths
-/// of the time.
+/// that levels still to come cost, exceeds them or costs more than a plan already found goes no further.
 pub(super) fn search(
     demand: &Demand,
     space: &Space,
