@@ -39,8 +39,8 @@ struct Partial {
     amounts: Amounts,
 }
 
-/// Searches the space. Some hundred evaluations of a stack of levels: a tenth of a second for uniform keys, a few
-/// seconds for a Zipf popularity; a hundredth of that for executable plans.
+/// Searches the space. Some thousand evaluations of a stack of levels: about a second for uniform keys, several
+/// seconds for a Zipf popularity, and less where only executable plans are asked for.
 ///
 /// `only_best` asks for no frontier but for what may be the best plan within the demand's limits: what, with the least
 /// that levels still to come cost, exceeds them or costs more than a plan already found goes no further.
