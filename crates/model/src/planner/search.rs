@@ -105,11 +105,13 @@ pub(super) fn search(
     Ok(found)
 }
 
+/// A level's growth, whether it is the youngest, and whether it is the only one.
+type Position = (Growth, bool, bool);
+
 /// What levels may be, each asked of the space once.
 #[derive(Debug, Default)]
 struct Layouts {
-    /// By growth, whether it is of the youngest level, and whether that is the only one.
-    known: Vec<((Growth, bool, bool), Rc<[LevelSpec]>)>,
+    known: Vec<(Position, Rc<[LevelSpec]>)>,
 }
 
 impl Layouts {
