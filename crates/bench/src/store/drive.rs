@@ -36,6 +36,8 @@ pub struct Drive {
 pub enum Step {
     /// So many gets, in one call.
     Gets(u64),
+    /// So many gets, whose latencies the step has recorded itself.
+    Recorded(u64),
     /// One put.
     Put,
 }
@@ -69,6 +71,11 @@ impl Worker {
     /// A uniformly chosen item among those that only this thread overwrites. Requires no fewer items than threads.
     pub fn own_item(&mut self, items: u64) -> u64 {
         self.random.below(items / self.threads) * self.threads + self.thread
+    }
+
+    /// Its randomness, and where to record latencies of gets for [`Step::Recorded`].
+    pub fn random_and_gets(&mut self) -> (&mut Random, &mut Latencies) {
+        (&mut self.random, &mut self.gets)
     }
 }
 
@@ -237,6 +244,7 @@ where
                 worker.gets.record(latency);
                 worker.done += count;
             }
+            Step::Recorded(count) => worker.done += count,
             Step::Put => {
                 worker.puts.record(latency);
                 worker.done += 1;
