@@ -7,6 +7,7 @@
 //! from the engine's own. Where the system offers none, those figures are absent, not estimated.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod crash_writer;
 pub mod dedup;
 pub mod device;

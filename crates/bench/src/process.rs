@@ -10,6 +10,12 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// CPU time that the calling thread has used, user and system.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

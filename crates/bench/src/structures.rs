@@ -9,12 +9,15 @@ use crate::report::Report;
 type Run = fn(&IndexConfig) -> Vec<Measurement>;
 
 /// The structures by name.
-const STRUCTURES: [(&str, Run); 5] = [
+const STRUCTURES: [(&str, Run); 8] = [
     ("cuckoo", index::cuckoo::run),
     ("hash-filter", index::hash_filter::run),
     ("ect", index::trie::run),
     ("fences", index::fences::run),
     ("multi-level-filter", index::multi_level_filter::run),
+    ("three-level", index::three_level::run),
+    ("bloom-cluster", index::bloom_cluster::run),
+    ("static-filter", index::static_filter::run),
 ];
 
 /// Runs the structure `name`, or each of them for `all`. `ect-sparse` is among the cases of `ect` whose name says so.

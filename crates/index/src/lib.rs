@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: this crate does no I/O and knows no files.
 
+pub mod bloom_cluster;
 mod broadword;
 pub mod cuckoo;
 pub mod elias_fano;
@@ -11,6 +12,8 @@ pub mod multi_level_filter;
 mod packed_tags;
 mod prefetch;
 mod processor;
+pub mod static_filter;
+pub mod three_level;
 pub mod trie;
 
 pub use prefetch::{prefetch_bytes, prefetch_element};

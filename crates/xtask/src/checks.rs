@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::shell;
 
 /// Crates that contain unsafe code: what Miri and valgrind look at.
-const UNSAFE_CRATES: [&str; 2] = ["alluvium-index", "alluvium-io"];
+const UNSAFE_CRATES: [&str; 3] = ["alluvium-cache", "alluvium-index", "alluvium-io"];
 
 /// Where tests run under loom: the package, and what their names contain.
-const LOOM_TESTS: [(&str, &str); 2] = [("alluvium-index", "loom"), ("alluvium-io", "append_buffer")];
+const LOOM_TESTS: [(&str, &str); 3] =
+    [("alluvium-cache", "loom"), ("alluvium-index", "loom"), ("alluvium-io", "append_buffer")];
 
 /// The engine's sweep of damage, with one byte in `stride` changed.
 pub fn sweep(stride: usize) -> Result<(), String> {
@@ -77,6 +78,8 @@ pub fn bench_smoke() -> Result<(), String> {
     ))?;
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
     shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --soak 2"))?;
     shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
 }
 

@@ -1,9 +1,12 @@
 //! `bench index`: the index structures alone, in memory, one thread, on random key hashes.
 
+pub mod bloom_cluster;
 pub mod cuckoo;
 pub mod fences;
 pub mod hash_filter;
 pub mod multi_level_filter;
+pub mod static_filter;
+pub mod three_level;
 pub mod trie;
 
 /// Parameters of an index benchmark.

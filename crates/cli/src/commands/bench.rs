@@ -1,5 +1,6 @@
 //! `alluvium bench`: the face of the crate `alluvium-bench`.
 
+use alluvium_bench::cache::{self, CacheOptions};
 use alluvium_bench::crash_writer::{self, CrashWriterOptions};
 use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
@@ -30,6 +31,8 @@ enum Benchmark {
     Dedup(DedupOptions),
     /// Index structures alone, in memory
     Index(IndexOptions),
+    /// The memory engine: rates, memory, miss ratios; every value is verified
+    Cache(CacheOptions),
     /// Items of 0 B to 64 MiB side by side: space, rewrites, reads; every value is verified
     Large(LargeOptions),
     /// Published figures run again, as numbers and drawings
@@ -43,7 +46,8 @@ enum Benchmark {
 
 #[derive(Clone, Debug, clap::Args)]
 struct IndexOptions {
-    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter or all
+    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, static-filter or
+    /// all
     #[arg(long, default_value = "all")]
     structure: String,
     /// Keys in all
@@ -64,6 +68,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             let config = IndexConfig { keys: options.keys, seed: options.seed };
             structures::run(&options.structure, &config, &mut report)
         }
+        Benchmark::Cache(options) => cache::run(options, &mut report),
         Benchmark::Large(options) => large::run(options, &mut report),
         Benchmark::Paper(options) => paper::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),

@@ -71,9 +71,9 @@ pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result
     if bytes[..8] != MAGIC {
         return damaged(0, "the magic ALLUVIUM of an Alluvium file", format!("bytes {:02x?}", &bytes[..8]));
     }
-    let major = u16::from_le_bytes([bytes[8], bytes[9]]);
-    if major > MAJOR {
-        return Err(Error::NewerFormat { file: name.to_owned(), found: major, supported: MAJOR });
+    if is_newer(bytes.try_into().expect("it has the length of a header")) {
+        let found = u16::from_le_bytes([bytes[8], bytes[9]]);
+        return Err(Error::NewerFormat { file: name.to_owned(), found, supported: MAJOR });
     }
     let stored = u64::from_le_bytes(bytes[HEADER_CHECKED_BYTES..].try_into().expect("eight bytes"));
     if stored != checksum64(&bytes[..HEADER_CHECKED_BYTES], u64::from_le_bytes(MAGIC)) {
@@ -89,7 +89,7 @@ pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result
     Ok(())
 }
 
-/// Whether a file's header is sound, and of a newer major version.
+/// Whether a file's header is sound, and of a newer major version. Any other large number is damage.
 pub(crate) fn is_newer(bytes: &[u8; FILE_HEADER_BYTES]) -> bool {
     let stored = u64::from_le_bytes(bytes[HEADER_CHECKED_BYTES..].try_into().expect("eight bytes"));
     u16::from_le_bytes([bytes[8], bytes[9]]) > MAJOR

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use alluvium_base::checksum::checksum64;
 use alluvium_io::{FaultPlan, SimulatedStorage, Storage};
 use proptest::prelude::*;
 
 use super::file::{BlobFile, GATHER_BYTES};
-use super::frame::{RecordHeader, chunk_content};
+use super::frame::{RecordHeader, check_file_header, chunk_content, encode_file_header};
 use super::reader::RecordReader;
 use super::walk::walk;
+use crate::error::Error;
 use crate::level::Reclaimer;
 
 fn reclaimer() -> Arc<Reclaimer> {
@@ -138,4 +140,17 @@ fn every_flipped_byte_of_a_record_is_noticed() {
             && chunk_content(&damaged[reference.body as usize..], file.seed(), reference.body).is_some();
         assert!(!sound, "byte {at}");
     }
+}
+
+#[test]
+fn a_newer_version_is_told_from_damage_to_its_number() {
+    let mut header = encode_file_header(7);
+    header[8..10].copy_from_slice(&29_953_u16.to_le_bytes());
+    assert!(matches!(check_file_header(&header, 7, "blob"), Err(Error::Corruption(_))));
+    let checksum = checksum64(&header[..32], u64::from_le_bytes(*b"ALLUVIUM"));
+    header[32..].copy_from_slice(&checksum.to_le_bytes());
+    assert!(matches!(
+        check_file_header(&header, 7, "blob"),
+        Err(Error::NewerFormat { found: 29_953, supported: 1, .. })
+    ));
 }

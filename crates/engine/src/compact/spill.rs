@@ -90,6 +90,12 @@ impl Spill {
         }
     }
 
+    /// Leading bits of their hashes by which items are parted.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn part_bits(&self) -> u32 {
+        self.spilled.shape.part_bits
+    }
+
     /// Memory of buffers.
     pub fn memory_bytes(&self) -> u64 {
         let buffers = self.spilled.parts.iter().map(|part| part.buffer.capacity()).sum::<usize>();

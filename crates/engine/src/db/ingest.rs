@@ -187,6 +187,12 @@ impl Ingest {
         Ok(ingested)
     }
 
+    /// Leading bits of their hashes in whose order items become visible.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn part_bits(&self) -> u32 {
+        self.spill.as_ref().map_or(0, Spill::part_bits)
+    }
+
     fn count_memory(&mut self, bytes: u64) {
         let counter = &self.keyspace.database().merge_buffer_bytes;
         counter.fetch_add(bytes.wrapping_sub(self.counted_bytes), Ordering::Relaxed);

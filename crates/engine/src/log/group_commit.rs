@@ -70,6 +70,11 @@ impl GroupCommit {
             }
             state.leading = true;
             state = self.gather(state);
+            if state.refusal.is_some() {
+                // Something failed meanwhile: nothing is tried again.
+                state.leading = false;
+                continue;
+            }
             let served = std::mem::take(&mut state.waiting);
             state.syncs += 1;
             drop(state);

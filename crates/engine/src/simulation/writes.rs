@@ -171,7 +171,8 @@ impl Session<'_> {
             pushed.map_err(|error| self.stop(&error, "adding to an ingest"))?;
         }
         let mut steps = items;
-        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(8));
+        let bits = ingest.part_bits();
+        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(bits));
         for (name, value) in steps {
             self.model.apply(Step::Write(vec![(name, Some(value))]));
         }

@@ -36,7 +36,7 @@ impl EliasFano {
     }
 
     /// From `count` sorted values of which `largest` is the last.
-    pub(super) fn from_sorted(values: impl Iterator<Item = u64>, count: u64, largest: u64) -> Self {
+    pub(crate) fn from_sorted(values: impl Iterator<Item = u64>, count: u64, largest: u64) -> Self {
         // Rounded up near the next power of two, where the shorter bit vector makes up for the longer low part.
         let mean = largest / count.max(1);
         let low_bits = mean.saturating_add(mean / 32).checked_ilog2().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 /// Appends codes to words.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BitWriter {
+pub(crate) struct BitWriter {
     words: Vec<u64>,
     last: u64,
     last_bits: u32,
@@ -10,24 +10,24 @@ pub(super) struct BitWriter {
 
 impl BitWriter {
     /// An empty string with room for `bits`.
-    pub(super) fn with_capacity(bits: u64) -> Self {
+    pub(crate) fn with_capacity(bits: u64) -> Self {
         Self { words: Vec::with_capacity((bits / 64 + 2) as usize), last: 0, last_bits: 0 }
     }
 
     /// Bits so far.
     #[inline]
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.words.len() as u64 * 64 + u64::from(self.last_bits)
     }
 
     /// Bytes held now.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         (self.words.capacity() * size_of::<u64>()) as u64
     }
 
     /// Appends the low `length` bits of `code`, at most 64; the bits above them are clear.
     #[inline(always)]
-    pub(super) fn put(&mut self, code: u64, length: u32) {
+    pub(crate) fn put(&mut self, code: u64, length: u32) {
         self.last |= code << self.last_bits;
         let bits = self.last_bits + length;
         if bits >= 64 {
@@ -40,7 +40,7 @@ impl BitWriter {
     }
 
     /// Appends all bits of `other` and empties it.
-    pub(super) fn append(&mut self, other: &mut Self) {
+    pub(crate) fn append(&mut self, other: &mut Self) {
         for word in other.words.drain(..) {
             self.put(word, 64);
         }
@@ -50,7 +50,7 @@ impl BitWriter {
     }
 
     /// Appends all bits of `other`, last bit first, and empties it.
-    pub(super) fn append_reversed(&mut self, other: &mut Self) {
+    pub(crate) fn append_reversed(&mut self, other: &mut Self) {
         if other.last_bits > 0 {
             self.put(other.last.reverse_bits() >> (64 - other.last_bits), other.last_bits);
         }
@@ -62,7 +62,7 @@ impl BitWriter {
     }
 
     /// The words, of which the last may be partly used.
-    pub(super) fn finish(mut self) -> Vec<u64> {
+    pub(crate) fn finish(mut self) -> Vec<u64> {
         if self.last_bits > 0 {
             self.words.push(self.last);
         }

@@ -12,7 +12,7 @@ pub(super) const BUCKET_KEYS_MAX: u64 = u32::MAX as u64;
 const ZEROS_MAX: u32 = 23;
 
 /// Code, from the lowest bit up, and length of `value` with `order` low bits as they are.
-fn code(value: u64, order: u32) -> (u64, u32) {
+pub(crate) fn code(value: u64, order: u32) -> (u64, u32) {
     let head = (value >> order) + 1;
     let zeros = head.ilog2();
     assert!(zeros <= ZEROS_MAX, "{value} is beyond an exponential Golomb code of order {order}");
@@ -23,7 +23,7 @@ fn code(value: u64, order: u32) -> (u64, u32) {
 
 /// The value whose code of `order` is at the lowest bit of `bits`, and the code's length.
 #[inline(always)]
-fn decode(bits: u64, order: u32) -> Option<(u64, u32)> {
+pub(crate) fn decode(bits: u64, order: u32) -> Option<(u64, u32)> {
     let zeros = bits.trailing_zeros();
     if zeros > ZEROS_MAX {
         return None;
@@ -35,13 +35,13 @@ fn decode(bits: u64, order: u32) -> Option<(u64, u32)> {
 
 /// Numbers by their distance from `mean`, near ones first: mean, one below, one above, two below and so on.
 #[inline(always)]
-fn fold(number: u64, mean: u64) -> u64 {
+pub(crate) fn fold(number: u64, mean: u64) -> u64 {
     if number >= mean { (number - mean) * 2 } else { (mean - number) * 2 - 1 }
 }
 
 /// What [`fold`] made `folded` of, wrapping where there is none. Below or above is a coin toss, so it is no branch.
 #[inline(always)]
-fn unfold(folded: u64, mean: u64) -> u64 {
+pub(crate) fn unfold(folded: u64, mean: u64) -> u64 {
     mean.wrapping_add(folded >> 1 ^ (folded & 1).wrapping_neg())
 }
 
@@ -71,13 +71,13 @@ fn half_order(n: u64) -> u32 {
 }
 
 /// Code and length of `bits`, the length of the left half of a bucket, which has `n` keys and `mean` bits on average.
-pub(super) fn half_code(n: u64, mean: u64, bits: u64) -> (u64, u32) {
+pub(crate) fn half_code(n: u64, mean: u64, bits: u64) -> (u64, u32) {
     code(fold(bits, mean), half_order(n))
 }
 
 /// The length that [`half_code`] wrote in front of `bits`, and the code's length. Wrong bits may give any number.
 #[inline(always)]
-pub(super) fn decode_half(n: u64, mean: u64, bits: u64) -> Option<(u64, u32)> {
+pub(crate) fn decode_half(n: u64, mean: u64, bits: u64) -> Option<(u64, u32)> {
     let (folded, length) = decode(bits, half_order(n))?;
     Some((unfold(folded, mean), length))
 }

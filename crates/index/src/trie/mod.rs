@@ -49,13 +49,13 @@
 //! | n | fragments, packed without gaps |
 //! | 1 | XXH3-64 of everything before, seeded with the kind |
 
-mod bits;
+pub(crate) mod bits;
 mod builder;
 mod config;
 mod decoder;
 mod dense;
 mod encoder;
-mod golomb;
+pub(crate) mod golomb;
 mod huffman;
 mod index;
 mod key_bits;

@@ -5,11 +5,16 @@
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
+use alluvium_index::bloom_cluster::{
+    BloomCluster, ClusterDirectory, ClusterWriter, Column, ColumnBuilder, Packing,
+};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
+use alluvium_index::static_filter::StaticFilter;
+use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
 use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
 
 use super::registry::Target;
@@ -24,6 +29,11 @@ pub fn targets() -> Vec<Target> {
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
+        Target { name: "bloom-cluster", run: bloom_cluster, samples: || vec![cluster().to_bytes()] },
+        Target { name: "filter-column", run: filter_column, samples: filter_column_samples },
+        Target { name: "cluster-directory", run: cluster_directory, samples: cluster_directory_samples },
+        Target { name: "static-filter", run: static_filter, samples: static_filter_samples },
+        Target { name: "three-level", run: three_level, samples: three_level_samples },
     ]
 }
 
@@ -186,4 +196,121 @@ fn trie_samples() -> Vec<Vec<u8>> {
             builder.finish().to_bytes()
         })
         .to_vec()
+}
+
+/// Changed bytes below the trie of prefixes are behind that trie's own checksum, so it stays as it is.
+fn three_level(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(index) = ThreeLevelIndex::from_bytes(bytes) {
+            for hash in probes() {
+                let _ = (index.lookup(hash), index.prefix_pages(hash.high()));
+                if let Some(found) = index.lookup(KeyHash::from_halves(hash.low(), hash.high())) {
+                    assert!(found.first <= found.last);
+                }
+            }
+        }
+    }
+}
+
+/// Both forms of the third level; small groups, large ones, one of all items, and page numbers with gaps.
+fn three_level_samples() -> Vec<Vec<u8>> {
+    let mut samples = Vec::new();
+    for suffix_code in [SuffixCode::Partial, SuffixCode::Trie] {
+        for groups in [1, 12, 300] {
+            let config = ThreeLevelConfig { suffix_code, ..ThreeLevelConfig::new(300, groups) };
+            let group_of = |high: u64| checksum64(&(high % groups).to_le_bytes(), 1);
+            let mut items: Vec<KeyHash> =
+                highs().into_iter().map(|high| KeyHash::from_halves(group_of(high), high)).collect();
+            items.sort_unstable();
+            let mut builder = ThreeLevelBuilder::new(config);
+            let page = |number: u64| number / 17 + if groups == 12 { number / 100 } else { 0 };
+            (0..).zip(items).for_each(|(number, hash)| builder.push(hash, page(number)));
+            samples.push(builder.finish().to_bytes());
+        }
+    }
+    samples
+}
+
+/// Five runs of four buckets.
+fn cluster() -> BloomCluster {
+    (0..5).fold(BloomCluster::empty(4, 16.0), |cluster, run| {
+        cluster.with_run(16.0, |bucket, out| {
+            out.extend(hashes().into_iter().skip(run * 20 + bucket as usize).step_by(30));
+        })
+    })
+}
+
+fn bloom_cluster(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(cluster) = BloomCluster::from_bytes(bytes) {
+            for hash in probes() {
+                let bucket = hash.low() % cluster.buckets().max(1);
+                assert!(cluster.runs_of(bucket, hash).len() <= cluster.runs());
+            }
+        }
+    }
+}
+
+/// The checksum of a column stands in front of it.
+fn filter_column(bytes: &[u8]) {
+    let mut sealed = bytes.to_vec();
+    if let Some((checksum, body)) = sealed.split_at_mut_checked(CHECKSUM_BYTES) {
+        checksum.copy_from_slice(&checksum64(body, 7).to_le_bytes());
+    }
+    for bytes in [bytes, &sealed] {
+        if let Ok(column) = Column::open(bytes, 7) {
+            assert!(probes().all(|hash| column.runs_of(hash).len() <= column.runs()));
+            let mut copy = ColumnBuilder::new(f64::from(column.probes()) / std::f64::consts::LN_2);
+            if copy.probes() == column.probes() {
+                copy.copy(&column, |run| run % 2 == 0);
+                assert_eq!(copy.runs(), column.runs().div_ceil(2));
+            }
+        }
+    }
+}
+
+fn filter_column_samples() -> Vec<Vec<u8>> {
+    let mut column = ColumnBuilder::new(16.0);
+    [0, 33, 1, 200].into_iter().for_each(|keys| column.add(&hashes()[..keys]));
+    let (mut writer, mut out) = (ClusterWriter::new(Packing::Dense), Vec::new());
+    (0..8).for_each(|_| {
+        out.clear();
+        writer.push(&column, &mut out);
+    });
+    vec![out]
+}
+
+fn cluster_directory(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(directory) = ClusterDirectory::from_bytes(bytes) {
+            for bucket in [0, 1, 2, directory.buckets(), u64::MAX] {
+                let Some(range) = directory.column(bucket) else { continue };
+                assert!(range.offset.saturating_add(range.length) <= directory.len());
+            }
+        }
+    }
+}
+
+fn cluster_directory_samples() -> Vec<Vec<u8>> {
+    let mut writer = ClusterWriter::new(Packing::Pages);
+    let mut column = ColumnBuilder::new(16.0);
+    for keys in 0..100 {
+        column.clear();
+        column.add(&hashes()[..keys]);
+        writer.push(&column, &mut Vec::new());
+    }
+    vec![writer.finish().to_bytes()]
+}
+
+fn static_filter(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(filter) = StaticFilter::from_bytes(bytes) {
+            let found = probes().filter(|hash| filter.may_contain(*hash)).count();
+            assert!(found == 0 || !filter.is_empty());
+        }
+    }
+}
+
+fn static_filter_samples() -> Vec<Vec<u8>> {
+    [(0, 3), (300, 12)].map(|(keys, width)| StaticFilter::new(&hashes()[..keys], width).to_bytes()).to_vec()
 }

@@ -1,0 +1,32 @@
+//! `bench cache`: the memory engine in process.
+//!
+//! Three programs, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies' miss
+//! ratios (`trace`), and a soak that ends with the accounts balanced (`soak`).
+
+mod items;
+mod options;
+mod raw;
+mod requests;
+mod soak;
+mod speed;
+mod trace;
+mod worker;
+
+pub use options::CacheOptions;
+
+use crate::error::BenchError;
+use crate::report::Report;
+
+/// Runs what the options ask for.
+///
+/// # Errors
+/// [`BenchError`]: the first wrong answer, or options that don't go together.
+pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
+    if let Some(kind) = options.trace {
+        return trace::run(options, kind, report);
+    }
+    if let Some(seconds) = options.soak {
+        return soak::run(options, seconds, report);
+    }
+    speed::run(options, report)
+}

@@ -1,0 +1,148 @@
+//! Options of `bench cache`.
+
+use alluvium_cache::Eviction;
+use clap::ValueEnum;
+
+/// Options of `bench cache`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CacheOptions {
+    /// Which items: 8+8, 16+64, 128+1024 bytes, or all three; --key-size and --value-size override
+    #[arg(long, value_enum, default_value = "all")]
+    pub shape: Shape,
+    /// Items in the cache; by default 16 million tiny, 4 million small, 1 million large ones
+    #[arg(long)]
+    pub items: Option<u64>,
+    /// Bytes of a key, at least 8
+    #[arg(long)]
+    pub key_size: Option<usize>,
+    /// Bytes of a value, at least 8
+    #[arg(long)]
+    pub value_size: Option<usize>,
+    /// Percent of the requests that are gets; by default 95, then 50
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub get_ratio: Option<u8>,
+    /// Zipf exponent of the keys' popularity, 0 for uniform; by default 0, then 0.99
+    #[arg(long)]
+    pub skew: Option<f64>,
+    /// Threads; by default 1, then 2
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Requests in one call; by default 1, then 32
+    #[arg(long)]
+    pub batch: Option<usize>,
+    /// Who may read and write what
+    #[arg(long, value_enum, default_value = "concurrent-reads")]
+    pub access: AccessMode,
+    /// Which items make room for others
+    #[arg(long, value_enum, default_value = "s3-fifo")]
+    pub eviction: Policy,
+    /// Percent of the items that there is room for
+    #[arg(long, default_value_t = 100)]
+    pub room: u64,
+    /// Requests of each thread in each case
+    #[arg(long, default_value_t = 8_000_000)]
+    pub requests: usize,
+    /// Replay a synthetic trace instead and report miss ratios of all policies
+    #[arg(long, value_enum)]
+    pub trace: Option<TraceKind>,
+    /// Run random operations for so many seconds instead, and balance the accounts
+    #[arg(long, value_name = "SECONDS")]
+    pub soak: Option<u64>,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Sizes of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// 8-byte keys, 8-byte values
+    Tiny,
+    /// 16-byte keys, 64-byte values
+    Small,
+    /// 128-byte keys, 1024-byte values
+    Large,
+    /// One after another
+    All,
+}
+
+/// Access modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AccessMode {
+    /// EREW: each thread has a cache of its own
+    Exclusive,
+    /// CREW: all read, each partition has one writer
+    ConcurrentReads,
+    /// CRCW: all read and write
+    Concurrent,
+}
+
+/// Eviction policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Policy {
+    /// Probation, main log, memory of evicted keys
+    S3Fifo,
+    /// The oldest item goes
+    Fifo,
+    /// The item not used for longest goes
+    Lru,
+    /// Lim's approximation of LRU
+    ApproximateLru,
+}
+
+/// Synthetic traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceKind {
+    /// Popularity by Zipf's law, exponent 0.99
+    Zipf,
+    /// The same, and runs of keys that are never asked for again; only the others count
+    Scan,
+    /// The same, and every million requests the ranks move on by 5 % of the keys
+    Drift,
+    /// One after another
+    All,
+}
+
+impl Policy {
+    /// As the cache names it.
+    pub fn eviction(self) -> Eviction {
+        match self {
+            Self::S3Fifo => Eviction::S3Fifo,
+            Self::Fifo => Eviction::Fifo,
+            Self::Lru => Eviction::Lru,
+            Self::ApproximateLru => Eviction::ApproximateLru,
+        }
+    }
+}
+
+/// What one run works on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Case {
+    /// What the shape is called.
+    pub name: &'static str,
+    /// Items.
+    pub items: u64,
+    /// Bytes of a key.
+    pub key_bytes: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+}
+
+impl CacheOptions {
+    /// The shapes asked for.
+    pub fn cases(&self) -> Vec<Case> {
+        let of = |name, items, key_bytes, value_bytes| Case {
+            name,
+            items: self.items.unwrap_or(items).clamp(1, u64::from(u32::MAX)),
+            key_bytes: self.key_size.unwrap_or(key_bytes).max(8),
+            value_bytes: self.value_size.unwrap_or(value_bytes).max(8),
+        };
+        let shapes = [
+            (Shape::Tiny, of("tiny", 16 << 20, 8, 8)),
+            (Shape::Small, of("small", 4 << 20, 16, 64)),
+            (Shape::Large, of("large", 1 << 20, 128, 1024)),
+        ];
+        let wanted = shapes.into_iter().filter(|(shape, _)| [*shape, Shape::All].contains(&self.shape));
+        wanted.map(|(_, case)| case).collect()
+    }
+}

@@ -1,0 +1,67 @@
+//! Which items are asked for: drawn before the clock starts.
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::error::BenchError;
+
+/// Cumulative chances of Zipf's law with a table of where to begin to look.
+#[derive(Debug)]
+pub struct Zipf {
+    cumulative: Vec<f64>,
+    guide: Vec<u32>,
+}
+
+const GUIDES: usize = 1 << 20;
+
+impl Zipf {
+    /// Ranks 0 to `keys` - 1 with chances proportional to (rank + 1)^-`skew`.
+    pub fn new(keys: u64, skew: f64) -> Self {
+        let mut sum = 0.0;
+        let mut cumulative: Vec<f64> = (1..=keys)
+            .map(|rank| {
+                sum += (rank as f64).powf(-skew);
+                sum
+            })
+            .collect();
+        cumulative.iter_mut().for_each(|chance| *chance /= sum);
+        let mut rank = 0;
+        let guide = (0..=GUIDES)
+            .map(|step| {
+                while rank + 1 < cumulative.len() && cumulative[rank] < step as f64 / GUIDES as f64 {
+                    rank += 1;
+                }
+                rank as u32
+            })
+            .collect();
+        Self { cumulative, guide }
+    }
+
+    /// Draws a rank.
+    pub fn draw(&self, random: &mut SmallRng) -> u32 {
+        let chance = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut rank = self.guide[(chance * GUIDES as f64) as usize] as usize;
+        while rank + 1 < self.cumulative.len() && self.cumulative[rank] < chance {
+            rank += 1;
+        }
+        rank as u32
+    }
+}
+
+/// `count` item numbers below `items` of the given skew, 0 for uniform. Rank and number are unrelated to the place of
+/// an item in the cache, because keys are.
+///
+/// # Errors
+/// [`BenchError::Usage`] for a skew that is no number or negative.
+pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32>, BenchError> {
+    if !(0.0..10.0).contains(&skew) {
+        return Err(BenchError::Usage(format!("a skew of {skew}: between 0 and 10 makes sense")));
+    }
+    let mut random = SmallRng::seed_from_u64(seed);
+    if skew == 0.0 {
+        let below = |number: u64| ((u128::from(number) * u128::from(items)) >> 64) as u32;
+        return Ok((0..count).map(|_| below(random.next_u64())).collect());
+    }
+    let zipf = Zipf::new(items, skew);
+    Ok((0..count).map(|_| zipf.draw(&mut random)).collect())
+}

@@ -1,0 +1,184 @@
+//! Rates of gets and sets, and the memory that items take.
+
+use std::borrow::Borrow;
+use std::time::Instant;
+
+use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Exclusive};
+use alluvium_io::ProcessMemory;
+
+use super::options::{AccessMode, CacheOptions, Case};
+use super::raw::{self, RawRates};
+use super::worker::{Share, Tally, Worker};
+use crate::error::BenchError;
+use crate::measurement::Measurement;
+use crate::report::Report;
+
+/// Runs all combinations that the options leave open.
+pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
+    for case in options.cases() {
+        let limit = raw::measure(&case, options.requests);
+        for threads in options.threads.map_or(vec![1, 2], |threads| vec![threads.max(1)]) {
+            let run = Run { options, case, limit, threads };
+            match options.access {
+                AccessMode::Exclusive => run.exclusive(report)?,
+                AccessMode::ConcurrentReads => run.shared::<ConcurrentReads>(report)?,
+                AccessMode::Concurrent => run.shared::<Concurrent>(report)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One shape with one number of threads.
+struct Run<'a> {
+    options: &'a CacheOptions,
+    case: Case,
+    limit: RawRates,
+    threads: usize,
+}
+
+/// What the items took once they were loaded.
+struct Loaded {
+    sets_per_s: f64,
+    items: u64,
+    resident_bytes: Option<u64>,
+    memory_bytes: u64,
+}
+
+impl Run<'_> {
+    fn builder(&self) -> Builder {
+        let case = &self.case;
+        Cache::builder()
+            .payload_bytes_mean(case.key_bytes + case.value_bytes)
+            .eviction(self.options.eviction.eviction())
+            .partitions(if self.options.access == AccessMode::Exclusive { 1 } else { self.threads })
+            .room_for((case.items * self.options.room / 100).max(1) as usize)
+    }
+
+    fn exclusive(&self, report: &mut Report) -> Result<(), BenchError> {
+        let before = resident_bytes();
+        let caches = self.builder().build_exclusive_each(self.threads).map_err(refused)?;
+        let workers = caches.into_iter().enumerate();
+        let mut workers: Vec<Worker<Exclusive, Cache<Exclusive>>> = workers
+            .map(|(number, cache)| Worker::new(cache, self.case, Share::Owner(number, self.threads)))
+            .collect();
+        self.measure(&mut workers, before, report)
+    }
+
+    fn shared<A: Access>(&self, report: &mut Report) -> Result<(), BenchError>
+    where
+        Cache<A>: Sync,
+    {
+        let before = resident_bytes();
+        let cache = self.builder().build_as::<A>().map_err(refused)?;
+        let share = |number| match self.options.access {
+            AccessMode::ConcurrentReads => Share::Partition(number),
+            _ => Share::All(number, self.threads),
+        };
+        let mut workers: Vec<Worker<A, &Cache<A>>> =
+            (0..self.threads).map(|number| Worker::new(&cache, self.case, share(number))).collect();
+        self.measure(&mut workers, before, report)
+    }
+
+    fn measure<A: Access, C: Borrow<Cache<A>> + Send>(
+        &self,
+        workers: &mut [Worker<A, C>],
+        before: Option<u64>,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let (loading, seconds) = together(workers, |worker| worker.load())?;
+        let mut stats = Vec::new();
+        for worker in
+            workers.iter().take(if self.options.access == AccessMode::Exclusive { usize::MAX } else { 1 })
+        {
+            stats.push(worker.cache().stats().total());
+        }
+        let loaded = Loaded {
+            sets_per_s: loading.requests as f64 / seconds,
+            items: stats.iter().map(|stats| stats.items).sum(),
+            resident_bytes: resident_bytes().zip(before).map(|(now, before)| now.saturating_sub(before)),
+            memory_bytes: stats.iter().map(|stats| stats.memory_bytes).sum(),
+        };
+        let options = self.options;
+        for skew in options.skew.map_or(vec![0.0, 0.99], |skew| vec![skew]) {
+            for get_ratio in options.get_ratio.map_or(vec![95, 50], |ratio| vec![ratio]) {
+                for worker in workers.iter_mut() {
+                    worker.draw(options.requests, skew, get_ratio, options.seed)?;
+                }
+                for batch in options.batch.map_or(vec![1, 32], |batch| vec![batch.max(1)]) {
+                    let (tally, seconds) = together(workers, |worker| worker.work(batch))?;
+                    report.add(self.measurement(&loaded, skew, get_ratio, batch, tally, seconds))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn measurement(
+        &self,
+        loaded: &Loaded,
+        skew: f64,
+        get_ratio: u8,
+        batch: usize,
+        tally: Tally,
+        seconds: f64,
+    ) -> Measurement {
+        let case = &self.case;
+        let payload = (case.key_bytes + case.value_bytes) as f64;
+        let each = |bytes: u64| bytes as f64 / loaded.items.max(1) as f64;
+        let per_cpu_s = tally.requests as f64 / tally.cpu_s;
+        let raw = if batch == 1 { self.limit.single_per_s } else { self.limit.batch_per_s };
+        let popularity = if skew == 0.0 { "uniform" } else { "zipf" };
+        Measurement::new("cache", &format!("{popularity}_{get_ratio}_batch_{batch}"))
+            .config("mode", "cache")
+            .config("items", case.items)
+            .config("key_bytes", case.key_bytes)
+            .config("value_bytes", case.value_bytes)
+            .config("threads", self.threads)
+            .config("access", format!("{:?}", self.options.access))
+            .config("eviction", format!("{:?}", self.options.eviction))
+            .config("room_percent", self.options.room)
+            .metric("ops_per_s", tally.requests as f64 / seconds)
+            .metric("ops_per_cpu_s", per_cpu_s)
+            .metric("raw_limit_per_cpu_s", raw)
+            .metric("of_raw_limit", per_cpu_s / raw)
+            .metric("miss_ratio", tally.misses as f64 / tally.gets.max(1) as f64)
+            .metric("load_sets_per_s", loaded.sets_per_s)
+            .metric("items_present", loaded.items)
+            .metric("resident_bytes_per_item", loaded.resident_bytes.map(each))
+            .metric("overhead_bytes_per_item", loaded.resident_bytes.map(|bytes| each(bytes) - payload))
+            .metric("limit_bytes_per_item", each(loaded.memory_bytes))
+    }
+}
+
+/// Runs all workers at once, each in a thread.
+fn together<A: Access, C: Borrow<Cache<A>> + Send>(
+    workers: &mut [Worker<A, C>],
+    work: impl Fn(&mut Worker<A, C>) -> Result<Tally, BenchError> + Sync,
+) -> Result<(Tally, f64), BenchError> {
+    let started = Instant::now();
+    let tallies: Vec<Result<Tally, BenchError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a worker panicked")).collect()
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let mut sum = Tally::default();
+    for tally in tallies {
+        let tally = tally?;
+        sum.requests += tally.requests;
+        sum.gets += tally.gets;
+        sum.misses += tally.misses;
+        sum.cpu_s += tally.cpu_s;
+    }
+    // Each phase has new threads; the next one writes.
+    workers.iter().for_each(|worker| worker.cache().hand_over());
+    Ok((sum, seconds))
+}
+
+fn resident_bytes() -> Option<u64> {
+    ProcessMemory::now().map(|memory| memory.resident_bytes)
+}
+
+pub(super) fn refused(error: alluvium_cache::BuildError) -> BenchError {
+    BenchError::Usage(error.to_string())
+}

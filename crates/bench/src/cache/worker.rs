@@ -1,0 +1,217 @@
+//! One thread's part of a benchmark.
+
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+
+use alluvium_cache::{Access, BATCH_LEN, Cache};
+
+use super::items::{Keys, Value, is_value, wrong};
+use super::options::Case;
+use super::requests::numbers;
+use crate::error::BenchError;
+use crate::process::thread_cpu_time;
+use crate::random::mix;
+
+/// Marks a request that sets its item.
+const IS_SET: u32 = 1 << 31;
+
+/// Which items a worker may touch.
+#[derive(Clone, Copy, Debug)]
+pub enum Share {
+    /// Reads and writes those that belong to this one of so many exclusive caches.
+    Owner(usize, usize),
+    /// Reads all, writes those of this partition.
+    Partition(usize),
+    /// Reads and writes all; at first writes those whose number leaves this remainder.
+    All(usize, usize),
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Requests in all.
+    pub requests: u64,
+    /// Of these, gets.
+    pub gets: u64,
+    /// Gets that found nothing.
+    pub misses: u64,
+    /// CPU time of the thread, in seconds.
+    pub cpu_s: f64,
+}
+
+/// A thread's cache, or its reference to one, and its requests.
+#[derive(Debug)]
+pub struct Worker<A: Access, C: Borrow<Cache<A>>> {
+    cache: C,
+    case: Case,
+    share: Share,
+    requests: Vec<u32>,
+    access: PhantomData<fn() -> A>,
+}
+
+impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
+    /// A worker without requests.
+    pub fn new(cache: C, case: Case, share: Share) -> Self {
+        Self { cache, case, share, requests: Vec::new(), access: PhantomData }
+    }
+
+    /// Its cache.
+    pub fn cache(&self) -> &Cache<A> {
+        self.cache.borrow()
+    }
+
+    fn may_touch(&self, keys: &mut Keys, number: u64, is_set: bool) -> bool {
+        keys.set(0, number);
+        match self.share {
+            Share::Owner(owner, count) => self.cache().owner_of(keys.get(0), count) == owner,
+            Share::Partition(own) => !is_set || self.cache().partition_of(keys.get(0)) == own,
+            Share::All(..) => true,
+        }
+    }
+
+    /// Draws requests: item numbers by popularity, `get_ratio` percent of them gets.
+    pub fn draw(&mut self, count: usize, skew: f64, get_ratio: u8, seed: u64) -> Result<(), BenchError> {
+        let mut keys = Keys::new(1, self.case.key_bytes);
+        let stream = match self.share {
+            Share::Owner(number, _) | Share::Partition(number) | Share::All(number, _) => number as u64,
+        };
+        let drawn = numbers(self.case.items, skew, count, mix(seed ^ stream << 32))?;
+        let mut requests = Vec::with_capacity(count);
+        for (at, number) in drawn.into_iter().enumerate() {
+            let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
+            if self.may_touch(&mut keys, u64::from(number), is_set) {
+                requests.push(if is_set { number | IS_SET } else { number });
+            }
+        }
+        self.requests = requests;
+        Ok(())
+    }
+
+    /// Sets all items of the worker's share, in batches.
+    pub fn load(&mut self) -> Result<Tally, BenchError> {
+        let mut probe = Keys::new(1, self.case.key_bytes);
+        let mut batch = Batch::new(&self.case);
+        let mut tally = Tally::default();
+        for number in 0..self.case.items {
+            let is_mine = match self.share {
+                Share::All(own, count) => number % count as u64 == own as u64,
+                _ => self.may_touch(&mut probe, number, true),
+            };
+            if is_mine {
+                tally.requests += 1;
+                batch.push(number);
+                if batch.len == BATCH_LEN {
+                    batch.set(self.cache())?;
+                }
+            }
+        }
+        batch.set(self.cache())?;
+        Ok(tally)
+    }
+
+    /// Performs the requests, `batch` at a time.
+    pub fn work(&mut self, batch: usize) -> Result<Tally, BenchError> {
+        let started = thread_cpu_time();
+        let mut tally =
+            if batch == 1 { self.work_one_by_one() } else { self.work_in_batches(batch.min(BATCH_LEN)) }?;
+        tally.cpu_s = (thread_cpu_time() - started).as_secs_f64();
+        Ok(tally)
+    }
+
+    fn work_one_by_one(&mut self) -> Result<Tally, BenchError> {
+        let mut keys = Keys::new(1, self.case.key_bytes);
+        let mut value = Value::new(self.case.value_bytes);
+        let (mut gets, mut misses) = (0, 0);
+        for &request in &self.requests {
+            let number = u64::from(request & !IS_SET);
+            keys.set(0, number);
+            if request & IS_SET != 0 {
+                self.cache().set(keys.get(0), value.of(number)).map_err(refused)?;
+                continue;
+            }
+            gets += 1;
+            match self.cache().get_with(keys.get(0), |item| is_value(item.value, number)) {
+                Some(true) => {}
+                Some(false) => return Err(wrong(number)),
+                None => misses += 1,
+            }
+        }
+        Ok(Tally { requests: self.requests.len() as u64, gets, misses, cpu_s: 0.0 })
+    }
+
+    fn work_in_batches(&mut self, len: usize) -> Result<Tally, BenchError> {
+        let mut sets = Batch::new(&self.case);
+        let mut gets = Batch::new(&self.case);
+        let mut tally = Tally { requests: self.requests.len() as u64, ..Tally::default() };
+        for &request in &self.requests {
+            let batch = if request & IS_SET != 0 { &mut sets } else { &mut gets };
+            batch.push(u64::from(request & !IS_SET));
+            if gets.len == len {
+                tally.gets += len as u64;
+                tally.misses += gets.get(self.cache())?;
+            }
+            if sets.len == len {
+                sets.set(self.cache())?;
+            }
+        }
+        tally.gets += gets.len as u64;
+        tally.misses += gets.get(self.cache())?;
+        sets.set(self.cache())?;
+        Ok(tally)
+    }
+}
+
+/// Items of one call.
+struct Batch {
+    numbers: [u64; BATCH_LEN],
+    len: usize,
+    keys: Keys,
+    values: Vec<Value>,
+}
+
+impl Batch {
+    fn new(case: &Case) -> Self {
+        Self {
+            numbers: [0; BATCH_LEN],
+            len: 0,
+            keys: Keys::new(BATCH_LEN, case.key_bytes),
+            values: (0..BATCH_LEN).map(|_| Value::new(case.value_bytes)).collect(),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, number: u64) {
+        self.numbers[self.len] = number;
+        self.keys.set(self.len, number);
+        self.len += 1;
+    }
+
+    /// Sets the items and empties the batch.
+    fn set<A: Access>(&mut self, cache: &Cache<A>) -> Result<(), BenchError> {
+        for (value, &number) in self.values.iter_mut().zip(&self.numbers[..self.len]) {
+            value.of(number);
+        }
+        let items: [(&[u8], &[u8]); BATCH_LEN] =
+            std::array::from_fn(|at| (self.keys.get(at), self.values[at].bytes()));
+        cache.set_many(&items[..self.len]).map_err(refused)?;
+        self.len = 0;
+        Ok(())
+    }
+
+    /// Gets the items, verifies them, and empties the batch. Returns the number of misses.
+    fn get<A: Access>(&mut self, cache: &Cache<A>) -> Result<u64, BenchError> {
+        let keys: [&[u8]; BATCH_LEN] = std::array::from_fn(|at| self.keys.get(at));
+        let (mut misses, mut wrong_number) = (0, None);
+        cache.get_many_with(&keys[..self.len], |at, item| match item {
+            Some(item) if is_value(item.value, self.numbers[at]) => {}
+            Some(_) => wrong_number = Some(self.numbers[at]),
+            None => misses += 1,
+        });
+        self.len = 0;
+        wrong_number.map_or(Ok(misses), |number| Err(wrong(number)))
+    }
+}
+
+fn refused(error: alluvium_cache::TooLarge) -> BenchError {
+    BenchError::Usage(error.to_string())
+}

@@ -1,0 +1,187 @@
+//! How a cache is set up.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use alluvium_base::KeyHasher;
+use alluvium_io::{Clock, SystemClock};
+
+use crate::access::{Access, Concurrent, ConcurrentReads, Exclusive};
+use crate::error::BuildError;
+use crate::eviction::Eviction;
+use crate::log::POSITION_BITS;
+use crate::memory::PAGE_BYTES;
+use crate::partition::{Common, Partition, Shape};
+
+use super::handle::Cache;
+
+/// Settings of a cache. Made by [`Cache::builder`].
+///
+/// Behaviour: [`memory_limit`](Self::memory_limit), [`eviction`](Self::eviction),
+/// [`item_bytes_max`](Self::item_bytes_max), [`clock`](Self::clock). Performance:
+/// [`payload_bytes_mean`](Self::payload_bytes_mean), [`partitions`](Self::partitions), [`hasher`](Self::hasher).
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub(super) memory_limit: usize,
+    pub(super) partitions: usize,
+    pub(super) payload_bytes_mean: usize,
+    pub(super) item_bytes_max: usize,
+    pub(crate) common: Common,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        // Nobody who doesn't know the seed can aim keys at one bucket, which would only evict one another anyway.
+        let seed = RandomState::new().build_hasher().finish();
+        Self {
+            memory_limit: 64 << 20,
+            partitions: 1,
+            payload_bytes_mean: 200,
+            item_bytes_max: 1 << 20,
+            common: Common {
+                hasher: KeyHasher::Xxh3 { seed },
+                eviction: Eviction::default(),
+                clock: Arc::new(SystemClock::default()),
+                epoch_ms: 0,
+                position_bits: POSITION_BITS,
+            },
+        }
+    }
+}
+
+impl Builder {
+    /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB. Memory becomes resident as it is used.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// The memory limit that has room for `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes in
+    /// the partitions; set those before.
+    pub fn room_for(mut self, items: usize) -> Self {
+        let parts = self.partitions.max(1);
+        let has_probation = self.common.eviction.has_probation();
+        // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
+        let items = (items + items / 160).div_ceil(parts);
+        let each = Shape::for_items(items, self.payload_bytes_mean, self.item_bytes_max, has_probation);
+        self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
+        self
+    }
+
+    /// Parts with a log and an index of their own, by key hash. Default 1. With concurrent writers, a few per writing
+    /// thread; each takes some 10 KiB.
+    pub fn partitions(mut self, partitions: usize) -> Self {
+        self.partitions = partitions;
+        self
+    }
+
+    /// Bytes of key and value of an item, on average; default 200. Decides how the memory is shared between index and
+    /// items: were items smaller, the index would forget some while there is room; were they larger, some of it would
+    /// lie idle. [`Cache::resize`] shares out anew, by the items that are there.
+    pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
+        self.payload_bytes_mean = bytes.max(1);
+        self
+    }
+
+    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB. No item takes more than a
+    /// quarter of a partition's log.
+    pub fn item_bytes_max(mut self, bytes: usize) -> Self {
+        self.item_bytes_max = bytes.min(crate::item::ITEM_WORDS_MAX * 8);
+        self
+    }
+
+    /// Which items make room for others. Default [`Eviction::S3Fifo`].
+    pub fn eviction(mut self, eviction: Eviction) -> Self {
+        self.common.eviction = eviction;
+        self
+    }
+
+    /// How keys are hashed. Default XXH3 with a random seed: 4 ns for short keys, where SipHash takes 20.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.common.hasher = hasher;
+        self
+    }
+
+    /// Where the time for expiry comes from. Default the system's monotonic clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.common.clock = clock;
+        self
+    }
+
+    /// Narrower positions, which repeat after fewer laps of a log: only tests want that.
+    #[doc(hidden)]
+    pub fn position_bits(mut self, bits: u32) -> Self {
+        self.common.position_bits = bits;
+        self
+    }
+
+    /// A cache that any thread reads and writes: [`Concurrent`].
+    ///
+    /// # Errors
+    /// [`BuildError`] when the settings don't go together or the system refuses the memory.
+    pub fn build(self) -> Result<Cache<Concurrent>, BuildError> {
+        self.build_as()
+    }
+
+    /// A cache that any thread reads and one thread at a time writes: [`ConcurrentReads`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_concurrent_reads(self) -> Result<Cache<ConcurrentReads>, BuildError> {
+        self.build_as()
+    }
+
+    /// A cache that belongs to one thread at a time: [`Exclusive`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_exclusive(self) -> Result<Cache<Exclusive>, BuildError> {
+        self.build_as()
+    }
+
+    /// `count` exclusive caches that share the memory limit, hash alike, and each take the keys that
+    /// [`Cache::owner_of`] gives them: EREW over `count` threads.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Cache<Exclusive>>, BuildError> {
+        let share = self.memory_limit.checked_div(count).ok_or(BuildError::NoPartitions)?;
+        (0..count).map(|_| self.clone().memory_limit(share).build_exclusive()).collect()
+    }
+
+    /// A cache of access mode `A`.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_as<A: Access>(mut self) -> Result<Cache<A>, BuildError> {
+        let epoch = self.common.clock.monotonic().as_millis();
+        self.common.epoch_ms = u64::try_from(epoch).unwrap_or(u64::MAX);
+        let shape = self.shape::<A>(self.memory_limit, self.payload_bytes_mean)?;
+        let partitions = (0..self.partitions)
+            .map(|_| Partition::new(self.common.clone(), shape))
+            .collect::<Result<Box<[_]>, _>>()?;
+        Ok(Cache::new(partitions, self))
+    }
+
+    /// The parts of each partition under a limit for all.
+    pub(super) fn shape<A: Access>(
+        &self,
+        memory_limit: usize,
+        payload_bytes_mean: usize,
+    ) -> Result<Shape, BuildError> {
+        let share = memory_limit.checked_div(self.partitions).ok_or(BuildError::NoPartitions)?;
+        let within = |share: usize| {
+            let bytes = share.checked_sub(size_of::<Partition<A>>())?;
+            let has_probation = self.common.eviction.has_probation();
+            Shape::within(bytes, payload_bytes_mean, self.item_bytes_max, has_probation)
+        };
+        within(share).ok_or_else(|| {
+            let mut enough = 16 << 10;
+            while within(enough).is_none() {
+                enough *= 2;
+            }
+            BuildError::MemoryTooSmall { memory_limit, memory_min: enough * self.partitions }
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Operations on single keys.
+
+use std::time::Duration;
+
+use alluvium_base::{KeyHash, KeyHasher};
+
+use crate::access::{Access, Concurrent};
+use crate::error::TooLarge;
+use crate::index::partition_of;
+use crate::item::{ItemView, Metadata};
+use crate::partition::Partition;
+
+use super::builder::Builder;
+use super::scratch::Scratch;
+
+/// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.
+///
+/// What was set may be forgotten at any time after; what is found is what was set last. The mode `A` says which threads
+/// may do what: see [`Concurrent`], [`ConcurrentReads`](crate::ConcurrentReads) and [`Exclusive`](crate::Exclusive).
+///
+/// A get costs two memory accesses one after the other: the bucket of the index (two adjacent lines), and the item. In
+/// batches ([`get_many_with`](Self::get_many_with)) they overlap. A set costs the bucket, and the item too if the key
+/// had one; what is evicted for it is read in order. An item takes its key and value, rounded up to 8 bytes, 8 more,
+/// 12 of index and, with the default policy, 5 of memory of evicted keys.
+#[derive(Debug)]
+pub struct Cache<A: Access = Concurrent> {
+    pub(super) partitions: Box<[Partition<A>]>,
+    pub(super) settings: Builder,
+}
+
+/// What an item gets beside key and value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetOptions {
+    /// How long the item may stay at most; by default as long as there is room. Takes 8 bytes. Counted in whole
+    /// milliseconds.
+    pub time_to_live: Option<Duration>,
+    /// A number for the caller's purposes. Takes 8 bytes unless it is 0.
+    pub flags: u32,
+}
+
+impl Cache {
+    /// Settings for a new cache, to be [built](Builder::build).
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl<A: Access> Cache<A> {
+    pub(super) fn new(partitions: Box<[Partition<A>]>, settings: Builder) -> Self {
+        Self { partitions, settings }
+    }
+
+    /// How keys are hashed.
+    pub fn hasher(&self) -> KeyHasher {
+        self.settings.common.hasher
+    }
+
+    /// Number of partitions.
+    pub fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Number of the partition of `key`: who may write it under [`ConcurrentReads`](crate::ConcurrentReads).
+    pub fn partition_of(&self, key: &[u8]) -> usize {
+        partition_of(self.hash(key), self.partitions.len())
+    }
+
+    /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], is for `key`.
+    pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
+        // The halves of the hash are independent of each other; the middle of the low one is free.
+        partition_of(KeyHash::from_halves(self.hash(key).low().rotate_left(32), 0), count)
+    }
+
+    #[inline(always)]
+    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
+        self.settings.common.hasher.hash(key)
+    }
+
+    #[inline(always)]
+    pub(super) fn partition(&self, hash: KeyHash) -> &Partition<A> {
+        match &*self.partitions {
+            [only] => only,
+            several => &several[partition_of(hash, several.len())],
+        }
+    }
+
+    /// A copy of the value of `key`.
+    pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let mut value = Vec::new();
+        self.get_into(key, &mut value).then_some(value)
+    }
+
+    /// Puts the value of `key` into `value`, in place of what was there, and says whether there is one. Without one,
+    /// `value` is empty.
+    #[inline]
+    pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
+        let hash = self.hash(key);
+        let partition = self.partition(hash);
+        let is_hit = partition
+            .read(hash, key, 0, |stored, _| {
+                value.resize(stored.value_len(), 0);
+                stored.copy_value(value);
+            })
+            .is_some();
+        if !is_hit {
+            value.clear();
+        }
+        partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
+        is_hit
+    }
+
+    /// Calls `take` with the item of `key`, if there is one, and returns its result.
+    ///
+    /// An [`Exclusive`](crate::Exclusive) cache lends out its own memory, without a copy; the callback may read the
+    /// cache but not write to it. Otherwise the bytes are copied once, without an allocation, since a writer may
+    /// overwrite them.
+    ///
+    /// # Panics
+    /// When `take` writes to an [`Exclusive`](crate::Exclusive) cache.
+    #[inline]
+    pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
+        let hash = self.hash(key);
+        let partition = self.partition(hash);
+        let outcome = self.get_hashed(partition, hash, key, 0, &mut Scratch::new(), take);
+        let is_hit = outcome.is_some();
+        partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
+        outcome
+    }
+
+    /// A get that is not counted.
+    #[inline(always)]
+    pub(super) fn get_hashed<T>(
+        &self,
+        partition: &Partition<A>,
+        hash: KeyHash,
+        key: &[u8],
+        ways: u32,
+        scratch: &mut Scratch,
+        take: impl FnOnce(ItemView<'_>) -> T,
+    ) -> Option<T> {
+        let take = match partition.lend(hash, key, ways, take) {
+            Ok(outcome) => return outcome,
+            Err(take) => take,
+        };
+        let metadata = partition.read(hash, key, ways, |stored, metadata| {
+            stored.copy_value(scratch.bytes_mut(stored.value_len()));
+            metadata
+        })?;
+        Some(take(partition.view(scratch.bytes(), metadata)))
+    }
+
+    /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let hash = self.hash(key);
+        self.partition(hash).read(hash, key, 0, |_, _| ()).is_some()
+    }
+
+    /// Gives `key` a value that stays as long as there is room for it.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    #[inline]
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
+        let hash = self.hash(key);
+        self.partition(hash).set(hash, key, value, Metadata::default())
+    }
+
+    /// Gives `key` a value with flags or an end.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
+        let hash = self.hash(key);
+        self.partition(hash).set(hash, key, value, self.metadata(options))
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    pub fn remove(&self, key: &[u8]) -> bool {
+        let hash = self.hash(key);
+        self.partition(hash).remove(hash, key)
+    }
+
+    /// Forgets all items. The memory stays.
+    pub fn clear(&self) {
+        self.partitions.iter().for_each(Partition::clear);
+    }
+
+    /// Lets another thread become the one that writes, under [`ConcurrentReads`](crate::ConcurrentReads).
+    pub fn hand_over(&self) {
+        self.partitions.iter().for_each(Partition::hand_over);
+    }
+
+    /// What the options mean now.
+    pub(super) fn metadata(&self, options: SetOptions) -> Metadata {
+        let expires_at_ms = options.time_to_live.map_or(0, |time_to_live| {
+            let milliseconds = u64::try_from(time_to_live.as_millis()).unwrap_or(u64::MAX);
+            self.settings.common.now_ms().saturating_add(milliseconds)
+        });
+        Metadata { expires_at_ms, flags: options.flags }
+    }
+}

@@ -1,0 +1,17 @@
+//! The face: a cache of partitions.
+
+mod batch;
+mod builder;
+mod handle;
+mod resize;
+mod scan;
+mod scratch;
+mod stats;
+mod update;
+
+pub use batch::BATCH_LEN;
+pub use builder::Builder;
+pub use handle::{Cache, SetOptions};
+pub use scan::{Cursor, OwnedItem};
+pub use stats::{PartitionStats, Stats};
+pub use update::{IncrementError, Outcome, Update};

@@ -1,0 +1,35 @@
+//! Another memory limit at run time.
+
+use crate::access::Access;
+use crate::error::BuildError;
+
+use super::handle::Cache;
+
+/// Items from which their mean size is taken instead of the builder's.
+const ITEMS_TO_JUDGE_BY: u64 = 100;
+
+impl<A: Access> Cache<A> {
+    /// Gives the cache another memory limit, or shares the same one out anew between index and items, by the mean size
+    /// of the items that are there. Partition by partition, items move to new memory, oldest first; with less room the
+    /// oldest are evicted. Takes some 100 ns an item, during which other threads go on reading, and miss what has not
+    /// moved yet.
+    ///
+    /// The old memory goes back to the system as items move (on Linux; elsewhere when the cache is dropped), its
+    /// addresses when the cache is dropped.
+    ///
+    /// # Errors
+    /// [`BuildError`]; partitions already resized stay so.
+    pub fn resize(&self, memory_limit: usize) -> Result<(), BuildError> {
+        let total = self.stats().total();
+        let payload = if total.items < ITEMS_TO_JUDGE_BY {
+            self.settings.payload_bytes_mean
+        } else {
+            ((total.log_bytes_used / total.items) as usize).saturating_sub(8).max(1)
+        };
+        let shape = self.settings.shape::<A>(memory_limit, payload)?;
+        for partition in &self.partitions {
+            partition.resize(shape)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Going over all items, for dumps.
+
+use std::time::Duration;
+
+use crate::access::Access;
+use crate::item::ItemView;
+
+use super::handle::Cache;
+
+/// Where a scan goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    partition: usize,
+    bucket: usize,
+}
+
+/// An item with its key, copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedItem {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value.
+    pub value: Vec<u8>,
+    /// The client's flags.
+    pub flags: u32,
+    /// How long the item may still stay; `None` without limit.
+    pub time_to_live: Option<Duration>,
+}
+
+impl<A: Access> Cache<A> {
+    /// Visits the items of the next `buckets` buckets of the index, some ten items each, in no order. Start with
+    /// `Cursor::default()`; `None` means that all were visited.
+    ///
+    /// An item that is there throughout a scan is visited, once unless the cache is resized meanwhile. Visits are no
+    /// accesses and count neither as hits nor as misses. Any number of scans may be under way at once.
+    pub fn scan(
+        &self,
+        cursor: Cursor,
+        buckets: usize,
+        mut visit: impl FnMut(&[u8], ItemView<'_>),
+    ) -> Option<Cursor> {
+        let Cursor { mut partition, mut bucket } = cursor;
+        for _ in 0..buckets.max(1) {
+            let part = self.partitions.get(partition)?;
+            let end = part.visit_bucket(bucket, &mut visit);
+            (partition, bucket) = if end { (partition + 1, 0) } else { (partition, bucket + 1) };
+        }
+        (partition < self.partitions.len()).then_some(Cursor { partition, bucket })
+    }
+
+    /// Copies of all items, bucket by bucket as the iterator is asked.
+    pub fn iter(&self) -> impl Iterator<Item = OwnedItem> + '_ {
+        let mut next = Some(Cursor::default());
+        let mut waiting: Vec<OwnedItem> = Vec::new();
+        std::iter::from_fn(move || {
+            while waiting.is_empty() {
+                next = self.scan(next?, 1, |key, item| {
+                    waiting.push(OwnedItem {
+                        key: key.to_vec(),
+                        value: item.value.to_vec(),
+                        flags: item.flags,
+                        time_to_live: item.time_to_live,
+                    });
+                });
+            }
+            waiting.pop()
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! What can go wrong.
+
+use std::fmt;
+use std::io;
+
+/// An item that no partition can hold. Nothing was changed.
+///
+/// A smaller item, more memory per partition or a larger
+/// [`item_bytes_max`](crate::Builder::item_bytes_max) help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Bytes that an item may take, its key and up to 24 bytes of its own included. Keys have at most 64 KiB.
+    pub item_bytes_max: usize,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "the item is too large: key, value and 24 bytes may take {} bytes, a key 64 KiB",
+            self.item_bytes_max
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// A cache that can't be made or resized.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The memory is too little for the number of partitions; at least `memory_min` is needed.
+    MemoryTooSmall {
+        /// What was given.
+        memory_limit: usize,
+        /// What would do.
+        memory_min: usize,
+    },
+    /// There must be at least one partition.
+    NoPartitions,
+    /// The system refuses the memory.
+    System(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MemoryTooSmall { memory_limit, memory_min } => write!(
+                out,
+                "a memory limit of {memory_limit} bytes is too small for so many partitions: give {memory_min} or more"
+            ),
+            Self::NoPartitions => write!(out, "a cache needs at least one partition"),
+            Self::System(error) => write!(out, "the system refuses the memory of the cache: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(error) => Some(error),
+            Self::MemoryTooSmall { .. } | Self::NoPartitions => None,
+        }
+    }
+}
+
+impl From<io::Error> for BuildError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}

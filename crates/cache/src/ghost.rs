@@ -1,0 +1,139 @@
+//! Fingerprints of keys that were evicted on probation: S3-FIFO's ghost queue (Yang et al., SOSP 2023) as a table.
+//!
+//! ```text
+//!  line: [ fingerprint:16 ×32 ]      the youngest first; one cache line
+//! ```
+//!
+//! A line is a queue of its own: a new fingerprint pushes the oldest out. Since keys spread evenly over lines, a key is
+//! remembered for about as many evictions as the table has entries, give or take a fifth, at two bytes a key and
+//! without clocks. One thread at a time uses it. It answers wrongly "was here" once in two thousand questions, which
+//! costs a place in the main log.
+
+use std::io;
+
+use alluvium_base::KeyHash;
+use alluvium_index::prefetch_element;
+
+use crate::memory::{Array, Element};
+use crate::sync::{AtomicU64, Ordering};
+
+const WORDS: usize = 8;
+const PER_WORD: usize = 4;
+const FINGERPRINT_BITS: u32 = 16;
+
+/// Keys that a line remembers.
+const WAYS: usize = WORDS * PER_WORD;
+
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Line([AtomicU64; WORDS]);
+
+// SAFETY: eight atomic integers without drop glue, for which zeros are a value: no fingerprint. The alignment is 64.
+unsafe impl Element for Line {
+    #[cfg(any(not(target_os = "linux"), miri, loom))]
+    fn blank() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+/// A set of keys with a limited memory.
+#[derive(Debug)]
+pub(crate) struct Ghost {
+    lines: Array<Line>,
+}
+
+impl Ghost {
+    /// A set for about `entries` keys.
+    ///
+    /// # Errors
+    /// What the system says when it refuses.
+    pub fn new(entries: usize) -> io::Result<Self> {
+        Ok(Self { lines: Array::new(Self::lines(entries))? })
+    }
+
+    fn lines(entries: usize) -> usize {
+        entries.div_ceil(WAYS).max(1)
+    }
+
+    /// Bytes of a set for `entries` keys.
+    pub fn mapped_bytes(entries: usize) -> usize {
+        Array::<Line>::mapped_bytes(Self::lines(entries))
+    }
+
+    /// Remembers a key.
+    #[inline]
+    pub fn insert(&self, hash: KeyHash) {
+        let (line, mut pushed) = self.place(hash);
+        for word in &line.0 {
+            let before = word.load(Ordering::Relaxed);
+            word.store(before << FINGERPRINT_BITS | pushed, Ordering::Relaxed);
+            pushed = before >> (u64::BITS - FINGERPRINT_BITS);
+        }
+    }
+
+    /// Whether the key is remembered; it is forgotten by this question.
+    #[inline]
+    pub fn take(&self, hash: KeyHash) -> bool {
+        let (line, fingerprint) = self.place(hash);
+        for word in &line.0 {
+            let stored = word.load(Ordering::Relaxed);
+            for at in 0..PER_WORD as u32 {
+                let shift = at * FINGERPRINT_BITS;
+                if stored >> shift & u64::from(u16::MAX) == fingerprint {
+                    word.store(stored & !(u64::from(u16::MAX) << shift), Ordering::Relaxed);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Starts loading the key's line.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: KeyHash) {
+        prefetch_element(&self.lines, self.line(hash));
+    }
+
+    /// Gives the memory back; all keys are forgotten.
+    pub fn release(&self) {
+        self.lines.release();
+    }
+
+    #[inline(always)]
+    fn line(&self, hash: KeyHash) -> usize {
+        ((u128::from(hash.low()) * self.lines.len() as u128) >> 64) as usize
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: KeyHash) -> (&Line, u64) {
+        (&self.lines[self.line(hash)], (hash.low() & u64::from(u16::MAX)).max(1))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn hash(number: u64) -> KeyHash {
+        KeyHash::from_halves(0, number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    #[test]
+    fn a_key_is_remembered_and_taken_once() {
+        let ghost = Ghost::new(1000).unwrap();
+        ghost.insert(hash(1));
+        assert!(!ghost.take(hash(3)));
+        assert!(ghost.take(hash(1)));
+        assert!(!ghost.take(hash(1)));
+    }
+
+    #[test]
+    fn a_full_line_forgets_its_oldest_key() {
+        let ghost = Ghost::new(WAYS).unwrap();
+        for number in 0..=WAYS as u64 {
+            ghost.insert(hash(number + 1));
+        }
+        assert!(!ghost.take(hash(1)));
+        assert!((1..=WAYS as u64).all(|number| ghost.take(hash(number + 1))));
+    }
+}

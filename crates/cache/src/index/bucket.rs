@@ -1,0 +1,229 @@
+//! Fifteen entries and their version in two cache lines.
+//!
+//! # How a reader beside the writer knows that it read one thing
+//!
+//! The version counts up by one before a change of the bucket, of an item that one of its entries refers to, or before
+//! such an item's space is used again, and by one after it (Lim's thesis, §5.3.3). A reader takes the version, waits
+//! until it is even, reads entries and items, and takes it again: were they equal, nothing changed in between.
+//!
+//! 1. [`begin_read`](Bucket::begin_read) acquires: what was written before the version became even is seen.
+//! 2. All loads in between are relaxed; they may see anything.
+//! 3. [`is_unchanged`](Bucket::is_unchanged) is an acquire fence and a relaxed load. It pairs with the release fence in
+//!    [`begin_change`](Bucket::begin_change): a reader that saw a store from behind that fence sees the odd version.
+//! 4. [`end_change`](Bucket::end_change) releases: it pairs with 1.
+//!
+//! Space is used again only after its entry was removed, with a change of the version, and behind the release fence of
+//! `CircularLog::reserve`. A reader that saw a byte of the new item therefore sees the changed version too. The version
+//! has 32 bits; a reader would be fooled if exactly 2^31 changes of one bucket fell within one read.
+//!
+//! Above the version, in the same word, are two bits for each entry that count accesses, up to 3. Readers set them with
+//! a compare-and-swap, which leaves the version as it is or fails; the writer's stores may undo a reader's count, which
+//! costs an access that is not counted.
+
+use crate::memory::Element;
+use crate::sync::{AtomicU64, Ordering, fence, spin_hint};
+
+use super::entry::Entry;
+
+/// Entries of a bucket.
+pub(crate) const WAYS: usize = 15;
+
+const COUNT_SHIFT: u32 = 32;
+const COUNT_BITS: u32 = 2;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+
+/// Two cache lines.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct Bucket {
+    /// First the version in the low half and access counts in the high half, then the entries.
+    words: [AtomicU64; 1 + WAYS],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Bucket>() == 128);
+
+// SAFETY: sixteen atomic integers without drop glue, for which zeros are a value: version 0, no entries. The alignment
+// is 128.
+unsafe impl Element for Bucket {
+    #[cfg(any(not(target_os = "linux"), miri, loom))]
+    fn blank() -> Self {
+        Self { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+}
+
+/// A bucket's even version when a read began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version(u32);
+
+impl Bucket {
+    #[inline(always)]
+    fn head(&self) -> &AtomicU64 {
+        &self.words[0]
+    }
+
+    /// Waits until no change is going on.
+    #[inline(always)]
+    pub fn begin_read(&self) -> Version {
+        loop {
+            let version = self.head().load(Ordering::Acquire) as u32;
+            if version.is_multiple_of(2) {
+                return Version(version);
+            }
+            spin_hint();
+        }
+    }
+
+    /// Whether everything loaded since [`begin_read`](Self::begin_read) belongs together.
+    #[inline(always)]
+    pub fn is_unchanged(&self, since: Version) -> bool {
+        fence(Ordering::Acquire);
+        self.head().load(Ordering::Relaxed) as u32 == since.0
+    }
+
+    /// Writer: makes readers wait, and those repeat that are under way.
+    #[inline(always)]
+    pub fn begin_change(&self) {
+        let head = self.head().load(Ordering::Relaxed);
+        self.head().store(next(head), Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    /// Writer: lets readers go on.
+    #[inline(always)]
+    pub fn end_change(&self) {
+        let head = self.head().load(Ordering::Relaxed);
+        self.head().store(next(head), Ordering::Release);
+    }
+
+    /// Starts loading the second line.
+    #[inline(always)]
+    pub fn prefetch_second_line(&self) {
+        alluvium_index::prefetch_element(&self.words, WAYS);
+    }
+
+    /// The entry in `way`.
+    #[inline(always)]
+    pub fn entry(&self, way: usize) -> Entry {
+        Entry(self.words[1 + way].load(Ordering::Relaxed))
+    }
+
+    /// Writer: replaces the entry in `way`, within a change.
+    #[inline(always)]
+    pub fn set_entry(&self, way: usize, entry: Entry) {
+        self.words[1 + way].store(entry.0, Ordering::Relaxed);
+    }
+
+    /// Bit `way` is set for each entry with `tag`.
+    #[inline(always)]
+    pub fn matches(&self, tag: u16) -> u32 {
+        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+        // The first word has no tag.
+        return super::tags::equal(&self.words, tag) >> 1;
+        #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+        // From the last way to the first, so that each comparison's outcome is shifted in: few instructions a way.
+        self.words[1..].iter().rev().fold(0, |found, entry| {
+            let difference = entry.load(Ordering::Relaxed) ^ u64::from(tag) << Entry::TAG_SHIFT;
+            found << 1 | u32::from(difference < 1 << Entry::TAG_SHIFT)
+        })
+    }
+
+    /// The lowest empty way.
+    #[inline(always)]
+    pub fn empty_way(&self) -> Option<usize> {
+        let empty = self.matches(0);
+        (empty != 0).then(|| empty.trailing_zeros() as usize)
+    }
+
+    /// Accesses counted of the entry in `way`, 0 to 3.
+    #[inline(always)]
+    pub fn count(&self, way: usize) -> u64 {
+        self.head().load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
+    }
+
+    /// Writer: sets the count of the entry in `way`.
+    #[inline(always)]
+    pub fn set_count(&self, way: usize, count: u64) {
+        debug_assert!(count <= COUNT_MAX);
+        let head = self.head().load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
+        self.head().store(head | count << shift(way), Ordering::Relaxed);
+    }
+
+    /// Store mode: the spare bucket behind this one, which never is number 0.
+    #[inline(always)]
+    pub fn link(&self) -> Option<usize> {
+        let link = self.head().load(Ordering::Relaxed) >> COUNT_SHIFT;
+        (link != 0).then_some(link as usize)
+    }
+
+    /// Writer, within a change of the chain: sets the spare bucket.
+    pub fn set_link(&self, bucket: Option<usize>) {
+        let version = self.head().load(Ordering::Relaxed) & u64::from(u32::MAX);
+        self.head().store((bucket.unwrap_or(0) as u64) << COUNT_SHIFT | version, Ordering::Relaxed);
+    }
+
+    /// Counts an access to the entry in `way`, up to `max`. Beside the writer `is_shared` must be set; the count may
+    /// then be lost.
+    #[inline(always)]
+    pub fn count_access(&self, way: usize, max: u64, is_shared: bool) {
+        let head = self.head().load(Ordering::Relaxed);
+        if head >> shift(way) & COUNT_MAX >= max {
+            return;
+        }
+        let counted = head + (1 << shift(way));
+        if is_shared {
+            let _ = self.head().compare_exchange(head, counted, Ordering::Relaxed, Ordering::Relaxed);
+        } else {
+            self.head().store(counted, Ordering::Relaxed);
+        }
+    }
+}
+
+#[inline(always)]
+fn shift(way: usize) -> u32 {
+    COUNT_SHIFT + COUNT_BITS * way as u32
+}
+
+/// The word with its version counted up, the access counts untouched.
+#[inline(always)]
+fn next(head: u64) -> u64 {
+    head & !u64::from(u32::MAX) | u64::from((head as u32).wrapping_add(1))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn blank() -> Bucket {
+        Bucket { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+
+    #[test]
+    fn counts_of_ways_and_the_version_do_not_touch_each_other() {
+        let bucket = blank();
+        let version = bucket.begin_read();
+        for way in 0..WAYS {
+            bucket.count_access(way, 2, way % 2 == 0);
+            bucket.count_access(way, 2, false);
+            bucket.count_access(way, 2, true);
+        }
+        bucket.set_count(3, 1);
+        let counts: Vec<u64> = (0..WAYS).map(|way| bucket.count(way)).collect();
+        assert_eq!(counts, [2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
+        assert!(bucket.is_unchanged(version));
+        bucket.begin_change();
+        assert!(!bucket.is_unchanged(version));
+        bucket.end_change();
+        assert!(!bucket.is_unchanged(version));
+        assert_eq!(bucket.count(14), 2);
+        assert!(bucket.is_unchanged(bucket.begin_read()));
+    }
+
+    #[test]
+    fn versions_wrap_below_the_counts() {
+        let bucket = blank();
+        bucket.head().store(u64::from(u32::MAX) | 1 << 32, Ordering::Relaxed);
+        bucket.end_change();
+        assert_eq!((bucket.begin_read(), bucket.count(0)), (Version(0), 1));
+    }
+}

@@ -1,0 +1,14 @@
+//! Indexes: from a key's hash to where its item lies.
+//!
+//! [`lossy`] is MICA's lossy concurrent hash index (Lim's thesis, §5.3.3, Figure 5.6), for caches.
+
+pub(crate) mod bucket;
+mod entry;
+pub(crate) mod lossy;
+mod place;
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod tags;
+
+pub(crate) use entry::Entry;
+pub(crate) use lossy::LossyIndex;
+pub(crate) use place::{Place, partition_of};

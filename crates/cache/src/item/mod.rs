@@ -1,0 +1,23 @@
+//! An item as it lies in memory, one after another in a log.
+//!
+//! ```text
+//!  word 0    [ 1 bit  | slack:20 | client flags? | expiry? | key length:17 | words:24 ]
+//!  word 1    expiry, milliseconds since the cache was made     where "expiry?" is set
+//!  word 1/2  client flags, low 32 bits                         where "client flags?" is set
+//!  then      key bytes, value bytes, and `slack` bytes that are not used, up to the end of the last word
+//! ```
+//!
+//! MICA's entry (Lim's thesis, §5.3.3) has key and value length, the initial item size, a 64-bit key hash and an expiry
+//! in every item. Here `words` is the initial size and never changes, so that the log can be walked; the value's length
+//! follows from it and the slack, so an update in place changes the slack. The hash is computed from the key when an
+//! item is evicted: 4 ns against 8 bytes. An expiry takes 8 bytes only of items that have one.
+
+mod bytes;
+mod header;
+mod view;
+
+pub(crate) use bytes::{copy_out, is_key, write_item};
+pub use header::KEY_BYTES_MAX;
+pub(crate) use header::{Header, ITEM_WORDS_MAX};
+pub(crate) use view::Metadata;
+pub use view::{ItemView, Token};

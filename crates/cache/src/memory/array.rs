@@ -1,0 +1,88 @@
+//! A fixed array of elements that begin as zeros: buckets of indexes, ghosts.
+
+use std::io;
+use std::ops::Deref;
+
+/// What an [`Array`] may hold.
+///
+/// # Safety
+/// All bytes zero is a valid value, equal to `blank()`; there is no drop glue; the alignment is at most a page.
+pub(crate) unsafe trait Element: Send + Sync {
+    /// The value that every element begins with.
+    #[cfg(any(not(target_os = "linux"), miri, loom))]
+    fn blank() -> Self;
+}
+
+/// `len` elements, shared as their own interior mutability allows.
+#[derive(Debug)]
+pub(crate) struct Array<T> {
+    #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+    mapping: super::mapped::Mapping,
+    #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+    elements: std::ptr::NonNull<[T]>,
+    #[cfg(any(not(target_os = "linux"), miri, loom))]
+    elements: Box<[T]>,
+}
+
+// SAFETY: the array owns its elements, which may change threads.
+unsafe impl<T: Element> Send for Array<T> {}
+// SAFETY: a shared array only gives out shared elements, which may be shared between threads.
+unsafe impl<T: Element> Sync for Array<T> {}
+
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+impl<T: Element> Array<T> {
+    /// `len` blank elements; memory becomes resident as it is touched.
+    ///
+    /// # Errors
+    /// What the system says when it refuses.
+    pub fn new(len: usize) -> io::Result<Self> {
+        let bytes = Self::mapped_bytes(len);
+        let mapping = super::mapped::Mapping::anonymous(bytes)?;
+        let elements = std::ptr::NonNull::slice_from_raw_parts(mapping.start().cast(), len);
+        Ok(Self { mapping, elements })
+    }
+
+    /// Gives the memory back. All elements are blank afterwards, also to those who still look at them.
+    pub fn release(&self) {
+        self.mapping.release(0, self.mapping.len());
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+impl<T> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` mapped memory for this many elements, page-aligned and zeroed, which is a value of each by the
+        // contract of `Element`; it stays mapped while `mapping` lives, and nobody makes exclusive references.
+        unsafe { self.elements.as_ref() }
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), miri, loom))]
+impl<T: Element> Array<T> {
+    /// `len` blank elements.
+    pub fn new(len: usize) -> io::Result<Self> {
+        Ok(Self { elements: (0..len).map(|_| T::blank()).collect() })
+    }
+
+    /// Nothing: memory goes back with the array.
+    pub fn release(&self) {}
+}
+
+#[cfg(any(not(target_os = "linux"), miri, loom))]
+impl<T> Deref for Array<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.elements
+    }
+}
+
+impl<T> Array<T> {
+    /// Bytes that `len` elements take.
+    pub fn mapped_bytes(len: usize) -> usize {
+        (len * size_of::<T>()).next_multiple_of(super::PAGE_BYTES).max(super::PAGE_BYTES)
+    }
+}

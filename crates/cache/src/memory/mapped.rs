@@ -1,0 +1,140 @@
+//! Mappings of the operating system: anonymous memory with huge pages, and a ring whose beginning follows its end.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use super::{HUGE_PAGE_BYTES, PAGE_BYTES};
+
+/// An address range that belongs to this value: zeroed, readable and writable memory, `len` bytes from `start`.
+///
+/// Invariants: the range `start..start + len` was mapped by this value, is a multiple of a page in place and size, and
+/// stays mapped until the drop. The last `window` bytes are the same memory as the first ones.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    /// The reserved range, which may begin before `start` for the sake of alignment.
+    reserved: NonNull<c_void>,
+    reserved_len: usize,
+    start: NonNull<u8>,
+    len: usize,
+    window: usize,
+}
+
+// SAFETY: the range belongs to this value alone, and memory is not tied to a thread.
+unsafe impl Send for Mapping {}
+// SAFETY: this type reads and writes nothing itself; those who take `start` share it as atomics.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// `len` zeroed bytes, in huge pages if that is worth it.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        Self::ring(len, 0)
+    }
+
+    /// `capacity` zeroed bytes, and behind them the first `window` of them once more.
+    ///
+    /// The shared beginning comes from a memory file, which Linux as commonly configured gives no huge pages; all that
+    /// lies behind it is anonymous and has them. So the window should be small.
+    ///
+    /// # Errors
+    /// What the system says when it refuses; `InvalidInput` for sizes beyond the address space.
+    pub fn ring(capacity: usize, window: usize) -> io::Result<Self> {
+        debug_assert!(capacity.is_multiple_of(PAGE_BYTES) && window.is_multiple_of(PAGE_BYTES));
+        debug_assert!(window <= capacity && capacity > 0);
+        let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("{capacity} bytes of memory"));
+        let len = capacity.checked_add(window).ok_or_else(too_large)?;
+        let is_huge = capacity >= 2 * HUGE_PAGE_BYTES;
+        let alignment = if is_huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
+        let reserved_len = len.checked_add(alignment - PAGE_BYTES).ok_or_else(too_large)?;
+        // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
+        let reserved = unsafe {
+            mmap_anonymous(
+                ptr::null_mut(),
+                reserved_len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )?
+        };
+        let padding = reserved.addr().next_multiple_of(alignment) - reserved.addr();
+        // From here on, the drop unmaps whatever else happens.
+        let mapping = Self {
+            reserved: NonNull::new(reserved).ok_or_else(too_large)?,
+            reserved_len,
+            start: NonNull::new(reserved.cast::<u8>().wrapping_add(padding)).ok_or_else(too_large)?,
+            len,
+            window,
+        };
+        if is_huge {
+            let start = mapping.start.as_ptr().cast();
+            // A refusal costs speed, nothing else.
+            // SAFETY: the range was mapped above; the advice changes no content.
+            let _ = unsafe { madvise(start, capacity, Advice::LinuxHugepage) };
+        }
+        if window > 0 {
+            mapping.share_window(capacity, window)?;
+        }
+        Ok(mapping)
+    }
+
+    fn share_window(&self, capacity: usize, window: usize) -> io::Result<()> {
+        let file = memfd_create("alluvium-ring", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, window as u64)?;
+        for offset in [0, capacity] {
+            // SAFETY: the range lies within the reserved one, which belongs to this value, and nobody has a reference
+            // into it yet.
+            unsafe {
+                mmap(
+                    self.start.as_ptr().wrapping_add(offset).cast(),
+                    window,
+                    ProtFlags::READ | ProtFlags::WRITE,
+                    MapFlags::SHARED | MapFlags::FIXED,
+                    file.as_fd(),
+                    0,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first byte.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Bytes that may be accessed, the window's second appearance included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Gives the memory of the whole pages within `offset..offset + len` back to the system. They read as zeros
+    /// afterwards and stay accessible.
+    pub fn release(&self, offset: usize, len: usize) {
+        let first = offset.next_multiple_of(PAGE_BYTES);
+        let end = (offset + len).min(self.len - self.window) / PAGE_BYTES * PAGE_BYTES;
+        let parts = [
+            (first, end.min(self.window), Advice::LinuxRemove),
+            (first.max(self.window), end, Advice::LinuxDontNeed),
+        ];
+        for (start, end, advice) in parts {
+            if start < end {
+                let address = self.start.as_ptr().wrapping_add(start).cast();
+                // A refusal leaves the memory resident, nothing else.
+                // SAFETY: whole pages of this mapping. Their bytes become zeros under whoever shares them as atomics,
+                // which is a store like any other to them: all bit patterns are valid.
+                let _ = unsafe { madvise(address, end - start, advice) };
+            }
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this range was reserved by `ring`, nobody else owns it, and references into it have ended, for they
+        // borrow the value. A failure would leave it mapped.
+        let _ = unsafe { munmap(self.reserved.as_ptr(), self.reserved_len) };
+    }
+}

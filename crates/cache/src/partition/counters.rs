@@ -1,0 +1,74 @@
+//! What a partition counts.
+
+use crate::sync::{AtomicU64, Ordering, add_alone};
+
+/// Cache lines over which the threads' reads are spread. All but the first belong to one thread each.
+const STRIPES: usize = 16;
+
+/// Counts that the writer keeps, behind the gate.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub inserted: AtomicU64,
+    pub replaced: AtomicU64,
+    pub updated_in_place: AtomicU64,
+    pub removed: AtomicU64,
+    pub evicted: AtomicU64,
+    pub evicted_by_index: AtomicU64,
+    pub expired: AtomicU64,
+    pub reinserted: AtomicU64,
+    pub too_large: AtomicU64,
+}
+
+impl Counters {
+    /// Counts one, as the only writer.
+    #[inline(always)]
+    pub fn count(counter: &AtomicU64) {
+        add_alone(counter, 1);
+    }
+
+    /// Items in the index. Every item that was inserted is there or left in one of the counted ways.
+    pub fn items(&self) -> u64 {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let left =
+            [&self.removed, &self.evicted, &self.evicted_by_index, &self.expired].into_iter().map(load).sum();
+        load(&self.inserted).saturating_sub(left)
+    }
+}
+
+/// Hits and misses, counted by any thread.
+#[derive(Debug, Default)]
+pub(crate) struct ReadCounters {
+    stripes: [Stripe; STRIPES],
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Stripe {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl ReadCounters {
+    /// Counts reads. `is_shared` unless only one thread uses the partition.
+    #[inline(always)]
+    pub fn count(&self, hits: u64, misses: u64, is_shared: bool) {
+        let stripe = if is_shared { crate::stripe::thread_number() as usize } else { 1 };
+        match self.stripes.get(stripe) {
+            Some(own) => {
+                add_alone(&own.hits, hits);
+                add_alone(&own.misses, misses);
+            }
+            None => {
+                self.stripes[0].hits.fetch_add(hits, Ordering::Relaxed);
+                self.stripes[0].misses.fetch_add(misses, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Hits and misses so far.
+    pub fn sum(&self) -> (u64, u64) {
+        self.stripes.iter().fold((0, 0), |(hits, misses), stripe| {
+            (hits + stripe.hits.load(Ordering::Relaxed), misses + stripe.misses.load(Ordering::Relaxed))
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Making room in the logs: what goes, and what is appended once more instead.
+
+use alluvium_base::KeyHash;
+
+use crate::access::Access;
+use crate::eviction::Eviction;
+use crate::index::Entry;
+use crate::index::bucket::{Bucket, WAYS};
+use crate::item::{Header, copy_out};
+use crate::log::{CircularLog, Position, copy_words};
+use crate::memory::UNIT_BYTES;
+
+use super::body::{Body, Found, MAIN};
+use super::read::Stored;
+use super::{Counters, Partition};
+
+/// Keys up to this length are hashed from the stack.
+const SHORT_KEY_BYTES: usize = 128;
+
+/// Items ahead of the oldest whose buckets are loaded in advance: some hundred nanoseconds of evictions.
+const SCOUTED_ITEMS: u64 = 8;
+
+/// The oldest item of a log.
+pub(super) struct Oldest<'a> {
+    pub number: usize,
+    pub log: &'a CircularLog,
+    pub position: Position,
+    pub header: Header,
+    pub hash: KeyHash,
+    pub bucket: &'a Bucket,
+    /// Where its entry is; `None` for an item that was replaced, removed or forgotten by the index.
+    pub way: Option<usize>,
+}
+
+impl Oldest<'_> {
+    pub fn stored(&self) -> Stored<'_> {
+        Stored { log: self.log, unit: self.log.layout().unit(self.position), header: self.header }
+    }
+}
+
+impl<A: Access> Partition<A> {
+    /// Evicts items until log `number` has room for `words` words.
+    #[inline(always)]
+    pub(super) fn make_room(&self, body: &Body, number: usize, words: usize) {
+        while body.logs[number].free() < words as u64 {
+            self.evict_oldest(body, number);
+        }
+    }
+
+    fn evict_oldest(&self, body: &Body, number: usize) {
+        let log = &body.logs[number];
+        if self.common.eviction.leaves_entries() {
+            log.advance_head(Header(log.load(log.head(), 0)).words());
+            return;
+        }
+        self.scout(body, number);
+        let oldest = self.oldest(body, number);
+        let words = oldest.header.words();
+        let Some(way) = oldest.way else {
+            log.advance_head(words);
+            return;
+        };
+        if self.is_expired(oldest.stored().metadata()) {
+            self.unlink(oldest.bucket, way, &self.counters.expired);
+            log.advance_head(words);
+        } else if self.common.eviction == Eviction::S3Fifo {
+            self.judge(body, &oldest, way);
+        } else if oldest.bucket.count(way) > 0 {
+            self.append_again(body, &oldest, way, 0);
+        } else {
+            self.unlink(oldest.bucket, way, &self.counters.evicted);
+            log.advance_head(words);
+        }
+    }
+
+    /// S3-FIFO's rules for the oldest item of a log.
+    fn judge(&self, body: &Body, oldest: &Oldest<'_>, way: usize) {
+        let words = oldest.header.words();
+        let main = &body.logs[MAIN];
+        let count = oldest.bucket.count(way);
+        if oldest.number == MAIN {
+            if count > 0 {
+                self.append_again(body, oldest, way, count - 1);
+                return;
+            }
+        } else if count > 0 || main.free() >= words as u64 {
+            self.make_room(body, MAIN, words);
+            // Room in the main log costs items of it, never one that is on probation: `way` still holds this one.
+            self.change(oldest.bucket, || {
+                let position = main.reserve(words);
+                copy_words((oldest.log, oldest.position), (main, position), words);
+                oldest.bucket.set_entry(way, Entry::new(oldest.bucket.entry(way).tag(), MAIN, position));
+                oldest.bucket.set_count(way, 0);
+            });
+            Counters::count(&self.counters.reinserted);
+            oldest.log.advance_head(words);
+            return;
+        } else if let Some(ghost) = &body.ghost {
+            ghost.insert(oldest.hash);
+        }
+        self.unlink(oldest.bucket, way, &self.counters.evicted);
+        oldest.log.advance_head(words);
+    }
+
+    /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
+    fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u64) {
+        let words = oldest.header.words();
+        self.change(oldest.bucket, || {
+            oldest.log.advance_head(words);
+            let position = oldest.log.reserve(words);
+            // Where the two overlap, the new place is the lower one, and words are copied upwards.
+            copy_words((oldest.log, oldest.position), (oldest.log, position), words);
+            let tag = oldest.bucket.entry(way).tag();
+            oldest.bucket.set_entry(way, Entry::new(tag, oldest.number, position));
+            oldest.bucket.set_count(way, count);
+        });
+        Counters::count(&self.counters.reinserted);
+        debug_assert!(body.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
+    }
+
+    /// LRU: moves an item that was read to the tail of its log. Returns its entry.
+    pub(super) fn promote(&self, found: &Found<'_>) -> Entry {
+        let Found { body, bucket, way, entry, header } = *found;
+        let log = body.log(entry);
+        let age = log.layout().distance(entry.position(), log.tail());
+        // The youngest item is at the tail already.
+        let is_young = age <= header.words() as u64;
+        if is_young {
+            return entry;
+        }
+        let words = header.words();
+        while log.free() < words as u64 {
+            if log.head() == entry.position() {
+                let oldest = self.oldest(body, entry.log());
+                self.append_again(body, &oldest, way, 0);
+                return bucket.entry(way);
+            }
+            self.evict_oldest(body, entry.log());
+        }
+        self.change(bucket, || {
+            let position = log.reserve(words);
+            copy_words((log, entry.position()), (log, position), words);
+            bucket.set_entry(way, Entry::new(entry.tag(), entry.log(), position));
+        });
+        Counters::count(&self.counters.reinserted);
+        bucket.entry(way)
+    }
+
+    /// Works off what readers noted for LRU.
+    #[inline(always)]
+    pub(super) fn work_off_promotions(&self, body: &Body) {
+        if !A::READS_BESIDE_WRITES || !self.common.eviction.moves_items() {
+            return;
+        }
+        self.promotions.work_off(|hash| {
+            let place = body.index.place(hash);
+            let bucket = body.index.bucket(place);
+            for way in 0..WAYS {
+                let entry = bucket.entry(way);
+                if entry.tag() == place.tag
+                    && let Some(header) = body.header(entry)
+                {
+                    self.promote(&Found { body, bucket, way, entry, header });
+                }
+            }
+        });
+    }
+
+    /// Starts loading the buckets of items that will be the oldest in a few evictions.
+    #[inline(always)]
+    fn scout(&self, body: &Body, number: usize) {
+        let log = &body.logs[number];
+        while let Some((unit, header)) = log.scout(SCOUTED_ITEMS) {
+            let hash = self.hash_of(Stored { log, unit, header });
+            body.index.prefetch(body.index.place(hash));
+        }
+    }
+
+    pub(super) fn oldest<'a>(&self, body: &'a Body, number: usize) -> Oldest<'a> {
+        let log = &body.logs[number];
+        let position = log.head();
+        let header = Header(log.load(position, 0));
+        let hash = self.hash_of(Stored { log, unit: log.layout().unit(position), header });
+        let place = body.index.place(hash);
+        let bucket = body.index.bucket(place);
+        let wanted = Entry::new(place.tag, number, position);
+        let way = (0..WAYS).find(|&way| bucket.entry(way) == wanted);
+        Oldest { number, log, position, header, hash, bucket, way }
+    }
+
+    /// The hash of an item's key.
+    #[inline(always)]
+    pub(super) fn hash_of(&self, stored: Stored<'_>) -> KeyHash {
+        let len = stored.header.key_len();
+        if len == UNIT_BYTES {
+            let mut key = [0; UNIT_BYTES];
+            stored.copy_key(&mut key);
+            return self.common.hasher.hash(&key);
+        }
+        let (mut short, mut long) = ([0; SHORT_KEY_BYTES], Vec::new());
+        let key = match short.get_mut(..len) {
+            Some(key) => key,
+            None => {
+                long.resize(len, 0);
+                &mut long[..]
+            }
+        };
+        copy_out(stored.log.ring(), stored.unit * UNIT_BYTES + stored.header.key_start(), key);
+        self.common.hasher.hash(key)
+    }
+}

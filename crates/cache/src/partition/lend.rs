@@ -1,0 +1,43 @@
+//! Values lent out of the log without a copy: the unsafe leaf of this module.
+
+use alluvium_base::KeyHash;
+
+use crate::access::{Access, Gate};
+use crate::item::ItemView;
+use crate::memory::UNIT_BYTES;
+
+use super::Partition;
+use super::read::Stored;
+
+impl<A: Access> Partition<A> {
+    /// Where nobody writes beside readers: calls `take` with the item of `key` as it lies in the log. `Err(take)` where
+    /// somebody might, or where the log has no contiguous bytes.
+    #[inline(always)]
+    pub fn lend<T, F: FnOnce(ItemView<'_>) -> T>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        ways: u32,
+        take: F,
+    ) -> Result<Option<T>, F> {
+        if !A::Gate::LENDS {
+            return Err(take);
+        }
+        let body = self.body.get();
+        let place = body.index.place(hash);
+        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
+        let Some(found) = found else { return Ok(None) };
+        if self.is_expired(found.stored().metadata()) {
+            return Ok(None);
+        }
+        let entry = self.on_hit(&found, hash);
+        let log = body.log(entry);
+        let stored = Stored { log, unit: log.layout().unit(entry.position()), header: found.header };
+        let start = stored.unit * UNIT_BYTES + found.header.value_start();
+        let _loan = self.gate.lend();
+        // SAFETY: words of a ring are stored to by writers only, and every writer passes the gate first, which panics
+        // while the loan lives. The gate's cell keeps the partition with one thread, so no writer is under way either.
+        let Some(value) = (unsafe { log.ring().bytes(start, stored.value_len()) }) else { return Err(take) };
+        Ok(Some(take(self.view(value, stored.metadata()))))
+    }
+}

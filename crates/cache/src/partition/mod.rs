@@ -1,0 +1,94 @@
+//! A partition: indexes and logs of its own, a part of the key hashes (Lim's thesis, §5.3.1).
+//!
+//! `read` has what any thread may do, the other files what writers do behind the gate.
+
+mod body;
+mod counters;
+mod evict;
+mod lend;
+mod link;
+mod promotions;
+mod read;
+mod resize;
+mod sweep;
+mod visit;
+mod write;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use alluvium_base::KeyHasher;
+use alluvium_io::Clock;
+
+use crate::access::{Access, Gate};
+use crate::eviction::Eviction;
+use crate::memory::Published;
+
+pub(crate) use body::{Body, Shape};
+pub(crate) use counters::{Counters, ReadCounters};
+pub(crate) use read::Stored;
+pub(crate) use write::{Change, Write};
+
+use promotions::Promotions;
+use sweep::Sweeper;
+
+/// What all partitions of a cache have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub hasher: KeyHasher,
+    pub eviction: Eviction,
+    pub clock: Arc<dyn Clock>,
+    /// When the cache was made, by the clock's monotonic time, in milliseconds.
+    pub epoch_ms: u64,
+    /// Width of positions; narrower ones are for tests, in which they shall repeat.
+    pub position_bits: u32,
+}
+
+impl Common {
+    /// Milliseconds since the cache was made, and one.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.monotonic().as_millis()).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms)
+            + 1
+    }
+}
+
+/// See the module.
+pub(crate) struct Partition<A: Access> {
+    pub(super) gate: A::Gate,
+    pub(super) body: Published<Body>,
+    pub(super) common: Common,
+    pub(super) counters: Counters,
+    pub(super) reads: ReadCounters,
+    promotions: Promotions,
+    sweeper: Sweeper,
+}
+
+impl<A: Access> Partition<A> {
+    /// An empty partition.
+    ///
+    /// # Errors
+    /// What the system says when it refuses the memory.
+    pub fn new(common: Common, shape: Shape) -> io::Result<Self> {
+        Ok(Self {
+            gate: A::Gate::default(),
+            body: Published::new(Body::new(shape, &common)?),
+            common,
+            counters: Counters::default(),
+            reads: ReadCounters::default(),
+            promotions: Promotions::default(),
+            sweeper: Sweeper::default(),
+        })
+    }
+
+    /// Ends the turn of the thread that writes.
+    pub fn hand_over(&self) {
+        self.gate.hand_over();
+    }
+}
+
+impl<A: Access> fmt::Debug for Partition<A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Partition").field("items", &self.counters.items()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,75 @@
+//! Another size at run time: new parts, into which the items move.
+
+use std::io;
+
+use crate::access::{Access, Gate};
+use crate::index::Entry;
+use crate::log::copy_words;
+use crate::memory::{HUGE_PAGE_BYTES, UNIT_BYTES};
+
+use super::body::{Body, MAIN, PROBATION, Shape};
+use super::{Counters, Partition};
+
+impl<A: Access> Partition<A> {
+    /// Gives the partition other sizes. Items move to the new parts, oldest first, so that the youngest stay if there
+    /// is less room. Old memory goes back as its items have moved, so that no more than 2 MiB is there twice. Readers
+    /// go on; meanwhile they miss items that have not moved yet.
+    ///
+    /// # Errors
+    /// What the system says when it refuses the memory; nothing has changed then.
+    pub fn resize(&self, shape: Shape) -> io::Result<()> {
+        let _writing = self.gate.enter();
+        let new = Body::new(shape, &self.common)?;
+        let old = self.body.replace(new);
+        let new = self.body.get();
+        self.sweeper.restart();
+        // Entries of items evicted long ago don't move; count them out while they can be told from others.
+        self.unlink_evicted(old);
+        for number in [MAIN, PROBATION] {
+            self.move_items(old, new, number);
+        }
+        old.release();
+        Ok(())
+    }
+
+    fn move_items(&self, old: &Body, new: &Body, number: usize) {
+        let log = &old.logs[number];
+        let mut released = log.layout().unit(log.head()) * UNIT_BYTES;
+        while log.used() > 0 {
+            let oldest = self.oldest(old, number);
+            if let Some(way) = oldest.way {
+                if self.is_expired(oldest.stored().metadata()) {
+                    Counters::count(&self.counters.expired);
+                } else {
+                    self.move_item(&oldest, new, oldest.bucket.count(way));
+                }
+            }
+            log.advance_head(oldest.header.words());
+            let done = log.layout().unit(log.head()) * UNIT_BYTES;
+            if done < released || done - released >= HUGE_PAGE_BYTES {
+                released = log.release_before(released, log.head());
+            }
+        }
+    }
+
+    fn move_item(&self, oldest: &super::evict::Oldest<'_>, new: &Body, count: u64) {
+        let words = oldest.header.words();
+        let fits = |number: usize| words <= new.logs[number].item_words_max();
+        let number = if fits(oldest.number) { oldest.number } else { MAIN };
+        if !fits(number) {
+            Counters::count(&self.counters.evicted);
+            return;
+        }
+        self.make_room(new, number, words);
+        let log = &new.logs[number];
+        let position = log.reserve(words);
+        copy_words((oldest.log, oldest.position), (log, position), words);
+        let place = new.index.place(oldest.hash);
+        let bucket = new.index.bucket(place);
+        let way = bucket.empty_way().unwrap_or_else(|| self.make_way(new, bucket));
+        self.change(bucket, || {
+            bucket.set_entry(way, Entry::new(place.tag, number, position));
+            bucket.set_count(way, count);
+        });
+    }
+}

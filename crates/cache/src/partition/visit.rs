@@ -1,0 +1,88 @@
+//! Scans and figures.
+
+use crate::access::Access;
+use crate::index::bucket::{Bucket, WAYS};
+use crate::item::{ItemView, Metadata};
+use crate::memory::{Array, UNIT_BYTES};
+use crate::sync::{AtomicU64, Ordering, spin_hint};
+
+use super::{Partition, Stored};
+
+/// An item copied out of a bucket.
+struct Copied {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    metadata: Metadata,
+}
+
+impl<A: Access> Partition<A> {
+    /// Calls `visit` with the items of bucket `number`; whether it was the last bucket.
+    pub fn visit_bucket(&self, number: usize, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> bool {
+        let mut copied: Vec<Copied> = Vec::with_capacity(WAYS);
+        let is_last = loop {
+            copied.clear();
+            let body = self.body.get();
+            let Some(bucket) = body.index.buckets().get(number) else { return true };
+            let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
+            let mut entries = Vec::with_capacity(WAYS);
+            for way in 0..WAYS {
+                let entry = bucket.entry(way);
+                if entry.is_empty() {
+                    continue;
+                }
+                // Beside a writer the header may be nonsense; `header` refuses what can't be one.
+                if let Some(header) = body.header(entry) {
+                    let log = body.log(entry);
+                    let stored = Stored { log, unit: log.layout().unit(entry.position()), header };
+                    let mut item = Copied {
+                        key: vec![0; header.key_len()],
+                        value: vec![0; header.value_len()],
+                        metadata: stored.metadata(),
+                    };
+                    stored.copy_key(&mut item.key);
+                    stored.copy_value(&mut item.value);
+                    copied.push(item);
+                    entries.push(entry);
+                }
+            }
+            let is_valid = version.is_none_or(|version| {
+                bucket.is_unchanged(version)
+                    && self.body.is_current(body)
+                    && entries.iter().all(|&entry| body.log(entry).contains(entry.position()))
+            });
+            if is_valid {
+                break number + 1 >= body.index.buckets().len();
+            }
+            spin_hint();
+        };
+        for item in copied.iter().filter(|item| !self.is_expired(item.metadata)) {
+            visit(&item.key, self.view(&item.value, item.metadata));
+        }
+        is_last
+    }
+
+    /// The partition's figures.
+    pub fn stats(&self) -> crate::cache::PartitionStats {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (hits, misses) = self.reads.sum();
+        let body = self.body.get();
+        let counters = &self.counters;
+        crate::cache::PartitionStats {
+            hits,
+            misses,
+            items: counters.items(),
+            inserted: load(&counters.inserted),
+            replaced: load(&counters.replaced),
+            updated_in_place: load(&counters.updated_in_place),
+            removed: load(&counters.removed),
+            evicted: load(&counters.evicted),
+            evicted_by_index: load(&counters.evicted_by_index),
+            expired: load(&counters.expired),
+            reinserted: load(&counters.reinserted),
+            too_large: load(&counters.too_large),
+            memory_bytes: (body.shape.bytes() + size_of::<Self>()) as u64,
+            index_bytes: Array::<Bucket>::mapped_bytes(body.shape.buckets) as u64,
+            log_bytes_used: body.logs.iter().map(|log| log.used() * UNIT_BYTES as u64).sum(),
+        }
+    }
+}

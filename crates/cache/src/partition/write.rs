@@ -1,0 +1,219 @@
+//! What the writer of a partition does with one key.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use alluvium_base::KeyHash;
+
+use crate::access::{Access, Gate};
+use crate::error::TooLarge;
+use crate::eviction::{ACCESSES_MAX, Eviction};
+use crate::index::{Entry, Place};
+use crate::item::{Header, ItemView, Metadata, write_item};
+
+use super::body::{Body, Found, MAIN, PROBATION};
+use super::{Counters, Partition};
+
+/// What a write puts into an item.
+#[derive(Clone, Debug)]
+pub(crate) struct Write<'v> {
+    pub value: Cow<'v, [u8]>,
+    pub metadata: Metadata,
+}
+
+/// What an update does with an item.
+#[derive(Clone, Debug)]
+pub(crate) enum Change<'v> {
+    /// Leave all as it is.
+    Keep,
+    /// Remove the item.
+    Remove,
+    /// Give it this content.
+    Put(Write<'v>),
+}
+
+impl<A: Access> Partition<A> {
+    /// Gives `key`, whose hash is `hash`, a value.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    #[inline(always)]
+    pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        let _writing = self.gate.enter();
+        let body = self.begin_write();
+        let place = body.index.place(hash);
+        self.put(body, hash, place, body.find(place, key), key, value, metadata)
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
+        let _writing = self.gate.enter();
+        let body = self.begin_write();
+        match body.find(body.index.place(hash), key) {
+            Some(found) => {
+                let was_there = !self.is_expired(found.stored().metadata());
+                let reason = if was_there { &self.counters.removed } else { &self.counters.expired };
+                self.unlink(found.bucket, found.way, reason);
+                was_there
+            }
+            None => false,
+        }
+    }
+
+    /// Decides what becomes of the item of `key` by what it is, with no other write in between.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    pub fn update<'v>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
+    ) -> Result<(), TooLarge> {
+        let _writing = self.gate.enter();
+        let body = self.begin_write();
+        let place = body.index.place(hash);
+        let mut found = body.find(place, key);
+        if let Some(expired) = found.filter(|found| self.is_expired(found.stored().metadata())) {
+            self.unlink(expired.bucket, expired.way, &self.counters.expired);
+            found = None;
+        }
+        let change = match found {
+            None => decide(None),
+            Some(found) => {
+                let (stored, metadata) = (found.stored(), found.stored().metadata());
+                let mut value = vec![0; stored.value_len()];
+                stored.copy_value(&mut value);
+                decide(Some((self.view(&value, metadata), metadata)))
+            }
+        };
+        match (change, found) {
+            (Change::Keep, _) | (Change::Remove, None) => Ok(()),
+            (Change::Remove, Some(found)) => {
+                self.unlink(found.bucket, found.way, &self.counters.removed);
+                Ok(())
+            }
+            (Change::Put(write), found) => {
+                self.put(body, hash, place, found, key, &write.value, write.metadata)
+            }
+        }
+    }
+
+    /// Forgets everything; the memory stays.
+    pub fn clear(&self) {
+        let _writing = self.gate.enter();
+        let body = self.begin_write();
+        self.unlink_all(body);
+        body.logs.iter().for_each(crate::log::CircularLog::clear);
+    }
+
+    /// What every write begins with: upkeep that readers or time made due.
+    #[inline(always)]
+    pub(super) fn begin_write(&self) -> &Body {
+        let body = self.body.get();
+        self.work_off_promotions(body);
+        self.sweep_some(body);
+        body
+    }
+
+    /// An item as a callback sees it.
+    #[inline(always)]
+    pub(crate) fn view<'a>(&self, value: &'a [u8], metadata: Metadata) -> ItemView<'a> {
+        let time_to_live = (metadata.expires_at_ms != 0)
+            .then(|| Duration::from_millis(metadata.expires_at_ms.saturating_sub(self.common.now_ms())));
+        ItemView { value, flags: metadata.flags, time_to_live }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "what was found out about a key, handed on once")]
+    pub(super) fn put(
+        &self,
+        body: &Body,
+        hash: KeyHash,
+        place: Place,
+        found: Option<Found<'_>>,
+        key: &[u8],
+        value: &[u8],
+        metadata: Metadata,
+    ) -> Result<(), TooLarge> {
+        if metadata.expires_at_ms != 0 {
+            self.sweeper.note_expiry();
+        }
+        let (has_expiry, has_flags) = (metadata.expires_at_ms != 0, metadata.flags != 0);
+        let header = Header::new(key.len(), value.len(), has_expiry, has_flags)
+            .filter(|header| header.words() <= body.logs[MAIN].item_words_max());
+        let Some(header) = header else {
+            Counters::count(&self.counters.too_large);
+            return Err(TooLarge { item_bytes_max: body.logs[MAIN].item_words_max() * 8 });
+        };
+        if let Some(found) = found
+            && self.update_in_place(&found, header, key, value, metadata)
+        {
+            return Ok(());
+        }
+        let number = self.log_for(body, hash, header, found.as_ref());
+        let log = &body.logs[number];
+        self.make_room(body, number, header.words());
+        let position = log.reserve(header.words());
+        write_item(log.ring(), log.layout().unit(position), header, metadata, key, value);
+        let before = found.and_then(|found| self.find_again(&found, key, place)).map(|found| {
+            let count = match self.common.eviction {
+                Eviction::S3Fifo => (found.bucket.count(found.way) + 1).min(ACCESSES_MAX),
+                // A new place at the tail is all that a use gives.
+                _ => 0,
+            };
+            (found.way, count)
+        });
+        self.link(body, body.index.bucket(place), before, Entry::new(place.tag, number, position));
+        Ok(())
+    }
+
+    /// Overwrites an item where it lies, if the new one has the same words before its key and is no longer than the
+    /// item was at first.
+    #[inline(always)]
+    fn update_in_place(
+        &self,
+        found: &Found<'_>,
+        header: Header,
+        key: &[u8],
+        value: &[u8],
+        metadata: Metadata,
+    ) -> bool {
+        let before = found.header;
+        if (before.has_expiry(), before.has_flags()) != (header.has_expiry(), header.has_flags()) {
+            return false;
+        }
+        let Some(header) = before.with_value_len(value.len()) else { return false };
+        let stored = found.stored();
+        self.change(found.bucket, || {
+            write_item(stored.log.ring(), stored.unit, header, metadata, key, value);
+        });
+        match self.common.eviction {
+            Eviction::S3Fifo => {
+                found.bucket.count_access(found.way, ACCESSES_MAX, A::READS_BESIDE_WRITES);
+            }
+            Eviction::ApproximateLru => self.mark_if_old(found),
+            Eviction::Lru => {
+                self.promote(&Found { header, ..*found });
+            }
+            Eviction::Fifo => {}
+        }
+        Counters::count(&self.counters.updated_in_place);
+        true
+    }
+
+    /// Which log takes an item.
+    #[inline(always)]
+    fn log_for(&self, body: &Body, hash: KeyHash, header: Header, before: Option<&Found<'_>>) -> usize {
+        if !self.common.eviction.has_probation() || header.words() > body.logs[PROBATION].item_words_max() {
+            return MAIN;
+        }
+        if let Some(before) = before {
+            return before.entry.log();
+        }
+        match &body.ghost {
+            Some(ghost) if ghost.take(hash) => MAIN,
+            _ => PROBATION,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The lossless index: buckets that get spare ones when they are full, "bulk chaining" (Lim's thesis, §5.3.3,
+//! Figure 5.9).
+//!
+//! Where a cache's bucket counts accesses, a bucket here has the number of its spare bucket. The version of a chain is
+//! that of its first bucket. Chains have no holes: the last entry moves into the place of one that goes, and a spare
+//! bucket that is empty goes back.
+
+use std::io;
+
+use alluvium_base::KeyHash;
+
+use crate::index::bucket::{Bucket, WAYS};
+use crate::index::{Entry, Place};
+use crate::memory::Array;
+use crate::sync::{AtomicU32, Ordering};
+
+/// Spare buckets, in percent of the others.
+const SPARE_PERCENT: usize = 10;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Chains {
+    buckets: Array<Bucket>,
+    first_buckets: usize,
+    /// Spare buckets never used so far begin here.
+    fresh: AtomicU32,
+    /// A list of spare buckets that came back, by their links; 0 for none.
+    returned: AtomicU32,
+    spares_used: AtomicU32,
+}
+
+/// A bucket of a chain and a way in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub bucket: usize,
+    pub way: usize,
+}
+
+impl Chains {
+    /// An empty index of `first_buckets` buckets and a tenth more of spare ones.
+    ///
+    /// # Errors
+    /// What the system says when it refuses.
+    pub fn new(first_buckets: usize) -> io::Result<Self> {
+        Ok(Self {
+            buckets: Array::new(Self::all_buckets(first_buckets))?,
+            first_buckets,
+            fresh: AtomicU32::new(first_buckets as u32),
+            returned: AtomicU32::new(0),
+            spares_used: AtomicU32::new(0),
+        })
+    }
+
+    fn all_buckets(first_buckets: usize) -> usize {
+        first_buckets + (first_buckets * SPARE_PERCENT).div_ceil(100)
+    }
+
+    /// Bytes of an index of `first_buckets` buckets.
+    pub fn mapped_bytes(first_buckets: usize) -> usize {
+        Array::<Bucket>::mapped_bytes(Self::all_buckets(first_buckets))
+    }
+
+    pub fn place(&self, hash: KeyHash) -> Place {
+        Place::of(hash, self.first_buckets)
+    }
+
+    /// The bucket that has the chain's version.
+    #[inline(always)]
+    pub fn first(&self, place: Place) -> &Bucket {
+        &self.buckets[place.bucket]
+    }
+
+    /// Buckets at which chains begin.
+    pub fn first_buckets(&self) -> usize {
+        self.first_buckets
+    }
+
+    /// Spare buckets in use.
+    pub fn spares_used(&self) -> u32 {
+        self.spares_used.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn prefetch(&self, place: Place) {
+        let bucket = self.first(place);
+        alluvium_index::prefetch_element(std::slice::from_ref(bucket), 0);
+        bucket.prefetch_second_line();
+    }
+
+    pub fn entry(&self, slot: Slot) -> Entry {
+        self.buckets[slot.bucket].entry(slot.way)
+    }
+
+    /// Writer, within a change of the chain.
+    pub fn set_entry(&self, slot: Slot, entry: Entry) {
+        self.buckets[slot.bucket].set_entry(slot.way, entry);
+    }
+
+    /// The first slot of the chain with the place's tag for whose entry `is_it` holds.
+    #[inline(always)]
+    pub fn find(&self, place: Place, mut is_it: impl FnMut(Entry) -> bool) -> Option<Slot> {
+        let mut number = place.bucket;
+        // Beside a writer a link may be of another time; no chain is longer than all buckets.
+        for _ in 0..self.buckets.len() {
+            let bucket = &self.buckets[number];
+            let mut ways = bucket.matches(place.tag);
+            while ways != 0 {
+                let slot = Slot { bucket: number, way: ways.trailing_zeros() as usize };
+                if is_it(self.entry(slot)) {
+                    return Some(slot);
+                }
+                ways &= ways - 1;
+            }
+            number = bucket.link().filter(|&next| next < self.buckets.len())?;
+        }
+        None
+    }
+
+    /// All entries of the chain that begins in `bucket`.
+    pub fn entries(&self, bucket: usize) -> impl Iterator<Item = Entry> + '_ {
+        let chain = std::iter::successors(Some(bucket), |&number| {
+            self.buckets[number].link().filter(|&next| next < self.buckets.len())
+        });
+        chain
+            .take(self.buckets.len())
+            .flat_map(move |number| (0..WAYS).map(move |way| self.buckets[number].entry(way)))
+            .filter(|entry| !entry.is_empty())
+    }
+
+    /// Writer: an empty slot of the chain, in a new spare bucket if need be; `None` if there is none left. A new
+    /// bucket is linked within the caller's change.
+    pub fn empty_slot(&self, place: Place) -> Option<Slot> {
+        let (last, empty) = self.last(place.bucket);
+        if let Some(way) = empty {
+            return Some(Slot { bucket: last, way });
+        }
+        let spare = match self.returned.load(Ordering::Relaxed) {
+            0 => {
+                let fresh = self.fresh.load(Ordering::Relaxed);
+                if fresh as usize >= self.buckets.len() {
+                    return None;
+                }
+                self.fresh.store(fresh + 1, Ordering::Relaxed);
+                fresh
+            }
+            returned => {
+                let next = self.buckets[returned as usize].link().unwrap_or(0);
+                self.returned.store(next as u32, Ordering::Relaxed);
+                self.buckets[returned as usize].set_link(None);
+                returned
+            }
+        };
+        self.spares_used.store(self.spares_used() + 1, Ordering::Relaxed);
+        self.buckets[last].set_link(Some(spare as usize));
+        Some(Slot { bucket: spare as usize, way: 0 })
+    }
+
+    /// Writer, within a change: removes an entry.
+    pub fn remove(&self, place: Place, slot: Slot) {
+        let (last, empty) = self.last(place.bucket);
+        let tail = Slot { bucket: last, way: empty.unwrap_or(WAYS) - 1 };
+        self.set_entry(slot, self.entry(tail));
+        self.set_entry(tail, Entry::EMPTY);
+        if tail.way == 0 && last != place.bucket {
+            self.give_back(place.bucket, last);
+        }
+    }
+
+    /// The last bucket of a chain and its first empty way. A spare bucket in a chain has an entry at least.
+    fn last(&self, first: usize) -> (usize, Option<usize>) {
+        let mut number = first;
+        while let Some(next) = self.buckets[number].link() {
+            number = next;
+        }
+        (number, self.buckets[number].empty_way())
+    }
+
+    fn give_back(&self, first: usize, spare: usize) {
+        let mut number = first;
+        while let Some(next) = self.buckets[number].link().filter(|&next| next != spare) {
+            number = next;
+        }
+        self.buckets[number].set_link(None);
+        let returned = self.returned.load(Ordering::Relaxed) as usize;
+        self.buckets[spare].set_link((returned != 0).then_some(returned));
+        self.returned.store(spare as u32, Ordering::Relaxed);
+        self.spares_used.store(self.spares_used() - 1, Ordering::Relaxed);
+    }
+}

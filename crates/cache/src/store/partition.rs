@@ -1,0 +1,209 @@
+//! One partition of a store.
+
+use std::io;
+
+use alluvium_base::KeyHash;
+
+use crate::access::{Access, Gate};
+use crate::index::{Entry, Place};
+use crate::item::{Header, Metadata, copy_out, is_key, write_item};
+use crate::log::Position;
+use crate::memory::{PAGE_BYTES, UNIT_BYTES};
+use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
+
+use super::chains::{Chains, Slot};
+use super::handle::{OutOfSpace, StoreStats};
+use super::space::Space;
+
+/// Entries per bucket that the sizes count on; more overflow into spare buckets, of which there are a tenth.
+const ENTRIES_PER_BUCKET: usize = 11;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Partition<A: Access> {
+    gate: A::Gate,
+    chains: Chains,
+    space: Space,
+    items: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl<A: Access> Partition<A> {
+    /// An empty partition in `bytes` of memory, for items of `payload` bytes on average.
+    ///
+    /// # Errors
+    /// What the system says when it refuses; `InvalidInput` when `bytes` is too little to be useful.
+    pub fn new(bytes: usize, payload: usize) -> io::Result<Self> {
+        let too_small =
+            || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
+        let each = payload.next_multiple_of(UNIT_BYTES).max(2 * UNIT_BYTES) + UNIT_BYTES;
+        let items = bytes / (each + 128 * 11 / 10 / ENTRIES_PER_BUCKET);
+        let buckets = items.div_ceil(ENTRIES_PER_BUCKET).max(1);
+        let others = Chains::mapped_bytes(buckets) + Space::mapped_bytes(0) + size_of::<Self>();
+        let space = bytes.checked_sub(others).ok_or_else(too_small)? / PAGE_BYTES * PAGE_BYTES;
+        if space == 0 {
+            return Err(too_small());
+        }
+        Ok(Self {
+            gate: A::Gate::default(),
+            chains: Chains::new(buckets)?,
+            space: Space::new(space)?,
+            items: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    /// Starts loading the key's bucket.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: KeyHash) {
+        self.chains.prefetch(self.chains.place(hash));
+    }
+
+    /// Starts loading the items that a lookup would compare.
+    #[inline(always)]
+    pub fn prefetch_items(&self, hash: KeyHash, payload: usize) {
+        self.chains.find(self.chains.place(hash), |entry| {
+            self.space.ring().prefetch(entry.position().0 as usize, payload);
+            false
+        });
+    }
+
+    /// Fills `value` with the value of `key`; whether there is one.
+    #[inline(always)]
+    pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> bool {
+        let place = self.chains.place(hash);
+        loop {
+            let first = self.chains.first(place);
+            let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
+            let found = self.find(place, key);
+            if let Some((_, unit, header)) = found {
+                value.resize(header.value_len(), 0);
+                copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), value);
+            }
+            if version.is_none_or(|version| first.is_unchanged(version)) {
+                return found.is_some();
+            }
+            spin_hint();
+        }
+    }
+
+    /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
+    #[inline(always)]
+    fn find(&self, place: Place, key: &[u8]) -> Option<(Slot, usize, Header)> {
+        let ring = self.space.ring();
+        let item = |entry: Entry| {
+            let unit = entry.position().0 as usize;
+            let header = Header(self.space.load(unit as u32));
+            let fits = header.is_sound() && unit + header.words() <= self.space.words() as usize;
+            let is_it =
+                fits && header.key_len() == key.len() && is_key(ring, unit + header.fixed_words(), key);
+            is_it.then_some((unit, header))
+        };
+        let mut found = None;
+        let slot = self.chains.find(place, |entry| {
+            found = item(entry);
+            found.is_some()
+        })?;
+        found.map(|(unit, header)| (slot, unit, header))
+    }
+
+    /// Gives `key` a value.
+    ///
+    /// # Errors
+    /// [`OutOfSpace`]; what the key had stays.
+    pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
+        let _writing = self.gate.enter();
+        let outcome = self.put(hash, key, value);
+        if outcome.is_err() {
+            add_alone(&self.refused, 1);
+        }
+        outcome
+    }
+
+    fn put(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
+        let header = Header::new(key.len(), value.len(), false, false).ok_or(OutOfSpace::Item)?;
+        let place = self.chains.place(hash);
+        let found = self.find(place, key);
+        if let Some((_, unit, before)) = found
+            && let Some(header) = before.with_value_len(value.len())
+        {
+            let header = Header(header.0 | self.space.previous_bit(unit as u32));
+            self.change(place, || {
+                write_item(self.space.ring(), unit, header, Metadata::default(), key, value);
+            });
+            return Ok(());
+        }
+        let (start, taken) = self.space.allocate(header.words() as u32).ok_or(OutOfSpace::Item)?;
+        let header = header.grown_to(taken as usize);
+        write_item(self.space.ring(), start as usize, header, Metadata::default(), key, value);
+        let entry = Entry::new(place.tag, 0, Position(u64::from(start)));
+        let is_linked = self.change(place, || {
+            let slot = found.map(|(slot, ..)| slot).or_else(|| self.chains.empty_slot(place));
+            slot.map(|slot| self.chains.set_entry(slot, entry)).is_some()
+        });
+        match (is_linked, found) {
+            (false, _) => {
+                self.space.free(start);
+                return Err(OutOfSpace::Index);
+            }
+            (true, Some((_, unit, _))) => self.space.free(unit as u32),
+            (true, None) => add_alone(&self.items, 1),
+        }
+        Ok(())
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
+        let _writing = self.gate.enter();
+        let place = self.chains.place(hash);
+        let Some((slot, unit, _)) = self.find(place, key) else { return false };
+        self.change(place, || self.chains.remove(place, slot));
+        self.space.free(unit as u32);
+        add_alone(&self.items, 1_u64.wrapping_neg());
+        true
+    }
+
+    /// Calls `visit` with each item. Writers wait meanwhile, as far as the access mode has them wait at all.
+    pub fn visit(&self, visit: &mut impl FnMut(&[u8], &[u8])) {
+        let _writing = self.gate.enter();
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for bucket in 0..self.chains.first_buckets() {
+            for entry in self.chains.entries(bucket) {
+                let unit = entry.position().0 as usize;
+                let header = Header(self.space.load(unit as u32));
+                key.resize(header.key_len(), 0);
+                value.resize(header.value_len(), 0);
+                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
+                copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), &mut value);
+                visit(&key, &value);
+            }
+        }
+    }
+
+    pub fn hand_over(&self) {
+        self.gate.hand_over();
+    }
+
+    /// The partition's figures.
+    pub fn stats(&self) -> StoreStats {
+        StoreStats {
+            items: self.items.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            space_bytes: u64::from(self.space.words()) * UNIT_BYTES as u64,
+            space_bytes_used: self.space.used_words() * UNIT_BYTES as u64,
+            spare_buckets_used: u64::from(self.chains.spares_used()),
+        }
+    }
+
+    fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
+        let first = self.chains.first(place);
+        if A::READS_BESIDE_WRITES {
+            first.begin_change();
+        }
+        let outcome = change();
+        if A::READS_BESIDE_WRITES {
+            first.end_change();
+        }
+        outcome
+    }
+}

@@ -1,0 +1,316 @@
+//! One space for items of all sizes: segregated fits with boundary tags (Lim's thesis, §5.3.3; Knuth, volume 1, 2.5).
+//!
+//! ```text
+//!  used block   [ header of the item; bit 63: the block before is free ][ ... ]
+//!  free block   [ mark | words ][ next:32 | previous:32 ][ ... ][ words ]
+//! ```
+//!
+//! Free neighbours are always joined, found from below by the header's bit and the last word, so that a space that was
+//! full of small items takes large ones again. A block is at least three words, the size of a free one, and at most
+//! two words larger than its item asked for.
+
+use std::io;
+
+use crate::item::Header;
+use crate::memory::{Array, Element, Ring, UNIT_BYTES};
+use crate::sync::{AtomicU64, Ordering};
+
+use super::size_class::{CLASSES, class_of, is_exact};
+
+/// Smallest block.
+pub(super) const BLOCK_WORDS_MIN: u32 = 3;
+/// Blocks looked at in a class of several sizes, before one of a later class is taken.
+const TRIES: usize = 8;
+
+const PREVIOUS_IS_FREE: u64 = 1 << 63;
+/// In the place of a key's length, one that no key has.
+const FREE: u64 = ((1 << 17) - 1) << 24;
+const WORDS_MASK: u64 = (1 << 24) - 1;
+const NONE: u32 = u32::MAX;
+
+/// A word that begins as zero.
+#[derive(Debug)]
+#[repr(transparent)]
+struct Word(AtomicU64);
+
+// SAFETY: one atomic integer without drop glue, for which zeros are a value.
+unsafe impl Element for Word {
+    #[cfg(any(not(target_os = "linux"), miri, loom))]
+    fn blank() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+/// See the module. One writer; readers only load words of items.
+#[derive(Debug)]
+pub(super) struct Space {
+    ring: Ring,
+    words: u32,
+    /// First free block of each class, plus one; 0 for none.
+    heads: Array<Word>,
+    /// A bit for each class that has a free block.
+    occupied: [AtomicU64; CLASSES.div_ceil(64)],
+    used_words: AtomicU64,
+}
+
+impl Space {
+    /// An empty space of `bytes`, a multiple of a page.
+    ///
+    /// # Errors
+    /// What the system says when it refuses.
+    pub fn new(bytes: usize) -> io::Result<Self> {
+        let words = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
+        let space = Self {
+            ring: Ring::new(bytes, 0)?,
+            words,
+            heads: Array::new(CLASSES)?,
+            occupied: std::array::from_fn(|_| AtomicU64::new(0)),
+            used_words: AtomicU64::new(0),
+        };
+        space.add_all();
+        Ok(space)
+    }
+
+    /// Bytes of a space of `bytes` with its lists.
+    pub fn mapped_bytes(bytes: usize) -> usize {
+        bytes + Array::<Word>::mapped_bytes(CLASSES)
+    }
+
+    /// A size has 24 bits; a larger space begins as several free blocks, which are never joined beyond that.
+    fn add_all(&self) {
+        let mut start = 0;
+        while start < self.words {
+            let mut words = (self.words - start).min(WORDS_MASK as u32);
+            if (1..BLOCK_WORDS_MIN).contains(&(self.words - start - words)) {
+                words -= BLOCK_WORDS_MIN;
+            }
+            self.insert(start, words);
+            start += words;
+        }
+    }
+
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Words in all.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Words of all blocks in use.
+    pub fn used_words(&self) -> u64 {
+        self.used_words.load(Ordering::Relaxed)
+    }
+
+    /// Takes a block of at least `words` words and tells its place and size. `None` if there is none.
+    pub fn allocate(&self, words: u32) -> Option<(u32, u32)> {
+        let words = words.max(BLOCK_WORDS_MIN);
+        let start = self.find(words)?;
+        let found = self.size(start);
+        self.remove(start, found);
+        let rest = found - words;
+        let taken = if rest < BLOCK_WORDS_MIN { found } else { words };
+        if taken < found {
+            // What follows knows already that the block before it is free.
+            self.insert(start + taken, rest);
+        } else {
+            self.tell_next(start + taken, false);
+        }
+        self.store(start, u64::from(taken));
+        self.used_words.fetch_add(u64::from(taken), Ordering::Relaxed);
+        Some((start, taken))
+    }
+
+    /// Gives back the block at `start`.
+    pub fn free(&self, start: u32) {
+        let words = self.size(start);
+        self.used_words.fetch_sub(u64::from(words), Ordering::Relaxed);
+        let (mut first, mut sum) = (start, words);
+        if self.load(start) & PREVIOUS_IS_FREE != 0 {
+            let before = self.load(start - 1) as u32;
+            if self.may_join(sum, before) {
+                self.remove(start - before, before);
+                (first, sum) = (start - before, sum + before);
+            }
+        }
+        let next = start + words;
+        if next < self.words && self.is_free(next) {
+            let after = self.size(next);
+            if self.may_join(sum, after) {
+                self.remove(next, after);
+                sum += after;
+            }
+        }
+        self.insert(first, sum);
+        self.tell_next(first + sum, true);
+    }
+
+    /// Whether the block before the one at `start` is free, as a bit for its header.
+    pub fn previous_bit(&self, start: u32) -> u64 {
+        self.load(start) & PREVIOUS_IS_FREE
+    }
+
+    fn may_join(&self, words: u32, other: u32) -> bool {
+        u64::from(words) + u64::from(other) <= WORDS_MASK
+    }
+
+    /// A free block of at least `words` words.
+    fn find(&self, words: u32) -> Option<u32> {
+        let class = class_of(words);
+        if !is_exact(class) {
+            let mut block = self.head(class);
+            for _ in 0..TRIES {
+                let Some(start) = block else { break };
+                if self.size(start) >= words {
+                    return Some(start);
+                }
+                block = self.links(start).0;
+            }
+        }
+        let first = if is_exact(class) { class } else { class + 1 };
+        self.first_class_from(first).and_then(|class| self.head(class))
+    }
+
+    /// The first class from `class` on that has a free block.
+    fn first_class_from(&self, class: usize) -> Option<usize> {
+        let mut mask = u64::MAX << (class % 64);
+        for number in class / 64..self.occupied.len() {
+            let bits = self.occupied[number].load(Ordering::Relaxed) & mask;
+            if bits != 0 {
+                return Some(number * 64 + bits.trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    /// Writes a free block and puts it at the head of its list.
+    fn insert(&self, start: u32, words: u32) {
+        let class = class_of(words);
+        let next = self.head(class);
+        self.store(start, FREE | u64::from(words));
+        self.store_links(start, next, None);
+        self.store(start + words - 1, u64::from(words));
+        if let Some(next) = next {
+            self.store_links(next, self.links(next).0, Some(start));
+        }
+        self.set_head(class, Some(start));
+    }
+
+    /// Takes a free block out of its list.
+    fn remove(&self, start: u32, words: u32) {
+        let class = class_of(words);
+        let (next, previous) = self.links(start);
+        match previous {
+            Some(previous) => self.store_links(previous, next, self.links(previous).1),
+            None => self.set_head(class, next),
+        }
+        if let Some(next) = next {
+            self.store_links(next, self.links(next).0, previous);
+        }
+    }
+
+    /// Tells a used block at `start`, if there is one, whether the block before it is free.
+    fn tell_next(&self, start: u32, is_free: bool) {
+        if start < self.words && !self.is_free(start) {
+            let header = self.load(start) & !PREVIOUS_IS_FREE;
+            self.store(start, if is_free { header | PREVIOUS_IS_FREE } else { header });
+        }
+    }
+
+    fn is_free(&self, start: u32) -> bool {
+        self.load(start) & FREE == FREE
+    }
+
+    /// Words of the block at `start`, used or free.
+    fn size(&self, start: u32) -> u32 {
+        Header(self.load(start)).words() as u32
+    }
+
+    fn head(&self, class: usize) -> Option<u32> {
+        (self.heads[class].0.load(Ordering::Relaxed) as u32).checked_sub(1)
+    }
+
+    fn set_head(&self, class: usize, block: Option<u32>) {
+        self.heads[class].0.store(block.map_or(0, |block| u64::from(block) + 1), Ordering::Relaxed);
+        let (word, bit) = (&self.occupied[class / 64], 1 << (class % 64));
+        let bits = word.load(Ordering::Relaxed) & !bit;
+        word.store(bits | if block.is_some() { bit } else { 0 }, Ordering::Relaxed);
+    }
+
+    /// Next and previous block of the same list.
+    fn links(&self, start: u32) -> (Option<u32>, Option<u32>) {
+        let links = self.load(start + 1);
+        let block = |number: u32| (number != NONE).then_some(number);
+        (block((links >> 32) as u32), block(links as u32))
+    }
+
+    fn store_links(&self, start: u32, next: Option<u32>, previous: Option<u32>) {
+        let number = |block: Option<u32>| u64::from(block.unwrap_or(NONE));
+        self.store(start + 1, number(next) << 32 | number(previous));
+    }
+
+    #[inline(always)]
+    pub fn load(&self, unit: u32) -> u64 {
+        self.ring.word(unit as usize).load(Ordering::Relaxed)
+    }
+
+    fn store(&self, unit: u32, word: u64) {
+        self.ring.word(unit as usize).store(word, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every word belongs to one block; no two free blocks lie side by side; bits and last words tell the truth.
+    fn check(space: &Space, used: &std::collections::BTreeMap<u32, u32>) {
+        let (mut at, mut was_free, mut count) = (0, false, 0);
+        while at < space.words {
+            let words = space.size(at);
+            if space.is_free(at) {
+                assert!(!was_free, "two free blocks at {at}");
+                assert_eq!(space.load(at + words - 1), u64::from(words));
+            } else {
+                assert_eq!(used.get(&at), Some(&words));
+                assert_eq!(space.previous_bit(at) != 0, was_free, "block at {at}");
+                count += 1;
+            }
+            was_free = space.is_free(at);
+            at += words;
+        }
+        assert_eq!((at, count), (space.words, used.len()));
+        assert_eq!(space.used_words(), used.values().map(|&words| u64::from(words)).sum::<u64>());
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_never_overlap_and_free_neighbours_join(
+            steps in proptest::collection::vec((any::<bool>(), 1_u32..3000, any::<u32>()), 1..300)
+        ) {
+            let space = Space::new(1 << 16).unwrap();
+            let mut used = std::collections::BTreeMap::new();
+            for (allocates, words, choice) in steps {
+                if allocates {
+                    if let Some((start, taken)) = space.allocate(words) {
+                        prop_assert!(taken >= words && taken < words.max(BLOCK_WORDS_MIN) + BLOCK_WORDS_MIN);
+                        prop_assert!(used.insert(start, taken).is_none());
+                    }
+                } else if let Some((&start, _)) = used.iter().nth(choice as usize % used.len().max(1)) {
+                    space.free(start);
+                    used.remove(&start);
+                }
+                check(&space, &used);
+            }
+            for start in used.keys() {
+                space.free(*start);
+            }
+            check(&space, &std::collections::BTreeMap::new());
+            // All is one block again.
+            prop_assert_eq!(space.allocate(space.words), Some((0, space.words)));
+        }
+    }
+}

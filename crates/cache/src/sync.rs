@@ -1,0 +1,29 @@
+//! Every atomic and lock of this crate comes through here, so that loom can replace it.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicPtr, AtomicU32, AtomicU64, fence},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicPtr, AtomicU32, AtomicU64, fence},
+};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+/// Tells the processor, or the model checker, that the caller repeats a read until a writer has moved on.
+#[inline]
+pub(crate) fn spin_hint() {
+    #[cfg(loom)]
+    loom::thread::yield_now();
+    #[cfg(not(loom))]
+    std::hint::spin_loop();
+}
+
+/// Adds to a counter that only one thread at a time changes: cheaper than a locked addition.
+#[inline(always)]
+pub(crate) fn add_alone(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}

@@ -1,0 +1,154 @@
+//! A cache of Rust values instead of bytes.
+
+use std::marker::PhantomData;
+
+use crate::access::{Access, Concurrent};
+use crate::cache::{Cache, SetOptions};
+use crate::error::TooLarge;
+
+/// A type that a [`TypedCache`] can keep: it becomes bytes, and bytes become it again.
+///
+/// Equal values must give equal bytes if the type is used for keys.
+pub trait Coded: Sized {
+    /// Appends the value's bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// The value of these bytes; `None` if they are those of no value.
+    fn decode(bytes: &[u8]) -> Option<Self>;
+}
+
+macro_rules! coded_integers {
+    ($($integer:ty),*) => {$(
+        impl Coded for $integer {
+            #[inline]
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn decode(bytes: &[u8]) -> Option<Self> {
+                Some(Self::from_le_bytes(bytes.try_into().ok()?))
+            }
+        }
+    )*};
+}
+
+coded_integers!(u8, u16, u32, u64, u128, i8, i16, i32, i64, i128);
+
+impl Coded for Vec<u8> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(bytes.to_vec())
+    }
+}
+
+impl Coded for String {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        std::str::from_utf8(bytes).ok().map(str::to_owned)
+    }
+}
+
+impl<const LEN: usize> Coded for [u8; LEN] {
+    #[inline]
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+}
+
+/// A [`Cache`] whose keys are of type `K` and values of type `V`.
+///
+/// ```
+/// use alluvium_cache::{Cache, TypedCache};
+///
+/// let cache: TypedCache<u64, String> = TypedCache::new(Cache::builder().memory_limit(1 << 20).build()?);
+/// cache.set(&7, &"seven".to_owned())?;
+/// assert_eq!(cache.get(&7).as_deref(), Some("seven"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TypedCache<K, V, A: Access = Concurrent> {
+    cache: Cache<A>,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K: Coded, V: Coded, A: Access> TypedCache<K, V, A> {
+    /// Keeps values in `cache`, which should have no other users.
+    pub fn new(cache: Cache<A>) -> Self {
+        Self { cache, types: PhantomData }
+    }
+
+    /// The bytes below.
+    pub fn bytes(&self) -> &Cache<A> {
+        &self.cache
+    }
+
+    /// The value of `key`. One that was set as bytes and is none of type `V` counts as absent.
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.cache.get_with(&encoded(key), |item| V::decode(item.value))?
+    }
+
+    /// Gives `key` a value.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    pub fn set(&self, key: &K, value: &V) -> Result<(), TooLarge> {
+        self.cache.set(&encoded(key), &encoded(value))
+    }
+
+    /// Gives `key` a value with flags or an end.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    pub fn set_with(&self, key: &K, value: &V, options: SetOptions) -> Result<(), TooLarge> {
+        self.cache.set_with(&encoded(key), &encoded(value), options)
+    }
+
+    /// The value of `key`, made and set by `make` if there is none. Two threads that miss at once both make it; the
+    /// cache keeps one of them. A value too large for the cache is returned and not kept.
+    pub fn get_or_set_with(&self, key: &K, make: impl FnOnce() -> V) -> V {
+        self.get(key).unwrap_or_else(|| {
+            let value = make();
+            // The caller has its value; the cache counts the refusal.
+            let _ = self.set(key, &value);
+            value
+        })
+    }
+
+    /// Removes the value of `key`; whether there was one.
+    pub fn remove(&self, key: &K) -> bool {
+        self.cache.remove(&encoded(key))
+    }
+}
+
+fn encoded(value: &impl Coded) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    bytes
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        let cache: TypedCache<[u8; 4], i64> = TypedCache::new(Cache::builder().build().unwrap());
+        assert_eq!(cache.get_or_set_with(b"four", || -4), -4);
+        assert_eq!(cache.get_or_set_with(b"four", || 5), -4);
+        cache.bytes().set(b"four", b"not eight bytes").unwrap();
+        assert_eq!(cache.get(b"four"), None);
+        assert!(cache.remove(b"four"));
+    }
+}

@@ -1,0 +1,44 @@
+//! One number for the memory: resident bytes, index included.
+#![cfg(all(target_os = "linux", not(loom)))]
+
+use alluvium_cache::{Cache, Eviction};
+use alluvium_io::ProcessMemory;
+
+/// What the test itself and the program take besides, page tables and all.
+const SLACK_BYTES: u64 = 6 << 20;
+
+fn resident_bytes() -> u64 {
+    ProcessMemory::now().expect("Linux tells").resident_bytes
+}
+
+/// Fills the cache several times over with items of `payload` bytes.
+fn fill(cache: &Cache, payload: usize) {
+    let value = vec![1; payload - 8];
+    let items = 2 * cache.stats().total().memory_bytes as usize / payload;
+    for number in 0..items as u64 {
+        cache.set(&number.to_le_bytes(), &value).unwrap();
+    }
+}
+
+#[test]
+fn resident_memory_stays_under_the_limit_also_through_resizes() {
+    const LIMIT: usize = 32 << 20;
+    for (eviction, payload) in [(Eviction::S3Fifo, 100), (Eviction::Fifo, 500), (Eviction::Lru, 200)] {
+        let before = resident_bytes();
+        let cache = Cache::builder()
+            .memory_limit(LIMIT)
+            .payload_bytes_mean(payload)
+            .partitions(2)
+            .eviction(eviction)
+            .build()
+            .unwrap();
+        for limit in [LIMIT, LIMIT / 4, LIMIT, LIMIT / 2] {
+            cache.resize(limit).unwrap();
+            fill(&cache, payload);
+            let taken = resident_bytes().saturating_sub(before);
+            assert!(cache.stats().total().memory_bytes <= limit as u64);
+            assert!(taken <= limit as u64 + SLACK_BYTES, "{eviction:?}: {taken} bytes under {limit}");
+            assert!(taken >= limit as u64 / 2, "{eviction:?}: {taken} bytes are no use of {limit}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Random operations beside a map: a cache may forget, but never lies.
+#![cfg(not(loom))]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium_cache::{
+    Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError,
+    Outcome, SetOptions, Update,
+};
+use alluvium_io::SimulatedClock;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Set(u16, usize),
+    SetWith(u16, usize, u32, Option<u16>),
+    Get(u16),
+    GetMany(Vec<u16>),
+    SetMany(Vec<(u16, usize)>),
+    Remove(u16),
+    Add(u16, usize),
+    Replace(u16, usize),
+    Swap(u16, u16),
+    IfUnchanged(u16, usize),
+    Increment(u16, i64),
+    Touch(u16, Option<u16>),
+    Wait(u16),
+    Sweep,
+    Resize(usize),
+    Clear,
+}
+
+/// What an item should be, if it is.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    value: Vec<u8>,
+    flags: u32,
+    /// Milliseconds since the start.
+    ends_at: Option<u64>,
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    use Operation::*;
+    // A few keys often, many seldom.
+    let key = prop_oneof![0_u16..8, 0_u16..600];
+    let len = prop_oneof![Just(8_usize), 0_usize..40, 0_usize..1200, 4000_usize..5000];
+    let time = proptest::option::of(0_u16..1000);
+    let one = prop_oneof![
+        12 => (key.clone(), len.clone()).prop_map(|(key, len)| Set(key, len)),
+        4 => (key.clone(), len.clone(), 0_u32..3, time.clone()).prop_map(|(k, l, f, t)| SetWith(k, l, f, t)),
+        10 => key.clone().prop_map(Get),
+        2 => proptest::collection::vec(key.clone(), 0..70).prop_map(GetMany),
+        3 => proptest::collection::vec((key.clone(), len.clone()), 0..70).prop_map(SetMany),
+        3 => key.clone().prop_map(Remove),
+        1 => (key.clone(), len.clone()).prop_map(|(key, len)| Add(key, len)),
+        1 => (key.clone(), len.clone()).prop_map(|(key, len)| Replace(key, len)),
+        1 => (key.clone(), key.clone()).prop_map(|(key, other)| Swap(key, other)),
+        1 => (key.clone(), len).prop_map(|(key, len)| IfUnchanged(key, len)),
+        2 => (key.clone(), -5_i64..500).prop_map(|(key, by)| Increment(key, by)),
+        1 => (key, time).prop_map(|(key, time)| Touch(key, time)),
+        2 => (0_u16..300).prop_map(Wait),
+        1 => Just(Sweep),
+        1 => (100_usize..300).prop_map(Resize),
+        1 => Just(Clear),
+    ];
+    proptest::collection::vec(one, 1..400)
+}
+
+/// Keys of several lengths, with common beginnings.
+fn key(number: u16) -> Vec<u8> {
+    let mut key = vec![b'k'; usize::from(number % 5) * 7];
+    key.extend_from_slice(&number.to_le_bytes());
+    key
+}
+
+struct Pair<A: Access> {
+    cache: Cache<A>,
+    clock: SimulatedClock,
+    known: HashMap<u16, Known>,
+    now: u64,
+    stamp: u8,
+}
+
+impl<A: Access> Pair<A> {
+    fn new(builder: Builder) -> Self {
+        let clock = SimulatedClock::default();
+        let cache = builder.clock(Arc::new(clock.clone())).build_as().unwrap();
+        Self { cache, clock, known: HashMap::new(), now: 0, stamp: 0 }
+    }
+
+    fn value(&mut self, len: usize) -> Vec<u8> {
+        self.stamp = self.stamp.wrapping_add(1);
+        (0..len).map(|at| self.stamp.wrapping_add((at / 3) as u8)).collect()
+    }
+
+    fn expected(&self, number: u16) -> Option<&Known> {
+        self.known.get(&number).filter(|known| known.ends_at.is_none_or(|ends_at| ends_at > self.now))
+    }
+
+    /// An item that was found must be the one that was set last.
+    fn judge(&self, number: u16, found: Option<(&[u8], u32, Option<Duration>)>) {
+        let Some((value, flags, time_to_live)) = found else { return };
+        let known = self.expected(number).unwrap_or_else(|| panic!("{number} should be absent"));
+        assert_eq!((value, flags), (&known.value[..], known.flags), "{number}");
+        let left = known.ends_at.map(|ends_at| Duration::from_millis(ends_at - self.now));
+        assert_eq!(time_to_live, left, "{number}");
+    }
+
+    fn check(&self, number: u16) -> bool {
+        self.cache
+            .get_with(&key(number), |item| {
+                self.judge(number, Some((item.value, item.flags, item.time_to_live)))
+            })
+            .is_some()
+    }
+
+    fn learn(&mut self, number: u16, value: Vec<u8>, options: SetOptions) {
+        let ends_at = options.time_to_live.map(|left| self.now + left.as_millis() as u64);
+        self.known.insert(number, Known { value, flags: options.flags, ends_at });
+    }
+
+    fn options(flags: u32, time: Option<u16>) -> SetOptions {
+        SetOptions { flags, time_to_live: time.map(|time| Duration::from_millis(time.into())) }
+    }
+
+    fn run(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Set(number, len) => {
+                let value = self.value(len);
+                if self.cache.set(&key(number), &value).is_ok() {
+                    self.learn(number, value, SetOptions::default());
+                }
+            }
+            Operation::SetWith(number, len, flags, time) => {
+                let (value, options) = (self.value(len), Self::options(flags, time));
+                if self.cache.set_with(&key(number), &value, options).is_ok() {
+                    self.learn(number, value, options);
+                }
+            }
+            Operation::Get(number) => {
+                self.check(number);
+                let value = self.cache.get(&key(number));
+                assert!(value.is_none() || value.as_ref() == self.expected(number).map(|known| &known.value));
+            }
+            Operation::GetMany(ref numbers) => {
+                let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| key(number)).collect();
+                let mut asked = 0;
+                self.cache.get_many_with(&keys, |at, item| {
+                    assert_eq!(at, asked);
+                    asked += 1;
+                    self.judge(numbers[at], item.map(|item| (item.value, item.flags, item.time_to_live)));
+                });
+                assert_eq!(asked, keys.len());
+            }
+            Operation::SetMany(ref sets) => {
+                let fits = |len: usize| len < 1200;
+                let items: Vec<(u16, Vec<u8>)> = sets
+                    .iter()
+                    .filter(|&&(_, len)| fits(len))
+                    .map(|&(number, len)| (number, self.value(len)))
+                    .collect();
+                let pairs: Vec<_> = items.iter().map(|(number, value)| (key(*number), value)).collect();
+                self.cache.set_many(&pairs).unwrap();
+                for (number, value) in items {
+                    self.learn(number, value, SetOptions::default());
+                }
+            }
+            Operation::Remove(number) => {
+                let was_there = self.cache.remove(&key(number));
+                assert!(!was_there || self.expected(number).is_some());
+                assert_eq!(self.cache.get(&key(number)), None);
+                self.known.remove(&number);
+            }
+            Operation::Add(number, len) => {
+                let (value, options) = (self.value(len), SetOptions::default());
+                match self.cache.add(&key(number), &value, options) {
+                    Ok(Outcome::Done) => self.learn(number, value, options),
+                    Ok(outcome) => assert!(outcome == Outcome::Differs && self.expected(number).is_some()),
+                    Err(_) => {}
+                }
+            }
+            Operation::Replace(number, len) => {
+                let (value, options) = (self.value(len), SetOptions::default());
+                match self.cache.replace(&key(number), &value, options) {
+                    Ok(Outcome::Done) => {
+                        assert!(self.expected(number).is_some());
+                        self.learn(number, value, options);
+                    }
+                    Ok(outcome) => assert_eq!(outcome, Outcome::Absent),
+                    Err(_) => {}
+                }
+            }
+            Operation::Swap(number, other) => {
+                let (value, options) = (self.value(16), SetOptions::default());
+                let guess = self.known.get(&other).map_or(Vec::new(), |known| known.value.clone());
+                let outcome = self.cache.compare_and_swap(&key(number), &guess, &value, options).unwrap();
+                let expected = self.expected(number).map(|known| known.value == guess);
+                match outcome {
+                    Outcome::Done => assert_eq!(expected, Some(true)),
+                    Outcome::Differs => assert_eq!(expected, Some(false)),
+                    Outcome::Absent => {}
+                }
+                if outcome == Outcome::Done {
+                    self.learn(number, value, options);
+                }
+            }
+            Operation::IfUnchanged(number, len) => {
+                let (value, options) = (self.value(len.min(1000)), Self::options(1, None));
+                if let Some(token) = self.cache.get_with(&key(number), |item| item.token()) {
+                    let set = |cache: &Cache<A>| cache.set_if_unchanged(&key(number), token, &value, options);
+                    assert_eq!(set(&self.cache), Ok(Outcome::Done));
+                    self.learn(number, value.clone(), options);
+                    // The token of what was there before, unless an empty value was replaced by the same.
+                    assert_ne!(set(&self.cache), Ok(Outcome::Absent));
+                }
+            }
+            Operation::Increment(number, by) => {
+                let before = self.expected(number).cloned();
+                let parsed: Option<i64> =
+                    before.as_ref().and_then(|known| std::str::from_utf8(&known.value).ok()?.parse().ok());
+                match self.cache.increment(&key(number), by, Some(7)) {
+                    Ok(Some(sum)) => {
+                        let fresh = sum == 7 + by;
+                        assert!(fresh || parsed == Some(sum - by), "{before:?} + {by} = {sum}");
+                        let kept = before.filter(|_| parsed == Some(sum - by));
+                        let is_kept =
+                            self.cache.get_with(&key(number), |item| (item.flags, item.time_to_live));
+                        let known = match kept {
+                            Some(known) if is_kept.is_none_or(|(flags, _)| flags == known.flags) => {
+                                Known { value: sum.to_string().into_bytes(), ..known }
+                            }
+                            _ => Known { value: sum.to_string().into_bytes(), flags: 0, ends_at: None },
+                        };
+                        self.known.insert(number, known);
+                        // An item that was forgotten and counted as new has no end.
+                        if let Some((_, None)) = is_kept {
+                            self.known.get_mut(&number).unwrap().ends_at = None;
+                        }
+                    }
+                    Ok(None) => panic!("there is an initial value"),
+                    Err(IncrementError::NotANumber) => assert!(before.is_some() && parsed.is_none()),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            Operation::Touch(number, time) => {
+                let time = time.map(|time| Duration::from_millis(time.into()));
+                if self.cache.touch(&key(number), time) == Ok(true) {
+                    let now = self.now;
+                    let known = self.known.get_mut(&number).expect("what is touched was set");
+                    known.ends_at = time.map(|time| now + time.as_millis() as u64);
+                }
+            }
+            Operation::Wait(milliseconds) => {
+                self.clock.advance(Duration::from_millis(milliseconds.into()));
+                self.now += u64::from(milliseconds);
+            }
+            Operation::Sweep => {
+                self.cache.sweep();
+                self.count();
+            }
+            Operation::Resize(kibibytes) => self.cache.resize(kibibytes << 10).unwrap(),
+            Operation::Clear => {
+                self.cache.clear();
+                self.known.clear();
+            }
+        }
+    }
+
+    /// All ways of counting agree.
+    fn count(&self) {
+        let stats = self.cache.stats().total();
+        let mut found = Vec::new();
+        let mut cursor = Some(Cursor::default());
+        while let Some(at) = cursor {
+            cursor = self.cache.scan(at, 3, |key, item| {
+                found.push((key.to_vec(), item.value.to_vec(), item.flags, item.time_to_live));
+            });
+        }
+        assert_eq!(stats.items, found.len() as u64, "{stats:?}");
+        let iterated: Vec<_> = self.cache.iter().map(|item| item.key).collect();
+        assert_eq!(iterated.len(), found.len());
+        let left = stats.removed + stats.evicted + stats.evicted_by_index + stats.expired;
+        assert_eq!(stats.inserted - left, stats.items);
+        for (key, value, flags, time_to_live) in found {
+            let number = u16::from_le_bytes([key[key.len() - 2], key[key.len() - 1]]);
+            self.judge(number, Some((&value, flags, time_to_live)));
+        }
+    }
+}
+
+fn never_lies<A: Access>(eviction: Eviction, partitions: usize, bits: u32, operations: &[Operation]) {
+    let builder = Cache::builder()
+        .memory_limit(120 << 10)
+        .partitions(partitions)
+        .payload_bytes_mean(300)
+        .eviction(eviction)
+        .position_bits(bits);
+    let mut pair = Pair::<A>::new(builder);
+    for operation in operations {
+        pair.run(operation);
+    }
+    pair.cache.sweep();
+    pair.count();
+}
+
+const ALL: [Eviction; 4] = [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru];
+
+/// Positions so narrow that they repeat after a few laps, and as wide as they are.
+const BITS: [u32; 2] = [18, 47];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_policy_and_mode_may_forget_but_never_lies(operations in operations()) {
+        for eviction in ALL {
+            for bits in BITS {
+                never_lies::<Exclusive>(eviction, 1, bits, &operations);
+                never_lies::<ConcurrentReads>(eviction, 1, bits, &operations);
+                never_lies::<Concurrent>(eviction, 2, bits, &operations);
+            }
+        }
+    }
+}
+
+/// With room for all, nothing is forgotten.
+#[test]
+fn nothing_is_forgotten_without_need() {
+    for eviction in ALL {
+        let cache = Cache::builder()
+            .memory_limit(64 << 20)
+            .payload_bytes_mean(40)
+            .eviction(eviction)
+            .build()
+            .unwrap();
+        for number in 0..100_000_u32 {
+            cache.set(&number.to_le_bytes(), &number.to_be_bytes()).unwrap();
+        }
+        for number in 0..100_000_u32 {
+            let value = cache.get(&number.to_le_bytes());
+            assert_eq!(value.as_deref(), Some(&number.to_be_bytes()[..]), "{eviction:?} {number}");
+        }
+        assert_eq!(cache.len(), 100_000);
+    }
+}
+
+/// A callback may change an item without copying it first, and nobody gets in between.
+#[test]
+fn updates_see_what_is_there() {
+    let cache = Cache::builder().memory_limit(1 << 20).build().unwrap();
+    let append = |piece: &'static [u8]| {
+        cache
+            .update(b"list", |item| {
+                let mut value = item.map_or(Vec::new(), |item| item.value.to_vec());
+                value.extend_from_slice(piece);
+                Update::Value(value.into())
+            })
+            .unwrap();
+    };
+    append(b"one");
+    append(b"two");
+    assert_eq!(cache.get(b"list").as_deref(), Some(&b"onetwo"[..]));
+    cache.update(b"list", |_| Update::Remove).unwrap();
+    assert_eq!(cache.get(b"list"), None);
+    assert!(cache.is_empty());
+}
+
+#[test]
+#[should_panic = "may not write"]
+fn a_callback_with_lent_bytes_may_not_write() {
+    let cache = Cache::builder().memory_limit(1 << 20).build_exclusive().unwrap();
+    cache.set(b"key", b"value").unwrap();
+    cache.get_with(b"key", |_| cache.set(b"key", b"other").unwrap());
+}
+
+#[test]
+fn oversized_items_are_refused_and_change_nothing() {
+    let cache = Cache::builder().memory_limit(1 << 20).build().unwrap();
+    cache.set(b"key", b"value").unwrap();
+    let error = cache.set(b"key", &vec![0; 1 << 20]).unwrap_err();
+    assert!(cache.set(b"other", &vec![0; error.item_bytes_max - 32]).is_ok());
+    assert!(cache.set(&vec![0; (64 << 10) + 1], b"").is_err());
+    assert_eq!(cache.get(b"key").as_deref(), Some(&b"value"[..]));
+    assert_eq!(cache.stats().total().too_large, 2);
+}
+
+#[test]
+fn too_little_memory_is_refused_with_what_would_do() {
+    let error = Cache::builder().memory_limit(1000).partitions(4).build().unwrap_err();
+    let alluvium_cache::BuildError::MemoryTooSmall { memory_min, .. } = error else { panic!("{error}") };
+    assert!(Cache::builder().memory_limit(memory_min).partitions(4).build().is_ok());
+    assert!(Cache::builder().partitions(0).build().is_err());
+}

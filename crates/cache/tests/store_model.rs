@@ -1,0 +1,77 @@
+//! Random operations on a store beside a map: nothing is forgotten, and what is refused changes nothing.
+#![cfg(not(loom))]
+
+use std::collections::HashMap;
+
+use alluvium_cache::{Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace, Store};
+use proptest::prelude::*;
+
+fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)]) {
+    let store = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100).build_as::<A>().unwrap();
+    let mut map: HashMap<u16, Vec<u8>> = HashMap::new();
+    for (stamp, &(number, len)) in operations.iter().enumerate() {
+        let key = number.to_le_bytes();
+        match len {
+            Some(len) => {
+                let value = vec![stamp as u8; len];
+                match store.set(&key, &value) {
+                    Ok(()) => {
+                        map.insert(number, value);
+                    }
+                    Err(error) => assert!(matches!(error, OutOfSpace::Item | OutOfSpace::Index)),
+                }
+            }
+            None => assert_eq!(store.remove(&key), map.remove(&number).is_some()),
+        }
+        assert_eq!(store.get(&key), map.get(&number).cloned());
+    }
+    assert_eq!(store.stats().items, map.len() as u64);
+    let mut seen = 0;
+    store.for_each(|key, value| {
+        assert_eq!(map.get(&u16::from_le_bytes([key[0], key[1]])).map(Vec::as_slice), Some(value));
+        seen += 1;
+    });
+    assert_eq!(seen, map.len());
+    let keys: Vec<[u8; 2]> = (0..700_u16).map(u16::to_le_bytes).collect();
+    store.get_many_with(&keys, |at, value| {
+        assert_eq!(value, map.get(&(at as u16)).map(Vec::as_slice));
+    });
+    for number in map.keys() {
+        assert!(store.remove(&number.to_le_bytes()));
+    }
+    let stats = store.stats();
+    assert_eq!((stats.items, stats.space_bytes_used, stats.spare_buckets_used), (0, 0, 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_forgotten(
+        operations in proptest::collection::vec(
+            (0_u16..700, proptest::option::weighted(0.7, prop_oneof![0_usize..60, 0_usize..2000, 9000_usize..40_000])),
+            1..1500,
+        )
+    ) {
+        agrees_with_a_map::<Exclusive>(&operations);
+        agrees_with_a_map::<ConcurrentReads>(&operations);
+        agrees_with_a_map::<Concurrent>(&operations);
+    }
+}
+
+/// Small items, then large ones, then small ones again: each time nearly all of the space can be used.
+#[test]
+fn a_shift_of_sizes_finds_the_space_again() {
+    let store = Store::builder().memory_limit(8 << 20).payload_bytes_mean(24).build().unwrap();
+    let mut fullness = Vec::new();
+    for len in [16, 5000, 16, 100_000, 900, 16] {
+        let mut count = 0_u64;
+        while store.set(&count.to_le_bytes(), &vec![7; len]).is_ok() {
+            count += 1;
+        }
+        fullness.push(store.stats().space_bytes_used as f64 / store.stats().space_bytes as f64);
+        assert!((0..count).all(|number| store.remove(&number.to_le_bytes())));
+    }
+    assert!(fullness.iter().all(|&full| full > 0.9), "{fullness:?}");
+    assert_eq!(store.stats().space_bytes_used, 0);
+}
