@@ -19,6 +19,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: true,
+            is_first_come: false,
         };
         let outcome = self.drive(&drive, |worker| {
             let item = worker.done * worker.threads + worker.thread;
@@ -39,6 +40,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: true,
+            is_first_come: false,
         };
         let ingest = std::sync::Mutex::new(Some(self.keyspace.ingest()?));
         let outcome = self.drive(&drive, |worker| {
@@ -66,6 +68,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: false,
+            is_first_come: false,
         };
         let outcome = self.drive(&drive, |worker| self.overwrite(worker))?;
         Ok(self.write_measurement("update", &outcome))
@@ -85,7 +88,8 @@ impl StoreBench {
     /// Gets uniformly chosen items.
     pub(super) fn get(&self) -> Result<Measurement, BenchError> {
         self.beside_raw_reads("get", |operations| {
-            self.drive(&self.reading("get", operations), |worker| {
+            let drive = Drive { is_first_come: true, ..self.reading("get", operations) };
+            self.drive(&drive, |worker| {
                 self.get_batch(worker, |worker| worker.random.below(self.workload.live_items()))
             })
         })
@@ -211,7 +215,15 @@ impl StoreBench {
 
     pub(super) fn reading(&self, name: &'static str, operations: u64) -> Drive {
         let threads = self.options.threads;
-        Drive { name, threads, operations, deadline: None, settles: false, inserts: false }
+        Drive {
+            name,
+            threads,
+            operations,
+            deadline: None,
+            settles: false,
+            inserts: false,
+            is_first_come: false,
+        }
     }
 
     fn batch_of(&self, worker: &Worker) -> u64 {

@@ -13,7 +13,8 @@ use crate::measurement::Measurement;
 
 /// A file of as many bytes as the store has, which is read beside it.
 const RAW_FILE: &str = "alluvium-bench-raw";
-/// Turns of a phase.
+/// Turns of a phase: the device's rate drifts within seconds, so that they are shorter, and many, so that their median
+/// says something.
 const TURNS: u64 = 10;
 
 impl StoreBench {
@@ -33,10 +34,12 @@ impl StoreBench {
         let mut raw = RawReads::new(self.options.dir.join(RAW_FILE), bytes, self.in_flight())?;
         let turn = duration / TURNS as u32;
         let mut outcome: Option<Outcome> = None;
+        let mut rates = Vec::new();
         for number in 0..TURNS {
             raw.measure(turn)?;
             let share = operations * (number + 1) / TURNS - operations * number / TURNS;
             let measured = part(share)?;
+            rates.push(rate(&measured));
             match &mut outcome {
                 Some(outcome) => outcome.add(measured),
                 None => outcome = Some(measured),
@@ -46,6 +49,7 @@ impl StoreBench {
         let outcome = outcome.expect("there is more than no turn");
         let per_s = |method| raw.rate(method).map(Rate::ops_per_s);
         let (by_ring, by_threads) = (per_s(RawMethod::Uring), per_s(RawMethod::Threads));
+        let quotient = raw.quotient(&rates);
         let raw = raw.best().ok_or(std::io::Error::from(std::io::ErrorKind::Unsupported))?;
         Ok(self
             .read_measurement(case, &outcome)
@@ -54,7 +58,7 @@ impl StoreBench {
             .metric("raw_reads_per_s", raw.ops_per_s())
             .metric("raw_p99_us", raw.latency_us(0.99))
             .metric("raw_p999_us", raw.latency_us(0.999))
-            .metric("gets_per_raw_read", rate(&outcome) / raw.ops_per_s()))
+            .metric("gets_per_raw_read", quotient))
     }
 
     /// Lookups that are at work at once.

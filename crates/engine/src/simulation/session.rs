@@ -7,7 +7,7 @@ use alluvium_io::{Clock as _, FaultPlan, SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-use super::model::{Model, Name, Value};
+use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
 use super::shape::Shape;
 use super::{Failure, Summary, fail};
@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
                 names.iter().filter(|name| name.0 == number).map(|name| &name.1[..]).collect();
             let found = match keys[..] {
                 [key] => keyspace.get(key).map(|value| vec![value]),
-                _ if keys.len() % 2 == 0 => get_each(keyspace, &keys),
+                _ if keys.len().is_multiple_of(2) => get_each(keyspace, &keys),
                 _ => keyspace.multi_get(&keys),
             };
             let found = found.map_err(|error| self.stop(&error, "getting"))?;
