@@ -106,13 +106,23 @@ pub struct RawReads {
     file: RawFile,
     in_flight: usize,
     turns: u64,
-    rates: Vec<(RawMethod, Rate)>,
+    ways: Vec<Way>,
+}
+
+/// What one way to read reached.
+#[derive(Debug)]
+struct Way {
+    method: RawMethod,
+    /// All turns together.
+    sum: Rate,
+    /// Reads per second of each turn.
+    ops_per_s: Vec<f64>,
 }
 
 impl RawReads {
     /// Writes the file of about `bytes` bytes; `in_flight` reads will be at work at once.
     pub fn new(path: PathBuf, bytes: u64, in_flight: usize) -> io::Result<Self> {
-        Ok(Self { file: RawFile::create(path, bytes)?, in_flight, turns: 0, rates: Vec::new() })
+        Ok(Self { file: RawFile::create(path, bytes)?, in_flight, turns: 0, ways: Vec::new() })
     }
 
     /// Reads for `duration` by each way.
@@ -124,9 +134,13 @@ impl RawReads {
                 Err(_) if method == RawMethod::Uring => continue,
                 outcome => outcome?,
             };
-            match self.rates.iter_mut().find(|(known, _)| *known == method) {
-                Some((_, sum)) => sum.add(&rate),
-                None => self.rates.push((method, rate)),
+            let ops_per_s = rate.ops_per_s();
+            match self.ways.iter_mut().find(|way| way.method == method) {
+                Some(way) => {
+                    way.sum.add(&rate);
+                    way.ops_per_s.push(ops_per_s);
+                }
+                None => self.ways.push(Way { method, sum: rate, ops_per_s: vec![ops_per_s] }),
             }
         }
         Ok(())
@@ -134,14 +148,31 @@ impl RawReads {
 
     /// What a way reached over all turns; `None` where the system does not offer it.
     pub fn rate(&self, method: RawMethod) -> Option<&Rate> {
-        self.rates.iter().find(|(known, _)| *known == method).map(|(_, rate)| rate)
+        self.ways.iter().find(|way| way.method == method).map(|way| &way.sum)
     }
 
     /// What the fastest way reached over all turns.
     pub fn best(&self) -> Option<&Rate> {
-        let rates = self.rates.iter().map(|(_, rate)| rate);
+        let rates = self.ways.iter().map(|way| &way.sum);
         rates.max_by(|a, b| a.ops_per_s().total_cmp(&b.ops_per_s()))
     }
+
+    /// Rates of something else that ran between each two turns, by the mean of the two: the median of a way's
+    /// quotients, of the way that it compares worst with. The quotient of the sums would say more of the device's slow
+    /// moments, which meet one side only, than of what is compared.
+    pub fn quotient(&self, rates: &[f64]) -> Option<f64> {
+        let of_way = |way: &Way| {
+            let around = way.ops_per_s.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
+            median(rates.iter().zip(around).map(|(rate, raw)| rate / raw).collect())
+        };
+        self.ways.iter().filter_map(of_way).min_by(f64::total_cmp)
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    Some(if values.len() % 2 == 1 { upper } else { (values[values.len() / 2 - 1] + upper) / 2.0 })
 }
 
 #[cfg(test)]
@@ -158,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn quotients_are_of_neighbours() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut raw = RawReads::new(directory.path().join("raw"), 1, 1).unwrap();
+        raw.measure(Duration::from_millis(1)).unwrap();
+        let sum = raw.best().unwrap().clone();
+        let way = |method, ops_per_s: &[f64]| Way { method, sum: sum.clone(), ops_per_s: ops_per_s.to_vec() };
+        raw.ways = vec![
+            way(RawMethod::Uring, &[100.0, 200.0, 20.0, 100.0]),
+            way(RawMethod::Threads, &[100.0, 100.0, 20.0, 100.0]),
+        ];
+        // By the first way 0.9, 1.0, 0.5; by the second 1.35, 1.83, 0.5.
+        assert_eq!(raw.quotient(&[135.0, 110.0, 30.0]), Some(0.9));
+        assert_eq!(raw.quotient(&[]), None);
+    }
+
+    #[test]
     fn raw_reads_happen_and_leave_nothing_behind() {
         let directory = tempfile::tempdir().unwrap();
         let mut raw = RawReads::new(directory.path().join("raw"), 3_000_000, 4).unwrap();
@@ -165,7 +212,7 @@ mod tests {
         raw.measure(Duration::from_millis(20)).unwrap();
         let first = raw.best().unwrap().operations();
         raw.measure(Duration::from_millis(20)).unwrap();
-        assert!(first > 0 && raw.rates.iter().map(|(_, rate)| rate.operations()).sum::<u64>() > first);
+        assert!(first > 0 && raw.ways.iter().map(|way| way.sum.operations()).sum::<u64>() > first);
         drop(raw);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }

@@ -56,6 +56,12 @@ fn items_of_all_sizes_come_back_at_every_stage() {
         let all = (0..LENGTHS.len()).map(key).collect::<Vec<_>>();
         let found = items.multi_get(&all).unwrap();
         assert!(found.iter().zip(LENGTHS).all(|(value, len)| value.as_ref().unwrap().len() == len));
+        let mut lens = Vec::new();
+        items.get_each(&all, 4, |_, value| lens.push(value.unwrap().len())).unwrap();
+        lens.sort_unstable();
+        let mut expected = LENGTHS.to_vec();
+        expected.sort_unstable();
+        assert_eq!(lens, expected);
         assert_eq!(items.iter().map(Result::unwrap).count(), 2 * LENGTHS.len());
         assert!(items.iter().map(Result::unwrap).all(|(found, _)| items.contains_key(found).unwrap()));
         assert_eq!(items.get(key(77)).unwrap(), None);

@@ -148,6 +148,13 @@ fn agrees_with_a_map(plan: &Plan) {
             assert_eq!(value.as_ref(), model.get(key.as_bytes()), "{key}");
             assert_eq!(items.get(key).unwrap(), *value, "{key}");
         }
+        let mut each = HashMap::new();
+        let in_flight = rng.random_range(1..20);
+        let found = |key: &String, value: Option<&[u8]>| {
+            assert!(each.insert(key.clone(), value.map(<[u8]>::to_vec)).is_none(), "{key} came twice");
+        };
+        items.get_each(&keys, in_flight, found).unwrap();
+        assert_eq!(each, keys.iter().cloned().zip(values).collect());
         let scanned: HashMap<_, _> = items.iter().map(Result::unwrap).collect();
         assert_eq!(scanned, model);
         let mut cursor = 0;

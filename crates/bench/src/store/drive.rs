@@ -29,6 +29,9 @@ pub struct Drive {
     pub settles: bool,
     /// Whether each operation adds an item.
     pub inserts: bool,
+    /// Whether a thread goes on as long as any operation is left, so that all end together; else each has an equal
+    /// share. Fewer threads at the end would have fewer reads in flight.
+    pub is_first_come: bool,
 }
 
 /// What one step of a thread did.
@@ -36,6 +39,8 @@ pub struct Drive {
 pub enum Step {
     /// So many gets, in one call.
     Gets(u64),
+    /// So many gets, whose latencies the step has recorded itself.
+    Recorded(u64),
     /// One put.
     Put,
 }
@@ -49,7 +54,7 @@ pub struct Worker {
     pub threads: u64,
     /// Operations it has done.
     pub done: u64,
-    /// Operations it has to do.
+    /// Operations it has to do, at most.
     pub quota: u64,
     /// Its own randomness.
     pub random: Random,
@@ -69,6 +74,11 @@ impl Worker {
     /// A uniformly chosen item among those that only this thread overwrites. Requires no fewer items than threads.
     pub fn own_item(&mut self, items: u64) -> u64 {
         self.random.below(items / self.threads) * self.threads + self.thread
+    }
+
+    /// Its randomness, and where to record latencies of gets for [`Step::Recorded`].
+    pub fn random_and_gets(&mut self) -> (&mut Random, &mut Latencies) {
+        (&mut self.random, &mut self.gets)
     }
 }
 
@@ -171,7 +181,8 @@ impl StoreBench {
         std::thread::scope(|scope| {
             let handles: Vec<_> = (0..threads)
                 .map(|thread| {
-                    let quota = drive.operations / threads + u64::from(thread < drive.operations % threads);
+                    let share = drive.operations / threads + u64::from(thread < drive.operations % threads);
+                    let quota = if drive.is_first_come { drive.operations } else { share };
                     let mut worker = Worker {
                         thread,
                         threads,
@@ -224,6 +235,7 @@ where
     F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
 {
     let mut reported = 0;
+    let burst = if drive.is_first_come { 1 } else { BURST };
     // One look at the clock an operation: the end of one is the start of the next, so making the key and checking
     // the answer count as part of the operation.
     worker.since = Instant::now();
@@ -237,19 +249,21 @@ where
                 worker.gets.record(latency);
                 worker.done += count;
             }
+            Step::Recorded(count) => worker.done += count,
             Step::Put => {
                 worker.puts.record(latency);
                 worker.done += 1;
             }
         }
-        if worker.done - reported >= BURST || worker.done == worker.quota {
-            progress.operations.fetch_add(worker.done - reported, Ordering::Relaxed);
+        if worker.done - reported >= burst || worker.done == worker.quota {
+            let count = worker.done - reported;
+            let all_done = progress.operations.fetch_add(count, Ordering::Relaxed) + count;
             if drive.inserts {
                 progress.items.fetch_add(worker.done - reported, Ordering::Relaxed);
             }
             reported = worker.done;
             let is_late = drive.deadline.is_some_and(|deadline| now - worker.start >= deadline);
-            if is_late || is_stopped.load(Ordering::Relaxed) {
+            if is_late || all_done >= drive.operations || is_stopped.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }

@@ -56,6 +56,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: false,
+            is_first_come: false,
         };
         self.workload.set_live_items(left.min(self.workload.live_items()));
         let outcome = self.drive(&drive, |worker| {
@@ -115,6 +116,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: false,
+            is_first_come: false,
         };
         let written = self.drive(&overwriting, |worker| {
             let item = worker.done * worker.threads + worker.thread;

@@ -10,7 +10,9 @@ mod phases;
 mod prediction;
 mod probe;
 mod sampler;
+mod stream;
 mod sustain;
+mod turns;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -76,6 +78,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Flush => bench.background("flush", |db| Ok(db.flush()?))?,
             Phase::Compact => bench.background("compact", |db| Ok(db.compact()?))?,
             Phase::Get => bench.get()?,
+            Phase::Stream => bench.stream()?,
             Phase::All => bench.all()?,
             Phase::Miss => bench.miss()?,
             Phase::Update => bench.update()?,

@@ -17,6 +17,8 @@ pub enum Phase {
     Compact,
     /// Gets of uniformly chosen present items.
     Get,
+    /// Gets of uniformly chosen present items by one thread, with as many reads in flight as there are threads.
+    Stream,
     /// Gets every item once.
     All,
     /// Gets of absent keys.
@@ -39,13 +41,14 @@ pub enum Phase {
     Snapshot,
 }
 
-const NAMES: [(&str, Phase); 16] = [
+const NAMES: [(&str, Phase); 17] = [
     ("load", Phase::Load),
     ("ingest", Phase::Ingest),
     ("settle", Phase::Settle),
     ("flush", Phase::Flush),
     ("compact", Phase::Compact),
     ("get", Phase::Get),
+    ("stream", Phase::Stream),
     ("all", Phase::All),
     ("miss", Phase::Miss),
     ("update", Phase::Update),

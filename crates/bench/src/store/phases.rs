@@ -1,20 +1,13 @@
 //! The phases, but for `sustain`.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alluvium::Db;
-use alluvium_io::calibrate::{Rate, RawMethod};
 
 use super::drive::{Drive, Outcome, Step, Worker};
 use super::{StoreBench, probe};
-use crate::device::{self, RawReads};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
-
-/// The file beside the database that raw reads are measured on.
-const RAW_FILE: &str = "alluvium-bench-raw";
-/// Parts of the phase `get` that take turns with the raw device.
-const TURNS: u64 = 10;
 
 impl StoreBench {
     /// Puts every item once. Rate and latencies are of the puts alone; CPU, writes and space include settling.
@@ -26,6 +19,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: true,
+            is_first_come: false,
         };
         let outcome = self.drive(&drive, |worker| {
             let item = worker.done * worker.threads + worker.thread;
@@ -46,6 +40,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: true,
+            is_first_come: false,
         };
         let ingest = std::sync::Mutex::new(Some(self.keyspace.ingest()?));
         let outcome = self.drive(&drive, |worker| {
@@ -73,6 +68,7 @@ impl StoreBench {
             deadline: None,
             settles: true,
             inserts: false,
+            is_first_come: false,
         };
         let outcome = self.drive(&drive, |worker| self.overwrite(worker))?;
         Ok(self.write_measurement("update", &outcome))
@@ -89,45 +85,14 @@ impl StoreBench {
         Ok(Step::Put)
     }
 
-    /// Gets uniformly chosen items, in turns with reads of the raw device: a virtual disk drifts within seconds.
+    /// Gets uniformly chosen items.
     pub(super) fn get(&self) -> Result<Measurement, BenchError> {
-        let in_flight = self.options.threads * self.options.batch;
-        let duration = Duration::from_secs_f64(self.options.raw_seconds);
-        let part = |operations| {
-            self.drive(&self.reading("get", operations), |worker| {
+        self.beside_raw_reads("get", |operations| {
+            let drive = Drive { is_first_come: true, ..self.reading("get", operations) };
+            self.drive(&drive, |worker| {
                 self.get_batch(worker, |worker| worker.random.below(self.workload.live_items()))
             })
-        };
-        if duration.is_zero() {
-            return Ok(self.read_measurement("get", &part(self.options.operations())?));
-        }
-        let bytes = device::allocated_bytes(&self.directory);
-        let mut raw = RawReads::new(self.options.dir.join(RAW_FILE), bytes, in_flight)?;
-        let turn = duration / TURNS as u32;
-        let operations = self.options.operations();
-        let mut outcome: Option<Outcome> = None;
-        for number in 0..TURNS {
-            raw.measure(turn)?;
-            let share = operations * (number + 1) / TURNS - operations * number / TURNS;
-            let measured = part(share)?;
-            match &mut outcome {
-                Some(outcome) => outcome.add(measured),
-                None => outcome = Some(measured),
-            }
-        }
-        raw.measure(turn)?;
-        let outcome = outcome.expect("there is more than no turn");
-        let per_s = |method| raw.rate(method).map(Rate::ops_per_s);
-        let (by_ring, by_threads) = (per_s(RawMethod::Uring), per_s(RawMethod::Threads));
-        let raw = raw.best().ok_or(std::io::Error::from(std::io::ErrorKind::Unsupported))?;
-        Ok(self
-            .read_measurement("get", &outcome)
-            .metric("raw_reads_per_s_uring", by_ring)
-            .metric("raw_reads_per_s_threads", by_threads)
-            .metric("raw_reads_per_s", raw.ops_per_s())
-            .metric("raw_p99_us", raw.latency_us(0.99))
-            .metric("raw_p999_us", raw.latency_us(0.999))
-            .metric("gets_per_raw_read", rate(&outcome) / raw.ops_per_s()))
+        })
     }
 
     /// Gets every item once.
@@ -250,7 +215,15 @@ impl StoreBench {
 
     pub(super) fn reading(&self, name: &'static str, operations: u64) -> Drive {
         let threads = self.options.threads;
-        Drive { name, threads, operations, deadline: None, settles: false, inserts: false }
+        Drive {
+            name,
+            threads,
+            operations,
+            deadline: None,
+            settles: false,
+            inserts: false,
+            is_first_come: false,
+        }
     }
 
     fn batch_of(&self, worker: &Worker) -> u64 {
@@ -320,7 +293,7 @@ impl StoreBench {
         self.sampled(outcome, measurement)
     }
 
-    fn read_measurement(&self, case: &str, outcome: &Outcome) -> Measurement {
+    pub(super) fn read_measurement(&self, case: &str, outcome: &Outcome) -> Measurement {
         let operations = outcome.operations.max(1) as f64;
         let requests = outcome.device.map(|device| device.reads as f64 / operations);
         let bytes = outcome.device.map(|device| device.read_bytes as f64 / operations);

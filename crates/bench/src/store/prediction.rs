@@ -57,7 +57,7 @@ impl Predictor {
             Phase::Load | Phase::Ingest => State::Loaded,
             Phase::Update => State::Updated,
             Phase::Sustain | Phase::Mixed if self.state == State::Updated => State::Updated,
-            Phase::Settle | Phase::Get | Phase::All | Phase::Miss | Phase::Scan => self.state,
+            Phase::Settle | Phase::Get | Phase::Stream | Phase::All | Phase::Miss | Phase::Scan => self.state,
             Phase::Sustain | Phase::Mixed | Phase::Flush | Phase::Compact | Phase::Reopen => State::Other,
             Phase::Expire | Phase::Delete | Phase::Snapshot => State::Other,
         };
@@ -86,7 +86,7 @@ impl Predictor {
                     ("index_bytes_per_item_second_half", busy.cost.bytes_per_item()),
                 ]
             }
-            Phase::Get | Phase::All if self.state != State::Other => {
+            Phase::Get | Phase::Stream | Phase::All if self.state != State::Other => {
                 let cost = self.cost(self.state, false)?.cost;
                 vec![
                     ("device_reads_per_get", cost.reads_per_get),

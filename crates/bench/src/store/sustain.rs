@@ -26,6 +26,7 @@ impl StoreBench {
             deadline: Some(duration / 3),
             settles: true,
             inserts: false,
+            is_first_come: false,
         };
         let outcome = self.drive(&fastest, |worker| self.overwrite(worker))?;
         let highest =

@@ -1,5 +1,6 @@
 //! Large items: how they come in and go out, whole or as streams.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
@@ -208,7 +209,16 @@ impl View<'_> {
     /// The value of an item of `key`, wherever it lies.
     #[inline]
     pub fn value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
-        if item.is_reference() { self.large_value(key, item) } else { Ok(item.value.to_vec()) }
+        self.value_of(key, item).map(Cow::into_owned)
+    }
+
+    /// Like [`View::value`], without a copy where that goes.
+    pub fn value_of<'i>(&self, key: &[u8], item: &Item<'i>) -> Result<Cow<'i, [u8]>> {
+        if item.is_reference() {
+            self.large_value(key, item).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(item.value))
+        }
     }
 
     #[cold]

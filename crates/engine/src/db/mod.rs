@@ -9,6 +9,7 @@ mod condition;
 mod database;
 mod disk_quota;
 mod drop_keyspace;
+mod get_each;
 mod health;
 mod ingest;
 mod keyspace;

@@ -215,7 +215,7 @@ fn read_pages(shared: &Shared, reading: &[Reading<'_>], buffers: &mut [AlignedBu
 
 /// The newest item of a key in the log.
 #[inline]
-fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'v>>> {
+pub(super) fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'v>>> {
     for store in &version.log_stores {
         if let Some(item) = store.get(hash, key)? {
             return Ok(Some(item));

@@ -138,7 +138,7 @@ impl KeyspaceSnapshot {
         Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
     }
 
-    fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {
+    pub(super) fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {
         read(View {
             shared: &self.handle.shared,
             keyspace: &self.keyspace,

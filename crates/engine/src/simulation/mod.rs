@@ -6,6 +6,7 @@
 
 mod model;
 mod modify;
+mod reads;
 mod session;
 mod shape;
 mod snapshots;

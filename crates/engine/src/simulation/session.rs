@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
 use super::model::{Contents, Model, Name, Value};
+use super::reads::{get_each, read_all};
 use super::shape::Shape;
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
@@ -308,6 +309,7 @@ impl<'a> Session<'a> {
                 names.iter().filter(|name| name.0 == number).map(|name| &name.1[..]).collect();
             let found = match keys[..] {
                 [key] => keyspace.get(key).map(|value| vec![value]),
+                _ if keys.len().is_multiple_of(2) => get_each(keyspace, &keys),
                 _ => keyspace.multi_get(&keys),
             };
             let found = found.map_err(|error| self.stop(&error, "getting"))?;
@@ -375,15 +377,4 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-}
-
-pub(super) fn read_all(keyspaces: &[Keyspace]) -> Result<Contents, Error> {
-    let mut found = Contents::new();
-    for (number, keyspace) in keyspaces.iter().enumerate() {
-        for item in keyspace.iter() {
-            let (key, value) = item?;
-            found.insert((number, key), value);
-        }
-    }
-    Ok(found)
 }

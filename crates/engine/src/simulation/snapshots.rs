@@ -8,7 +8,8 @@ use rand::RngExt;
 
 use super::Failure;
 use super::model::Contents;
-use super::session::{Session, Stop, read_all};
+use super::reads::read_all;
+use super::session::{Session, Stop};
 use crate::{Db, Error, Snapshot};
 
 /// Snapshots held at a time.

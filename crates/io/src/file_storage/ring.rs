@@ -104,6 +104,13 @@ impl Ring {
         self.uring.submission().len()
     }
 
+    /// Whether the kernel has something to do that it does only when it is entered: queued operations to take, or
+    /// completions to hand out.
+    pub(super) fn wants_entry(&mut self) -> bool {
+        let submission = self.uring.submission();
+        !submission.is_empty() || submission.taskrun() || submission.cq_overflow()
+    }
+
     /// Queues an operation on up to `len` bytes at `offset`; its completion will carry `token`.
     ///
     /// # Safety

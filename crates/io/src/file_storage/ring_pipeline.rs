@@ -155,7 +155,9 @@ impl Pipeline for RingPipeline {
 
     fn poll(&mut self) -> Option<Completed> {
         if self.done.is_empty() && self.ring.in_flight() > 0 {
-            self.ring.enter(0);
+            if self.ring.wants_entry() {
+                self.ring.enter(0);
+            }
             self.reap();
         }
         self.done.pop_front()
