@@ -1,0 +1,305 @@
+//! [`Pilot`]: decides for one thread whether its lookups go through the table.
+//!
+//! ```text
+//!            hit ratio rises no more              pays                      after an interval, or
+//!  warming ────────────────────────► trial ───────────────► engaged ──────────────────────────────► trial
+//!                                     │                                   the hit ratio fell
+//!                                     │ does not pay
+//!                                     ▼         after an interval
+//!                                   aside ──────────────────────► learning: warming, every miss logged ──► trial
+//! ```
+//!
+//! A trial is an experiment on the caller's own lookups (see `trial`), so it measures what counts: time from one lookup
+//! to the next, whatever the index is, however much of it is in the processor's caches, and whatever else runs.
+//! What the caller does between lookups adds to both sides alike.
+//!
+//! *Hysteresis.* To come in, the table has to take less than [`RATIO_IN`] of the time of direct lookups; to stay, less
+//! than [`RATIO_STAY`]. *Price.* Intervals double while verdicts stay the same, and a trial with its learning is a few
+//! percent of the shortest one.
+
+use super::clock::Clock;
+use super::config::Pace;
+use super::stats::Stats;
+use super::trial::{Block, Trial, Verdict};
+
+/// Time through the table, in terms of that without, below which a buffer that is not engaged becomes so.
+const RATIO_IN: f64 = 0.95;
+
+/// The same for one that is engaged to remain so.
+const RATIO_STAY: f64 = 0.99;
+
+/// Rise of the hit ratio from one window to the next below which the table counts as warm.
+const RISE_MIN: f64 = 0.01;
+
+/// Fall of the hit ratio since the last trial that makes the next one due.
+const FALL_MAX: f64 = 0.05;
+
+/// Most windows of learning between aside and a trial.
+const LEARNING_WINDOWS: u64 = 4;
+
+/// Of how many lookups one is sampled, on average: 5 % (§2.3.3.3).
+const SAMPLE_EVERY: u64 = 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pilot<C> {
+    /// Lookups until the next decision.
+    left: u32,
+    uses_table: bool,
+    until_sample: u32,
+    is_learning: bool,
+    random: u64,
+    misses: u64,
+    emitted: u64,
+    logged: u64,
+    block: u32,
+    stage: Stage,
+    /// Lookups of the present stage that have no block yet.
+    ahead: u64,
+    interval: u64,
+    lookups: u64,
+    lookups_direct: u64,
+    window: Window,
+    /// Hit ratio of the window before the last trial.
+    hit_ratio_at_trial: f64,
+    last: Option<(Verdict, bool)>,
+    trials: u64,
+    steps_aside: u64,
+    pace: Pace,
+    clock: C,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Warming { windows_left: u64, hit_ratio: f64 },
+    Trial(Trial),
+    Engaged,
+    Aside,
+}
+
+/// Where a window began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    lookups: u64,
+    misses: u64,
+}
+
+impl<C: Clock> Pilot<C> {
+    /// A pilot for a table of `capacity` entries; `seed` may be anything.
+    pub fn new(pace: Pace, capacity: usize, seed: u64, clock: C) -> Self {
+        let window = u64::from(pace.window.max(1));
+        // A table that is filled by lookups at random is warm after some times its capacity.
+        let windows_left = 4 * (capacity as u64).div_ceil(window) + 4;
+        Self {
+            left: window as u32,
+            uses_table: true,
+            until_sample: 1,
+            is_learning: false,
+            random: seed | 1,
+            misses: 0,
+            emitted: 0,
+            logged: 0,
+            block: window as u32,
+            stage: Stage::Warming { windows_left, hit_ratio: 0.0 },
+            ahead: 0,
+            interval: pace.interval_min,
+            lookups: 0,
+            lookups_direct: 0,
+            window: Window::default(),
+            hit_ratio_at_trial: 0.0,
+            last: None,
+            trials: 0,
+            steps_aside: 0,
+            pace,
+            clock,
+        }
+    }
+
+    /// Whether [`turn`](Self::turn) is due before the next lookup.
+    #[inline(always)]
+    pub fn is_turn_due(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Lookups before the next turn.
+    pub fn left(&self) -> usize {
+        self.left as usize
+    }
+
+    /// Counts a lookup; whether it goes through the table.
+    #[inline(always)]
+    pub fn count_lookup(&mut self) -> bool {
+        self.left -= 1;
+        self.uses_table
+    }
+
+    /// Whether this lookup is among those that are counted and logged.
+    #[inline(always)]
+    pub fn is_sampled(&mut self) -> bool {
+        self.until_sample -= 1;
+        self.until_sample == 0
+    }
+
+    /// After a sampled lookup: a random number, which also says when the next one is due.
+    pub fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let skipped = self.random % (2 * SAMPLE_EVERY - 1);
+        self.until_sample = if self.is_learning { 1 } else { 1 + skipped as u32 };
+        self.random >> 16
+    }
+
+    pub fn count_miss(&mut self) {
+        self.misses += 1;
+    }
+
+    pub fn count_emission(&mut self) {
+        self.emitted += 1;
+    }
+
+    pub fn count_logged(&mut self) {
+        self.logged += 1;
+    }
+
+    /// Whether lookups go through the table now.
+    #[inline(always)]
+    pub fn uses_table(&self) -> bool {
+        self.uses_table
+    }
+
+    /// Whether lookups go past the table, for longer than a comparison.
+    pub fn is_aside(&self) -> bool {
+        matches!(self.stage, Stage::Aside)
+    }
+
+    /// Decides what the next lookups are.
+    #[cold]
+    #[inline(never)]
+    pub fn turn(&mut self) {
+        self.account();
+        if self.ahead > 0 {
+            self.advance();
+            return;
+        }
+        match &mut self.stage {
+            Stage::Warming { .. } => self.end_window_of_warming(),
+            Stage::Trial(trial) => match trial.step(self.clock.now_ns()) {
+                Ok(block) => self.begin_block(block),
+                Err(verdict) => self.decide(verdict),
+            },
+            Stage::Engaged => self.begin_trial(),
+            Stage::Aside => {
+                self.is_learning = true;
+                self.until_sample = 1;
+                self.stage = Stage::Warming { windows_left: LEARNING_WINDOWS, hit_ratio: 0.0 };
+                self.begin_window();
+            }
+        }
+    }
+
+    /// Adds the block that ended to the totals.
+    fn account(&mut self) {
+        let passed = u64::from(self.block - self.left);
+        *(if self.uses_table { &mut self.lookups } else { &mut self.lookups_direct }) += passed;
+        self.block = self.left;
+    }
+
+    fn begin_block(&mut self, block: Block) {
+        self.left = block.lookups;
+        self.block = block.lookups;
+        self.uses_table = block.uses_table;
+    }
+
+    fn begin_window(&mut self) {
+        self.window = Window { lookups: self.lookups, misses: self.misses };
+        self.begin_block(Block { lookups: self.pace.window.max(1), uses_table: true });
+    }
+
+    fn window_hit_ratio(&self) -> f64 {
+        let lookups = self.lookups - self.window.lookups;
+        1.0 - (self.misses - self.window.misses) as f64 / lookups.max(1) as f64
+    }
+
+    fn end_window_of_warming(&mut self) {
+        let now = self.window_hit_ratio();
+        if let Stage::Warming { windows_left, hit_ratio } = &mut self.stage {
+            let is_rising = now > *hit_ratio + RISE_MIN;
+            *windows_left = windows_left.saturating_sub(1);
+            *hit_ratio = now;
+            if is_rising && *windows_left > 0 {
+                self.begin_window();
+                return;
+            }
+        }
+        self.hit_ratio_at_trial = now;
+        self.begin_trial();
+    }
+
+    fn begin_trial(&mut self) {
+        self.is_learning = false;
+        let (trial, block) = Trial::begin(&self.pace);
+        self.stage = Stage::Trial(trial);
+        self.begin_block(block);
+    }
+
+    fn decide(&mut self, verdict: Verdict) {
+        let was_engaged = self.last.is_some_and(|(_, engaged)| engaged);
+        let pays = verdict.ratio < if was_engaged { RATIO_STAY } else { RATIO_IN };
+        let is_same = self.last.is_some_and(|(_, engaged)| engaged == pays);
+        self.interval = if is_same { self.interval.saturating_mul(2) } else { self.pace.interval_min };
+        self.interval = self.interval.clamp(1, self.pace.interval_max.max(1));
+        self.steps_aside += u64::from(!pays && (was_engaged || self.last.is_none()));
+        self.trials += 1;
+        self.last = Some((verdict, pays));
+        self.stage = if pays { Stage::Engaged } else { Stage::Aside };
+        self.ahead = self.interval;
+        self.window = Window { lookups: self.lookups, misses: self.misses };
+        self.begin_stretch(pays);
+    }
+
+    /// The next block of a stage that lasts for an interval.
+    fn begin_stretch(&mut self, uses_table: bool) {
+        let most = if uses_table { self.pace.window.max(1) } else { u32::MAX };
+        let lookups = u64::from(most).min(self.ahead) as u32;
+        self.ahead -= u64::from(lookups);
+        self.begin_block(Block { lookups, uses_table });
+    }
+
+    fn advance(&mut self) {
+        let uses_table = matches!(self.stage, Stage::Engaged);
+        if uses_table {
+            let hit_ratio = self.window_hit_ratio();
+            if hit_ratio < self.hit_ratio_at_trial - FALL_MAX {
+                self.ahead = 0;
+                self.interval = self.pace.interval_min;
+                self.hit_ratio_at_trial = hit_ratio;
+                self.begin_trial();
+                return;
+            }
+            self.hit_ratio_at_trial = self.hit_ratio_at_trial.max(hit_ratio);
+            self.window = Window { lookups: self.lookups, misses: self.misses };
+        }
+        self.begin_stretch(uses_table);
+    }
+
+    pub fn stats(&self) -> Stats {
+        let passed = u64::from(self.block - self.left);
+        let (through, direct) = if self.uses_table { (passed, 0) } else { (0, passed) };
+        let lookups = self.lookups + through;
+        let verdict = self.last.map(|(verdict, _)| verdict);
+        Stats {
+            lookups,
+            hits: lookups - self.misses,
+            lookups_direct: self.lookups_direct + direct,
+            emitted: self.emitted,
+            logged: self.logged,
+            trials: self.trials,
+            is_aside: self.is_aside(),
+            steps_aside: self.steps_aside,
+            trial_table_ns: verdict.map_or(0.0, |verdict| verdict.lookup_ns[0]),
+            trial_direct_ns: verdict.map_or(0.0, |verdict| verdict.lookup_ns[1]),
+            trial_ratio: verdict.map_or(0.0, |verdict| verdict.ratio),
+        }
+    }
+}
