@@ -1,0 +1,134 @@
+//! The same lookups without and with a buffer, by turns in one process.
+
+use std::time::Instant;
+
+use alluvium_index::slb::{Config, OwnedBuffer, SharedBuffer, Stats};
+use alluvium_model::simulator::RequestStream;
+
+use super::subject::{Subject, key_of};
+
+/// Skew of requests, that of the thesis.
+pub const SKEW: f64 = 0.99;
+
+/// Keys that are asked for at once where lookups come in batches.
+const BATCH_LEN: usize = 256;
+
+/// Rounds: each asks for the same keys in all ways.
+const ROUNDS: usize = 7;
+
+/// Requests drawn before the clock starts.
+#[derive(Debug)]
+pub struct Requests {
+    keys: Vec<u64>,
+    round_len: usize,
+}
+
+impl Requests {
+    /// Enough for all rounds over items of which the hottest ones lie anywhere.
+    pub fn draw(items: u32, round_len: usize, seed: u64) -> Self {
+        let mut stream =
+            RequestStream::new(u64::from(items), SKEW, seed).expect("a skew and a number of items in bounds");
+        let keys = (0..(ROUNDS + 1) * round_len).map(|_| key_of(stream.next_key())).collect();
+        Self { keys, round_len }
+    }
+
+    /// The requests of a round; those of round 0 come before the clock starts.
+    fn round(&self, number: usize) -> &[u64] {
+        &self.keys[number * self.round_len..(number + 1) * self.round_len]
+    }
+}
+
+/// Median rates, and medians of the ratios of each round to its direct lookups.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub direct_per_s: f64,
+    /// Through a buffer of each form, and through the owned one in batches.
+    pub through: [Through; 3],
+}
+
+/// One way through a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Through {
+    pub name: &'static str,
+    pub per_s: f64,
+    pub ratio: f64,
+    pub stats: Stats,
+}
+
+/// Runs all rounds. Buffers are warmed with `warming` requests first, as many as it takes until they have decided.
+///
+/// # Panics
+/// When a lookup returns another item than that of its key.
+pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: usize) -> Outcome {
+    let shared = SharedBuffer::new(index, config);
+    let mut reader = shared.reader();
+    let mut owned = OwnedBuffer::new(index, config);
+    let mut batched = OwnedBuffer::new(index, config);
+    let warm = requests.keys.iter().cycle().take(warming);
+    for key in warm {
+        check::<S>(*key, reader.get(key));
+    }
+    for key in requests.keys.iter().cycle().take(warming) {
+        check::<S>(*key, owned.get(key));
+    }
+    for _ in 0..warming.div_ceil(requests.round_len) {
+        look_up_in_batches(&mut batched, requests.round(0));
+    }
+    let mut rates: [Vec<f64>; 4] = Default::default();
+    for round in 1..=ROUNDS {
+        let keys = requests.round(round);
+        let per_s = |work: &mut dyn FnMut()| {
+            let started = Instant::now();
+            work();
+            keys.len() as f64 / started.elapsed().as_secs_f64()
+        };
+        // Each way goes first in some round.
+        for way in (0..4).map(|step| (step + round) % 4) {
+            let rate = match way {
+                0 => per_s(&mut || {
+                    for key in keys {
+                        check::<S>(*key, index.search(key).map(|(_, item)| item));
+                    }
+                }),
+                1 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, owned.get(key)))),
+                2 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
+                _ => per_s(&mut || look_up_in_batches(&mut batched, keys)),
+            };
+            rates[way].push(rate);
+        }
+    }
+    let through = |way: usize, name, stats| Through {
+        name,
+        per_s: median(rates[way].clone()),
+        ratio: median(rates[way].iter().zip(&rates[0]).map(|(with, without)| with / without).collect()),
+        stats,
+    };
+    Outcome {
+        direct_per_s: median(rates[0].clone()),
+        through: [
+            through(1, "owned", owned.stats()),
+            through(2, "shared", reader.stats()),
+            through(3, "batched", batched.stats()),
+        ],
+    }
+}
+
+#[inline(always)]
+fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
+    assert!(item.is_some_and(|item| S::is_right(key, item)), "another item than that of key {key}");
+}
+
+fn look_up_in_batches<S: Subject>(buffer: &mut OwnedBuffer<&S>, keys: &[u64]) {
+    let mut wanted: Vec<&u64> = Vec::with_capacity(BATCH_LEN);
+    for keys in keys.chunks(BATCH_LEN) {
+        wanted.clear();
+        wanted.extend(keys);
+        buffer.get_many(&wanted, |number, item| check::<S>(keys[number], item));
+    }
+}
+
+/// The middle one.
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
