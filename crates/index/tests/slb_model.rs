@@ -351,12 +351,13 @@ fn counters_are_exact() {
 
 #[test]
 fn it_stays_where_it_pays() {
-    let (mut buffer, _) = priced(10, 2);
-    look_up(&mut buffer, 50_000);
+    let (mut buffer, clock) = priced(10, 2);
+    look_up(&mut buffer, 200_000);
     let stats = buffer.stats();
     assert!(!stats.is_aside && stats.steps_aside == 0, "{stats:?}");
     assert!(stats.trials >= 5 && stats.trial_ratio == 0.2, "{stats:?}");
-    assert!(stats.lookups_direct < 50_000 / 20, "{stats:?}");
+    // All lookups through the table, and 2 % for the first misses and the comparisons.
+    assert!(clock.now_ns() < 200_000 * 2 * 102 / 100, "{stats:?}");
 }
 
 #[test]
@@ -365,7 +366,7 @@ fn it_steps_aside_where_it_does_not_pay_and_comes_back_where_it_does() {
     look_up(&mut buffer, 50_000);
     let aside = buffer.stats();
     assert!(aside.is_aside && aside.steps_aside == 1, "{aside:?}");
-    assert!(aside.lookups < 50_000 / 8, "{aside:?}");
+    assert!(aside.lookups < 50_000 / 8 && aside.trials > 1, "{aside:?}");
     // Changes that the table is not told of while aside are no harm when it comes back.
     for key in 0..6_u16 {
         buffer.change(&key, |index| (None, index.remove(key)));
@@ -375,6 +376,18 @@ fn it_steps_aside_where_it_does_not_pay_and_comes_back_where_it_does() {
     look_up(&mut buffer, 20_000);
     let back = buffer.stats();
     assert!(!back.is_aside && back.hits > aside.hits, "{back:?}");
+}
+
+#[test]
+fn what_does_not_pay_costs_two_percent_at_most_at_any_price() {
+    for resolve_ns in [11, 20, 100, 1_000] {
+        let (mut buffer, clock) = priced(10, resolve_ns);
+        look_up(&mut buffer, 1_000);
+        let before = clock.now_ns();
+        look_up(&mut buffer, 10_000_000);
+        let took = clock.now_ns() - before;
+        assert!(took < 10_000_000 * 10 * 102 / 100, "{resolve_ns}: {took}, {:?}", buffer.stats());
+    }
 }
 
 #[test]

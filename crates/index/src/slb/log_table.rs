@@ -6,6 +6,7 @@
 //!
 //! Threads that append to one line at once may lose an append. A log decides what is kept, never what is true.
 
+use super::large_memory::filled;
 use super::mode::Word;
 use super::place::Place;
 
@@ -30,7 +31,7 @@ pub(super) struct LogTable<W: Word> {
 impl<W: Word> LogTable<W> {
     pub fn new(lines: usize) -> Self {
         let line = |_| Line { words: std::array::from_fn(|_| W::new(0)) };
-        Self { lines: (0..lines.max(1)).map(line).collect() }
+        Self { lines: filled(lines.max(1), line) }
     }
 
     pub fn heap_bytes(&self) -> usize {

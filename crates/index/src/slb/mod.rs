@@ -40,6 +40,7 @@ mod access;
 mod clock;
 mod config;
 mod head;
+mod large_memory;
 mod line;
 mod log_table;
 mod lookup;

@@ -14,8 +14,9 @@
 //! What the caller does between lookups adds to both sides alike.
 //!
 //! *Hysteresis.* To come in, the table has to take less than [`RATIO_IN`] of the time of direct lookups; to stay, less
-//! than [`RATIO_STAY`]. *Price.* Intervals double while verdicts stay the same, and a trial with its learning is a few
-//! percent of the shortest one.
+//! than [`RATIO_STAY`]. *Price.* A trial knows what it cost: the lookups that went the slower way, times the difference
+//! that it found. The interval after it is so long that this is at most [`PRICE_MAX`] of it. It doubles besides while
+//! verdicts stay the same.
 
 use super::clock::Clock;
 use super::config::Pace;
@@ -33,6 +34,9 @@ const RISE_MIN: f64 = 0.01;
 
 /// Fall of the hit ratio since the last trial that makes the next one due.
 const FALL_MAX: f64 = 0.05;
+
+/// What trials may cost of all time.
+const PRICE_MAX: f64 = 0.01;
 
 /// Most windows of learning between aside and a trial.
 const LEARNING_WINDOWS: u64 = 4;
@@ -60,6 +64,8 @@ pub(super) struct Pilot<C> {
     lookups: u64,
     lookups_direct: u64,
     window: Window,
+    /// Lookups through the table and without it when the present attempt to come in, or the trial, began.
+    attempt: [u64; 2],
     /// Hit ratio of the window before the last trial.
     hit_ratio_at_trial: f64,
     last: Option<(Verdict, bool)>,
@@ -106,6 +112,7 @@ impl<C: Clock> Pilot<C> {
             lookups: 0,
             lookups_direct: 0,
             window: Window::default(),
+            attempt: [0; 2],
             hit_ratio_at_trial: 0.0,
             last: None,
             trials: 0,
@@ -188,11 +195,16 @@ impl<C: Clock> Pilot<C> {
                 Ok(block) => self.begin_block(block),
                 Err(verdict) => self.decide(verdict),
             },
-            Stage::Engaged => self.begin_trial(),
+            Stage::Engaged => {
+                self.attempt = [self.lookups, self.lookups_direct];
+                self.begin_trial();
+            }
             Stage::Aside => {
+                self.attempt = [self.lookups, self.lookups_direct];
                 self.is_learning = true;
                 self.until_sample = 1;
-                self.stage = Stage::Warming { windows_left: LEARNING_WINDOWS, hit_ratio: 0.0 };
+                let hit_ratio = self.hit_ratio_at_trial;
+                self.stage = Stage::Warming { windows_left: LEARNING_WINDOWS, hit_ratio };
                 self.begin_window();
             }
         }
@@ -249,6 +261,7 @@ impl<C: Clock> Pilot<C> {
         let is_same = self.last.is_some_and(|(_, engaged)| engaged == pays);
         self.interval = if is_same { self.interval.saturating_mul(2) } else { self.pace.interval_min };
         self.interval = self.interval.clamp(1, self.pace.interval_max.max(1));
+        self.interval = self.interval.max((self.spent(verdict, pays) / PRICE_MAX) as u64);
         self.steps_aside += u64::from(!pays && (was_engaged || self.last.is_none()));
         self.trials += 1;
         self.last = Some((verdict, pays));
@@ -256,6 +269,17 @@ impl<C: Clock> Pilot<C> {
         self.ahead = self.interval;
         self.window = Window { lookups: self.lookups, misses: self.misses };
         self.begin_stretch(pays);
+    }
+
+    /// What the attempt that ends with this verdict cost, in lookups of the faster way.
+    fn spent(&self, verdict: Verdict, pays: bool) -> f64 {
+        let (slower, excess) = match pays {
+            true => (self.lookups_direct - self.attempt[1], 1.0 / verdict.ratio - 1.0),
+            false => (self.lookups - self.attempt[0], verdict.ratio - 1.0),
+        };
+        // The first attempt fills the table, which is not done again.
+        let repeated = if self.trials == 0 { u64::from(self.pace.window) } else { slower };
+        repeated.min(slower) as f64 * excess.max(0.0)
     }
 
     /// The next block of a stage that lasts for an interval.
@@ -273,6 +297,7 @@ impl<C: Clock> Pilot<C> {
             if hit_ratio < self.hit_ratio_at_trial - FALL_MAX {
                 self.ahead = 0;
                 self.interval = self.pace.interval_min;
+                self.attempt = [self.lookups, self.lookups_direct];
                 self.hit_ratio_at_trial = hit_ratio;
                 self.begin_trial();
                 return;

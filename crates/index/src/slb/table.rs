@@ -17,6 +17,7 @@
 //!
 //! An index that lends out items instead of copying them has to keep them alive and unchanged by itself.
 
+use super::large_memory::filled;
 use super::line::{Changing, Line, entry};
 use super::log_table::{LINE_BYTES, LogTable};
 use super::mode::Mode;
@@ -92,7 +93,7 @@ impl<M: Mode> Table<M> {
     /// bytes; both are rounded down to whole lines, of which there is one at least.
     pub fn new(cache_bytes: usize, log_bytes: usize) -> Self {
         Self {
-            lines: (0..(cache_bytes / LINE_BYTES).max(1)).map(|_| Line::new()).collect(),
+            lines: filled((cache_bytes / LINE_BYTES).max(1), |_| Line::new()),
             log: LogTable::new(log_bytes / LINE_BYTES),
         }
     }

@@ -2,6 +2,12 @@
 
 use super::config::Pace;
 
+/// Pairs after which a trial may end early.
+const PAIRS_CLEAR: usize = 3;
+
+/// Ratios below or above which, if all pairs agree, the outcome is clear.
+const RATIOS_CLEAR: [f64; 2] = [0.8, 1.2];
+
 /// A trial that is going on. Which of a pair comes first alternates, so that a drift favours neither.
 #[derive(Debug)]
 pub(super) struct Trial {
@@ -61,7 +67,20 @@ impl Trial {
         }
         self.half += 1;
         self.began_ns = None;
-        if self.half < 2 * self.pairs_wanted { Ok(self.settling()) } else { Err(self.verdict()) }
+        let is_over = self.half == 2 * self.pairs_wanted || self.is_clear();
+        if is_over { Err(self.verdict()) } else { Ok(self.settling()) }
+    }
+
+    /// Whether enough pairs are done, and all of them far on one side.
+    fn is_clear(&self) -> bool {
+        let [low, high] = RATIOS_CLEAR;
+        self.half.is_multiple_of(2)
+            && self.pairs.len() >= PAIRS_CLEAR
+            && (self.ratios().all(|ratio| ratio < low) || self.ratios().all(|ratio| ratio > high))
+    }
+
+    fn ratios(&self) -> impl Iterator<Item = f64> + '_ {
+        self.pairs.iter().map(|pair| pair[0] as f64 / pair[1] as f64)
     }
 
     fn settling(&self) -> Block {
@@ -78,8 +97,7 @@ impl Trial {
             let of_block: Vec<f64> = self.pairs.iter().map(|pair| pair[side] as f64).collect();
             median(of_block) / f64::from(self.block)
         };
-        let ratios = self.pairs.iter().map(|pair| pair[0] as f64 / pair[1] as f64).collect();
-        Verdict { ratio: median(ratios), lookup_ns: [each(0), each(1)] }
+        Verdict { ratio: median(self.ratios().collect()), lookup_ns: [each(0), each(1)] }
     }
 }
 
@@ -113,14 +131,22 @@ mod tests {
 
     #[test]
     fn a_trial_finds_the_ratio_and_gives_both_sides_as_many_lookups() {
-        let (verdict, lookups) = run(20, 50, &[]);
-        assert_eq!(verdict, Verdict { ratio: 0.4, lookup_ns: [20.0, 50.0] });
+        let (verdict, lookups) = run(45, 50, &[]);
+        assert_eq!(verdict, Verdict { ratio: 0.9, lookup_ns: [45.0, 50.0] });
         assert_eq!(lookups, [750, 750]);
     }
 
     #[test]
+    fn a_clear_trial_ends_early() {
+        for (through_ns, ratio) in [(20, 0.4), (100, 2.0)] {
+            let (verdict, lookups) = run(through_ns, 50, &[]);
+            assert_eq!((verdict.ratio, lookups), (ratio, [450, 450]));
+        }
+    }
+
+    #[test]
     fn a_few_interruptions_change_nothing() {
-        let (verdict, _) = run(20, 50, &[1, 5]);
-        assert_eq!(verdict.ratio, 0.4);
+        let (verdict, _) = run(45, 50, &[1, 5]);
+        assert_eq!(verdict.ratio, 0.9);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use alluvium_index::slb::{Config, OwnedBuffer, SharedBuffer, Stats};
+use alluvium_index::slb::{Config, Lookup, OwnedBuffer, SharedBuffer, Stats};
 use alluvium_model::simulator::RequestStream;
 
+use super::chained::Chained;
 use super::subject::{Subject, key_of};
 
 /// Skew of requests, that of the thesis.
@@ -15,6 +16,10 @@ const BATCH_LEN: usize = 256;
 
 /// Rounds: each asks for the same keys in all ways.
 const ROUNDS: usize = 7;
+
+/// Rounds where only a gain is asked for, and how many go before them untimed.
+const GAIN_ROUNDS: usize = 5;
+const WARMING_ROUNDS: usize = 8;
 
 /// Requests drawn before the clock starts.
 #[derive(Debug)]
@@ -131,4 +136,59 @@ fn look_up_in_batches<S: Subject>(buffer: &mut OwnedBuffer<&S>, keys: &[u64]) {
 pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
+}
+
+/// Lookups per second without and with an owned buffer: medians of a few rounds, by turns.
+pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64; 2] {
+    let mut buffer = OwnedBuffer::new(index, config);
+    for key in requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len) {
+        check::<S>(*key, buffer.get(key));
+    }
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    for round in 1..=GAIN_ROUNDS {
+        let keys = requests.round(round);
+        for way in [round % 2, 1 - round % 2] {
+            let started = Instant::now();
+            match way {
+                0 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
+                _ => keys.iter().for_each(|key| check::<S>(*key, buffer.get(key))),
+            }
+            rates[way].push(keys.len() as f64 / started.elapsed().as_secs_f64());
+        }
+    }
+    rates.map(median)
+}
+
+/// Operations per second on a chained hash table without and with an owned buffer, one in `sets_every` of which
+/// replaces an item by one at another place.
+pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
+    let mut table = Chained::<1>::build(items);
+    let mut buffer = OwnedBuffer::new(Chained::<1>::build(items), config);
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    let through = |buffer: &mut OwnedBuffer<Chained<1>>, number: usize, key: u64| {
+        if number.is_multiple_of(sets_every) {
+            buffer.change(&key, |table| (Some(table.replace(key)), ()));
+        } else {
+            check::<Chained<1>>(key, buffer.get(&key));
+        }
+    };
+    let warm = requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len);
+    warm.enumerate().for_each(|(number, key)| through(&mut buffer, number, *key));
+    for round in 1..=GAIN_ROUNDS {
+        let keys = requests.round(round);
+        for way in [round % 2, 1 - round % 2] {
+            let started = Instant::now();
+            for (number, key) in keys.iter().enumerate() {
+                if way == 1 {
+                    through(&mut buffer, number, *key);
+                } else if number.is_multiple_of(sets_every) {
+                    table.replace(*key);
+                } else {
+                    check::<Chained<1>>(*key, table.search(key).map(|(_, item)| item));
+                }
+            }
+            rates[way].push(keys.len() as f64 / started.elapsed().as_secs_f64());
+        }
+    }
+    rates.map(median)
 }

@@ -4,10 +4,11 @@
 //! same requests go to it directly and through buffers with cache tables of 16, 32 and 64 MiB, by turns. Ratios are
 //! medians over the rounds of one process. Every answer is verified, inside the timed loop.
 
-mod beside_items;
-mod chained;
+pub(crate) mod beside_items;
+pub(crate) mod chained;
 pub(crate) mod contest;
-mod subject;
+pub(crate) mod store;
+pub(crate) mod subject;
 
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::slb::Config;
@@ -15,6 +16,7 @@ use alluvium_index::slb::Config;
 use self::beside_items::{BPlusTree, BTree, BesideItems, SkipList};
 use self::chained::Chained;
 use self::contest::{Requests, Through};
+use self::store::StoreSubject;
 use self::subject::Subject;
 use super::IndexConfig;
 use crate::measurement::Measurement;
@@ -38,6 +40,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     measure::<Chained<4>>("chained_4", items, config, &mut measurements);
     measure::<Chained<1>>("chained_1", items, config, &mut measurements);
     measure::<BesideItems<CuckooTable>>("cuckoo", items, config, &mut measurements);
+    measure::<StoreSubject>("store", items, config, &mut measurements);
     measurements
 }
 
