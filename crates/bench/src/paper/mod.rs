@@ -41,7 +41,7 @@ pub struct PaperOptions {
     /// Directory for FIGURE.json and FIGURE.svg; made where it is missing
     #[arg(long, default_value = "alluvium-paper")]
     out: PathBuf,
-    /// Most keys that are simulated; curves of models go beyond. 10 million take some ten seconds a point
+    /// Most keys that are simulated or measured; curves of models go beyond. 10 million take some ten seconds a point
     #[arg(long, default_value_t = 10_000_000)]
     simulated_keys_max: u64,
     /// Seed of simulated keys and requests

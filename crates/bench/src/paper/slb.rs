@@ -59,7 +59,7 @@ pub fn curves(
     let mut gains = Vec::new();
     let measured = |keys: &u32| *keys == KEYS[0] || u64::from(*keys) <= scale.simulated_keys_max;
     for keys in KEYS.into_iter().filter(measured) {
-        let requests = Requests::draw(keys, keys.min(1 << 19) as usize, scale.seed);
+        let requests = Requests::draw(keys, (keys / 4).min(1 << 19) as usize, scale.seed);
         let rates = rates(keys, &requests, &tables);
         points[0].push((f64::from(keys), rates[0][0] / 1e6));
         for ([direct, through], points) in rates.into_iter().zip(&mut points[1..]) {

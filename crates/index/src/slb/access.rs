@@ -65,10 +65,11 @@ fn consider<M: Mode, C: Clock>(
     reference: super::Reference,
 ) {
     let Some(ticket) = ticket else { return };
-    let is_wanted = ticket.has_room() || is_sampled && {
-        pilot.count_logged();
-        table.log_miss(hash)
-    };
+    let is_wanted = ticket.has_room()
+        || is_sampled && {
+            pilot.count_logged();
+            table.log_miss(hash)
+        };
     if is_wanted && table.emit(ticket, hash, reference) {
         pilot.count_emission();
     }

@@ -65,7 +65,9 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         get(&self.index, &self.table, &mut self.pilot, key)
     }
 
-    /// Calls `take` with the number and the item of each of `keys`, in order. Memory accesses of some lookups overlap.
+    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
+    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
+    /// [`get`](Self::get) is faster.
     pub fn get_many<'a>(&'a mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
         let Self { index, table, pilot, is_outdated } = self;
         let index: &'a I = index;
@@ -85,11 +87,7 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
     ///
     /// While the buffer has stepped aside this is a call of `mutate`.
     #[inline]
-    pub fn change<R>(
-        &mut self,
-        key: &I::Key,
-        mutate: impl FnOnce(&mut I) -> (Option<Reference>, R),
-    ) -> R {
+    pub fn change<R>(&mut self, key: &I::Key, mutate: impl FnOnce(&mut I) -> (Option<Reference>, R)) -> R {
         if self.pilot.is_aside() {
             self.is_outdated = true;
             return mutate(&mut self.index).1;

@@ -41,6 +41,12 @@ const PRICE_MAX: f64 = 0.01;
 /// Most windows of learning between aside and a trial.
 const LEARNING_WINDOWS: u64 = 4;
 
+/// While a table is filled each window is twice as long as the one before, until it is so many times the first.
+const WINDOW_GROWTH_MAX: u32 = 16;
+
+/// Most lookups that fill a table, in terms of its entries.
+const FILLING_MAX: u64 = 4;
+
 /// Of how many lookups one is sampled, on average: 5 % (§2.3.3.3).
 const SAMPLE_EVERY: u64 = 20;
 
@@ -77,7 +83,7 @@ pub(super) struct Pilot<C> {
 
 #[derive(Debug)]
 enum Stage {
-    Warming { windows_left: u64, hit_ratio: f64 },
+    Warming { lookups_left: u64, window: u32, hit_ratio: f64 },
     Trial(Trial),
     Engaged,
     Aside,
@@ -93,11 +99,9 @@ struct Window {
 impl<C: Clock> Pilot<C> {
     /// A pilot for a table of `capacity` entries; `seed` may be anything.
     pub fn new(pace: Pace, capacity: usize, seed: u64, clock: C) -> Self {
-        let window = u64::from(pace.window.max(1));
-        // A table that is filled by lookups at random is warm after some times its capacity.
-        let windows_left = 4 * (capacity as u64).div_ceil(window) + 4;
+        let window = pace.window.max(1);
         Self {
-            left: window as u32,
+            left: window,
             uses_table: true,
             until_sample: 1,
             is_learning: false,
@@ -105,8 +109,8 @@ impl<C: Clock> Pilot<C> {
             misses: 0,
             emitted: 0,
             logged: 0,
-            block: window as u32,
-            stage: Stage::Warming { windows_left, hit_ratio: 0.0 },
+            block: window,
+            stage: Stage::Warming { lookups_left: FILLING_MAX * capacity as u64, window, hit_ratio: 0.0 },
             ahead: 0,
             interval: pace.interval_min,
             lookups: 0,
@@ -204,8 +208,10 @@ impl<C: Clock> Pilot<C> {
                 self.is_learning = true;
                 self.until_sample = 1;
                 let hit_ratio = self.hit_ratio_at_trial;
-                self.stage = Stage::Warming { windows_left: LEARNING_WINDOWS, hit_ratio };
-                self.begin_window();
+                let window = self.pace.window.max(1);
+                let lookups_left = LEARNING_WINDOWS * u64::from(window);
+                self.stage = Stage::Warming { lookups_left, window, hit_ratio };
+                self.begin_window(window);
             }
         }
     }
@@ -223,9 +229,9 @@ impl<C: Clock> Pilot<C> {
         self.uses_table = block.uses_table;
     }
 
-    fn begin_window(&mut self) {
+    fn begin_window(&mut self, lookups: u32) {
         self.window = Window { lookups: self.lookups, misses: self.misses };
-        self.begin_block(Block { lookups: self.pace.window.max(1), uses_table: true });
+        self.begin_block(Block { lookups, uses_table: true });
     }
 
     fn window_hit_ratio(&self) -> f64 {
@@ -235,12 +241,17 @@ impl<C: Clock> Pilot<C> {
 
     fn end_window_of_warming(&mut self) {
         let now = self.window_hit_ratio();
-        if let Stage::Warming { windows_left, hit_ratio } = &mut self.stage {
+        if let Stage::Warming { lookups_left, window, hit_ratio } = &mut self.stage {
             let is_rising = now > *hit_ratio + RISE_MIN;
-            *windows_left = windows_left.saturating_sub(1);
+            *lookups_left = lookups_left.saturating_sub(u64::from(*window));
             *hit_ratio = now;
-            if is_rising && *windows_left > 0 {
-                self.begin_window();
+            if is_rising && *lookups_left > 0 {
+                if !self.is_learning {
+                    let longest = self.pace.window.max(1).saturating_mul(WINDOW_GROWTH_MAX);
+                    *window = window.saturating_mul(2).min(longest);
+                }
+                let lookups = *window;
+                self.begin_window(lookups);
                 return;
             }
         }

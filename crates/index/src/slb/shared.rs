@@ -90,7 +90,9 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
         get(&self.buffer.index, &self.buffer.table, &mut self.pilot, key)
     }
 
-    /// Calls `take` with the number and the item of each of `keys`, in order. Memory accesses of some lookups overlap.
+    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
+    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
+    /// [`get`](Self::get) is faster.
     pub fn get_many(&mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
         let mut done = 0;
         while done < keys.len() {

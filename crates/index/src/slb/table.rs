@@ -203,4 +203,3 @@ impl<M: Mode> Table<M> {
         self.lines.iter_mut().for_each(Line::clear);
     }
 }
-

@@ -1,18 +1,14 @@
-//! The same lookups without and with a buffer, by turns in one process.
-
-use std::time::Instant;
+//! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
 
 use alluvium_index::slb::{Config, Lookup, OwnedBuffer, SharedBuffer, Stats};
 use alluvium_model::simulator::RequestStream;
 
 use super::chained::Chained;
 use super::subject::{Subject, key_of};
+use crate::process::thread_cpu_time;
 
 /// Skew of requests, that of the thesis.
 pub const SKEW: f64 = 0.99;
-
-/// Keys that are asked for at once where lookups come in batches.
-const BATCH_LEN: usize = 256;
 
 /// Rounds: each asks for the same keys in all ways.
 const ROUNDS: usize = 7;
@@ -47,8 +43,8 @@ impl Requests {
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub direct_per_s: f64,
-    /// Through a buffer of each form, and through the owned one in batches.
-    pub through: [Through; 3],
+    /// Through a buffer of each form.
+    pub through: [Through; 2],
 }
 
 /// One way through a buffer.
@@ -68,7 +64,6 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: 
     let shared = SharedBuffer::new(index, config);
     let mut reader = shared.reader();
     let mut owned = OwnedBuffer::new(index, config);
-    let mut batched = OwnedBuffer::new(index, config);
     let warm = requests.keys.iter().cycle().take(warming);
     for key in warm {
         check::<S>(*key, reader.get(key));
@@ -76,19 +71,16 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: 
     for key in requests.keys.iter().cycle().take(warming) {
         check::<S>(*key, owned.get(key));
     }
-    for _ in 0..warming.div_ceil(requests.round_len) {
-        look_up_in_batches(&mut batched, requests.round(0));
-    }
-    let mut rates: [Vec<f64>; 4] = Default::default();
+    let mut rates: [Vec<f64>; 3] = Default::default();
     for round in 1..=ROUNDS {
         let keys = requests.round(round);
         let per_s = |work: &mut dyn FnMut()| {
-            let started = Instant::now();
+            let started = thread_cpu_time();
             work();
-            keys.len() as f64 / started.elapsed().as_secs_f64()
+            keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64()
         };
         // Each way goes first in some round.
-        for way in (0..4).map(|step| (step + round) % 4) {
+        for way in (0..3).map(|step| (step + round) % 3) {
             let rate = match way {
                 0 => per_s(&mut || {
                     for key in keys {
@@ -96,8 +88,7 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: 
                     }
                 }),
                 1 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, owned.get(key)))),
-                2 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
-                _ => per_s(&mut || look_up_in_batches(&mut batched, keys)),
+                _ => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
             };
             rates[way].push(rate);
         }
@@ -110,26 +101,13 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: 
     };
     Outcome {
         direct_per_s: median(rates[0].clone()),
-        through: [
-            through(1, "owned", owned.stats()),
-            through(2, "shared", reader.stats()),
-            through(3, "batched", batched.stats()),
-        ],
+        through: [through(1, "owned", owned.stats()), through(2, "shared", reader.stats())],
     }
 }
 
 #[inline(always)]
 fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
     assert!(item.is_some_and(|item| S::is_right(key, item)), "another item than that of key {key}");
-}
-
-fn look_up_in_batches<S: Subject>(buffer: &mut OwnedBuffer<&S>, keys: &[u64]) {
-    let mut wanted: Vec<&u64> = Vec::with_capacity(BATCH_LEN);
-    for keys in keys.chunks(BATCH_LEN) {
-        wanted.clear();
-        wanted.extend(keys);
-        buffer.get_many(&wanted, |number, item| check::<S>(keys[number], item));
-    }
 }
 
 /// The middle one.
@@ -148,12 +126,12 @@ pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64;
     for round in 1..=GAIN_ROUNDS {
         let keys = requests.round(round);
         for way in [round % 2, 1 - round % 2] {
-            let started = Instant::now();
+            let started = thread_cpu_time();
             match way {
                 0 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
                 _ => keys.iter().for_each(|key| check::<S>(*key, buffer.get(key))),
             }
-            rates[way].push(keys.len() as f64 / started.elapsed().as_secs_f64());
+            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
     rates.map(median)
@@ -177,7 +155,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
     for round in 1..=GAIN_ROUNDS {
         let keys = requests.round(round);
         for way in [round % 2, 1 - round % 2] {
-            let started = Instant::now();
+            let started = thread_cpu_time();
             for (number, key) in keys.iter().enumerate() {
                 if way == 1 {
                     through(&mut buffer, number, *key);
@@ -187,7 +165,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
                     check::<Chained<1>>(*key, table.search(key).map(|(_, item)| item));
                 }
             }
-            rates[way].push(keys.len() as f64 / started.elapsed().as_secs_f64());
+            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
     rates.map(median)
