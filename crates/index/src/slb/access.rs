@@ -24,7 +24,10 @@ pub(super) fn get<'a, I: Lookup, M: Mode, C: Clock>(
 }
 
 /// Looks `key` up through the table. The caller has counted the lookup.
-#[inline(always)]
+///
+/// Not inlined, so that the caller's loop is as short as without a buffer while this one has stepped aside: the
+/// processor overlaps as many lookups then.
+#[inline(never)]
 pub(super) fn through<'a, I: Lookup, M: Mode, C: Clock>(
     index: &'a I,
     table: &Table<M>,
