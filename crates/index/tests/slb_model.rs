@@ -6,9 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use alluvium_index::slb::{
-    Clock, Config, Lookup, Outcome, OwnedBuffer, Pace, Reference, Shared, SharedBuffer, Table,
-};
+use alluvium_index::slb::{Clock, Config, Lookup, Outcome, OwnedBuffer};
+use alluvium_index::slb::{Pace, Reference, Shared, SharedBuffer, Table};
 use proptest::prelude::*;
 
 /// A clock that only its holders turn.
@@ -397,10 +396,9 @@ fn a_gain_between_the_thresholds_changes_nothing() {
     assert!(buffer.stats().is_aside, "too little to come in");
     let (mut buffer, _) = priced(100, 50);
     look_up(&mut buffer, 20_000);
-    buffer.index().resolve_ns.set(97);
-    look_up(&mut buffer, 20_000);
-    assert!(!buffer.stats().is_aside, "too much to leave");
-    buffer.index().resolve_ns.set(100);
-    look_up(&mut buffer, 20_000);
-    assert!(buffer.stats().is_aside);
+    for (resolve_ns, is_aside) in [(97, false), (100, true)] {
+        buffer.index().resolve_ns.set(resolve_ns);
+        look_up(&mut buffer, 20_000);
+        assert_eq!(buffer.stats().is_aside, is_aside, "{resolve_ns}");
+    }
 }

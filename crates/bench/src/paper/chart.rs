@@ -1,5 +1,5 @@
-//! A [`Figure`] as a drawing: one SVG, its panels above each other. Models are lines, simulations are marks, measurements
-//! are both.
+//! A [`Figure`] as a drawing: one SVG, its panels above each other. Models are lines, simulations are marks,
+//! measurements are both.
 
 use std::ops::Range;
 

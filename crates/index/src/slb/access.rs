@@ -9,25 +9,9 @@ use super::table::{Outcome, Table, Ticket};
 /// Keys whose memory is fetched at once.
 pub(super) const BATCH_LEN: usize = 16;
 
-/// Looks `key` up, through the table or past it.
-#[inline(always)]
-pub(super) fn get<'a, I: Lookup, M: Mode, C: Clock>(
-    index: &'a I,
-    table: &Table<M>,
-    pilot: &mut Pilot<C>,
-    key: &I::Key,
-) -> Option<I::Item<'a>> {
-    if !pilot.count_lookup() {
-        return index.search(key).map(|(_, item)| item);
-    }
-    through(index, table, pilot, key, index.hash(key))
-}
-
-/// Looks `key` up through the table. The caller has counted the lookup.
+/// Looks `key` up through the table.
 ///
-/// Not inlined, so that the caller's loop is as short as without a buffer while this one has stepped aside: the
-/// processor overlaps as many lookups then.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn through<'a, I: Lookup, M: Mode, C: Clock>(
     index: &'a I,
     table: &Table<M>,
@@ -35,6 +19,7 @@ pub(super) fn through<'a, I: Lookup, M: Mode, C: Clock>(
     key: &I::Key,
     hash: u64,
 ) -> Option<I::Item<'a>> {
+    pilot.count_through();
     let is_sampled = pilot.is_sampled();
     match table.find(hash, |reference| index.resolve(key, reference)) {
         Outcome::Hit(item, way) => {
@@ -90,7 +75,7 @@ pub(super) fn get_batch<'a, I: Lookup, M: Mode, C: Clock>(
 ) {
     if !pilot.uses_table() {
         for (number, key) in keys.iter().enumerate() {
-            pilot.count_lookup();
+            pilot.count_direct();
             take(number, index.search(key).map(|(_, item)| item));
         }
         return;
@@ -104,7 +89,6 @@ pub(super) fn get_batch<'a, I: Lookup, M: Mode, C: Clock>(
         table.each_candidate(hash, |reference| index.prefetch(reference));
     }
     for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-        pilot.count_lookup();
         take(number, through(index, table, pilot, key, hash));
     }
 }

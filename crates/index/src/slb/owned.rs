@@ -1,6 +1,6 @@
 //! [`OwnedBuffer`]: a buffer that one thread owns together with its index, or with its part of one.
 
-use super::access::{BATCH_LEN, get, get_batch};
+use super::access::{BATCH_LEN, get_batch, through};
 use super::clock::{Clock, SystemClock};
 use super::config::Config;
 use super::lookup::Lookup;
@@ -59,10 +59,23 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
     /// The item of `key`.
     #[inline(always)]
     pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'_>> {
-        if self.pilot.is_turn_due() {
-            turn(&mut self.table, &mut self.pilot, &mut self.is_outdated);
+        if self.pilot.count_direct() {
+            return self.index.search(key).map(|(_, item)| item);
         }
-        get(&self.index, &self.table, &mut self.pilot, key)
+        self.get_otherwise(key)
+    }
+
+    /// A lookup that is not known to go past the table.
+    #[inline(never)]
+    fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'_>> {
+        let Self { index, table, pilot, is_outdated } = self;
+        if pilot.is_turn_due() {
+            turn(table, pilot, is_outdated);
+            if pilot.count_direct() {
+                return index.search(key).map(|(_, item)| item);
+            }
+        }
+        through(index, table, pilot, key, index.hash(key))
     }
 
     /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for

@@ -53,8 +53,10 @@ const SAMPLE_EVERY: u64 = 20;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Pilot<C> {
-    /// Lookups until the next decision.
-    left: u32,
+    /// Lookups past the table until the next decision; 0 while lookups go through it.
+    left_direct: u32,
+    /// Lookups through the table until the next decision; 0 while they go past it.
+    left_table: u32,
     uses_table: bool,
     until_sample: u32,
     is_learning: bool,
@@ -101,7 +103,8 @@ impl<C: Clock> Pilot<C> {
     pub fn new(pace: Pace, capacity: usize, seed: u64, clock: C) -> Self {
         let window = pace.window.max(1);
         Self {
-            left: window,
+            left_direct: 0,
+            left_table: window,
             uses_table: true,
             until_sample: 1,
             is_learning: false,
@@ -129,19 +132,28 @@ impl<C: Clock> Pilot<C> {
     /// Whether [`turn`](Self::turn) is due before the next lookup.
     #[inline(always)]
     pub fn is_turn_due(&self) -> bool {
-        self.left == 0
+        self.left() == 0
     }
 
     /// Lookups before the next turn.
+    #[inline(always)]
     pub fn left(&self) -> usize {
-        self.left as usize
+        (self.left_direct + self.left_table) as usize
     }
 
-    /// Counts a lookup; whether it goes through the table.
+    /// Counts a lookup past the table; false if it must go through it, or a turn is due. All that a lookup pays while
+    /// the buffer is aside.
     #[inline(always)]
-    pub fn count_lookup(&mut self) -> bool {
-        self.left -= 1;
-        self.uses_table
+    pub fn count_direct(&mut self) -> bool {
+        let is_direct = self.left_direct != 0;
+        self.left_direct -= u32::from(is_direct);
+        is_direct
+    }
+
+    /// Counts a lookup through the table.
+    #[inline(always)]
+    pub fn count_through(&mut self) {
+        self.left_table -= 1;
     }
 
     /// Whether this lookup is among those that are counted and logged.
@@ -218,13 +230,14 @@ impl<C: Clock> Pilot<C> {
 
     /// Adds the block that ended to the totals.
     fn account(&mut self) {
-        let passed = u64::from(self.block - self.left);
+        let passed = u64::from(self.block) - self.left() as u64;
         *(if self.uses_table { &mut self.lookups } else { &mut self.lookups_direct }) += passed;
-        self.block = self.left;
+        self.block = self.left_direct + self.left_table;
     }
 
     fn begin_block(&mut self, block: Block) {
-        self.left = block.lookups;
+        let lookups = block.lookups;
+        (self.left_direct, self.left_table) = if block.uses_table { (0, lookups) } else { (lookups, 0) };
         self.block = block.lookups;
         self.uses_table = block.uses_table;
     }
@@ -320,7 +333,7 @@ impl<C: Clock> Pilot<C> {
     }
 
     pub fn stats(&self) -> Stats {
-        let passed = u64::from(self.block - self.left);
+        let passed = u64::from(self.block) - self.left() as u64;
         let (through, direct) = if self.uses_table { (passed, 0) } else { (0, passed) };
         let lookups = self.lookups + through;
         let verdict = self.last.map(|(verdict, _)| verdict);

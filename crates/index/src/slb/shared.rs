@@ -1,6 +1,6 @@
 //! [`SharedBuffer`]: a buffer for many threads, and each thread's [`Reader`].
 
-use super::access::{BATCH_LEN, get, get_batch};
+use super::access::{BATCH_LEN, get_batch, through};
 use super::clock::{Clock, SystemClock};
 use super::config::Config;
 use super::lookup::Lookup;
@@ -84,10 +84,23 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
     /// The item of `key`.
     #[inline(always)]
     pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
+        if self.pilot.count_direct() {
+            return self.buffer.index.search(key).map(|(_, item)| item);
+        }
+        self.get_otherwise(key)
+    }
+
+    /// A lookup that is not known to go past the table.
+    #[inline(never)]
+    fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
+        let SharedBuffer { index, table, .. } = self.buffer;
         if self.pilot.is_turn_due() {
             self.pilot.turn();
+            if self.pilot.count_direct() {
+                return index.search(key).map(|(_, item)| item);
+            }
         }
-        get(&self.buffer.index, &self.buffer.table, &mut self.pilot, key)
+        through(index, table, &mut self.pilot, key, index.hash(key))
     }
 
     /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
