@@ -9,7 +9,7 @@ use crate::report::Report;
 type Run = fn(&IndexConfig) -> Vec<Measurement>;
 
 /// The structures by name.
-const STRUCTURES: [(&str, Run); 8] = [
+const STRUCTURES: [(&str, Run); 9] = [
     ("cuckoo", index::cuckoo::run),
     ("hash-filter", index::hash_filter::run),
     ("ect", index::trie::run),
@@ -18,7 +18,14 @@ const STRUCTURES: [(&str, Run); 8] = [
     ("three-level", index::three_level::run),
     ("bloom-cluster", index::bloom_cluster::run),
     ("static-filter", index::static_filter::run),
+    ("slb", index::slb::run),
 ];
+
+/// How many keys a structure is measured with where nobody says.
+pub fn default_keys(name: &str) -> u64 {
+    // The lookaside buffer's subjects keep whole items beside the keys.
+    if name == "slb" { 4_000_000 } else { 10_000_000 }
+}
 
 /// Runs the structure `name`, or each of them for `all`. `ect-sparse` is among the cases of `ect` whose name says so.
 ///

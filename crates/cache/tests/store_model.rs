@@ -24,6 +24,19 @@ fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)]) {
             None => assert_eq!(store.remove(&key), map.remove(&number).is_some()),
         }
         assert_eq!(store.get(&key), map.get(&number).cloned());
+        let mut value = Vec::new();
+        let place = store.get_located_into(&key, &mut value);
+        assert_eq!(place.map(|_| value.clone()), map.get(&number).cloned());
+        if let Some(place) = place {
+            let mut again = Vec::new();
+            assert!(place < 1 << 48 && store.get_at_into(place, &key, &mut again));
+            assert_eq!(again, value);
+            assert!(!store.get_at_into(place, b"another", &mut again));
+        }
+        // Any number may be asked for.
+        for place in [stamp as u64 * 7, 1 << 32, u64::from(u32::MAX), u64::MAX] {
+            store.get_at_into(place, &key, &mut value);
+        }
     }
     assert_eq!(store.stats().items, map.len() as u64);
     let mut seen = 0;

@@ -33,10 +33,13 @@ impl JsonOption {
 
 /// A line a level, under a heading.
 pub fn levels(stats: &Stats) -> String {
-    let mut lines = vec!["level         runs  tables       items        bytes".to_owned()];
+    let mut lines =
+        vec!["level         runs  tables       items        bytes     filters     indexes".to_owned()];
     lines.extend(stats.levels.iter().map(|level| {
-        let bytes = format_bytes(level.bytes);
-        format!("{:<12} {:>5} {:>7} {:>11} {bytes:>12}", level.name, level.runs, level.tables, level.items)
+        let [bytes, filters, indexes] =
+            [level.bytes, level.filter_memory, level.index_memory].map(format_bytes);
+        let counts = format!("{:<12} {:>5} {:>7} {:>11}", level.name, level.runs, level.tables, level.items);
+        format!("{counts} {bytes:>12} {filters:>11} {indexes:>11}")
     }));
     block(&lines)
 }
@@ -69,8 +72,8 @@ pub fn traffic(stats: &Stats) -> String {
         ("gets", traffic.gets.to_string()),
         ("page reads", traffic.page_reads.to_string()),
         ("log written", format_bytes(traffic.log_bytes_written)),
-        ("hash written", format_bytes(traffic.hash_bytes_written)),
-        ("sorted written", format_bytes(traffic.sorted_bytes_written)),
+        ("runs written", format_bytes(traffic.hash_bytes_written)),
+        ("levels written", format_bytes(traffic.sorted_bytes_written)),
         ("blobs written", format_bytes(traffic.blob_bytes_written)),
         ("blobs rewritten", format_bytes(traffic.blob_bytes_relocated)),
         ("blob reads", traffic.blob_reads.to_string()),

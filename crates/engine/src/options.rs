@@ -7,6 +7,7 @@ use std::time::Duration;
 use alluvium_io::{Clock, ProcessMemory, Storage, SystemClock};
 use alluvium_model::Plan;
 
+use crate::compact::TableSizes;
 use crate::db::Db;
 use crate::error::Result;
 use crate::table::ITEM_BYTES_MAX;
@@ -72,6 +73,7 @@ pub(crate) struct Settings {
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
     pub ingest_sort_bytes_max: u64,
+    pub table_sizes: TableSizes,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -134,6 +136,7 @@ impl Builder {
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
                 ingest_sort_bytes_max: 64 << 20,
+                table_sizes: TableSizes::default(),
             },
             environment: None,
         }
@@ -211,6 +214,14 @@ impl Builder {
         self.settings.blob_file_bytes_max = file_bytes_max;
         self.settings.blob_aligned_bytes_min = aligned_bytes_min;
         self.settings.blob_garbage_bytes_min = garbage_bytes_min;
+        self
+    }
+
+    /// Bytes of tables of the levels below the youngest: at least, as far as there is enough for them, and at most,
+    /// about. Default 1 and 32 MiB. For tests and simulations.
+    #[doc(hidden)]
+    pub fn table_sizes(mut self, bytes_min: u64, bytes_max: u64) -> Self {
+        self.settings.table_sizes = TableSizes { bytes_min, bytes_max };
         self
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use alluvium::{Db, Durability, Plan, Update};
+use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -26,15 +27,61 @@ fn value(rng: &mut StdRng) -> Vec<u8> {
     value
 }
 
+/// The small plan with other levels.
+fn plan_of(levels: Vec<LevelSpec>) -> Plan {
+    let Plan::Levels { sharding, log, .. } = small_plan() else { unreachable!() };
+    Plan::Levels { sharding, log, levels }
+}
+
+fn tiering(runs_max: u32, filter: Filter) -> LevelSpec {
+    let growth = Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
+    LevelSpec { growth, table: TableLayout::Sorted, filter, index: Index::Fences }
+}
+
+fn leveling(ratio: f64, filter: Filter) -> LevelSpec {
+    LevelSpec { growth: Growth::Leveling { ratio }, ..tiering(2, filter) }
+}
+
+fn of_hash(runs_max: u32) -> LevelSpec {
+    let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };
+    LevelSpec { growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE }, ..levels[0] }
+}
+
+const CUCKOO: Filter = Filter::Cuckoo { tag_bits: 12 };
+
 #[test]
 fn random_operations_agree_with_a_map() {
+    agrees_with_a_map(&small_plan());
+}
+
+#[test]
+fn random_operations_on_leveling_levels_agree_with_a_map() {
+    let level = leveling(1.5, CUCKOO);
+    agrees_with_a_map(&plan_of(vec![of_hash(2), level, level, leveling(2.0, Filter::None)]));
+}
+
+#[test]
+fn random_operations_on_tiering_levels_agree_with_a_map() {
+    agrees_with_a_map(&plan_of(vec![of_hash(2), tiering(2, CUCKOO), tiering(3, CUCKOO)]));
+}
+
+#[test]
+fn random_operations_on_mixed_levels_of_sorted_tables_agree_with_a_map() {
+    let trie = LevelSpec { index: Index::Trie, ..tiering(2, Filter::None) };
+    let levels = vec![tiering(2, CUCKOO), leveling(1.5, CUCKOO), trie, leveling(2.0, Filter::None)];
+    agrees_with_a_map(&plan_of(levels));
+}
+
+fn agrees_with_a_map(plan: &Plan) {
     let directory = tempfile::tempdir().unwrap();
+    let mut occupied = vec![false; levels_of(plan)];
     let mut rng = StdRng::seed_from_u64(1);
     let mut model: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
     let open = |background: bool| {
         let db = Db::builder(directory.path())
-            .plan(small_plan())
+            .plan(plan.clone())
             .durability(Durability::Buffered)
+            .table_sizes(4 << 10, 32 << 10)
             .background(background)
             .open()
             .unwrap();
@@ -89,6 +136,11 @@ fn random_operations_agree_with_a_map() {
             if round % 2 == 1 && rng.random_range(0..50) == 0 {
                 db.run_background_job().unwrap();
             }
+            if rng.random_range(0..20) == 0 {
+                for (occupied, level) in occupied.iter_mut().zip(&db.stats().levels[1..]) {
+                    *occupied |= level.items > 0;
+                }
+            }
         }
         let keys: Vec<String> = (0..3200).map(|number| format!("key{number}")).collect();
         let values = items.multi_get(&keys).unwrap();
@@ -121,12 +173,22 @@ fn random_operations_agree_with_a_map() {
         if round == 3 {
             db.compact().unwrap();
             let stats = db.stats();
-            assert_eq!(stats.levels[1].items, 0);
-            assert_eq!(stats.levels[2].items as usize, model.len());
+            let (last, above) = stats.levels.split_last().unwrap();
+            assert!(above.iter().all(|level| level.items == 0), "{above:?}");
+            assert_eq!(last.items as usize, model.len());
+            assert_eq!(last.runs, 1);
         }
         assert_eq!(db.verify().unwrap().problems, Vec::<String>::new());
         drop(items);
         db.close().unwrap();
+    }
+    assert!(occupied.iter().all(|&occupied| occupied), "{occupied:?}");
+}
+
+fn levels_of(plan: &Plan) -> usize {
+    match plan {
+        Plan::Levels { levels, .. } => levels.len(),
+        Plan::Chained(_) => 0,
     }
 }
 

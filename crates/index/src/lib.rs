@@ -12,6 +12,7 @@ pub mod multi_level_filter;
 mod packed_tags;
 mod prefetch;
 mod processor;
+pub mod slb;
 pub mod static_filter;
 pub mod three_level;
 pub mod trie;

@@ -5,6 +5,7 @@ pub mod cuckoo;
 pub mod fences;
 pub mod hash_filter;
 pub mod multi_level_filter;
+pub mod slb;
 pub mod static_filter;
 pub mod three_level;
 pub mod trie;

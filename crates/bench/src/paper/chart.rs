@@ -1,4 +1,5 @@
-//! A [`Figure`] as a drawing: one SVG, its panels above each other. Models are lines, simulations are marks.
+//! A [`Figure`] as a drawing: one SVG, its panels above each other. Models are lines, simulations are marks,
+//! measurements are both.
 
 use std::ops::Range;
 
@@ -114,6 +115,13 @@ where
                 drawn
                     .label(&series.name)
                     .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+            }
+            Origin::Measurement => {
+                let line = LineSeries::new(series.points.iter().copied(), colour).point_size(3);
+                let drawn = chart.draw_series(line).map_err(failed)?;
+                drawn
+                    .label(&series.name)
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
             }
             Origin::Simulation => {
                 let marks = series.points.iter().map(|&point| Circle::new(point, 4, colour.filled()));

@@ -48,7 +48,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where points come from: a model's are drawn as a line, the others as marks.
+/// Where points come from: a model's are drawn as a line, a simulation's as marks, a measurement's as both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -56,6 +56,8 @@ pub enum Origin {
     Model,
     /// The design executed by key numbers.
     Simulation,
+    /// Our own code, timed on this machine.
+    Measurement,
 }
 
 /// A figure that the paper states, and ours.
@@ -104,6 +106,11 @@ impl Series {
     /// Points of a simulation.
     pub fn simulation(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), origin: Origin::Simulation, points }
+    }
+
+    /// Points of a measurement.
+    pub fn measurement(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), origin: Origin::Measurement, points }
     }
 
     /// The y at exactly this x.

@@ -12,6 +12,11 @@ mod lim_4_15;
 mod lim_4_9;
 mod silt_8;
 mod skimpy_4;
+mod slb;
+mod slb_2_11;
+mod slb_2_12;
+mod slb_2_7;
+mod slb_2_8;
 mod slim_9;
 
 use std::path::PathBuf;
@@ -36,7 +41,7 @@ pub struct PaperOptions {
     /// Directory for FIGURE.json and FIGURE.svg; made where it is missing
     #[arg(long, default_value = "alluvium-paper")]
     out: PathBuf,
-    /// Most keys that are simulated; curves of models go beyond. 10 million take some ten seconds a point
+    /// Most keys that are simulated or measured; curves of models go beyond. 10 million take some ten seconds a point
     #[arg(long, default_value_t = 10_000_000)]
     simulated_keys_max: u64,
     /// Seed of simulated keys and requests
@@ -56,7 +61,7 @@ pub struct Scale {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 8] = [
+const FIGURES: [(&str, Draw); 12] = [
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
@@ -64,6 +69,10 @@ const FIGURES: [(&str, Draw); 8] = [
     ("lim-4.15", lim_4_15::draw),
     ("silt-8", silt_8::draw),
     ("skimpy-4", skimpy_4::draw),
+    ("slb-2.7", slb_2_7::draw),
+    ("slb-2.8", slb_2_8::draw),
+    ("slb-2.11", slb_2_11::draw),
+    ("slb-2.12", slb_2_12::draw),
     ("slim-9", slim_9::draw),
 ];
 

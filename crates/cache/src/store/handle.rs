@@ -86,7 +86,7 @@ impl StoreBuilder {
         self
     }
 
-    /// Parts by key hash, each at most 32 GiB.
+    /// Parts by key hash, each at most 32 GiB; at most 65,536 of them for [`Store::get_located_into`].
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self
@@ -146,7 +146,36 @@ impl<A: Access> Store<A> {
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
-        self.partition(hash).get_into(hash, key, value)
+        self.partition(hash).get_into(hash, key, value).is_some()
+    }
+
+    /// Like [`get_into`](Self::get_into), and says where the item lies: a number below 2⁴⁸ for
+    /// [`get_at_into`](Self::get_at_into). The item lies there until the next set or removal of its key.
+    #[inline]
+    pub fn get_located_into(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
+        let hash = self.hash(key);
+        let number = partition_of(hash, self.partitions.len());
+        let unit = self.partitions[number].get_into(hash, key, value)?;
+        Some((number as u64) << u32::BITS | u64::from(unit))
+    }
+
+    /// Puts the value of `key` into `value` if its item lies at `place`, without a look at the index; whether it does.
+    /// Without, `value` may be anything, and `place` may be any number.
+    ///
+    /// Only for a caller who knows of every set and removal of the key, as a lookaside buffer does: an item that is
+    /// being changed meanwhile may be half of one and half of another, and a removed one may still seem to be there.
+    #[inline]
+    pub fn get_at_into(&self, place: u64, key: &[u8], value: &mut Vec<u8>) -> bool {
+        let partition = self.partitions.get((place >> u32::BITS) as usize);
+        partition.is_some_and(|partition| partition.get_at_into(place as u32, key, value))
+    }
+
+    /// Starts loading the item at `place`.
+    #[inline]
+    pub fn prefetch_at(&self, place: u64) {
+        if let Some(partition) = self.partitions.get((place >> u32::BITS) as usize) {
+            partition.prefetch_at(place as u32, self.settings.payload_bytes_mean);
+        }
     }
 
     /// Calls `take` for each of `keys`, in order, with its number and its value; memory accesses overlap as in
@@ -163,7 +192,7 @@ impl<A: Access> Store<A> {
                 self.partition(hash).prefetch_items(hash, self.settings.payload_bytes_mean);
             }
             for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-                let is_there = self.partition(hash).get_into(hash, key.as_ref(), &mut value);
+                let is_there = self.partition(hash).get_into(hash, key.as_ref(), &mut value).is_some();
                 take(batch * BATCH_LEN + number, is_there.then_some(&value[..]));
             }
         }

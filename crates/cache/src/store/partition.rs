@@ -68,36 +68,65 @@ impl<A: Access> Partition<A> {
         });
     }
 
-    /// Fills `value` with the value of `key`; whether there is one.
+    /// Fills `value` with the value of `key`; the unit of its item, if there is one.
     #[inline(always)]
-    pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> bool {
+    pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<u32> {
         let place = self.chains.place(hash);
         loop {
             let first = self.chains.first(place);
             let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
             let found = self.find(place, key);
             if let Some((_, unit, header)) = found {
-                value.resize(header.value_len(), 0);
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), value);
+                self.copy_value(unit, header, value);
             }
             if version.is_none_or(|version| first.is_unchanged(version)) {
-                return found.is_some();
+                return found.map(|(_, unit, _)| unit as u32);
             }
             spin_hint();
         }
     }
 
+    /// Fills `value` with the value of the item at `unit`, if that is the item of `key`. Beside a writer of the key
+    /// what is copied may be torn; reads nothing out of bounds, whatever `unit` is.
+    #[inline(always)]
+    pub fn get_at_into(&self, unit: u32, key: &[u8], value: &mut Vec<u8>) -> bool {
+        let is_inside = unit < self.space.words();
+        let header = is_inside.then(|| self.item_of(unit as usize, key)).flatten();
+        if let Some(header) = header {
+            self.copy_value(unit as usize, header, value);
+        }
+        header.is_some()
+    }
+
+    /// Starts loading the item at `unit`.
+    #[inline(always)]
+    pub fn prefetch_at(&self, unit: u32, payload: usize) {
+        self.space.ring().prefetch(unit as usize, payload);
+    }
+
+    #[inline(always)]
+    fn copy_value(&self, unit: usize, header: Header, value: &mut Vec<u8>) {
+        value.resize(header.value_len(), 0);
+        copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), value);
+    }
+
+    /// The header at `unit`, if it is of an item of `key`.
+    #[inline(always)]
+    fn item_of(&self, unit: usize, key: &[u8]) -> Option<Header> {
+        let header = Header(self.space.load(unit as u32));
+        let fits = header.is_sound() && unit + header.words() <= self.space.words() as usize;
+        let is_it = fits
+            && header.key_len() == key.len()
+            && is_key(self.space.ring(), unit + header.fixed_words(), key);
+        is_it.then_some(header)
+    }
+
     /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
     #[inline(always)]
     fn find(&self, place: Place, key: &[u8]) -> Option<(Slot, usize, Header)> {
-        let ring = self.space.ring();
         let item = |entry: Entry| {
             let unit = entry.position().0 as usize;
-            let header = Header(self.space.load(unit as u32));
-            let fits = header.is_sound() && unit + header.words() <= self.space.words() as usize;
-            let is_it =
-                fits && header.key_len() == key.len() && is_key(ring, unit + header.fixed_words(), key);
-            is_it.then_some((unit, header))
+            Some((unit, self.item_of(unit, key)?))
         };
         let mut found = None;
         let slot = self.chains.find(place, |entry| {

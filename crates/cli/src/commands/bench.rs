@@ -46,13 +46,13 @@ enum Benchmark {
 
 #[derive(Clone, Debug, clap::Args)]
 struct IndexOptions {
-    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, static-filter or
-    /// all
+    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, static-filter, slb
+    /// or all
     #[arg(long, default_value = "all")]
     structure: String,
-    /// Keys in all
-    #[arg(long, default_value_t = 10_000_000)]
-    keys: u64,
+    /// Keys in all; 10 million without it, 4 million for slb
+    #[arg(long)]
+    keys: Option<u64>,
     /// Seed of the keys
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -65,7 +65,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Benchmark::Store(options) => store::run(options, &mut report),
         Benchmark::Dedup(options) => dedup::run(options, &mut report),
         Benchmark::Index(options) => {
-            let config = IndexConfig { keys: options.keys, seed: options.seed };
+            let keys = options.keys.unwrap_or_else(|| structures::default_keys(&options.structure));
+            let config = IndexConfig { keys, seed: options.seed };
             structures::run(&options.structure, &config, &mut report)
         }
         Benchmark::Cache(options) => cache::run(options, &mut report),

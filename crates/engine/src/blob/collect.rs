@@ -207,10 +207,7 @@ fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Res
             }
         }
     }
-    let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-    let sections =
-        in_runs.map(|section| &section.section).chain(version.sorted.iter().map(|table| &table.section));
-    for section in sections {
+    for section in version.sections() {
         let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
         while scanner.advance()? {
             let item = scanner.current_encoded();

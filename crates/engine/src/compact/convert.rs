@@ -1,22 +1,27 @@
-//! Conversion of a frozen log segment: each keyspace's log store becomes a hash run (SILT §3.2).
+//! Conversion of a frozen log segment: each keyspace's log store becomes a run (SILT §3.2).
 //!
-//! The order of a section is that of the filter's slots, which are the slots of the log's index: nothing is sorted.
+//! Of hash layout the order of a section is that of the filter's slots, which are the slots of the log's index: nothing
+//! is sorted. Sorted layout costs a sort, and page fences besides the filter, and can be merged as it is read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use alluvium_base::KeyHash;
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_model::{Filter, LevelSpec, Plan};
+use alluvium_index::prefetch_bytes;
+use alluvium_model::TableLayout;
 
+use super::level_table::{level_spec, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
-use crate::error::{IoContext, Result};
+use crate::error::{Error, IoContext, Result};
+use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
-use crate::table::{SectionSpec, TableWriter, WRITES_MAX};
+use crate::table::{SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
 
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
@@ -47,7 +52,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let write_bytes = shared.memory.budget().write_bytes;
         let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
-        writer.set_newest_segment(segment.id);
+        writer.set_segments(SegmentSpan::one(segment.id));
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
@@ -94,7 +99,8 @@ fn write_sections(
     keyspace: &KeyspaceShared,
     store: &LogStore,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
-    let tag_bits = tag_bits(&keyspace.plan);
+    let level = level_spec(&keyspace.plan, 0);
+    let tag_bits = tag_bits(level).expect("the engine refuses plans whose first level has no cuckoo filter");
     let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
@@ -104,11 +110,12 @@ fn write_sections(
             continue;
         }
         let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
-        let spec = SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low, range_high };
-        writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits));
+        let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
+        let filter = HashFilter::from_table(&index, tag_bits);
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;
-        for (position, &(slot, offset)) in entries.iter().enumerate() {
+        let mut items = entries.iter().enumerate().map(|(position, &(slot, offset))| {
             // Slot order is random in the log, so each item is a cache miss unless it is fetched ahead.
             if let Some(&(_, ahead)) = entries.get(position + PREFETCH_AHEAD) {
                 store.segment.prefetch(ahead, item_bytes);
@@ -116,22 +123,38 @@ fn write_sections(
             let item = store.segment.encoded_item_at(offset)?;
             item_bytes = item.bytes.len();
             references.add(&item.item);
-            writer.push_slot(slot, keyspace.hasher.hash(item.item.key), &item)?;
+            Ok((slot, keyspace.hasher.hash(item.item.key), item))
+        });
+        if level.table == TableLayout::Hash {
+            writer.begin_hash_section(spec, filter);
+            items.try_for_each(|item: Result<_>| {
+                let (slot, hash, item) = item?;
+                Ok::<_, Error>(writer.push_slot(slot, hash, &item)?)
+            })?;
+        } else {
+            let items = items.collect::<Result<Vec<_>>>()?;
+            let bytes = items.iter().map(|(_, _, item)| item.bytes.len() as u64).sum();
+            writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items.len() as u64, bytes));
+            writer.set_filter(filter);
+            push_sorted(writer, items)?;
         }
         writer.finish_section()?;
     }
     Ok((empty, references))
 }
 
-/// Bits of a tag in the filters of hash sections.
-pub(crate) fn tag_bits(plan: &Plan) -> u32 {
-    match plan {
-        Plan::Levels { levels, .. } => match levels.first() {
-            Some(LevelSpec { filter: Filter::Cuckoo { tag_bits }, .. }) => *tag_bits,
-            _ => unreachable!("the engine refuses plans whose first level has no cuckoo filter"),
-        },
-        Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
+/// Puts the items of a section of sorted layout in order, and into it.
+fn push_sorted(writer: &mut TableWriter, mut items: Vec<(u32, KeyHash, EncodedItem<'_>)>) -> Result<()> {
+    items.sort_unstable_by(|(_, one_hash, one), (_, other_hash, other)| {
+        one_hash.cmp(other_hash).then_with(|| one.item.key.cmp(other.item.key))
+    });
+    for (position, (_, hash, item)) in items.iter().enumerate() {
+        if let Some((_, _, ahead)) = items.get(position + PREFETCH_AHEAD) {
+            prefetch_bytes(ahead.bytes, 0, ahead.bytes.len());
+        }
+        writer.push(*hash, item)?;
     }
+    Ok(())
 }
 
 /// The keyspace's run in `file`.

@@ -1,72 +1,116 @@
-//! [`Due`]: which unit of the hash space merges next, and how urgently.
+//! [`Due`]: which part of which level merges next, and how urgently.
 
 use std::sync::Arc;
 
-use alluvium_model::{GARBAGE_SHARE_MAX, Growth, Plan};
+use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
+use super::level_due::{next_of, of_levels};
+use super::level_table::level_spec;
+use super::repeats::ends_garbage;
 use crate::db::{KeyspaceShared, Shared};
 use crate::level::{MergeUnit, Version};
 
-/// Bytes of a unit's runs from which on it is merged, so that what a merge holds in memory is bounded.
-const UNIT_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a unit's runs, or of a container's tables, from which on it is merged, so that what a merge holds in memory
+/// or on disk is bounded.
+pub(super) const PLACE_BYTES_MAX: u64 = 256 << 20;
 
-/// The unit most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
+/// A part of a level that is merged together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// Of the youngest level.
+    Unit(MergeUnit),
+    /// Of the level of this number: the container `low..=high`.
+    Container { level: usize, low: u64, high: u64 },
+}
+
+/// The place most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
 #[derive(Debug)]
 pub(crate) struct Due {
     pub keyspace: Arc<KeyspaceShared>,
-    pub unit: MergeUnit,
+    pub place: Place,
     pub pressure: f64,
 }
 
-/// Picks the fullest unit of the keyspace that is furthest over its bound. With `all` any unit is due.
+/// Picks the place of all keyspaces and levels that is furthest over its bound.
 ///
 /// Merging the fullest unit whenever the sum is over the bound staggers the units by itself: in the steady state they
 /// are evenly spread between empty and twice the mean, so memory stays near the bound instead of swinging below it.
-pub(crate) fn pick(shared: &Shared, all: bool) -> Option<Due> {
+pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     let mut best: Option<Due> = None;
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load();
-        let units = MergeUnit::all(&version.runs);
-        let Some(fullest) = units.iter().max_by_key(|unit| unit.items).copied() else { continue };
-        let Bounds { runs_max, items_max, garbage_max } = bounds(shared, &keyspace, &version);
-        let less_garbage = |one: &&MergeUnit, other: &&MergeUnit| one.garbage.total_cmp(&other.garbage);
-        let foulest = units.iter().max_by(less_garbage).copied().unwrap_or(fullest);
-        let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
-        let heaviest = units.iter().max_by_key(|unit| unit.bytes).copied().unwrap_or(fullest);
-        let items: u64 = units.iter().map(|unit| unit.items).sum();
-        let by_items = items as f64 / items_max.max(1.0);
-        let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
-        let by_garbage = version.garbage_estimate() / garbage_max.max(1.0);
-        let by_bytes = heaviest.bytes as f64 / UNIT_BYTES_MAX as f64;
-        let others = [(tallest, by_runs), (foulest, by_garbage), (heaviest, by_bytes)];
-        let (unit, pressure) = others
-            .into_iter()
-            .filter(|(_, pressure)| *pressure > 1.0)
-            .fold((fullest, by_items), |most, other| if other.1 > most.1 { other } else { most });
-        let due = all || pressure > 1.0;
-        if due && best.as_ref().is_none_or(|best| best.pressure < pressure) {
-            best = Some(Due { keyspace, unit, pressure });
+        let young = of_runs(shared, &keyspace, &version);
+        let old = of_levels(&keyspace.plan, &version, room_of_runs(shared, &keyspace, &version));
+        for (place, pressure) in young.into_iter().chain(old.map(|level| (level.place, level.due))) {
+            if pressure > 1.0 && best.as_ref().is_none_or(|best| best.pressure < pressure) {
+                best = Some(Due { keyspace: keyspace.clone(), place, pressure });
+            }
         }
     }
     best
 }
 
-/// The fullest unit of a keyspace, due or not; `None` when it has no runs.
-pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
-    let units = MergeUnit::all(&keyspace.version.load().runs);
-    let fullest = units.into_iter().max_by_key(|unit| unit.items)?;
-    Some(Due { keyspace: keyspace.clone(), unit: fullest, pressure: 0.0 })
+/// What to merge next so that in the end all items are in one run each of the last levels; `None` when they are.
+pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
+    shared.all_keyspaces().iter().find_map(|keyspace| {
+        let version = keyspace.version.load();
+        let place = any_above_last(&version).or_else(|| {
+            let last = version.last_level();
+            let pile =
+                version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
+            Some(Place::Container { level: last, low: pile.low, high: pile.high })
+        })?;
+        Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
+    })
 }
 
-/// How far the keyspaces are over their bounds: the largest pressure of any.
+/// What to merge next so that in the end all items of a keyspace are in its last level; `None` when they are.
+pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
+    let place = any_above_last(&keyspace.version.load())?;
+    Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
+}
+
+fn any_above_last(version: &Version) -> Option<Place> {
+    if let Some(fullest) = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items) {
+        return Some(Place::Unit(fullest));
+    }
+    let above_last = version.numbered_levels().filter(|&(number, _)| number < version.last_level());
+    above_last.into_iter().find_map(|(number, level)| next_of(number, level))
+}
+
+/// How far the keyspaces are over their bounds: the largest pressure of any level.
 pub(crate) fn pressure(shared: &Shared) -> f64 {
     let pressures = shared.all_keyspaces().into_iter().map(|keyspace| {
         let version = keyspace.version.load();
         let bounds = bounds(shared, &keyspace, &version);
         let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
-        by_items.max(version.garbage_estimate() / bounds.garbage_max.max(1.0))
+        let by_garbage = version.garbage_estimate() / bounds.garbage_max.max(1.0);
+        let old = of_levels(&keyspace.plan, &version, bounds.room);
+        old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
     });
     pressures.fold(0.0, f64::max)
+}
+
+/// The unit of the youngest level that is to merge next, and how far the level is over its bounds; `None` without runs.
+fn of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Option<(Place, f64)> {
+    let units = MergeUnit::all(&version.runs);
+    let fullest = units.iter().max_by_key(|unit| unit.items).copied()?;
+    let Bounds { runs_max, items_max, garbage_max, .. } = bounds(shared, keyspace, version);
+    let less_garbage = |one: &&MergeUnit, other: &&MergeUnit| one.garbage.total_cmp(&other.garbage);
+    let foulest = units.iter().max_by(less_garbage).copied().unwrap_or(fullest);
+    let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
+    let heaviest = units.iter().max_by_key(|unit| unit.bytes).copied().unwrap_or(fullest);
+    let items: u64 = units.iter().map(|unit| unit.items).sum();
+    let by_items = items as f64 / items_max.max(1.0);
+    let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
+    let by_garbage = version.garbage_estimate() / garbage_max.max(1.0);
+    let by_bytes = heaviest.bytes as f64 / PLACE_BYTES_MAX as f64;
+    let others = [(tallest, by_runs), (foulest, by_garbage), (heaviest, by_bytes)];
+    let (unit, pressure) = others
+        .into_iter()
+        .filter(|(_, pressure)| *pressure > 1.0)
+        .fold((fullest, by_items), |most, other| if other.1 > most.1 { other } else { most });
+    Some((Place::Unit(unit), pressure))
 }
 
 /// How much runs may hold.
@@ -77,36 +121,51 @@ struct Bounds {
     items_max: f64,
     /// Most old values that have newer ones in runs.
     garbage_max: f64,
+    /// Items of the level when every place of it is full.
+    room: f64,
+}
+
+fn room_of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> f64 {
+    bounds(shared, keyspace, version).room
 }
 
 fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Bounds {
-    let Plan::Levels { levels, .. } = &keyspace.plan else {
-        unreachable!("the engine refuses chained plans")
-    };
-    let Growth::Tiering { runs_max, .. } = levels[0].growth else {
+    let growth = level_spec(&keyspace.plan, 0).growth;
+    let Growth::Tiering { runs_max, .. } = growth else {
         unreachable!("the engine refuses plans whose first level is leveled")
     };
-    let present = version.sorted_items() + version.run_items();
-    let share_items = levels[0].growth.items_max(present.max(shared.settings.expected_items) as f64);
-    // A unit swings up to twice the mean: the mean stays under half of what `runs_max` full freezes hold.
-    let freeze_items = freeze_items(shared, version);
-    let runs_items = f64::from(runs_max) / 2.0 * freeze_items as f64;
+    let present = version.level_items() + version.run_items();
+    let share_items = growth.items_max(present.max(shared.settings.expected_items) as f64);
+    let freeze_items = freeze_items(shared, version) as f64;
+    let units = f64::from(1 << version.active().shard_bits());
+    let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
+    let items_max = share_items.max(freeze_items).min(runs_items);
+    let runs_full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
     let live = present as f64 - version.garbage_estimate();
-    Bounds {
-        runs_max,
-        items_max: share_items.min(runs_items).max(freeze_items as f64),
-        garbage_max: (GARBAGE_SHARE_MAX * live).max(freeze_items as f64),
-    }
+    let garbage_max = match ends_garbage(&keyspace.plan, 0) {
+        true => (GARBAGE_SHARE_MAX * live).max(freeze_items),
+        false => f64::INFINITY,
+    };
+    Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items }
+}
+
+/// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and
+/// `runs_full`: as the model of tiering has it.
+pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
+    runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
+}
+
+/// What [`mean_runs`] is the mean of.
+fn runs_full(mean_runs: f64, places: f64) -> f64 {
+    (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
 /// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Where runs collect
 /// shards are many, and under a memory limit segments are small: the index alone says several times too much.
 fn freeze_items(shared: &Shared, version: &Version) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
-    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-    let young = sections.map(|section| (section.section.item_count(), section.section.used_bytes()));
-    let old = version.sorted.iter().map(|table| (table.section.item_count(), table.section.used_bytes()));
-    let (items, bytes) = young.chain(old).fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let sections = version.sections().map(|section| (section.item_count(), section.used_bytes()));
+    let (items, bytes) = sections.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
     by_index.min((shared.memory.budget().segment_bytes / item_bytes).max(1))
 }

@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 
-use super::due::Due;
+use super::due::{Due, Place};
+use super::flow::Flow;
 use super::merge::merge;
 use super::merge_part::write_parts;
 use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{MergeUnit, SortedTable, Version};
+use crate::level::{Container, MergeUnit, PlacedTable, Version};
 
 /// A place is rewritten when this share of its items is garbage.
 const GARBAGE_SHARE: f64 = 0.25;
@@ -23,17 +24,9 @@ const GARBAGE_SHARE: f64 = 0.25;
 #[derive(Debug)]
 pub(crate) struct GarbagePlace {
     keyspace: Arc<KeyspaceShared>,
-    what: What,
+    place: Place,
     /// Which part of the place is garbage.
     share: f64,
-}
-
-#[derive(Debug)]
-enum What {
-    /// A unit of hash runs, with what it lies over.
-    Unit(MergeUnit),
-    /// A table of the sorted run: its part `low..=high` of leading hash bits.
-    Table { low: u64, high: u64 },
 }
 
 /// Items of a place, and those among them that are garbage.
@@ -45,25 +38,33 @@ struct Weight {
 }
 
 impl Weight {
-    fn of_table(table: &SortedTable, low: u64, high: u64, now_ms: u64) -> Self {
-        let items = table.items_estimate() as f64 * table.share_within(low, high);
-        let share = items / (table.section.item_count() as f64).max(1.0);
-        Self {
-            items,
-            garbage: table.section.expired_estimate(now_ms) as f64 * share,
-            bytes: table.section.pages_bytes() as f64 * share,
+    /// What the levels below the one of this number hold in `low..=high`; tombstones count as items that are kept.
+    fn below(version: &Version, number: usize, low: u64, high: u64, now_ms: u64) -> Self {
+        let mut weight = Self::default();
+        for level in &version.levels[number..] {
+            for container in level.within(low, high) {
+                let (low, high) = (container.low.max(low), container.high.min(high));
+                container.tables.iter().for_each(|table| weight.add_table(table, low, high, now_ms));
+            }
         }
+        if number + 1 < version.last_level() {
+            // Merging into the next level leaves what has expired further below.
+            weight.garbage = 0.0;
+        }
+        weight
+    }
+
+    fn add_table(&mut self, table: &PlacedTable, low: u64, high: u64, now_ms: u64) {
+        let items = table.items_within(low, high);
+        let share = items / (table.section.item_count() as f64).max(1.0);
+        self.items += items;
+        self.garbage += table.section.expired_estimate(now_ms) as f64 * share;
+        self.bytes += table.bytes_within(low, high);
     }
 
     fn of_unit(version: &Version, unit: &MergeUnit, now_ms: u64) -> Self {
         let (low, high) = unit.range();
-        let mut weight = Self::default();
-        let old = version.sorted_within(low, high).iter();
-        for old in old.map(|table| Self::of_table(table, low, high, now_ms)) {
-            weight.items += old.items;
-            weight.garbage += old.garbage;
-            weight.bytes += old.bytes;
-        }
+        let mut weight = Self::below(version, 0, low, high, now_ms);
         let (mut tombstones, old_live) = (0.0, weight.items - weight.garbage);
         for (_, _, section) in unit.sections(&version.runs) {
             let section = &section.section;
@@ -72,9 +73,34 @@ impl Weight {
             weight.garbage += section.expired_estimate(now_ms) as f64;
             weight.bytes += section.pages_bytes() as f64;
         }
-        // A tombstone is garbage when it is merged, and so is what it hides, as a rule.
-        weight.garbage += tombstones + tombstones.min(old_live);
+        weight.add_tombstones(tombstones, old_live);
         weight
+    }
+
+    fn of_container(
+        version: &Version,
+        number: usize,
+        container: &Container<PlacedTable>,
+        now_ms: u64,
+    ) -> Self {
+        let &Container { low, high, ref tables } = container;
+        let mut weight = Self::below(version, number, low, high, now_ms);
+        let old_live = weight.items - weight.garbage;
+        let mut tombstones = 0.0;
+        for table in tables {
+            weight.add_table(table, low, high, now_ms);
+            let share = table.items_within(low, high) / (table.section.item_count() as f64).max(1.0);
+            tombstones += table.section.tombstone_count() as f64 * share;
+        }
+        // In the last level they hide what is in the same container.
+        let is_last = number == version.last_level();
+        weight.add_tombstones(tombstones, if is_last { weight.items - tombstones } else { old_live });
+        weight
+    }
+
+    /// A tombstone is garbage when it is merged into the last level, and so is what it hides, as a rule.
+    fn add_tombstones(&mut self, tombstones: f64, old_live: f64) {
+        self.garbage += tombstones + tombstones.min(old_live.max(0.0));
     }
 
     fn share(&self) -> f64 {
@@ -95,64 +121,67 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load();
         let units = MergeUnit::all(&version.runs);
-        let units = units.iter().map(|unit| (Weight::of_unit(&version, unit, now_ms), What::Unit(*unit)));
-        let tables = version.sorted.iter().map(|table| {
-            let (low, high) = (table.low, table.high);
-            (Weight::of_table(table, low, high, now_ms), What::Table { low, high })
+        let units = units.iter().map(|unit| (Weight::of_unit(&version, unit, now_ms), Place::Unit(*unit)));
+        let containers = version.numbered_levels().flat_map(|(level, tables)| {
+            let version = &version;
+            tables.containers().iter().map(move |container| {
+                let place = Place::Container { level, low: container.low, high: container.high };
+                (Weight::of_container(version, level, container, now_ms), place)
+            })
         });
-        for (weight, what) in units.chain(tables) {
+        for (weight, place) in units.chain(containers) {
             let share = weight.share();
             let is_better = best.as_ref().is_none_or(|best| best.share < share);
             if is_better && weight.is_worth_rewriting(shared.settings.garbage_bytes_min) {
-                best = Some(GarbagePlace { keyspace: keyspace.clone(), what, share });
+                best = Some(GarbagePlace { keyspace: keyspace.clone(), place, share });
             }
         }
     }
     best
 }
 
-/// Rewrites one place, if there is one worth it; returns whether there was.
+/// Rewrites one place, if there is one worth it; returns whether there was. What lies above the last level is merged
+/// into the next one: there its tombstones count again, against what they hide, until they reach the last.
 pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
-    let Some(GarbagePlace { keyspace, what, .. }) = pick_garbage(shared) else { return Ok(false) };
-    match what {
-        What::Unit(unit) => merge(shared, &Due { keyspace, unit, pressure: 0.0 })?,
-        What::Table { low, high } => rewrite(shared, &keyspace, [(low, high)].into_iter())?,
+    let Some(GarbagePlace { keyspace, place, .. }) = pick_garbage(shared) else { return Ok(false) };
+    match place {
+        Place::Container { level, low, high } if level == keyspace.version.load().last_level() => {
+            rewrite(shared, &keyspace, level, [(low, high)].into_iter())?;
+        }
+        place => merge(shared, &Due { keyspace, place, pressure: 0.0 })?,
     }
     Ok(true)
 }
 
-/// Rewrites the tables of the sorted runs in which something has expired, without that.
+/// Rewrites the tables of the last levels in which something has expired, without that.
 pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
-    let _only_one = shared.merge_lock.lock().expect("no panic while held");
     for keyspace in shared.all_keyspaces() {
-        let sorted = keyspace.version.load().sorted.clone();
-        let now_ms = shared.now_ms();
-        let expiring = sorted.iter().filter(|table| table.section.any_expired(now_ms));
-        let ranges: Vec<_> = expiring.map(|table| (table.low, table.high)).collect();
-        drop(sorted);
-        rewrite_locked(shared, &keyspace, ranges.into_iter())?;
+        let version = keyspace.version.load_full();
+        let (now_ms, last) = (shared.now_ms(), version.last_level());
+        let expiring = |container: &&Container<PlacedTable>| {
+            container.tables.iter().any(|table| table.section.any_expired(now_ms))
+        };
+        let containers = version.level(last).containers().iter().filter(expiring);
+        let ranges: Vec<_> = containers.map(|container| (container.low, container.high)).collect();
+        drop(version);
+        rewrite(shared, &keyspace, last, ranges.into_iter())?;
     }
     Ok(())
 }
 
-/// Rewrites these ranges of leading hash bits of the sorted run, without what has expired.
+/// Rewrites these ranges of leading hash bits of a level, without what has expired, as a table each.
 fn rewrite(
     shared: &Shared,
     keyspace: &KeyspaceShared,
+    level: usize,
     ranges: impl Iterator<Item = (u64, u64)>,
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     // The keyspace may have been cleared or dropped since the ranges were chosen.
-    let is_there = |&(low, high): &(u64, u64)| !keyspace.version.load().sorted_within(low, high).is_empty();
-    rewrite_locked(shared, keyspace, ranges.filter(is_there))
-}
-
-fn rewrite_locked(
-    shared: &Shared,
-    keyspace: &KeyspaceShared,
-    ranges: impl Iterator<Item = (u64, u64)>,
-) -> Result<()> {
-    let references = write_parts(shared, keyspace, &YoungItems::default(), ranges)?;
-    shared.blobs.unhide(&references);
+    let is_there =
+        |&(low, high): &(u64, u64)| !keyspace.version.load().level(level).within(low, high).is_empty();
+    let ranges = ranges.filter(is_there);
+    let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;
+    shared.blobs.unhide(&counts.placed);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Bulk ingest: items in any order become tables of the sorted run without passing through log and hash runs.
+//! Bulk ingest: items in any order become tables of the last level without passing through log and hash runs.
 //!
 //! Each item is written twice: to a file of its part of the hash space, and to its table.
 
@@ -11,7 +11,8 @@ use std::thread::ScopedJoinHandle;
 use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 
-use super::merge::table_ranges;
+use super::cut::table_ranges;
+use super::flow::Flow;
 use super::merge_part::{AddItems, write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
@@ -19,24 +20,29 @@ use super::young::{AGE_MAX, YoungItems};
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
+use crate::level::Version;
+use crate::table::SegmentSpan;
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.
 const TABLE_BYTES_MAX: u64 = 24 << 20;
 /// Threads that merge: one computes while others read and write. Where memory is short there is one.
 const THREADS: usize = 2;
 
-/// Merges spilled items into the sorted run, as the newest of their keys. Whatever is older lies in the sorted run too.
+/// Merges spilled items into the last level, as the newest of their keys. Whatever is older lies there too.
 ///
 /// A failure leaves some parts of the hash space merged and others not, and fails the database.
 pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
-    let newest_segment = shared.log.active_segment().id.saturating_sub(1);
+    let newest = shared.log.active_segment().id.saturating_sub(1);
+    // None of what lies below is taken in, where new tables lie over it.
+    let segments = SegmentSpan { oldest: newest + 1, newest };
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;
-    let ingestion = Ingestion { shared, keyspace, newest_segment, sort_bytes_max, is_alone };
+    let flow = Flow::into_level(&keyspace.plan, keyspace.version.load().last_level());
+    let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
@@ -81,7 +87,9 @@ fn sort_bytes(spill: &Spilled, part: usize) -> u64 {
 struct Ingestion<'a> {
     shared: &'a Shared,
     keyspace: &'a KeyspaceShared,
-    newest_segment: u64,
+    /// Into the last level.
+    flow: Flow,
+    segments: SegmentSpan,
     /// Memory of the items that are sorted together.
     sort_bytes_max: u64,
     /// Whether one thread does everything.
@@ -132,7 +140,7 @@ impl Ingestion<'_> {
         let mut room = 0;
         for part in 0..spill.parts() {
             let (low, high) = spill.range(part);
-            let present: u64 = version.sorted_bytes_within(low, high);
+            let present = self.present_bytes(&version, low, high);
             let bytes = spill.bytes(part) + present;
             match groups.last_mut() {
                 Some(group) if bytes <= room => group.end = part + 1,
@@ -163,10 +171,10 @@ impl Ingestion<'_> {
             }
         }
         let sum = |of: fn(&Spilled, usize) -> u64| group.clone().map(|part| of(spill, part)).sum::<u64>();
-        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.newest_segment);
+        let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.segments);
         let _held = self.shared.hold_items(self.sort_bytes_max);
         let feed = |add: &mut AddItems<'_>| self.feed(spill, pieces, memory, add);
-        let references = write_in_pieces(self.shared, self.keyspace, (low, high), sizes, feed)?;
+        let references = write_in_pieces(self.shared, self.keyspace, &self.flow, (low, high), sizes, feed)?;
         self.shared.blobs.unhide(&references);
         Ok(())
     }
@@ -240,19 +248,28 @@ impl Ingestion<'_> {
             })?;
         }
         young.finish();
-        young.newest_segment = self.newest_segment;
+        young.segments = self.segments;
         Ok(())
     }
 
     fn merge(&self, young: &YoungItems, low: u64, high: u64) -> Result<()> {
         let _held = self.shared.hold_items(young.memory_bytes());
         let version = self.keyspace.version.load_full();
-        let present: u64 = version.sorted_bytes_within(low, high);
+        let present = self.present_bytes(&version, low, high);
         drop(version);
         let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
-        let references = write_parts(self.shared, self.keyspace, young, table_ranges(low, high, tables))?;
-        self.shared.blobs.unhide(&references);
+        let ranges = table_ranges(low, high, tables);
+        let counts = write_parts(self.shared, self.keyspace, &self.flow, young, ranges)?;
+        self.shared.blobs.unhide(&counts.placed);
         Ok(())
+    }
+
+    /// Bytes in `low..=high` that new tables will hold besides what is new.
+    fn present_bytes(&self, version: &Version, low: u64, high: u64) -> u64 {
+        if self.flow.pushes {
+            return 0;
+        }
+        version.level(self.flow.to).bytes_within(low, high) as u64
     }
 
     /// Parts the items of a part again, by more bits of their hashes.
@@ -278,7 +295,7 @@ impl Ingestion<'_> {
         let mut young = YoungItems::default();
         newest.values().for_each(|(hash, bytes)| young.push(*hash, 0, bytes));
         young.finish();
-        young.newest_segment = self.newest_segment;
+        young.segments = self.segments;
         Ok(young)
     }
 }

@@ -1,8 +1,10 @@
-//! Merging hash runs into the sorted run, one unit of the hash space at a time (SILT §3.3).
+//! Merging a place of a level into the level below: a unit of runs (SILT §3.3), or a container (LSM-trie, Wu's thesis
+//! §4.2.3).
 //!
-//! A unit is rewritten in parts of a table each. A part's new table takes the old ones' place as soon as it is
-//! durable, so the space of two sorted runs is never needed, only that of two tables. The unit's hash sections stay
-//! until the last part is done: until then they repeat what the new tables already hold, which is harmless.
+//! A place is rewritten in parts of a table each. A part's new table counts as soon as it is durable, and in the same
+//! moment the tables that it replaces count no longer in that part: so neither the space nor the time of rewriting a
+//! whole place is ever needed at once, and a merge that is cut short has done what it did. A unit's sections stay until
+//! the last part is done: until then they repeat what the new tables already hold, which is harmless.
 //!
 //! Where memory has no room for the unit's young items together, they are gathered in several passes, each for some
 //! parts: a pass reads all hash sections, which is little beside the sorted tables that it rewrites.
@@ -11,37 +13,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::due::Due;
-use super::merge_part::write_parts;
+use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
+use super::due::{Due, Place};
+use super::flow::Flow;
+use super::merge_part::{MergeCounts, write_parts};
 use super::young::YoungItems;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{MergeUnit, Run, RunSection, SortedTable};
+use crate::level::{MergeUnit, Run, RunSection, Version};
 use crate::manifest::Edit;
-use crate::table::{READS_AHEAD_MAX, SectionScanner};
+use crate::table::{Layout, READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
-/// Sizes to which tables of the sorted run are cut: an eighth of their merge, within these bounds.
-const TABLE_BYTES_MIN: u64 = 1 << 20;
-const TABLE_BYTES_MAX: u64 = 32 << 20;
-
-/// About the size of the tables that a merge of so many bytes makes.
-pub(crate) fn merged_table_bytes(merged_bytes: u64) -> u64 {
-    (merged_bytes / 8).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX)
-}
-
-/// A hash section that is merged, with its run and its number there.
+/// A section of a run that is merged, with its run and its number there.
 type Merged = (Arc<Run>, u32, Arc<RunSection>);
 
-/// Merges one unit.
+/// Merges one place.
 pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     let keyspace = &due.keyspace;
+    match due.place {
+        Place::Unit(unit) => merge_unit(shared, keyspace, &unit)?,
+        Place::Container { level, low, high } => merge_container(shared, keyspace, level, low, high)?,
+    }
+    shared.counters.merges.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Merges a unit of runs into level 1.
+fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> Result<()> {
     let version = keyspace.version.load_full();
     // The unit may have been merged, or the keyspace cleared, since it was picked.
     let Some(unit) = MergeUnit::all(&version.runs)
         .into_iter()
-        .find(|unit| unit.bits == due.unit.bits && unit.index == due.unit.index)
+        .find(|present| present.bits == unit.bits && present.index == unit.index)
     else {
         return Ok(());
     };
@@ -50,39 +55,88 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
         .into_iter()
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
+    let mut flow = Flow::into_level(&keyspace.plan, 1);
     let (low, high) = unit.range();
-    let sorted = version.sorted_within(low, high);
-    let young_bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
-    let sorted_bytes: u64 = sorted.iter().map(SortedTable::bytes_estimate).sum();
-    let bytes = young_bytes + sorted_bytes;
+    let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
+    // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
+    let is_sorted = merged.iter().all(|(_, _, section)| section.section.layout() == Layout::Sorted);
+    if is_sorted {
+        for of_run in merged.chunk_by(|(one, ..), (other, ..)| Arc::ptr_eq(one, other)) {
+            flow.runs.push(of_run.iter().map(|(_, _, section)| section.section.clone()).collect());
+        }
+    }
+    let passes = if is_sorted { 1 } else { passes(shared, &merged) };
+    let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes as f64);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
-    let passes = passes(shared, &merged);
-    let tables = bytes.div_ceil(merged_table_bytes(bytes)).max(passes);
-    let ranges: Vec<_> = table_ranges(low, high, tables).collect();
     let (mut gone, mut references) = (ReferenceCounts::default(), ReferenceCounts::default());
-    for ranges in ranges.chunks(ranges.len() / passes as usize) {
+    for ranges in grouped(&ranges, passes) {
         let (first, last) = (ranges[0], ranges[ranges.len() - 1]);
-        let (young, young_references) = load(shared, &merged, passes, first.0, last.1)?;
-        gone.merge(&young_references);
+        let share = (last.1 - first.0) as f64 / ((high - low) as f64).max(1.0);
+        let young = if is_sorted {
+            YoungItems::default()
+        } else {
+            let (young, references) = load(shared, &merged, share, first.0, last.1)?;
+            gone.merge(&references);
+            young
+        };
         let _held = shared.hold_items(young.memory_bytes());
-        references.merge(&write_parts(shared, keyspace, &young, ranges.iter().copied())?);
+        let MergeCounts { placed, of_runs } =
+            write_parts(shared, keyspace, &flow, &young, ranges.iter().copied())?;
+        references.merge(&placed);
+        gone.merge(&of_runs);
     }
     references.merge(&gone);
     drop_sections(shared, keyspace, &merged, &gone)?;
     shared.blobs.unhide(&references);
-    shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Equal ranges of leading hash bits for about so many tables over `low..=high`: a power of two of them.
-pub(super) fn table_ranges(low: u64, high: u64, tables: u64) -> impl Iterator<Item = (u64, u64)> {
-    let parts = tables.next_power_of_two().max(1);
-    let width = (high - low) / parts;
-    (0..parts).map(move |part| {
-        let part_low = low + part * width + part;
-        (part_low, if part + 1 == parts { high } else { part_low + width })
-    })
+/// Merges a container into the next level, one of the last level into itself.
+fn merge_container(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    level: usize,
+    low: u64,
+    high: u64,
+) -> Result<()> {
+    let version = keyspace.version.load_full();
+    let of_level = version.level(level);
+    // It may have been merged, or the keyspace cleared, since it was picked.
+    if of_level.within(low, high).is_empty() {
+        return Ok(());
+    }
+    let (flow, ranges) = if level == version.last_level() {
+        (Flow::within_level(level), ranges_within(of_level, (low, high), &shared.settings.table_sizes))
+    } else {
+        let flow = Flow { from: Some(level), ..Flow::into_level(&keyspace.plan, level + 1) };
+        let bytes = of_level.bytes_within(low, high);
+        let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
+        (flow, ranges)
+    };
+    drop(version);
+    let counts = write_parts(shared, keyspace, &flow, &YoungItems::default(), ranges.into_iter())?;
+    shared.blobs.unhide(&counts.placed);
+    Ok(())
+}
+
+/// The ranges of leading hash bits of the tables that a merge makes of `bytes` in `low..=high`, and of what lies there
+/// in the level that it goes to.
+fn ranges_of(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+    flow: &Flow,
+    (low, high): (u64, u64),
+    bytes: f64,
+) -> Vec<(u64, u64)> {
+    let sizes = &shared.settings.table_sizes;
+    let to = version.level(flow.to);
+    if flow.pushes {
+        return pushed_ranges(&keyspace.plan, flow.to, to, (low, high), bytes, sizes);
+    }
+    let merged_bytes = bytes + to.bytes_within(low, high);
+    merged_ranges((low, high), merged_bytes, sizes)
 }
 
 /// How many passes keep each pass's young items within their share of memory: a power of two.
@@ -99,12 +153,12 @@ fn young_size(merged: &[Merged]) -> (u64, u64) {
     })
 }
 
-/// The sections' items whose leading hash bits lie in `low..=high`, one of `passes` equal parts of their range, and the
-/// references that go with them.
+/// The sections' items whose leading hash bits lie in `low..=high`, which is `part` of their range, and the references
+/// that go with them.
 fn load(
     shared: &Shared,
     merged: &[Merged],
-    passes: u64,
+    part: f64,
     low: u64,
     high: u64,
 ) -> Result<(YoungItems, ReferenceCounts)> {
@@ -113,8 +167,8 @@ fn load(
     let (items, bytes) = young_size(merged);
     // Hashes are uniform: a part of n items expected has four standard deviations more about never.
     let share = |whole: u64, item: u64| {
-        let items = whole as f64 / item as f64 / passes as f64;
-        let spread = if passes > 1 { 4.0 * items.sqrt() + 16.0 } else { 0.0 };
+        let items = whole as f64 / item as f64 * part.min(1.0);
+        let spread = if part < 1.0 { 4.0 * items.sqrt() + 16.0 } else { 0.0 };
         ((items + spread) * item as f64) as usize
     };
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
@@ -133,12 +187,12 @@ fn load(
         }
     }
     young.finish();
-    young.newest_segment = sections().map(|section| section.newest_segment()).max().unwrap_or(0);
+    young.segments = sections().map(|section| section.segments()).fold(SegmentSpan::EMPTY, SegmentSpan::join);
     Ok((young, references))
 }
 
-/// Lets go of the merged hash sections: all their items are in the sorted run. Sections that joined the unit during
-/// the merge are younger and stay.
+/// Lets go of the merged sections: all their items are in tables of level 1. Sections that joined the unit during the
+/// merge are younger and stay.
 fn drop_sections(
     shared: &Shared,
     keyspace: &KeyspaceShared,

@@ -3,35 +3,48 @@
 use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
-use alluvium_model::{Index, Plan};
-
-use super::merged::{for_each_merged, scan_sorted};
+use super::flow::{Flow, Inputs};
+use super::level_table::{begin_sorted, level_spec};
+use super::merged::{for_each_merged, scan_streams};
+use super::repeats::Samples;
 use super::young::{YoungItems, YoungRange};
 use crate::blob::ReferenceCounts;
-use crate::db::{KeyspaceShared, Moment, Shared};
+use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
-use crate::item::EncodedItem;
-use crate::level::{SortedTable, TableFile, Version, table_file_name};
+use crate::item::{EncodedItem, Item};
+use crate::level::{PlacedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
 use crate::table::{
-    READS_AHEAD_MAX, SectionScanner, SectionSpec, SortedIndex, TableWriter, UnsyncedTable, WRITES_MAX,
-    pages_expected,
+    READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
 };
 
-/// Writes a table for each of the ranges of leading hash bits and puts it in place of the old ones. Returns the
-/// references to blobs that came and went.
+/// References to blobs that came and went with a merge.
+#[derive(Debug, Default)]
+pub(super) struct MergeCounts {
+    /// Those of new tables less those of tables that they replace.
+    pub placed: ReferenceCounts,
+    /// Those of runs' sections of sorted layout, which go when the merge is done.
+    pub of_runs: ReferenceCounts,
+}
+
+impl MergeCounts {
+    fn merge(&mut self, other: &Self) {
+        self.placed.merge(&other.placed);
+        self.of_runs.merge(&other.of_runs);
+    }
+}
+
+/// Writes a table for each of the ranges of leading hash bits and puts it where the flow goes.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
 pub(super) fn write_parts(
     shared: &Shared,
     keyspace: &KeyspaceShared,
+    flow: &Flow,
     young: &YoungItems,
     mut ranges: impl Iterator<Item = (u64, u64)>,
-) -> Result<ReferenceCounts> {
-    let mut references = ReferenceCounts::default();
-    let budget = shared.memory.budget();
-    let buffers = budget.read_bytes * READS_AHEAD_MAX + budget.write_bytes * WRITES_MAX;
-    let _buffers = shared.hold_buffers(buffers as u64);
+) -> Result<MergeCounts> {
+    let mut counts = MergeCounts::default();
     std::thread::scope(|scope| {
         let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
@@ -39,225 +52,273 @@ pub(super) fn write_parts(
         };
         let mut open_next = || {
             let range = ranges.next();
-            range.map(|(low, high)| Part::open(keyspace, young, low, high, budget.read_bytes)).transpose()
+            range.map(|(low, high)| Part::open(shared, keyspace, flow, young, low, high)).transpose()
         };
         let mut next = open_next()?;
-        while let Some((part, sorted)) = next {
-            let writing = part.begin(shared, keyspace)?;
+        while let Some((part, inputs)) = next {
+            let writing = part.begin(shared, keyspace, flow)?;
             let written = writing.map(|mut writing| {
-                writing.add(shared, young.range(writing.low, writing.high), sorted)?;
+                writing.add(shared, young.range(writing.part.low, writing.part.high), inputs)?;
                 writing.end()
             });
             let written = written.transpose()?;
             next = open_next()?;
             finishing.take().map_or(Ok(()), join)?;
             let Some(written) = written else { continue };
-            references.merge(&written.references);
+            counts.merge(&written.counts);
             if shared.settings.background {
-                finishing = Some(scope.spawn(move || written.finish(shared, keyspace)));
+                finishing = Some(scope.spawn(move || written.finish(shared, keyspace, flow)));
             } else {
-                written.finish(shared, keyspace)?;
+                written.finish(shared, keyspace, flow)?;
             }
         }
         finishing.map_or(Ok(()), join)
     })?;
-    Ok(references)
+    Ok(counts)
 }
 
 /// Takes young items of a range of leading hash bits, behind those of earlier calls.
 pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u64, u64) -> Result<()> + 'a;
 
 /// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
-/// puts it in place of the old ones: `feed` hands the pieces to its argument. Of young items it is known how many come,
-/// of how many bytes and up to which log segment. Returns the references to blobs that came and went.
+/// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
+/// how many bytes and from which log segments. Returns the references to blobs that came and went.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
+    flow: &Flow,
     (low, high): (u64, u64),
-    (items, bytes, newest_segment): (u64, u64, u64),
+    (items, bytes, segments): (u64, u64, SegmentSpan),
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
-    let budget = shared.memory.budget();
-    let buffers = budget.read_bytes * READS_AHEAD_MAX + budget.write_bytes * WRITES_MAX;
-    let _buffers = shared.hold_buffers(buffers as u64);
     let version = keyspace.version.load_full();
-    let part = Part::of(&version, low, high, (items, items, bytes), newest_segment);
-    let Some(mut writing) = part.begin(shared, keyspace)? else { return Ok(ReferenceCounts::default()) };
+    let inputs = flow.inputs(&version, low, high);
+    let part = Part::of(&inputs, low, high, (items, items, bytes), segments);
+    let Some(mut writing) = part.begin(shared, keyspace, flow)? else {
+        return Ok(ReferenceCounts::default());
+    };
     feed(&mut |young, low, high| {
-        let sorted = scan_sorted(version.sorted_within(low, high), low, high, budget.read_bytes)?;
-        writing.add(shared, young.range(low, high), sorted)
+        let inputs = OpenInputs::scan(shared, &flow.inputs(&version, low, high))?;
+        writing.add(shared, young.range(low, high), inputs)
     })?;
     drop(version);
     let written = writing.end()?;
-    let references = written.references.clone();
-    written.finish(shared, keyspace)?;
+    let references = written.counts.placed.clone();
+    written.finish(shared, keyspace, flow)?;
     Ok(references)
 }
 
 /// A part of a merge.
+#[derive(Debug, Clone, Copy)]
 struct Part {
     low: u64,
     high: u64,
-    old_tables: bool,
+    /// Whether nothing comes in for certain.
+    is_empty: bool,
+    /// Whether the new table hides older items.
+    hides: bool,
     items_estimate: u64,
     item_bytes: u64,
-    newest_segment: u64,
+    segments: SegmentSpan,
+}
+
+/// What a part reads, and the memory that this takes.
+struct OpenInputs<'s> {
+    scanners: Vec<SectionScanner>,
+    /// So many of them read runs.
+    of_runs: usize,
+    _buffers: HeldMemory<'s>,
 }
 
 /// A part whose table is being written.
-struct WritingPart {
-    low: u64,
-    high: u64,
+struct WritingPart<'s> {
+    part: Part,
     writer: TableWriter,
     moment: Moment<'static>,
-    /// References to blobs in the new table less those in the old ones.
-    references: ReferenceCounts,
+    counts: MergeCounts,
+    samples: Samples,
+    /// Room for a tombstone in the place of an expired item.
+    tombstone: Vec<u8>,
+    _buffers: HeldMemory<'s>,
 }
 
 /// A part whose table is written, but neither durable nor in place.
 struct WrittenPart {
-    low: u64,
-    high: u64,
+    part: Part,
     table: UnsyncedTable,
-    /// References to blobs in the new table less those in the old ones.
-    references: ReferenceCounts,
+    counts: MergeCounts,
+    samples: Samples,
+}
+
+impl<'s> OpenInputs<'s> {
+    fn scan(shared: &'s Shared, inputs: &Inputs) -> Result<Self> {
+        let sequences = inputs.streams.len();
+        let read_bytes = shared.memory.budget().read_bytes_each(sequences);
+        let _buffers = shared.hold_buffers((sequences * read_bytes * READS_AHEAD_MAX) as u64);
+        let scanners = scan_streams(&*shared.storage, &inputs.streams, read_bytes)?;
+        Ok(Self { scanners, of_runs: inputs.of_runs, _buffers })
+    }
 }
 
 impl Part {
     /// With its old items, which are being read.
-    fn open(
+    fn open<'s>(
+        shared: &'s Shared,
         keyspace: &KeyspaceShared,
+        flow: &Flow,
         young: &YoungItems,
         low: u64,
         high: u64,
-        read_bytes: usize,
-    ) -> Result<(Self, Option<SectionScanner>)> {
-        let version = keyspace.version.load_full();
+    ) -> Result<(Self, OpenInputs<'s>)> {
+        let inputs = flow.inputs(&keyspace.version.load(), low, high);
         let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
-        let part = Self::of(&version, low, high, sizes, young.newest_segment);
-        Ok((part, scan_sorted(version.sorted_within(low, high), low, high, read_bytes)?))
+        let part = Self::of(&inputs, low, high, sizes, young.segments);
+        Ok((part, OpenInputs::scan(shared, &inputs)?))
     }
 
-    /// For so many young items, of which so many others of so many bytes are an example, and what is in `version`.
+    /// For so many young items, of which so many others of so many bytes are an example, and what else comes in.
     fn of(
-        version: &Version,
+        inputs: &Inputs,
         low: u64,
         high: u64,
         (items, example_items, example_bytes): (u64, u64, u64),
-        newest_segment: u64,
+        segments: SegmentSpan,
     ) -> Self {
-        let sorted = version.sorted_within(low, high);
-        let overlap =
-            |table: &SortedTable| (table.items_estimate() as f64 * table.share_within(low, high)) as u64;
+        let (old_items, old_bytes) = inputs.size();
+        let all_items = old_items + example_items as f64;
+        // Without tags.
+        let all_bytes = (old_bytes - old_items).max(0.0) + example_bytes as f64;
         Self {
             low,
             high,
-            old_tables: !sorted.is_empty(),
-            items_estimate: items + sorted.iter().map(overlap).sum::<u64>(),
-            item_bytes: mean_item_bytes(example_items, example_bytes, sorted),
-            newest_segment: sorted
-                .iter()
-                .map(|table| table.section.newest_segment())
-                .fold(newest_segment, u64::max),
+            is_empty: items == 0 && inputs.streams.is_empty(),
+            hides: inputs.hides,
+            items_estimate: items + old_items as u64,
+            item_bytes: (all_bytes / all_items.max(1.0)) as u64,
+            segments: segments.join(inputs.segments()),
         }
     }
 
     /// Begins the part's table; `None` when it needs none.
-    fn begin(self, shared: &Shared, keyspace: &KeyspaceShared) -> Result<Option<WritingPart>> {
-        let Self { low, high, .. } = self;
-        if self.items_estimate == 0 && !self.old_tables {
+    fn begin<'s>(
+        self,
+        shared: &'s Shared,
+        keyspace: &KeyspaceShared,
+        flow: &Flow,
+    ) -> Result<Option<WritingPart<'s>>> {
+        if self.is_empty {
             return Ok(None);
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let write_bytes = shared.memory.budget().write_bytes;
         let name = table_file_name(number);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
-        writer.set_newest_segment(self.newest_segment);
-        let spec =
-            SectionSpec { keyspace: keyspace.id, hasher: keyspace.hasher, range_low: low, range_high: high };
-        let pages = pages_expected(self.items_estimate, self.item_bytes * self.items_estimate);
-        writer.begin_sorted_section(spec, sorted_index(&keyspace.plan), pages);
-        let (moment, references) = (Moment::At(shared.now_ms()), ReferenceCounts::default());
-        Ok(Some(WritingPart { low, high, writer, moment, references }))
+        writer.set_segments(self.segments);
+        let (range_low, range_high) = (self.low, self.high);
+        let (keyspace_id, hasher, level) = (keyspace.id, keyspace.hasher, flow.to);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level };
+        let size = (self.items_estimate, self.item_bytes * self.items_estimate);
+        begin_sorted(&mut writer, level_spec(&keyspace.plan, flow.to), spec, size);
+        let samples = match flow.samples_repeats(&keyspace.plan) {
+            true => Samples::of(self.items_estimate),
+            false => Samples::default(),
+        };
+        Ok(Some(WritingPart {
+            part: self,
+            writer,
+            moment: Moment::At(shared.now_ms()),
+            counts: MergeCounts::default(),
+            samples,
+            tombstone: Vec::new(),
+            _buffers: shared.hold_buffers((write_bytes * WRITES_MAX) as u64),
+        }))
     }
 }
 
-impl WritingPart {
-    /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here: nothing is
-    /// older.
-    fn add(&mut self, shared: &Shared, young: YoungRange<'_>, sorted: Option<SectionScanner>) -> Result<()> {
-        let Self { writer, moment, references, .. } = self;
-        let mut read = ReferenceCounts::default();
-        let read_sorted = |item: &EncodedItem<'_>| read.remove(&item.item);
-        for_each_merged(young, sorted, read_sorted, |hash, item| {
+impl WritingPart<'_> {
+    /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here, unless they
+    /// hide something older.
+    fn add(&mut self, shared: &Shared, young: YoungRange<'_>, mut inputs: OpenInputs<'_>) -> Result<()> {
+        let Self { part, writer, moment, counts, samples, tombstone, .. } = self;
+        let mut read = MergeCounts::default();
+        let of_runs = inputs.of_runs;
+        let read_old = |number: usize, item: &EncodedItem<'_>| {
+            if number < of_runs { &mut read.of_runs } else { &mut read.placed }.remove(&item.item);
+        };
+        for_each_merged(young, &mut inputs.scanners, read_old, |hash, item| {
             if moment.is_live(&item.item) {
-                references.add(&item.item);
+                counts.placed.add(&item.item);
+                samples.offer(hash, item.item.key);
                 shared.merge_rate.pay(item.bytes.len() as u64, &*shared.clock);
                 writer.push(hash, item)?;
+            } else if part.hides && item.item.is_tombstone() {
+                writer.push(hash, item)?;
+            } else if part.hides {
+                tombstone.clear();
+                Item::tombstone(item.item.key).encode(tombstone);
+                let item = EncodedItem::decode(tombstone).expect("an item was encoded");
+                writer.push(hash, &item)?;
             }
             Ok(())
         })?;
-        references.merge(&read);
+        counts.merge(&read);
         Ok(())
     }
 
     fn end(self) -> Result<WrittenPart> {
-        let Self { low, high, mut writer, references, .. } = self;
+        let Self { part, mut writer, counts, samples, .. } = self;
         writer.finish_section()?;
-        Ok(WrittenPart { low, high, table: writer.finish()?, references })
+        Ok(WrittenPart { part, table: writer.finish()?, counts, samples })
     }
 }
 
 impl WrittenPart {
-    fn finish(self, shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
-        let Self { low, high, table, references } = self;
-        let info = table.sync()?;
-        let number = info.file_number;
-        shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
-        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-        let file = TableFile::open(&shared.reclaimer, number)?;
-        file.load_indexes()?;
-        let mut edits = vec![Edit::AddSorted { keyspace: keyspace.id, file: number, low, high }];
-        edits.extend(references.edits(keyspace.id));
+    fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
+        let Self { part: Part { low, high, .. }, table, counts, samples } = self;
+        let (keyspace_id, references) = (keyspace.id, &counts.placed);
+        let mut edits = Vec::new();
+        let mut placed = None;
+        if flow.pushes && table.item_count() == 0 {
+            // Nothing of what was merged is left, and there is nothing to replace.
+            shared.reclaimer.remove(table_file_name(table.file_number()));
+        } else {
+            let info = table.sync()?;
+            shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+            shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+            let file = TableFile::open(&shared.reclaimer, info.file_number)?;
+            file.load_indexes()?;
+            let repeats = samples.share_from_level(shared, keyspace, flow.to)?;
+            let (file_number, level, over) = (info.file_number, flow.to, flow.pushes);
+            edits.push(Edit::AddSorted {
+                keyspace: keyspace_id,
+                file: file_number,
+                low,
+                high,
+                level,
+                over,
+                repeats,
+            });
+            let section = file.table.sections()[0].clone();
+            placed = Some(PlacedTable { section, file, repeats });
+        }
+        if let Some(level) = flow.from {
+            edits.push(Edit::DropSorted { keyspace: keyspace_id, level, low, high });
+        }
+        edits.extend(references.edits(keyspace_id));
         shared.append_edits(&edits)?;
-        shared.blobs.apply(&references);
-        let section = file.table.sections()[0].clone();
-        let table = SortedTable { low, high, section, file };
+        shared.blobs.apply(references);
         keyspace.update_version(|version| {
-            let sorted = version.with_sorted(table.clone());
-            mark_obsolete(&version.sorted, &sorted);
-            Version { sorted, blobs: version.blobs.with_counts(&references), ..version.clone() }
+            let mut next = Version { blobs: version.blobs.with_counts(references), ..version.clone() };
+            if let Some(from) = flow.from {
+                next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
+            }
+            next.replace_level(flow.to, low, high, |level| match &placed {
+                Some(table) if flow.pushes => level.with_pushed(low, high, table),
+                Some(table) => level.with_replaced(low, high, Some(table.clone())),
+                None => level.clone(),
+            });
+            next
         });
         Ok(())
-    }
-}
-
-/// Mean encoded size of the items, tags excluded.
-fn mean_item_bytes(young_items: u64, young_bytes: u64, sorted: &[SortedTable]) -> u64 {
-    let items: u64 = sorted.iter().map(|table| table.section.item_count()).sum::<u64>() + young_items;
-    let bytes: u64 = sorted
-        .iter()
-        .map(|table| table.section.used_bytes().saturating_sub(table.section.item_count()))
-        .sum::<u64>()
-        + young_bytes;
-    bytes / items.max(1)
-}
-
-/// Tables of which no part counts any more are removed once their last reader is gone.
-fn mark_obsolete(before: &[SortedTable], after: &[SortedTable]) {
-    for table in before {
-        if !after.iter().any(|kept| kept.file.number == table.file.number) {
-            table.file.set_obsolete();
-        }
-    }
-}
-
-/// How pages of tables of the sorted run are found.
-pub(crate) fn sorted_index(plan: &Plan) -> SortedIndex {
-    match plan {
-        Plan::Levels { levels, .. } if levels.last().is_some_and(|level| level.index == Index::Trie) => {
-            SortedIndex::Trie
-        }
-        _ => SortedIndex::FENCES,
     }
 }

@@ -1,47 +1,37 @@
-//! Young items and the sorted run, merged into one ascending stream (SILT Table 3).
+//! Young items and ascending sequences of tables, merged into one ascending stream (SILT Table 3).
 
 use std::cmp::Ordering;
 
 use alluvium_base::KeyHash;
+use alluvium_io::Storage;
+use smallvec::SmallVec;
 
 use super::young::YoungRange;
 use crate::error::Result;
 use crate::item::EncodedItem;
-use crate::level::SortedTable;
 use crate::table::{SectionRange, SectionScanner};
 
-/// A scanner of the items of the sorted run whose leading hash bits lie in `low..=high`, which reads ahead in pieces of
-/// `read_bytes`; `None` without tables.
-pub(crate) fn scan_sorted(
-    sorted: &[SortedTable],
-    low: u64,
-    high: u64,
+/// Scanners of these sequences of parts of tables, each with reads ahead in pieces of `read_bytes`.
+pub(crate) fn scan_streams(
+    storage: &dyn Storage,
+    streams: &[Vec<SectionRange>],
     read_bytes: usize,
-) -> Result<Option<SectionScanner>> {
-    let Some(first) = sorted.first() else { return Ok(None) };
-    let wanted = |table: &SortedTable| SectionRange {
-        section: table.section.clone(),
-        low: table.low.max(low),
-        high: table.high.min(high),
-    };
-    let ranges: Vec<_> = sorted.iter().map(wanted).collect();
-    Ok(Some(SectionScanner::chain_ranges(first.file.storage(), &ranges, read_bytes)?))
+) -> Result<Vec<SectionScanner>> {
+    let scan = |ranges: &Vec<SectionRange>| SectionScanner::chain_ranges(storage, ranges, read_bytes);
+    Ok(streams.iter().map(scan).collect::<std::result::Result<_, _>>()?)
 }
 
-/// Calls `visit` with the newest item of every key among `young` and the `sorted` items, in (hash, key) order. A young
-/// item hides the sorted one of its key. Tombstones are visited too: the caller knows whether anything older lies
-/// below. `read_sorted` is called with every sorted item, hidden or not.
+/// Calls `visit` with the newest item of every key among `young` and what `scanners` give, in (hash, key) order. A
+/// young item hides all others of its key, and what an earlier scanner gives hides what later ones do. Tombstones are
+/// visited too: the caller knows whether anything older lies below. `read` is called with every item that a scanner
+/// gives, hidden or not, and the scanner's number.
 pub(crate) fn for_each_merged(
     mut young: YoungRange<'_>,
-    mut sorted: Option<SectionScanner>,
-    mut read_sorted: impl FnMut(&EncodedItem<'_>),
+    scanners: &mut [SectionScanner],
+    mut read: impl FnMut(usize, &EncodedItem<'_>),
     mut visit: impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
 ) -> Result<()> {
-    while let Some(scanner) = &mut sorted
-        && scanner.advance()?
-    {
-        let (hash, item) = scanner.current_encoded().expect("it advanced to an item");
-        read_sorted(&item);
+    let mut visit_old = |hash: KeyHash, item: &EncodedItem<'_>| {
         loop {
             match young.compare_front(hash, item.item.key) {
                 Ordering::Less => {
@@ -53,18 +43,73 @@ pub(crate) fn for_each_merged(
                     let (young_hash, young_item) = young.peek().expect("it compared equal");
                     visit(young_hash, &young_item)?;
                     young.advance();
-                    break;
+                    return Ok(());
                 }
-                Ordering::Greater => {
-                    visit(hash, &item)?;
-                    break;
-                }
+                Ordering::Greater => return visit(hash, item),
             }
         }
+    };
+    match scanners {
+        [] => {}
+        [scanner] => {
+            while scanner.advance()? {
+                let (hash, item) = scanner.current_encoded().expect("it advanced to an item");
+                read(0, &item);
+                visit_old(hash, &item)?;
+            }
+        }
+        scanners => merge_scanners(scanners, &mut read, &mut visit_old)?,
     }
     while let Some((hash, item)) = young.peek() {
         visit(hash, &item)?;
         young.advance();
     }
     Ok(())
+}
+
+/// Numbers of scanners that stand on items of one hash; rarely more than a few.
+type Tied = SmallVec<[usize; 8]>;
+
+/// The newest item of every key among what several scanners give, the first the youngest.
+fn merge_scanners(
+    scanners: &mut [SectionScanner],
+    read: &mut impl FnMut(usize, &EncodedItem<'_>),
+    visit: &mut impl FnMut(KeyHash, &EncodedItem<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut heads: Vec<Option<KeyHash>> = vec![None; scanners.len()];
+    for (number, head) in heads.iter_mut().enumerate() {
+        *head = step(&mut scanners[number])?;
+    }
+    let mut tied = Tied::new();
+    while let Some(first) = heads.iter().flatten().min().copied() {
+        tied.clear();
+        tied.extend((0..heads.len()).filter(|&number| heads[number] == Some(first)));
+        if tied.len() > 1 {
+            keep_first_key(scanners, &mut tied);
+        }
+        for &number in &tied {
+            let (_, item) = scanners[number].current_encoded().expect("it stands on an item");
+            read(number, &item);
+        }
+        // The youngest of those that have this key.
+        let (_, item) = scanners[tied[0]].current_encoded().expect("it stands on an item");
+        visit(first, &item)?;
+        for &number in &tied {
+            heads[number] = step(&mut scanners[number])?;
+        }
+    }
+    Ok(())
+}
+
+/// The hash of the scanner's next item.
+fn step(scanner: &mut SectionScanner) -> Result<Option<KeyHash>> {
+    Ok(if scanner.advance()? { scanner.current_encoded().map(|(hash, _)| hash) } else { None })
+}
+
+/// Of scanners that stand on items of one hash, keeps those whose item has the first key, in their order.
+fn keep_first_key(scanners: &[SectionScanner], tied: &mut Tied) {
+    let key = |number: usize| scanners[number].current_encoded().map(|(_, item)| item.item.key);
+    if let Some(first) = tied.iter().filter_map(|&number| key(number)).min() {
+        tied.retain(|number| key(*number) == Some(first));
+    }
 }

@@ -1,9 +1,13 @@
-//! Background work: frozen log segments become hash runs, hash runs merge into the sorted run.
+//! Background work: frozen log segments become runs, runs merge into the levels below, and levels into deeper ones.
 
 mod convert;
+mod cut;
 mod due;
+mod flow;
 mod garbage;
 mod ingest;
+mod level_due;
+mod level_table;
 mod merge;
 mod merge_part;
 mod merged;
@@ -15,13 +19,14 @@ mod spilled;
 mod throttle;
 mod young;
 
-pub(crate) use convert::{convert, open_run, tag_bits};
-pub(crate) use due::{pick, pick_of, pressure};
+pub(crate) use convert::{convert, open_run};
+pub(crate) use cut::TableSizes;
+pub(crate) use due::{pick, pick_any, pick_of, pressure};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};
 pub(crate) use ingest::{ingest, write_spilled};
-pub(crate) use merge::{merge, merged_table_bytes};
-pub(crate) use merge_part::sorted_index;
-pub(crate) use merged::{for_each_merged, scan_sorted};
+pub(crate) use level_table::{begin_sorted, level_spec, tag_bits};
+pub(crate) use merge::merge;
+pub(crate) use merged::{for_each_merged, scan_streams};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use spill::{Spill, is_spill_file_name};

@@ -130,7 +130,7 @@ fn reclaim(shared: &Shared) -> Result<bool> {
 }
 
 fn merge_one(shared: &Shared) -> Result<bool> {
-    let Some(due) = pick(shared, false) else { return give_back_garbage(shared) };
+    let Some(due) = pick(shared) else { return give_back_garbage(shared) };
     merge(shared, &due)?;
     Ok(true)
 }

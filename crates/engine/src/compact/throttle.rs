@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_io::Clock;
+use alluvium_model::merge_delay_ns;
 
 /// Delays are owed until they are worth a sleep of this length.
 const SLEEP_NS_MIN: u64 = 200_000;
@@ -57,8 +58,7 @@ impl Throttle {
         };
         let segment_bytes = self.segment_bytes.load(Ordering::Relaxed) as f64;
         let smallness = (SEGMENT_BYTES_LARGE / segment_bytes.max(1.0)).clamp(1.0, SMALLNESS_MAX);
-        let over = (pressure - 1.15).max(0.0);
-        let merge_ns = 8_000.0 * over + 200_000.0 * (over - 0.5).max(0.0);
+        let merge_ns = merge_delay_ns(pressure);
         self.delay_ns.store((conversion_ns * smallness + merge_ns) as u64, Ordering::Relaxed);
     }
 

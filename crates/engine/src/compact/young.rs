@@ -7,17 +7,18 @@ use alluvium_index::prefetch_bytes;
 use alluvium_io::AlignedBuffer;
 
 use crate::item::EncodedItem;
+use crate::table::SegmentSpan;
 
 /// Items of different ages in one part of the hash space.
 ///
 /// Costs the encoded items and 24 bytes for each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct YoungItems {
     /// Of a merge in huge pages: items are visited in no order of theirs.
     bytes: AlignedBuffer,
     entries: Vec<Entry>,
-    /// The newest log segment that the items are from; 0 when that is unknown.
-    pub newest_segment: u64,
+    /// Log segments that the items are from.
+    pub segments: SegmentSpan,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,11 +49,17 @@ impl Entry {
     }
 }
 
+impl Default for YoungItems {
+    fn default() -> Self {
+        Self { bytes: AlignedBuffer::default(), entries: Vec::new(), segments: SegmentSpan::EMPTY }
+    }
+}
+
 impl YoungItems {
     /// Room for so many items of so many bytes in all, encoded.
     pub fn with_capacity(items: usize, bytes: usize) -> Self {
         let (bytes, entries) = (AlignedBuffer::with_capacity(bytes), Vec::with_capacity(items));
-        Self { bytes, entries, newest_segment: 0 }
+        Self { bytes, entries, segments: SegmentSpan::EMPTY }
     }
 
     /// Memory that so many items of so many bytes in all, encoded, take.

@@ -12,8 +12,8 @@ use super::shared::Shared;
 use crate::blob::blob_file_name;
 use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{Run, Version, table_file_name};
-use crate::manifest::{DatabaseState, KeyspaceState, Manifest, RunState, SortedTableState};
+use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name};
+use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, RunState};
 use crate::table::TRAILER_BYTES;
 
 /// Bytes copied at a time. Pieces of zeros are left out: they are holes in the source.
@@ -152,16 +152,13 @@ fn checkpoint_state(
         for number in version.blobs.live.keys() {
             state.blobs.insert(*number, blob_sizes.get(number).copied());
         }
-        let sorted = version.sorted.iter();
         let keyspace_state = KeyspaceState {
             name: keyspace.name.clone(),
             hasher: keyspace.hasher,
             plan: keyspace.plan.clone(),
             log_start: 0,
             runs: version.runs.iter().rev().filter(|run| !run.is_empty()).map(|run| run_state(run)).collect(),
-            sorted: sorted
-                .map(|table| SortedTableState { file: table.file.number, low: table.low, high: table.high })
-                .collect(),
+            levels: version.levels.iter().map(level_state).collect(),
             blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id + 1);
@@ -170,6 +167,16 @@ fn checkpoint_state(
     let last = state.files().last().copied().max(state.blobs.keys().next_back().copied());
     state.next_file = last.map_or(1, |last| last + 1);
     state
+}
+
+fn level_state(level: &Level) -> Vec<Container<PlacedTableState>> {
+    let state = |table: &PlacedTable| PlacedTableState { file: table.file.number, repeats: table.repeats };
+    let container = |container: &Container<PlacedTable>| Container {
+        low: container.low,
+        high: container.high,
+        tables: container.tables.iter().map(state).collect(),
+    };
+    level.containers().iter().map(container).collect()
 }
 
 fn run_state(run: &Run) -> RunState {

@@ -1,7 +1,5 @@
 //! Removing all items of a keyspace.
 
-use std::sync::Arc;
-
 use super::keyspace::Keyspace;
 use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::error::Result;
@@ -48,7 +46,7 @@ impl Keyspace {
         keyspace.update_version(|version| Version {
             log_stores: vec![version.active().clone()],
             runs: Vec::new(),
-            sorted: Arc::new([]),
+            levels: version.empty_levels(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
         });
         shared.blobs.apply(&references);

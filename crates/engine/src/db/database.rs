@@ -12,7 +12,7 @@ use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
-    Scheduler, convert, drop_expired, give_back_garbage, merge, pick, pick_garbage, pick_of,
+    Scheduler, convert, drop_expired, give_back_garbage, merge, pick, pick_any, pick_garbage, pick_of,
 };
 use crate::error::{Error, IoContext, Result};
 use crate::manifest::Edit;
@@ -159,7 +159,7 @@ impl Db {
         let items = plan.items_sharded(0, shared.settings.expected_items);
         let store = new_log_store(&plan, shared.log.active_segment(), items, 0, entries_max);
         let _files_stay = shared.blobs.hold_files();
-        let mut version = first_version(store);
+        let mut version = first_version(&plan, store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
         let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
@@ -201,7 +201,7 @@ impl Db {
             let working = locks.iter().any(|lock| lock.try_lock().is_err());
             if !working
                 && shared.frozen_count() == 0
-                && pick(shared, false).is_none()
+                && pick(shared).is_none()
                 && pick_garbage(shared).is_none()
                 && !collect_is_due(shared)
             {
@@ -212,11 +212,11 @@ impl Db {
         }
     }
 
-    /// Merges all hash runs into the sorted runs, log included, whether that is due or not, and drops what has expired.
+    /// Merges everything into the last levels, log included, whether that is due or not, and drops what has expired.
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         let shared = self.shared();
-        while let Some(due) = pick(shared, true) {
+        while let Some(due) = pick_any(shared) {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
         drop_expired(shared).inspect_err(|error| shared.log.fail(error))?;
@@ -233,7 +233,7 @@ impl Db {
             if convert(shared)? {
                 return Ok(true);
             }
-            match pick(shared, false) {
+            match pick(shared) {
                 Some(due) => merge(shared, &due).map(|()| true),
                 None => Ok(give_back_garbage(shared)? || collect(shared)?),
             }
@@ -253,7 +253,7 @@ impl Db {
     }
 }
 
-/// Brings everything written to a keyspace so far into its sorted run.
+/// Brings everything written to a keyspace so far into its last level.
 pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
     flush(shared)?;
     let work = || -> Result<()> {

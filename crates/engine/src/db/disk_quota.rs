@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::OpenMode;
 
 use super::shared::Shared;
-use crate::compact::merged_table_bytes;
 use crate::error::{Error, Result};
+use crate::level::Version;
 
 /// Tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
@@ -19,6 +19,8 @@ pub(crate) struct DiskQuota {
     /// 0: no limit.
     bytes_max: AtomicU64,
     used: AtomicU64,
+    /// Bytes of the largest pile of tables that goes only when a merge of it is done, then.
+    pile: AtomicU64,
     /// Bytes that had been written to blob files then.
     blob_bytes_written: AtomicU64,
 }
@@ -65,13 +67,14 @@ impl Shared {
         let frozen: u64 =
             self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
         let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
-        let table = merged_table_bytes(used);
+        let pile = self.disk_quota.pile.load(Ordering::Relaxed);
+        let table = self.settings.table_sizes.of_merge(used as f64) as u64;
         let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
         let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
         // What is live of a blob file is written again before its space comes back.
         let emptied = self.blobs.files().values().map(|file| file.live_estimate()).max().unwrap_or(0);
         // The log itself grows, and becomes runs while it is still there.
-        used + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table + blobs + emptied
+        used + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table + pile + blobs + emptied
     }
 
     /// Looks up what the database takes now, if there is a limit: one call a file.
@@ -85,8 +88,18 @@ impl Shared {
         // A file that is gone by now takes nothing.
         let used = names.iter().map(|name| bytes(name).unwrap_or(0)).sum();
         self.disk_quota.used.store(used, Ordering::Relaxed);
+        let versions = self.all_keyspaces().into_iter().map(|keyspace| keyspace.version.load_full());
+        let piles = versions.map(|version| largest_pile(&version));
+        self.disk_quota.pile.store(piles.max().unwrap_or(0), Ordering::Relaxed);
         self.disk_quota.blob_bytes_written.store(blob_bytes_written, Ordering::Relaxed);
     }
+}
+
+/// Bytes of the largest container of several tables, which are there until all of it is merged.
+fn largest_pile(version: &Version) -> u64 {
+    let containers = version.levels.iter().flat_map(|level| level.containers());
+    let piles = containers.filter(|container| container.tables.len() > 1);
+    piles.map(|container| container.bytes() as u64).max().unwrap_or(0)
 }
 
 impl super::database::Db {

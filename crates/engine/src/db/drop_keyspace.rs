@@ -48,7 +48,7 @@ impl Db {
             keyspace.update_version(|version| Version {
                 log_stores: vec![version.active().clone()],
                 runs: Vec::new(),
-                sorted: Arc::new([]),
+                levels: version.empty_levels(),
                 blobs: Arc::default(),
             });
         }

@@ -158,7 +158,7 @@ impl Ingest {
         let mut ingested = Ingested { items: self.items, bytes: self.bytes, logged: false };
         let Some(spill) = self.spill.take().filter(|_| self.items > 0) else { return Ok(ingested) };
         let version = keyspace.shared.version.load_full();
-        let present: u64 = version.sorted.iter().map(|table| table.bytes_estimate()).sum();
+        let present = version.level_bytes();
         drop(version);
         if self.encoded_bytes as f64 <= SHARE_MIN * present as f64 {
             ingested.logged = true;

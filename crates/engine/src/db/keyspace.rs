@@ -126,7 +126,7 @@ impl KeyspaceShared {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
         });
-        let present = version.sorted_items() + version.young_items();
+        let present = version.level_items() + version.young_items();
         let items = self.plan.items_sharded(present, expected_items);
         new_log_store(&self.plan, segment, items, hint, entries_max)
     }
@@ -177,7 +177,7 @@ impl Keyspace {
     /// counts once per level that still holds it.
     pub fn approximate_len(&self) -> u64 {
         let version = self.shared.version.load();
-        version.sorted_items() + version.young_items()
+        version.level_items() + version.young_items()
     }
 
     pub(super) fn database(&self) -> &Shared {

@@ -198,7 +198,7 @@ impl KeyspaceShared {
     pub(super) fn weigh_lookups(&self, version: &crate::level::Version) {
         let live = version.blobs.live_bytes();
         let is_worth = live > 0 && {
-            let items = version.sorted_items() + version.run_items();
+            let items = version.level_items() + version.run_items();
             live / items.max(1) >= LOOKUP_BYTES_MIN
         };
         self.hides_large.store(is_worth, Ordering::Relaxed);

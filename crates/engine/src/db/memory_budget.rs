@@ -144,6 +144,14 @@ impl MemoryBudget {
         (self.blob_piece_bytes / CHUNK_BYTES) as u64
     }
 
+    /// Bytes of one read of each of so many sequences of tables that are merged together: whole pages. Without a limit
+    /// four may read as much as one alone; then all have less.
+    pub fn read_bytes_each(&self, sequences: usize) -> usize {
+        let together = if self.limit.is_some() { self.read_bytes } else { 4 * self.read_bytes };
+        let each = (together / sequences.max(1)).min(self.read_bytes);
+        (each / PAGE_BYTES).max(1) * PAGE_BYTES
+    }
+
     /// Buffers of a merge and a conversion at the same time.
     pub fn buffer_bytes(&self) -> u64 {
         (self.read_bytes * READS_AHEAD_MAX + 2 * self.write_bytes * WRITES_MAX) as u64

@@ -51,7 +51,7 @@ pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use memory_limit::{HeldMemory, MemoryControl};
 pub(crate) use metadata::Moment;
-pub(crate) use read::{find, find_in_tables};
+pub(crate) use read::{find, find_by, find_in_tables};
 pub(crate) use shared::{Counters, Shared};
 pub(crate) use write::{Witness, write_item};
 

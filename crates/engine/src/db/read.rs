@@ -247,7 +247,17 @@ pub(crate) fn find_in_tables<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>) -> R,
 ) -> Result<R> {
-    let mut lookup = Lookup::new(version, hash);
+    find_by(Lookup::new(version, hash), reads, key, found)
+}
+
+/// Like [`find_in_tables`], where `lookup` says.
+pub(crate) fn find_by<R>(
+    mut lookup: Lookup<'_>,
+    reads: &AtomicU64,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    let hash = lookup.hash;
     let mut buffer = None;
     while let Some((section, read)) = lookup.next_read()? {
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);

@@ -11,10 +11,10 @@ use super::metadata::{Metadata, Moment};
 use super::read::{View, retry_when_moved};
 use super::shared::Shared;
 use crate::blob::Reference;
-use crate::compact::{YoungItems, for_each_merged, scan_sorted};
+use crate::compact::{YoungItems, for_each_merged, scan_streams};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
-use crate::level::{MergeUnit, SortedTable, Version, shard_range};
+use crate::level::{Level, MergeUnit, Version, shard_range};
 use crate::table::SectionScanner;
 
 /// Items gathered in memory at a time, fewer where memory is short.
@@ -183,19 +183,20 @@ impl Iter {
             self.unit = Some(self.gather(low)?);
         }
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
-        let sorted = self.version.sorted_within(*unit_low, *unit_high);
-        let items = young.len() as u64 + sorted.iter().map(SortedTable::items_estimate).sum::<u64>();
+        let within = |level: &Level| level.items_within(*unit_low, *unit_high);
+        let items = young.len() as u64 + self.version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / pieces;
         let high = low.saturating_add(width).min(*unit_high);
         let chunk = &mut self.chunk;
         let moment = Moment::At(self.now_ms);
-        let sorted = self.version.sorted_within(low, high);
-        let sorted = scan_sorted(sorted, low, high, self.budget.read_bytes)?;
+        let streams = self.version.streams_within(low, high);
+        let read_bytes = self.budget.read_bytes_each(streams.len());
+        let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
             young.range(low, high),
-            sorted,
-            |_| {},
+            &mut scanners,
+            |_, _| {},
             |hash, item| {
                 let item = &item.item;
                 if moment.is_live(item) {

@@ -22,9 +22,9 @@ use crate::blob::collect::garbage_pressure;
 use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::level::{Reclaimer, Version};
+use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
-use crate::manifest::{Edit, Manifest};
+use crate::manifest::{Edit, KeyspaceState, Manifest};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 
 /// Files of converted segments that are kept for the next ones.
@@ -141,8 +141,7 @@ impl Shared {
         for run in &version.runs {
             run.sections.iter().flatten().for_each(|section| section.set_merged());
         }
-        let runs = version.runs.iter().map(|run| &run.file);
-        for file in runs.chain(version.sorted.iter().map(|table| &table.file)) {
+        for file in version.files() {
             if !self.is_file_named(file.number) {
                 file.set_obsolete();
             }
@@ -362,7 +361,7 @@ impl Settings {
 }
 
 /// A keyspace's first version over the log's active segment.
-pub(crate) fn first_version(store: LogStore) -> Version {
-    let blobs = Arc::default();
-    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), sorted: Arc::new([]), blobs }
+pub(crate) fn first_version(plan: &Plan, store: LogStore) -> Version {
+    let levels = KeyspaceState::empty_levels(plan).iter().map(|_| Level::default()).collect();
+    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default() }
 }

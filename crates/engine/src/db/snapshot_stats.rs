@@ -95,9 +95,7 @@ impl Held {
 
 /// Address, memory and disk of every section of a version.
 fn sections(version: &Version) -> impl Iterator<Item = (usize, u64, u64)> {
-    let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-    let in_runs = in_runs.map(|section| &section.section);
-    in_runs.chain(version.sorted.iter().map(|table| &table.section)).map(|section| {
+    version.sections().map(|section| {
         let memory = section.memory_bytes();
         (Arc::as_ptr(section) as usize, memory.filter + memory.index, section.pages_bytes())
     })

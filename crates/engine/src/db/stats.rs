@@ -1,5 +1,6 @@
 //! Figures about an open database.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use super::database::Db;
 use super::memory_limit::MemoryLimitStats;
 use super::shared::Shared;
 use super::snapshot_stats::SnapshotStats;
+use crate::level::PlacedTable;
 use crate::table::Section;
 
 /// Figures about an open database, at one moment.
@@ -28,7 +30,7 @@ pub struct Stats {
     pub keyspaces: usize,
     /// Log segments that wait for conversion.
     pub frozen_segments: usize,
-    /// How far hash runs are over the plan's share: above 1, merges are due.
+    /// How far the level that is furthest over its bound is: above 1, merges are due.
     pub merge_pressure: f64,
     /// Delay of each put at present, in nanoseconds.
     pub put_delay_ns: u64,
@@ -47,7 +49,7 @@ pub struct Stats {
 pub struct MemoryStats {
     /// Cuckoo indexes of the log.
     pub log_index: u64,
-    /// Filters of hash runs, of old versions that snapshots and readers hold too.
+    /// Filters of runs and tables, of old versions that snapshots and readers hold too.
     pub filters: u64,
     /// Indexes of sorted tables, and slot fences of hash runs; of old versions too.
     pub indexes: u64,
@@ -96,9 +98,9 @@ pub struct TrafficStats {
     pub page_reads: u64,
     /// Bytes written to log files.
     pub log_bytes_written: u64,
-    /// Bytes written to hash runs.
+    /// Bytes written to runs of the youngest levels.
     pub hash_bytes_written: u64,
-    /// Bytes written to sorted tables.
+    /// Bytes written to tables of the levels below.
     pub sorted_bytes_written: u64,
     /// Bytes written to temporary files of bulk ingests.
     pub spill_bytes_written: u64,
@@ -118,7 +120,7 @@ pub struct TrafficStats {
     pub log_syncs: u64,
     /// Freezes of the log.
     pub freezes: u64,
-    /// Merges of a unit into the sorted run.
+    /// Merges of a place of a level into the next.
     pub merges: u64,
 }
 
@@ -149,8 +151,8 @@ pub struct BlobStats {
 /// One level.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LevelStats {
-    /// `log`, `hash` or `sorted`.
-    pub name: &'static str,
+    /// `log`, or `level` with its number in the plan.
+    pub name: String,
     /// Runs, at most over one place.
     pub runs: usize,
     /// Tables (log stores, sections).
@@ -159,6 +161,24 @@ pub struct LevelStats {
     pub items: u64,
     /// Bytes of pages or records.
     pub bytes: u64,
+    /// Bytes of memory of its filters, of a log of its index.
+    pub filter_memory: u64,
+    /// Bytes of memory of its indexes.
+    pub index_memory: u64,
+}
+
+impl LevelStats {
+    fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Counts a section that is there for the first time.
+    fn add_section(&mut self, section: &Section) {
+        let memory = section.memory_bytes();
+        self.tables += 1;
+        self.filter_memory += memory.filter;
+        self.index_memory += memory.index;
+    }
 }
 
 impl Db {
@@ -174,8 +194,8 @@ impl Db {
             storage: shared.storage.describe(),
             ..Stats::default()
         };
-        let [mut log, mut hash, mut sorted] =
-            ["log", "hash", "sorted"].map(|name| LevelStats { name, ..LevelStats::default() });
+        let [mut log, mut young] = ["log", "level 0"].map(LevelStats::named);
+        let mut older: Vec<LevelStats> = Vec::new();
         let memory = &mut stats.memory;
         memory.merge_buffer = shared.merge_buffer_bytes.load(Ordering::Relaxed);
         memory.blob_buffer = shared.blobs.memory_bytes();
@@ -211,28 +231,39 @@ impl Db {
             for store in &version.log_stores {
                 log.tables += 1;
                 log.items += store.len() as u64;
-                memory.log_index += store.memory_bytes();
+                log.filter_memory += store.memory_bytes();
             }
-            hash.runs = hash.runs.max(version.runs.len());
+            young.runs = young.runs.max(version.runs.len());
             for section in version.runs.iter().flat_map(|run| run.sections.iter().flatten()) {
                 stats.garbage.tombstones += section.section.tombstone_count();
                 stats.garbage.expired += section.section.expired_estimate(now_ms);
-                hash.tables += 1;
-                hash.items += section.section.item_count();
-                hash.bytes += section.section.pages_bytes();
+                young.add_section(&section.section);
+                young.items += section.section.item_count();
+                young.bytes += section.section.pages_bytes();
                 count_lacks(&section.section);
             }
-            sorted.runs = sorted.runs.max(usize::from(!version.sorted.is_empty()));
-            for table in version.sorted.iter() {
-                stats.garbage.expired += table.section.expired_estimate(now_ms);
-                sorted.tables += 1;
-                sorted.items += table.items_estimate();
-                sorted.bytes += table.bytes_estimate();
-                count_lacks(&table.section);
+            for (number, level) in version.numbered_levels() {
+                if older.len() < number {
+                    older.push(LevelStats::named(format!("level {number}")));
+                }
+                let stats_of = &mut older[number - 1];
+                stats_of.runs = stats_of.runs.max(level.runs());
+                stats_of.items += level.items();
+                stats_of.bytes += level.bytes();
+                // A table over several containers is there once.
+                let tables: BTreeMap<u64, &PlacedTable> =
+                    level.tables().map(|table| (table.file.number, table)).collect();
+                for table in tables.values() {
+                    stats.garbage.tombstones += table.section.tombstone_count();
+                    stats.garbage.expired += table.section.expired_estimate(now_ms);
+                    stats_of.add_section(&table.section);
+                    count_lacks(&table.section);
+                }
             }
         }
-        stats.items = log.items + hash.items + sorted.items;
-        stats.levels = vec![log, hash, sorted];
+        stats.memory.log_index = log.filter_memory;
+        stats.levels = [log, young].into_iter().chain(older).collect();
+        stats.items = stats.levels.iter().map(|level| level.items).sum();
         stats
     }
 }

@@ -40,17 +40,12 @@ impl Db {
         let mut report = VerifyReport::default();
         let mut files = BTreeMap::new();
         let mut live = Vec::new();
-        for keyspace in shared.all_keyspaces() {
-            let version = keyspace.version.load();
-            for run in &version.runs {
-                files.insert(run.file.number, run.file.clone());
-            }
-            for table in version.sorted.iter() {
-                files.insert(table.file.number, table.file.clone());
-            }
-            let in_runs = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-            live.extend(in_runs.map(|section| section.section.clone()));
-            live.extend(version.sorted.iter().map(|table| table.section.clone()));
+        // Held until all is read: the space of what is merged meanwhile would go back.
+        let versions: Vec<_> =
+            shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
+        for version in &versions {
+            files.extend(version.files().map(|file| (file.number, file.clone())));
+            live.extend(version.sections().cloned());
         }
         for file in files.values() {
             let outcome = file.table.verify(|section| live.iter().any(|kept| Arc::ptr_eq(kept, section)))?;
@@ -58,6 +53,7 @@ impl Db {
             report.items += outcome.item_count;
             report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
         }
+        drop(versions);
         report.tables = files.len();
         if report.problems.is_empty() {
             self.verify_blobs(&mut report)?;

@@ -3,6 +3,7 @@
 use alluvium_base::KeyHash;
 use smallvec::SmallVec;
 
+use super::levels::Level;
 use super::version::Version;
 use crate::error::Result;
 use crate::table::{PageList, PageRead, Section};
@@ -13,8 +14,8 @@ use crate::table::{PageList, PageRead, Section};
 #[derive(Debug)]
 pub(crate) struct Lookup<'v> {
     pub hash: KeyHash,
-    /// Sections that may hold the key, young to old; the last is of the sorted run.
-    sections: SmallVec<[&'v Section; SECTIONS_INLINE]>,
+    /// Sections that may hold the key, young to old.
+    sections: Sections<'v>,
     /// The section to ask next.
     next_section: usize,
     pages: PageList,
@@ -24,16 +25,39 @@ pub(crate) struct Lookup<'v> {
 /// Sections over one place that take no allocation: more than a unit has when it is due.
 const SECTIONS_INLINE: usize = 12;
 
+type Sections<'v> = SmallVec<[&'v Section; SECTIONS_INLINE]>;
+
+/// Adds the tables of the container that holds `hash`, and starts loading what tells whether they have it.
+#[inline]
+fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) {
+    for table in level.container(hash).into_iter().flat_map(|container| &container.tables) {
+        table.section.prefetch(hash);
+        sections.push(&*table.section);
+    }
+}
+
 impl<'v> Lookup<'v> {
     /// Starts loading what [`Lookup::next_read`] will look at, of all sections at once: each filter is a cache miss.
     pub fn new(version: &'v Version, hash: KeyHash) -> Self {
-        let young = version.runs.iter().filter_map(|run| run.section(hash));
         let mut sections = SmallVec::new();
-        for section in young {
-            section.section.prefetch(hash);
-            sections.push(&*section.section);
+        for run in &version.runs {
+            if let Some(section) = run.section(hash) {
+                section.section.prefetch(hash);
+                sections.push(&*section.section);
+            }
         }
-        sections.extend(version.sorted_table(hash).map(|table| &*table.section));
+        for level in &version.levels {
+            add_tables(&mut sections, level, hash);
+        }
+        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_read: 0 }
+    }
+
+    /// A lookup in the level of this number, from 1 on, and in those below it.
+    pub fn from_level(version: &'v Version, number: usize, hash: KeyHash) -> Self {
+        let mut sections = SmallVec::new();
+        for level in &version.levels[number - 1..] {
+            add_tables(&mut sections, level, hash);
+        }
         Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_read: 0 }
     }
 

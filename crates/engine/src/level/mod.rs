@@ -1,15 +1,21 @@
 //! What readers see: the immutable list of runs of a keyspace, replaced as a whole.
 
+mod container;
+mod levels;
 mod lookup;
+mod placed_table;
 mod reclaimer;
 mod run;
 mod table_file;
 mod version;
 
+pub(crate) use container::{Container, pushed, replaced};
+pub(crate) use levels::Level;
 pub(crate) use lookup::Lookup;
+pub(crate) use placed_table::PlacedTable;
 pub(crate) use reclaimer::Reclaimer;
 pub(crate) use run::{MergeUnit, Run, RunSection, shard_range};
 pub(crate) use table_file::{
     TableFile, file_name as table_file_name, parse_file_name as parse_table_file_name,
 };
-pub(crate) use version::{SortedTable, Version};
+pub(crate) use version::Version;

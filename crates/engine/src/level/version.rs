@@ -1,14 +1,14 @@
-//! The version of a keyspace: log stores, runs and the sorted run, young to old.
+//! The version of a keyspace: log stores, runs and levels, young to old.
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
-
+use super::levels::Level;
+use super::placed_table::PlacedTable;
 use super::run::Run;
 use super::table_file::TableFile;
 use crate::blob::VersionBlobs;
 use crate::log::LogStore;
-use crate::table::Section;
+use crate::table::{Section, SectionRange};
 
 /// Everything a reader of one keyspace needs, immutable but for the youngest log store. A lookup goes through it in
 /// order and stops at the first item, which is the newest.
@@ -16,21 +16,12 @@ use crate::table::Section;
 pub(crate) struct Version {
     /// Young to old; the first is the active one.
     pub log_stores: Vec<Arc<LogStore>>,
-    /// Young to old.
+    /// The youngest level, level 0. Young to old.
     pub runs: Vec<Arc<Run>>,
-    /// The one sorted run: its tables, ascending and disjoint.
-    pub sorted: Arc<[SortedTable]>,
+    /// The levels below it, level 1 first: as many as the plan has.
+    pub levels: Vec<Level>,
     /// Large items that lie out of line.
     pub blobs: Arc<VersionBlobs>,
-}
-
-/// The part `low..=high` (leading hash bits) of a table of the sorted run.
-#[derive(Debug, Clone)]
-pub(crate) struct SortedTable {
-    pub low: u64,
-    pub high: u64,
-    pub section: Arc<Section>,
-    pub file: Arc<TableFile>,
 }
 
 impl Version {
@@ -38,40 +29,65 @@ impl Version {
         &self.log_stores[0]
     }
 
-    /// The sorted table whose range holds `hash`.
-    #[inline]
-    pub fn sorted_table(&self, hash: KeyHash) -> Option<&SortedTable> {
-        let high = hash.high();
-        let index = self.sorted.partition_point(|table| table.high < high);
-        self.sorted.get(index).filter(|table| table.low <= high)
+    /// The level of this number in the plan, from 1 on.
+    pub fn level(&self, number: usize) -> &Level {
+        &self.levels[number - 1]
     }
 
-    /// Sorted tables that reach into `low..=high`.
-    pub fn sorted_within(&self, low: u64, high: u64) -> &[SortedTable] {
-        let start = self.sorted.partition_point(|table| table.high < low);
-        let end = self.sorted.partition_point(|table| table.low <= high);
-        &self.sorted[start..end.max(start)]
+    /// The number of the last level.
+    pub fn last_level(&self) -> usize {
+        self.levels.len()
     }
 
-    /// The sorted run with `new` in place of whatever covered its range.
-    pub fn with_sorted(&self, new: SortedTable) -> Arc<[SortedTable]> {
-        let mut tables = Vec::with_capacity(self.sorted.len() + 2);
-        for table in self.sorted.iter().filter(|table| table.low < new.low) {
-            tables.push(SortedTable { high: table.high.min(new.low - 1), ..table.clone() });
-        }
-        let (low, high) = (new.low, new.high);
-        tables.push(new);
-        debug_assert!(low <= high);
-        for table in self.sorted.iter().filter(|table| table.high > high) {
-            tables.push(SortedTable { low: table.low.max(high + 1), ..table.clone() });
-        }
-        tables.into()
+    /// The levels below the youngest with their numbers, young to old.
+    pub fn numbered_levels(&self) -> impl Iterator<Item = (usize, &Level)> {
+        (1..).zip(&self.levels)
     }
 
-    /// Bytes of pages of the sorted run that hold items with leading hash bits in `low..=high`, about.
-    pub fn sorted_bytes_within(&self, low: u64, high: u64) -> u64 {
-        let tables = self.sorted_within(low, high).iter();
-        tables.map(|table| (table.bytes_estimate() as f64 * table.share_within(low, high)) as u64).sum()
+    /// Puts what `change` makes of the level of this number, by a change in `low..=high`, in its place. Tables that no
+    /// longer lie anywhere are removed once their last reader is gone: the manifest does not name them any more.
+    pub fn replace_level(
+        &mut self,
+        number: usize,
+        low: u64,
+        high: u64,
+        change: impl FnOnce(&Level) -> Level,
+    ) {
+        let level = &mut self.levels[number - 1];
+        let changed = change(level);
+        changed.set_obsolete_since(level, low, high);
+        *level = changed;
+    }
+
+    /// The levels with nothing in them.
+    pub fn empty_levels(&self) -> Vec<Level> {
+        vec![Level::default(); self.levels.len()]
+    }
+
+    /// Whether a level below the one of this number holds anything in `low..=high`.
+    pub fn lies_below(&self, number: usize, low: u64, high: u64) -> bool {
+        self.levels[number..].iter().any(|level| !level.within(low, high).is_empty())
+    }
+
+    /// What the levels below the youngest hold in `low..=high`, as [`Level::streams_within`] has it.
+    pub fn streams_within(&self, low: u64, high: u64) -> Vec<Vec<SectionRange>> {
+        self.levels.iter().flat_map(|level| level.streams_within(low, high)).collect()
+    }
+
+    /// All tables below the youngest level; one that lies over several containers comes with each of them.
+    pub fn tables(&self) -> impl Iterator<Item = &PlacedTable> {
+        self.levels.iter().flat_map(Level::tables)
+    }
+
+    /// All sections, those of runs first; some of the levels' come several times.
+    pub fn sections(&self) -> impl Iterator<Item = &Arc<Section>> {
+        let in_runs = self.runs.iter().flat_map(|run| run.sections.iter().flatten());
+        in_runs.map(|section| &section.section).chain(self.tables().map(|table| &table.section))
+    }
+
+    /// All table files; some come several times.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.runs.iter().map(|run| &run.file).chain(self.tables().map(|table| &table.file))
     }
 
     /// Items in log stores and runs, tombstones and old values of present keys included.
@@ -90,31 +106,13 @@ impl Version {
         self.runs.iter().map(|run| run.item_count()).sum()
     }
 
-    /// Items in the sorted run. A table that counts in part counts by its share of the range.
-    pub fn sorted_items(&self) -> u64 {
-        self.sorted.iter().map(SortedTable::items_estimate).sum()
-    }
-}
-
-impl SortedTable {
-    /// Items in the part that counts: exact for a whole table.
-    pub fn items_estimate(&self) -> u64 {
-        (self.section.item_count() as f64 * self.share()) as u64
+    /// Items in the levels below the youngest. A table that counts in part counts by its share of the range.
+    pub fn level_items(&self) -> u64 {
+        self.levels.iter().map(Level::items).sum()
     }
 
-    /// Bytes of pages in the part that counts.
-    pub fn bytes_estimate(&self) -> u64 {
-        (self.section.pages_bytes() as f64 * self.share()) as u64
-    }
-
-    /// Which share of the part that counts lies in `low..=high`, which it meets.
-    pub fn share_within(&self, low: u64, high: u64) -> f64 {
-        let span = (self.high.min(high) - self.low.max(low)) as f64;
-        span / ((self.high - self.low) as f64).max(1.0)
-    }
-
-    fn share(&self) -> f64 {
-        let (low, high) = self.section.range();
-        (self.high - self.low) as f64 / ((high - low) as f64).max(1.0)
+    /// Bytes of pages in the levels below the youngest.
+    pub fn level_bytes(&self) -> u64 {
+        self.levels.iter().map(Level::bytes).sum()
     }
 }

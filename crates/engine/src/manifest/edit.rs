@@ -40,8 +40,24 @@ pub(crate) enum Edit {
     },
     /// These shards of a run, counted at its own number of shards, are merged and gone.
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
-    /// A sorted table that replaces all others in its range of the hash space.
-    AddSorted { keyspace: u32, file: u64, low: u64, high: u64 },
+    /// A sorted table in `low..=high` of the hash space.
+    AddSorted {
+        keyspace: u32,
+        file: u64,
+        low: u64,
+        high: u64,
+        /// The number of its level in the plan; 0, as manifests of major version 1 have it, is the last one.
+        #[serde(default)]
+        level: usize,
+        /// Whether it lies over what the level has there, rather than in its place.
+        #[serde(default, skip_serializing_if = "is_false")]
+        over: bool,
+        /// Share of its items that have older values below it in its level, estimated; 0 where that was not asked.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        repeats: f64,
+    },
+    /// Nothing of the level counts any more in `low..=high` of the hash space.
+    DropSorted { keyspace: u32, level: usize, low: u64, high: u64 },
     /// A blob file, to which records are appended from now on.
     AddBlob { file: u64 },
     /// Nothing is appended to the blob file any more; its first `bytes` are durable.
@@ -51,4 +67,14 @@ pub(crate) enum Edit {
     /// The keyspace's tables refer to so many bytes more (or fewer) of the blob file. Means nothing for a file that was
     /// dropped: what still refers to it is hidden.
     BlobReferences { keyspace: u32, file: u64, delta: i64 },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }

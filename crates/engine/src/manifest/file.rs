@@ -26,7 +26,7 @@ use crate::error::{Error, IoContext, Result};
 
 const CURRENT_NEW: &str = "CURRENT.new";
 const MAGIC: [u8; 8] = *b"ALVMMAN\0";
-const MAJOR: u16 = 1;
+const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 pub(super) const HEADER_LEN: usize = 24;
 pub(super) const RECORD_HEADER_LEN: usize = 12;

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::KeyHasher;
-use alluvium_model::Plan;
-
 use super::edit::Edit;
+use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
+use crate::level::{Container, pushed, replaced};
 
 /// The whole structure.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,39 +21,6 @@ pub(crate) struct DatabaseState {
     pub blobs: BTreeMap<u64, Option<u64>>,
     /// Which database this was copied from, and when (milliseconds since 1970).
     pub origin: Option<(u64, u64)>,
-}
-
-/// The structure of one keyspace.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct KeyspaceState {
-    pub name: String,
-    pub hasher: KeyHasher,
-    pub plan: Plan,
-    /// Records of earlier segments don't count.
-    pub log_start: u64,
-    /// Old to young.
-    pub runs: Vec<RunState>,
-    /// Ascending and disjoint.
-    pub sorted: Vec<SortedTableState>,
-    /// Bytes of blob files that the tables refer to, by file.
-    pub blob_references: BTreeMap<u64, u64>,
-}
-
-/// A run of hash sections.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RunState {
-    pub file: u64,
-    pub shard_bits: u32,
-    pub repeats: f64,
-    pub dropped: BTreeSet<u32>,
-}
-
-/// The part of a sorted table that counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SortedTableState {
-    pub file: u64,
-    pub low: u64,
-    pub high: u64,
 }
 
 impl DatabaseState {
@@ -81,7 +47,7 @@ impl DatabaseState {
                     plan: plan.clone(),
                     log_start: 0,
                     runs: Vec::new(),
-                    sorted: Vec::new(),
+                    levels: KeyspaceState::empty_levels(plan),
                     blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
@@ -98,7 +64,7 @@ impl DatabaseState {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
                 state.runs.clear();
-                state.sorted.clear();
+                state.levels.iter_mut().for_each(Vec::clear);
                 state.blob_references.clear();
             }
             Edit::AddRun { keyspace, file, shard_bits, repeats } => {
@@ -118,11 +84,18 @@ impl DatabaseState {
                 let bits = run.shard_bits;
                 state.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
             }
-            Edit::AddSorted { keyspace, file, low, high } => {
-                let table = SortedTableState { file: *file, low: *low, high: *high };
-                let state = self.keyspace(*keyspace)?;
-                state.sorted = replace_range(&state.sorted, table);
+            Edit::AddSorted { keyspace, file, low, high, level, over, repeats } => {
+                let table = PlacedTableState { file: *file, repeats: *repeats };
+                let level = self.level(*keyspace, *level, *low, *high)?;
+                *level = match over {
+                    true => pushed(level, *low, *high, &table),
+                    false => replaced(level, *low, *high, Some(table)),
+                };
                 self.next_file = self.next_file.max(file + 1);
+            }
+            Edit::DropSorted { keyspace, level, low, high } => {
+                let level = self.level(*keyspace, *level, *low, *high)?;
+                *level = replaced(level, *low, *high, None);
             }
             Edit::AddBlob { file } => {
                 if self.blobs.insert(*file, None).is_some() {
@@ -151,6 +124,24 @@ impl DatabaseState {
 
     fn keyspace(&mut self, id: u32) -> Result<&mut KeyspaceState, String> {
         self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
+    }
+
+    /// The containers of a level, by its number in the plan, of which something in `low..=high` changes.
+    fn level(
+        &mut self,
+        keyspace: u32,
+        number: usize,
+        low: u64,
+        high: u64,
+    ) -> Result<&mut Vec<Container<PlacedTableState>>, String> {
+        if low > high {
+            return Err(format!("a table covers {low:016x}..={high:016x}, which is nothing"));
+        }
+        let levels = &mut self.keyspace(keyspace)?.levels;
+        let last = levels.len();
+        let number = if number == 0 { last } else { number };
+        let level = number.checked_sub(1).and_then(|index| levels.get_mut(index));
+        level.ok_or_else(|| format!("level {number} of keyspace {keyspace}, which has {last} of tables"))
     }
 
     /// Edits that build this state from nothing.
@@ -190,9 +181,13 @@ impl DatabaseState {
                     edits.push(Edit::DropShards { keyspace, file: run.file, shards });
                 }
             }
-            for table in &state.sorted {
-                let SortedTableState { file, low, high } = *table;
-                edits.push(Edit::AddSorted { keyspace, file, low, high });
+            for (level, containers) in (1..).zip(&state.levels) {
+                for &Container { low, high, ref tables } in containers {
+                    for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
+                        let over = number > 0;
+                        edits.push(Edit::AddSorted { keyspace, file, low, high, level, over, repeats });
+                    }
+                }
             }
             let references = state.blob_references.iter();
             edits.extend(references.map(|(&file, &bytes)| {
@@ -205,65 +200,22 @@ impl DatabaseState {
 
     /// Whether some keyspace uses the table file of this number.
     pub fn names_file(&self, number: u64) -> bool {
-        self.keyspaces.values().any(|state| {
-            state.runs.iter().any(|run| run.file == number)
-                || state.sorted.iter().any(|table| table.file == number)
-        })
+        self.keyspaces.values().any(|state| state.files().any(|file| file == number))
     }
 
     /// Numbers of all table files in use.
     pub fn files(&self) -> BTreeSet<u64> {
-        let keyspaces = self.keyspaces.values();
-        keyspaces
-            .flat_map(|state| {
-                let runs = state.runs.iter().map(|run| run.file);
-                runs.chain(state.sorted.iter().map(|table| table.file))
-            })
-            .collect()
+        self.keyspaces.values().flat_map(KeyspaceState::files).collect()
     }
-}
-
-impl KeyspaceState {
-    fn count_references(&mut self, file: u64, delta: i64) -> Result<(), String> {
-        let bytes = self.blob_references.entry(file).or_default();
-        *bytes = bytes
-            .checked_add_signed(delta)
-            .ok_or_else(|| format!("{bytes} bytes of blob file {file} are referred to, and {delta} more"))?;
-        self.blob_references.retain(|_, bytes| *bytes > 0);
-        Ok(())
-    }
-}
-
-/// `tables` with `new` in place of whatever covered its range; tables that reach out of it keep the rest.
-fn replace_range(tables: &[SortedTableState], new: SortedTableState) -> Vec<SortedTableState> {
-    let mut result = Vec::with_capacity(tables.len() + 2);
-    let mut placed = false;
-    for table in tables {
-        if table.high < new.low {
-            result.push(*table);
-            continue;
-        }
-        if table.low < new.low {
-            result.push(SortedTableState { high: new.low - 1, ..*table });
-        }
-        if !placed {
-            result.push(new);
-            placed = true;
-        }
-        if table.high > new.high {
-            result.push(SortedTableState { low: table.low.max(new.high + 1), ..*table });
-        }
-    }
-    if !placed {
-        result.push(new);
-    }
-    result
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use alluvium_base::KeyHasher;
+    use alluvium_model::Plan;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn created() -> DatabaseState {
         let mut state = DatabaseState::default();
@@ -277,32 +229,82 @@ mod tests {
         state
     }
 
+    /// A keyspace of four levels.
+    fn created_deep() -> DatabaseState {
+        let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+        levels.extend([levels[1]; 2]);
+        let mut state = created();
+        state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
+        let plan = Plan::Levels { sharding, log, levels };
+        let hasher = KeyHasher::Xxh3 { seed: 1 };
+        state.apply(&Edit::CreateKeyspace { keyspace: 0, name: "deep".to_owned(), hasher, plan }).unwrap();
+        state
+    }
+
     proptest! {
-        /// The reference is a map from each small hash to the file that covers it.
+        /// The reference is a map from each small hash to the files that lie over it in each level, young to old.
         #[test]
-        fn a_new_sorted_table_replaces_its_range_and_nothing_else(
-            ranges in prop::collection::vec((0u64..40, 0u64..40), 0..12),
+        fn tables_come_and_go_where_edits_say(
+            edits in prop::collection::vec((0u64..40, 0u64..40, 0usize..=3, 0u8..4), 0..20),
         ) {
-            let mut state = created();
-            let mut model = [None; 40];
-            for (file, &(a, b)) in ranges.iter().enumerate() {
+            let mut state = created_deep();
+            let mut model = vec![vec![Vec::new(); 40]; 3];
+            for (file, &(a, b, level, change)) in edits.iter().enumerate() {
                 let (low, high) = (a.min(b), a.max(b));
-                state.apply(&Edit::AddSorted { keyspace: 0, file: file as u64, low, high }).unwrap();
-                model[low as usize..=high as usize].fill(Some(file as u64));
+                let file = file as u64;
+                let over = &mut model[if level == 0 { 2 } else { level - 1 }][low as usize..=high as usize];
+                let edit = match change {
+                    0 if level > 0 => {
+                        over.fill(Vec::new());
+                        Edit::DropSorted { keyspace: 0, level, low, high }
+                    }
+                    0 | 1 => {
+                        over.fill(vec![file]);
+                        Edit::AddSorted { keyspace: 0, file, low, high, level, over: false, repeats: 0.0 }
+                    }
+                    _ => {
+                        over.iter_mut().for_each(|stack| stack.insert(0, file));
+                        Edit::AddSorted { keyspace: 0, file, low, high, level, over: true, repeats: 0.25 }
+                    }
+                };
+                state.apply(&edit).unwrap();
             }
-            let sorted = &state.keyspaces[&0].sorted;
-            prop_assert!(sorted.windows(2).all(|pair| pair[0].high < pair[1].low));
-            for (hash, expected) in model.into_iter().enumerate() {
-                let hash = hash as u64;
-                let found = sorted.iter().find(|table| table.low <= hash && hash <= table.high);
-                prop_assert_eq!(found.map(|table| table.file), expected);
+            for (level, expected) in state.keyspaces[&0].levels.iter().zip(&model) {
+                prop_assert!(level.windows(2).all(|pair| pair[0].high < pair[1].low));
+                for (hash, expected) in (0u64..).zip(expected) {
+                    let found = level.iter().find(|one| one.low <= hash && hash <= one.high);
+                    let found = found.map(|one| one.tables.iter().map(|table| table.file).collect());
+                    prop_assert_eq!(&found.unwrap_or_else(Vec::new), expected);
+                }
             }
             let mut rebuilt = DatabaseState::default();
             for edit in state.to_edits() {
                 rebuilt.apply(&edit).unwrap();
             }
-            prop_assert_eq!(rebuilt, state);
+            prop_assert_eq!(rebuilt.keyspaces, state.keyspaces);
         }
+    }
+
+    #[test]
+    fn a_table_of_no_level_or_no_range_is_refused() {
+        let mut state = created();
+        let add = |level, low, high| Edit::AddSorted {
+            keyspace: 0,
+            file: 1,
+            low,
+            high,
+            level,
+            over: false,
+            repeats: 0.0,
+        };
+        assert!(state.apply(&add(2, 0, 9)).unwrap_err().contains("level 2"));
+        assert!(state.apply(&add(1, 9, 8)).unwrap_err().contains("nothing"));
+        state.apply(&add(1, 0, 9)).unwrap();
+        let old: Edit =
+            serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
+        state.apply(&old).unwrap();
+        let files: Vec<u64> = state.keyspaces[&0].files().collect();
+        assert_eq!(files, [1, 2]);
     }
 
     #[test]

@@ -16,11 +16,15 @@ use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_ru
 use crate::db::{Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, new_log_store};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{Reclaimer, Run, SortedTable, TableFile, Version, parse_table_file_name, table_file_name};
+use crate::level::{
+    Container, Level, PlacedTable, Reclaimer, Run, TableFile, Version, parse_table_file_name, table_file_name,
+};
 use crate::log::segment::{self, Recycler};
 use crate::log::writer::LogOptions;
 use crate::log::{Log, LogStore};
-use crate::manifest::{DatabaseState, KeyspaceState, Manifest, is_manifest_file_name, read_current};
+use crate::manifest::{
+    DatabaseState, KeyspaceState, Manifest, PlacedTableState, is_manifest_file_name, read_current,
+};
 use crate::options::{Durability, Environment, Settings};
 use replay::{Replayed, replay};
 
@@ -188,10 +192,25 @@ fn open_keyspace(
         }
         runs.push(Arc::new(present));
     }
-    let mut sorted = Vec::new();
-    // A table whose middle was replaced counts twice.
+    let levels = open_levels(reclaimer, state)?;
+    let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
+    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs };
+    let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
+    let present = version.level_items() + version.run_items();
+    let items = state.plan.items_sharded(present, expected_items);
+    let active = new_log_store(&state.plan, log.active_segment(), items, 0, entries_max);
+    version.log_stores.push(Arc::new(active));
+    let frozen = stores.iter().rev().cloned();
+    version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
+    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
+    Ok(Arc::new(keyspace))
+}
+
+/// The levels below the youngest.
+fn open_levels(reclaimer: &Arc<Reclaimer>, state: &KeyspaceState) -> Result<Vec<Level>> {
+    // A table over several containers is opened once.
     let mut files: BTreeMap<u64, Arc<TableFile>> = BTreeMap::new();
-    for table in &state.sorted {
+    let mut open_table = |table: &PlacedTableState| -> Result<PlacedTable> {
         let file = match files.entry(table.file) {
             Entry::Occupied(open) => open.get().clone(),
             Entry::Vacant(vacant) => vacant.insert(TableFile::open(reclaimer, table.file)?).clone(),
@@ -200,19 +219,17 @@ fn open_keyspace(
             let name = table_file_name(table.file);
             alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
         })?;
-        sorted.push(SortedTable { low: table.low, high: table.high, section, file });
-    }
-    let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
-    let mut version = Version { log_stores: Vec::new(), runs, sorted: sorted.into(), blobs };
-    let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
-    let present = version.sorted_items() + version.run_items();
-    let items = state.plan.items_sharded(present, expected_items);
-    let active = new_log_store(&state.plan, log.active_segment(), items, 0, entries_max);
-    version.log_stores.push(Arc::new(active));
-    let frozen = stores.iter().rev().cloned();
-    version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
-    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
-    Ok(Arc::new(keyspace))
+        Ok(PlacedTable { section, file, repeats: table.repeats })
+    };
+    let mut open_container = |container: &Container<PlacedTableState>| -> Result<Container<PlacedTable>> {
+        let tables = container.tables.iter().map(&mut open_table).collect::<Result<_>>()?;
+        Ok(Container { low: container.low, high: container.high, tables })
+    };
+    let mut open_level = |containers: &Vec<Container<PlacedTableState>>| -> Result<Level> {
+        let containers = containers.iter().map(&mut open_container).collect::<Result<_>>()?;
+        Ok(Level::from_containers(containers))
+    };
+    state.levels.iter().map(&mut open_level).collect()
 }
 
 fn check_sections(run: &Run, expected: usize) -> Result<()> {

@@ -21,6 +21,7 @@ use crate::log::record::Record;
 use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment::{self, BLOCK};
 use crate::manifest::{DatabaseState, RunState, read_all};
+use crate::table::SegmentSpan;
 
 /// A segment whose header is damaged was written in one of so many last sessions.
 const SESSIONS_TRIED: u64 = 64;
@@ -241,7 +242,7 @@ impl Repair {
             let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
             let shard_bits = shard_bits(&owner.plan, count);
             let (hasher, plan) = (owner.hasher, &owner.plan);
-            runs.push(RunItems { keyspace, hasher, plan, shard_bits, newest_segment: id, items });
+            runs.push(RunItems { keyspace, hasher, plan, shard_bits, segments: SegmentSpan::one(id), items });
         }
         if runs.is_empty() {
             return Ok(());

@@ -15,6 +15,7 @@
 
 mod blobs;
 mod log;
+mod placing;
 mod records;
 mod report;
 mod rewrite;

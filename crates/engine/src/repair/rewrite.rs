@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use alluvium_base::KeyHasher;
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_model::Plan;
+use alluvium_model::{Plan, TableLayout};
 
 use super::Repair;
-use crate::compact::{YoungItems, sorted_index, tag_bits};
+use crate::compact::{YoungItems, begin_sorted, level_spec, tag_bits};
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::{shard_range, table_file_name};
-use crate::table::{SectionSpec, TableWriter, pages_expected};
+use crate::table::{SectionSpec, SegmentSpan, TableWriter};
 
 /// How full a filter's table is made: below what it can take, so that few have to be made twice.
 const FILL: f64 = 0.9;
@@ -23,7 +23,7 @@ pub(super) struct RunItems<'a> {
     pub hasher: KeyHasher,
     pub plan: &'a Plan,
     pub shard_bits: u32,
-    pub newest_segment: u64,
+    pub segments: SegmentSpan,
     pub items: YoungItems,
 }
 
@@ -38,7 +38,7 @@ impl Repair {
         }
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
         for run in runs {
-            writer.set_newest_segment(run.newest_segment);
+            writer.set_segments(run.segments);
             let mut without_items = BTreeSet::new();
             for shard in 0..1u32 << run.shard_bits {
                 if !write_shard(&mut writer, run, shard)? {
@@ -51,12 +51,13 @@ impl Repair {
         Ok((number, empty))
     }
 
-    /// Writes a table of the sorted run, durable but for its name; returns its number.
+    /// Writes a table of the level of this number, durable but for its name; returns its number.
     pub fn write_sorted(
         &mut self,
         spec: SectionSpec,
         plan: &Plan,
-        newest_segment: u64,
+        level: usize,
+        segments: SegmentSpan,
         items: &YoungItems,
     ) -> Result<u64> {
         let number = self.take_file_number();
@@ -64,9 +65,9 @@ impl Repair {
             return Ok(number);
         }
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
-        writer.set_newest_segment(newest_segment);
-        let pages = pages_expected(items.len() as u64, items.encoded_bytes());
-        writer.begin_sorted_section(spec, sorted_index(plan), pages);
+        writer.set_segments(segments);
+        let size = (items.len() as u64, items.encoded_bytes());
+        begin_sorted(&mut writer, level_spec(plan, level), spec, size);
         let mut range = items.range(spec.range_low, spec.range_high);
         while let Some((hash, item)) = range.peek() {
             writer.push(hash, &item)?;
@@ -100,11 +101,23 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
         }
         entries += entries / 8 + 1;
     };
-    let spec = SectionSpec { keyspace: run.keyspace, hasher: run.hasher, range_low, range_high };
-    writer.begin_hash_section(spec, HashFilter::from_table(&index, tag_bits(run.plan)));
-    for (slot, _, place) in index.entries() {
-        let item = &items[place as usize];
-        writer.push_slot(slot, hash(item), item)?;
+    let (keyspace, hasher) = (run.keyspace, run.hasher);
+    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0 };
+    let level = level_spec(run.plan, 0);
+    let tag_bits = tag_bits(level).expect("the engine refuses plans whose first level has no cuckoo filter");
+    let filter = HashFilter::from_table(&index, tag_bits);
+    if level.table == TableLayout::Hash {
+        writer.begin_hash_section(spec, filter);
+        for (slot, _, place) in index.entries() {
+            let item = &items[place as usize];
+            writer.push_slot(slot, hash(item), item)?;
+        }
+    } else {
+        let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
+        begin_sorted(writer, level, spec, (items.len() as u64, bytes));
+        writer.set_filter(filter);
+        // They come in the order of their hashes.
+        items.iter().try_for_each(|item| writer.push(hash(item), item))?;
     }
     writer.finish_section()?;
     Ok(true)

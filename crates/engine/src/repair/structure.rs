@@ -6,13 +6,14 @@ use alluvium_base::KeyHasher;
 use alluvium_model::Plan;
 
 use super::Repair;
+use super::placing::{place_in_gaps, place_runs, place_sorted, plan_with_levels};
 use super::report::ManifestRepair;
 use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, SortedTableState,
-    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, manifest_file_name, parse,
+    parse_current, parse_manifest_file_name, read_all, salvage,
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 
@@ -129,8 +130,11 @@ impl Repair {
             .collect();
         for (_, section) in &sections {
             let id = section.keyspace();
-            let keyspace =
-                state.keyspaces.entry(id).or_insert_with(|| unnamed(id, section.hasher(), plan.clone()));
+            let own = || sections.iter().map(|(_, section)| *section).filter(|own| own.keyspace() == id);
+            let keyspace = state
+                .keyspaces
+                .entry(id)
+                .or_insert_with(|| unnamed(id, section.hasher(), plan_with_levels(plan, own())));
             // The tables' own hash key counts: their items were placed by it.
             keyspace.hasher = section.hasher();
         }
@@ -139,7 +143,7 @@ impl Repair {
         for number in unreadable {
             self.place_unreadable(&mut state, number)?;
         }
-        let newest = sections.iter().map(|(_, section)| section.newest_segment()).max().unwrap_or(0);
+        let newest = sections.iter().map(|(_, section)| section.segments().newest).max().unwrap_or(0);
         state.log_start = state.log_start.max(newest + 1);
         state.next_segment = state.next_segment.max(state.log_start);
         state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last + 1));
@@ -169,11 +173,8 @@ impl Repair {
                     RunState { file: number, shard_bits: 0, repeats: 0.0, dropped: BTreeSet::new() },
                 );
             } else {
-                // Where another table has a place, that one is newer: this one may never have been finished.
-                for (low, high) in gaps(&keyspace.sorted) {
-                    keyspace.sorted.push(SortedTableState { file: number, low, high });
-                }
-                keyspace.sorted.sort_unstable_by_key(|table| table.low);
+                let Some(last) = keyspace.levels.last_mut() else { continue };
+                place_in_gaps(last, number);
             }
         }
         Ok(())
@@ -231,6 +232,7 @@ impl Known {
                 Edit::AddRun { .. }
                 | Edit::DropShards { .. }
                 | Edit::AddSorted { .. }
+                | Edit::DropSorted { .. }
                 | Edit::BlobReferences { .. } => {}
             }
         }
@@ -240,7 +242,7 @@ impl Known {
     /// Whether the section was cleared away, or dropped with its keyspace.
     fn is_gone(&self, section: &Section) -> bool {
         self.dropped.contains(&section.keyspace())
-            || self.cleared.get(&section.keyspace()).is_some_and(|&start| section.newest_segment() < start)
+            || self.cleared.get(&section.keyspace()).is_some_and(|&start| section.segments().newest < start)
     }
 
     /// The state without tables. Names that were given to two keyspaces, by damage, get a number.
@@ -275,110 +277,14 @@ impl Known {
 /// A keyspace whose name is lost.
 pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
     let name = format!("keyspace-{id}");
+    let levels = KeyspaceState::empty_levels(&plan);
     KeyspaceState {
         name,
         hasher,
         plan,
         log_start: 0,
         runs: Vec::new(),
-        sorted: Vec::new(),
+        levels,
         blob_references: BTreeMap::new(),
-    }
-}
-
-/// The sorted runs: of two tables of a place the one with newer items counts, of equally new ones the later one.
-fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
-    let mut sorted: Vec<_> =
-        sections.iter().filter(|(_, section)| section.layout() == Layout::Sorted).collect();
-    sorted.sort_by_key(|(number, section)| (section.newest_segment(), *number));
-    for (number, section) in sorted {
-        let (low, high) = section.range();
-        let edit = Edit::AddSorted { keyspace: section.keyspace(), file: *number, low, high };
-        // The keyspace exists: it was created for this section if it was not known before.
-        let _ = state.apply(&edit);
-    }
-}
-
-/// The hash runs, old to young, without the sections that the sorted run has taken in.
-fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
-    let segment_of = |file: u64, keyspace: u32| {
-        let of_file =
-            |(number, section): &&(u64, &Section)| *number == file && section.keyspace() == keyspace;
-        sections.iter().find(of_file).map_or(0, |(_, section)| section.newest_segment())
-    };
-    let mut runs: BTreeMap<(u32, u64, u64), Vec<&Section>> = BTreeMap::new();
-    for (number, section) in sections.iter().filter(|(_, section)| section.layout() == Layout::Hash) {
-        runs.entry((section.keyspace(), section.newest_segment(), *number)).or_default().push(section);
-    }
-    for ((id, segment, number), sections) in runs {
-        let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
-        let shard_bits = sections.iter().map(|section| shard_bits(section)).max().unwrap_or(0);
-        let merged = |section: &Section| {
-            let (low, high) = section.range();
-            let over: Vec<&SortedTableState> =
-                keyspace.sorted.iter().filter(|table| table.low <= high && table.high >= low).collect();
-            segment > 0
-                && over.iter().all(|table| segment_of(table.file, id) >= segment)
-                && gaps_within(over.into_iter(), low, high).is_empty()
-        };
-        let live: BTreeSet<u32> = sections
-            .into_iter()
-            .filter(|section| !merged(section) && !section.is_given_back())
-            .map(|section| shard_of(section, shard_bits))
-            .collect();
-        if !live.is_empty() {
-            let dropped = (0..1 << shard_bits).filter(|shard| !live.contains(shard)).collect();
-            keyspace.runs.push(RunState { file: number, shard_bits, repeats: 0.0, dropped });
-        }
-    }
-}
-
-/// Sections of a run tile the hash space in 2^`bits` equal parts.
-fn shard_bits(section: &Section) -> u32 {
-    let (low, high) = section.range();
-    (high - low).leading_zeros()
-}
-
-fn shard_of(section: &Section, shard_bits: u32) -> u32 {
-    let (low, _) = section.range();
-    if shard_bits == 0 { 0 } else { (low >> (64 - shard_bits)) as u32 }
-}
-
-fn gaps(tables: &[SortedTableState]) -> Vec<(u64, u64)> {
-    gaps_within(tables.iter(), 0, u64::MAX)
-}
-
-/// The parts of `low..=high` that none of the ascending `tables` covers.
-fn gaps_within<'a>(
-    tables: impl Iterator<Item = &'a SortedTableState>,
-    low: u64,
-    high: u64,
-) -> Vec<(u64, u64)> {
-    let mut gaps = Vec::new();
-    let mut next = Some(low);
-    for table in tables {
-        let Some(from) = next else { break };
-        if table.low > from {
-            gaps.push((from, (table.low - 1).min(high)));
-        }
-        next = table.high.checked_add(1).map(|above| above.max(from));
-    }
-    gaps.extend(next.filter(|&from| from <= high).map(|from| (from, high)));
-    gaps.retain(|(from, to)| from <= to);
-    gaps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_what_no_table_covers() {
-        let table = |low, high| SortedTableState { file: 1, low, high };
-        assert_eq!(gaps(&[]), [(0, u64::MAX)]);
-        assert_eq!(gaps(&[table(0, u64::MAX)]), []);
-        assert_eq!(gaps(&[table(5, 9), table(12, u64::MAX)]), [(0, 4), (10, 11)]);
-        assert_eq!(gaps_within([table(0, 9)].iter(), 3, 12), [(10, 12)]);
-        assert_eq!(gaps_within([table(0, 9), table(10, 40)].iter(), 3, 12), []);
     }
 }

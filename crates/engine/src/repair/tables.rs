@@ -8,10 +8,10 @@ use super::rewrite::RunItems;
 use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::item::EncodedItem;
-use crate::level::table_file_name;
-use crate::manifest::{DatabaseState, RunState, SortedTableState};
+use crate::level::{Container, table_file_name};
+use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
 use crate::table::{
-    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, Table,
+    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
     is_of_other_version, salvage_file,
 };
 
@@ -19,18 +19,23 @@ use crate::table::{
 pub(super) struct Claim {
     keyspace: u32,
     place: Place,
-    newest_segment: u64,
+    segments: SegmentSpan,
     items: YoungItems,
 }
 
 enum Place {
     Run(RunState),
-    Sorted(SortedTableState),
+    /// A table over a container of the level of this number.
+    Sorted {
+        level: usize,
+        low: u64,
+        high: u64,
+    },
 }
 
 impl Claim {
     fn new(keyspace: u32, place: Place) -> Self {
-        Self { keyspace, place, newest_segment: 0, items: YoungItems::default() }
+        Self { keyspace, place, segments: SegmentSpan::EMPTY, items: YoungItems::default() }
     }
 
     /// Whether an item of this hash counts here.
@@ -39,10 +44,10 @@ impl Claim {
             && match &self.place {
                 Place::Run(run) => {
                     let shard = item.hash.prefix(run.shard_bits) as u32;
-                    item.layout == Layout::Hash && !run.dropped.contains(&shard)
+                    !run.dropped.contains(&shard)
                 }
-                Place::Sorted(table) => {
-                    item.layout == Layout::Sorted && (table.low..=table.high).contains(&item.hash.high())
+                &Place::Sorted { low, high, .. } => {
+                    item.layout == Layout::Sorted && (low..=high).contains(&item.hash.high())
                 }
             }
     }
@@ -54,10 +59,10 @@ impl Claim {
             && match &self.place {
                 Place::Run(run) => {
                     let shard = if run.shard_bits == 0 { 0 } else { low >> (64 - run.shard_bits) };
-                    section.layout() == Layout::Hash && !run.dropped.contains(&(shard as u32))
+                    !run.dropped.contains(&(shard as u32))
                 }
-                Place::Sorted(table) => {
-                    section.layout() == Layout::Sorted && table.low <= high && table.high >= low
+                Place::Sorted { low: from, high: to, .. } => {
+                    section.layout() == Layout::Sorted && *from <= high && *to >= low
                 }
             }
     }
@@ -158,7 +163,7 @@ impl Repair {
                         continue;
                     }
                     live.iter_mut().for_each(|claim| {
-                        claim.newest_segment = claim.newest_segment.max(section.newest_segment());
+                        claim.segments = claim.segments.join(section.segments());
                     });
                     let found = section.salvage(|item| {
                         take(live.iter_mut().map(|claim| &mut **claim), &item);
@@ -182,7 +187,10 @@ impl Repair {
         }
         for claim in claims.iter_mut() {
             claim.items.finish();
-            let hides = matches!(claim.place, Place::Run(_));
+            // What lies below it in its own level counts, too: only a last level of one run hides nothing.
+            let last = state.keyspaces.get(&claim.keyspace).map_or(0, |keyspace| keyspace.levels.len());
+            let hides = !matches!(claim.place, Place::Sorted { level, .. } if level == last)
+                || state.keyspaces.get(&claim.keyspace).is_some_and(is_piled);
             claim.items = self.settle_all(claim.keyspace, std::mem::take(&mut claim.items), hides)?;
         }
         self.report.pages_lost += pages.lost;
@@ -207,26 +215,19 @@ impl Repair {
             .map(|(&id, keyspace)| (id, (keyspace.plan.clone(), keyspace.hasher)))
             .collect();
         for claim in claims.into_iter().filter(|claim| claim.items.len() > 0) {
-            let Claim { keyspace, place, newest_segment, items } = claim;
+            let Claim { keyspace, place, segments, items } = claim;
             let Some((plan, hasher)) = plans.get(&keyspace) else { continue };
             match place {
                 Place::Run(run) => {
                     let shard_bits = run.shard_bits;
                     run_places.push((keyspace, run));
-                    runs.push(RunItems {
-                        keyspace,
-                        hasher: *hasher,
-                        plan,
-                        shard_bits,
-                        newest_segment,
-                        items,
-                    });
+                    runs.push(RunItems { keyspace, hasher: *hasher, plan, shard_bits, segments, items });
                 }
-                Place::Sorted(table) => {
-                    let SortedTableState { low, high, .. } = table;
-                    let spec = SectionSpec { keyspace, hasher: *hasher, range_low: low, range_high: high };
-                    let file = self.write_sorted(spec, plan, newest_segment, &items)?;
-                    sorted_places.push((keyspace, SortedTableState { file, low, high }));
+                Place::Sorted { level, low, high } => {
+                    let (hasher, range_low, range_high) = (*hasher, low, high);
+                    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level };
+                    let file = self.write_sorted(spec, plan, level, segments, &items)?;
+                    sorted_places.push((keyspace, level, low, file));
                 }
             }
         }
@@ -242,12 +243,40 @@ impl Repair {
             let replacement =
                 |run: RunState| if run.file == number { placed.get(&id).cloned() } else { Some(run) };
             keyspace.runs = runs.into_iter().filter_map(replacement).collect();
-            keyspace.sorted.retain(|table| table.file != number);
-            keyspace.sorted.extend(sorted_places.iter().filter(|place| place.0 == id).map(|place| place.1));
-            keyspace.sorted.sort_unstable_by_key(|table| table.low);
+            let placed = |level: usize, low: u64| {
+                let place =
+                    sorted_places.iter().find(|place| (place.0, place.1, place.2) == (id, level, low));
+                place.map(|place| place.3)
+            };
+            replace_tables(keyspace, number, placed);
         }
         Ok(())
     }
+}
+
+/// Puts the table file that `new` names, by the number of the level and the start of the container, in the place of
+/// file `number`; takes that away where there is none.
+fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u64) -> Option<u64>) {
+    for (level, containers) in (1..).zip(&mut keyspace.levels) {
+        for container in containers.iter_mut() {
+            let low = container.low;
+            container.tables.retain(|table| {
+                if table.file == number {
+                    match new(level, low) {
+                        Some(file) => table.file = file,
+                        None => return false,
+                    }
+                }
+                true
+            });
+        }
+        containers.retain(|container| !container.tables.is_empty());
+    }
+}
+
+/// Whether several tables lie over one place of the last level.
+fn is_piled(keyspace: &KeyspaceState) -> bool {
+    keyspace.levels.last().is_some_and(|level| level.iter().any(|container| container.tables.len() > 1))
 }
 
 /// Adds the item to the claim that it belongs to.
@@ -262,8 +291,14 @@ pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
     for (&id, keyspace) in &state.keyspaces {
         let runs = keyspace.runs.iter().filter(|run| run.file == number);
         claims.extend(runs.map(|run| Claim::new(id, Place::Run(run.clone()))));
-        let sorted = keyspace.sorted.iter().filter(|table| table.file == number);
-        claims.extend(sorted.map(|table| Claim::new(id, Place::Sorted(*table))));
+        for (level, containers) in (1..).zip(&keyspace.levels) {
+            let has_it = |container: &&Container<PlacedTableState>| {
+                container.tables.iter().any(|table| table.file == number)
+            };
+            claims.extend(containers.iter().filter(has_it).map(|container| {
+                Claim::new(id, Place::Sorted { level, low: container.low, high: container.high })
+            }));
+        }
     }
     claims
 }
@@ -271,7 +306,7 @@ pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
 fn remove_claims(state: &mut DatabaseState, number: u64) {
     for keyspace in state.keyspaces.values_mut() {
         keyspace.runs.retain(|run| run.file != number);
-        keyspace.sorted.retain(|table| table.file != number);
+        replace_tables(keyspace, number, |_, _| None);
     }
 }
 
@@ -281,7 +316,7 @@ fn missing_sections(table: &Table, claims: &[Claim]) -> usize {
         let found = table.sections().iter().filter(|section| claim.has(section));
         let expected = match &claim.place {
             Place::Run(run) => (1usize << run.shard_bits) - run.dropped.len(),
-            Place::Sorted(_) => 1,
+            Place::Sorted { .. } => 1,
         };
         expected.saturating_sub(found.map(|section| section.range()).collect::<BTreeSet<_>>().len())
     });

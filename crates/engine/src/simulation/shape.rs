@@ -1,6 +1,6 @@
 //! What a simulated database is like: drawn once per seed.
 
-use alluvium_model::Plan;
+use alluvium_model::{Filter, Growth, Index, LevelSpec, Plan, TableLayout};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -19,6 +19,8 @@ pub(super) struct Shape {
     pub blob_sizes: (u64, usize, u64),
     /// Bytes of expired and removed items that are worth rewriting their place.
     pub garbage_bytes_min: u64,
+    /// Smallest and largest bytes of tables below the youngest level.
+    pub table_sizes: (u64, u64),
     /// Whether some keys are too long for tables.
     pub long_keys: bool,
     /// Whether some values expire.
@@ -39,7 +41,11 @@ const OPERATIONS: usize = 24;
 impl Shape {
     pub fn random(rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
-        let Plan::Levels { mut sharding, mut log, levels } = plan else { unreachable!() };
+        let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
+        let is_deep = rng.random_range(0..3) > 0;
+        if is_deep {
+            levels = random_levels(rng, levels[0]);
+        }
         sharding.log_entries_per_shard = rng.random_range(64..200);
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
@@ -59,7 +65,7 @@ impl Shape {
             memory,
             plan: Plan::Levels { sharding, log, levels },
             keyspaces: rng.random_range(1..4),
-            keys: rng.random_range(5..400),
+            keys: rng.random_range(5..if is_deep { 800 } else { 400 }),
             value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),
             inline_bytes_max: *[40, 300, 2039].get(rng.random_range(0..3)).expect("in range"),
             blob_sizes: (
@@ -68,9 +74,35 @@ impl Shape {
                 *[0, 20_000].get(rng.random_range(0..2)).expect("in range"),
             ),
             garbage_bytes_min: *[0, 4_000, 256 << 10].get(rng.random_range(0..3)).expect("in range"),
+            table_sizes: *[(8 << 10, 30 << 10), (30 << 10, 90 << 10), (1 << 20, 32 << 20)]
+                .get(rng.random_range(0..3))
+                .expect("in range"),
             long_keys: rng.random_range(0..3) == 0,
             weights,
             expires: rng.random(),
         }
     }
+}
+
+/// Levels below a youngest one, so small that a few hundred items reach the last.
+fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
+    let tiering =
+        |rng: &mut StdRng| Growth::Tiering { runs_max: rng.random_range(2..5), share: Growth::ANY_SHARE };
+    let mut levels = vec![LevelSpec { growth: tiering(rng), ..young }];
+    if rng.random() {
+        (levels[0].table, levels[0].index) = (TableLayout::Sorted, Index::Fences);
+    }
+    for _ in 0..rng.random_range(1..5) {
+        let growth = match rng.random() {
+            true => Growth::Leveling { ratio: rng.random_range(1.1..2.0) },
+            false => tiering(rng),
+        };
+        let filter = match rng.random_range(0..3) {
+            0 => Filter::None,
+            _ => Filter::Cuckoo { tag_bits: rng.random_range(4..16) },
+        };
+        let index = if rng.random_range(0..4) == 0 { Index::Trie } else { Index::Fences };
+        levels.push(LevelSpec { growth, table: TableLayout::Sorted, filter, index });
+    }
+    levels
 }

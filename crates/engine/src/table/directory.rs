@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0  4  number of sections
-//! 4  4  bytes of an entry: 240; a reader skips what a later minor version appended
+//! 4  4  bytes of an entry: 248, before minor version 1 240; a reader skips what a later one appended
 //! 8     the entries, in the order of their pages
 //! ```
 //!
@@ -13,16 +13,19 @@ use alluvium_base::{Corruption, KeyHasher};
 use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
 use super::page::{Layout, PAGE_BYTES};
+use super::segment_span::SegmentSpan;
 use crate::item::Item;
 
 /// Bytes in front of the entries.
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
 /// Bytes of an entry.
-pub(crate) const ENTRY_BYTES: usize = 240;
+pub(crate) const ENTRY_BYTES: usize = 248;
+/// Bytes of an entry before it told the oldest segment.
+const ENTRY_BYTES_MIN: usize = 240;
 /// Where the times of expiry lie in an entry.
 const EXPIRY_START: usize = 168;
 
-const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES);
+const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN);
 
 /// How pages are found in a section. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,15 +113,16 @@ pub(crate) struct SectionEntry {
     pub page_count: u32,
     /// Whether an item of the section may go on in the page behind it.
     pub items_go_on: bool,
+    /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
+    pub level: Option<u8>,
     pub totals: Totals,
     pub index_kind: IndexKind,
     /// Bits of a tag in the hash filter; 0 without one.
     pub filter_tag_bits: u8,
     pub filter: BlockHandle,
     pub index: BlockHandle,
-    /// Newest log segment whose items are in the section: all those of the keyspace and range up to it are in here or
-    /// in older sections. 0: unknown. With it the order of tables can be told without a manifest.
-    pub newest_segment: u64,
+    /// Log segments whose items are in the section.
+    pub segments: SegmentSpan,
     /// When the items expire that do.
     pub expiry: ExpiryMarks,
 }
@@ -139,7 +143,8 @@ impl SectionEntry {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
-        out.extend_from_slice(&[u8::from(self.items_go_on), 0, 0, 0]);
+        let level = self.level.map_or(0, |level| level.saturating_add(1));
+        out.extend_from_slice(&[u8::from(self.items_go_on), level, 0, 0]);
         let totals = self.totals;
         for number in [
             totals.item_count,
@@ -157,12 +162,13 @@ impl SectionEntry {
                 out.extend_from_slice(&number.to_le_bytes());
             }
         }
-        out.extend_from_slice(&self.newest_segment.to_le_bytes());
+        out.extend_from_slice(&self.segments.newest.to_le_bytes());
         self.expiry.encode(out);
+        out.extend_from_slice(&self.segments.oldest.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
     }
 
-    /// `bytes` is at least [`ENTRY_BYTES`] long. The offset of a corruption is relative to them.
+    /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
     fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
         let bad = |at: u64, expected: &str, found: u64| {
             Err(Corruption::new("directory", at, expected, found.to_string()))
@@ -193,6 +199,7 @@ impl SectionEntry {
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
             items_go_on: bytes[52] & 1 != 0,
+            level: bytes[53].checked_sub(1),
             totals: Totals {
                 item_count: u64_at(bytes, 56),
                 tombstone_count: u64_at(bytes, 64),
@@ -206,7 +213,10 @@ impl SectionEntry {
             filter_tag_bits: bytes[7],
             filter: block(112),
             index: block(136),
-            newest_segment: u64_at(bytes, 160),
+            segments: SegmentSpan {
+                oldest: if bytes.len() < ENTRY_BYTES { 0 } else { u64_at(bytes, ENTRY_BYTES_MIN) },
+                newest: u64_at(bytes, 160),
+            },
             expiry: ExpiryMarks::decode(
                 bytes[EXPIRY_START..].first_chunk().expect("the entry's length was checked"),
             )
@@ -270,11 +280,11 @@ pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Cor
     let count = u32_at(bytes, 0) as usize;
     let entry_bytes = u32_at(bytes, 4) as usize;
     let entries = &bytes[DIRECTORY_HEADER_BYTES..];
-    if entry_bytes < ENTRY_BYTES || count.checked_mul(entry_bytes) != Some(entries.len()) {
+    if entry_bytes < ENTRY_BYTES_MIN || count.checked_mul(entry_bytes) != Some(entries.len()) {
         return Err(Corruption::new(
             "directory",
             0,
-            format!("entries of at least {ENTRY_BYTES} bytes, {} in all", entries.len()),
+            format!("entries of at least {ENTRY_BYTES_MIN} bytes, {} in all", entries.len()),
             format!("{count} of {entry_bytes} bytes"),
         ));
     }

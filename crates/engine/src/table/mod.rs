@@ -17,6 +17,7 @@
 mod directory;
 mod error;
 mod expiry;
+mod filter_builder;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
@@ -35,8 +36,10 @@ mod scanner;
 mod search;
 mod section;
 mod section_range;
+mod segment_span;
 #[cfg(test)]
 mod tests;
+mod unsynced_table;
 mod verify;
 mod writer;
 
@@ -55,4 +58,6 @@ pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_of_other_version, salva
 pub(crate) use scanner::{READ_AHEAD_BYTES, SectionScanner};
 pub(crate) use section::Section;
 pub(crate) use section_range::SectionRange;
-pub(crate) use writer::{SectionSpec, TableWriter, UnsyncedTable};
+pub(crate) use segment_span::SegmentSpan;
+pub(crate) use unsynced_table::UnsyncedTable;
+pub(crate) use writer::{SectionSpec, TableWriter};

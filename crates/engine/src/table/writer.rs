@@ -1,19 +1,20 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
-use std::sync::Arc;
-
 use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_io::{File, Storage};
+use alluvium_io::Storage;
 
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
+use super::filter_builder::FilterBuilder;
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
+use super::segment_span::SegmentSpan;
+use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
 
 /// What a section is about, whatever its layout.
@@ -27,19 +28,8 @@ pub(crate) struct SectionSpec {
     pub range_low: u64,
     /// Highest one, included.
     pub range_high: u64,
-}
-
-/// What a finished table file came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableInfo {
-    /// Number of the file in its database.
-    pub file_number: u64,
-    /// Length of the file in bytes.
-    pub file_bytes: u64,
-    /// Number of sections.
-    pub section_count: usize,
-    /// Items of all sections, tombstones included.
-    pub item_count: u64,
+    /// Number of the level in the keyspace's plan that the section is for.
+    pub level: usize,
 }
 
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
@@ -53,22 +43,7 @@ pub(crate) struct TableWriter {
     identity: Identity,
     finished: Vec<FinishedSection>,
     section: Option<OpenSection>,
-    newest_segment: u64,
-}
-
-/// A table file written to its end that doesn't survive a power cut yet.
-#[derive(Debug)]
-pub(crate) struct UnsyncedTable {
-    file: Arc<dyn File>,
-    info: TableInfo,
-}
-
-impl UnsyncedTable {
-    /// Makes the content survive a power cut. The caller syncs the directory of files.
-    pub fn sync(self) -> Result<TableInfo> {
-        self.file.sync().map_err(Error::io("sync", self.file.name()))?;
-        Ok(self.info)
-    }
+    segments: SegmentSpan,
 }
 
 #[derive(Debug)]
@@ -81,7 +56,7 @@ struct FinishedSection {
 #[derive(Debug)]
 struct OpenSection {
     entry: SectionEntry,
-    filter: Option<HashFilter>,
+    filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
     /// Where a page that is full ends: behind the last item whose group is complete.
@@ -117,13 +92,12 @@ impl TableWriter {
         let identity = Identity::new(file_number);
         output.append(&encode_header(identity))?;
         output.pad_page_but(0)?;
-        Ok(Self { output, identity, finished: Vec::new(), section: None, newest_segment: 0 })
+        Ok(Self { output, identity, finished: Vec::new(), section: None, segments: SegmentSpan::UNKNOWN })
     }
 
-    /// Says which log segment the newest items of the sections to come are from: see
-    /// [`super::Section::newest_segment`].
-    pub fn set_newest_segment(&mut self, segment: u64) {
-        self.newest_segment = segment;
+    /// Says which log segments the items of the sections to come are from.
+    pub fn set_segments(&mut self, segments: SegmentSpan) {
+        self.segments = segments;
     }
 
     /// Begins a section in the order of the slots of `filter`, of which every occupied one gets an item.
@@ -131,7 +105,7 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_hash_section(&mut self, spec: SectionSpec, filter: HashFilter) {
-        self.begin(spec, Layout::Hash, IndexBuilder::slots(), Some(filter));
+        self.begin(spec, Layout::Hash, IndexBuilder::slots(), FilterBuilder::Made(filter));
     }
 
     /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
@@ -141,10 +115,10 @@ impl TableWriter {
     /// When a section is open.
     pub fn begin_sorted_section(&mut self, spec: SectionSpec, index: SortedIndex, pages_expected: u64) {
         let index = IndexBuilder::sorted(index, spec.range_low, spec.range_high, pages_expected);
-        self.begin(spec, Layout::Sorted, index, None);
+        self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
-    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: Option<HashFilter>) {
+    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: FilterBuilder) {
         assert!(self.section.is_none(), "the section before was not finished");
         assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
         let entry = SectionEntry {
@@ -156,12 +130,13 @@ impl TableWriter {
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
             items_go_on: false,
+            level: u8::try_from(spec.level).ok(),
             totals: Totals::default(),
             index_kind: IndexKind::None,
             filter_tag_bits: 0,
             filter: BlockHandle::default(),
             index: BlockHandle::default(),
-            newest_segment: self.newest_segment,
+            segments: self.segments,
             expiry: ExpiryMarks::NONE,
         };
         let page = PageBuilder::default();
@@ -238,6 +213,7 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.last_len = encoded_len;
+        section.filter.push(hash);
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
         section.entry.totals.add(&encoded.item);
@@ -251,11 +227,24 @@ impl TableWriter {
     ///
     /// # Panics
     /// When no section of sorted layout is open.
-    #[cfg(test)]
     pub fn set_filter(&mut self, filter: HashFilter) {
+        self.sorted_section().filter = FilterBuilder::Made(filter);
+    }
+
+    /// Like [`TableWriter::set_filter`], with a filter that is made of the items' hashes when the section ends: tags
+    /// have `tag_bits` bits. Holds 16 bytes for each item until then, of `items_expected`.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
+        let hashes = Vec::with_capacity(items_expected as usize);
+        self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
+    }
+
+    fn sorted_section(&mut self) -> &mut OpenSection {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
-        section.filter = Some(filter);
+        section
     }
 
     /// Ends the open section. One without items takes no pages.
@@ -264,7 +253,7 @@ impl TableWriter {
     /// When no section is open, or one of hash layout has not as many items as its filter has occupied slots.
     pub fn finish_section(&mut self) -> Result<()> {
         let mut section = self.section.take().expect("an open section");
-        if let (Layout::Hash, Some(filter)) = (section.entry.layout, &section.filter) {
+        if let (Layout::Hash, FilterBuilder::Made(filter)) = (section.entry.layout, &section.filter) {
             assert_eq!(
                 filter.len() as u64,
                 section.entry.totals.item_count,
@@ -285,7 +274,7 @@ impl TableWriter {
         if section.entry.page_count > 0 {
             finished.entry.index_kind = section.index.kind();
             finished.index = section.index.finish();
-            if let Some(filter) = section.filter {
+            if let Some(filter) = section.filter.finish() {
                 finished.entry.filter_tag_bits = filter.tag_bits() as u8;
                 finished.filter = filter.to_bytes();
             }

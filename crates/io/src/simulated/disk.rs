@@ -161,6 +161,13 @@ impl Disk {
         self.inodes.retain(|number, inode| inode.handles > 0 || reachable.contains(number));
     }
 
+    /// Frees a file that no handle reaches, if no name does either.
+    pub(super) fn collect_one(&mut self, number: InodeNumber) {
+        if !self.names.reaches(number) {
+            self.inodes.remove(&number);
+        }
+    }
+
     /// Changes a file's content, unless it fails or does not fit.
     pub(super) fn change(&mut self, number: InodeNumber, change: Change, fails: bool) -> Result<()> {
         let fault = if fails {

@@ -116,7 +116,7 @@ impl Drop for SimulatedFile {
         {
             inode.handles -= 1;
             if inode.handles == 0 {
-                disk.collect();
+                disk.collect_one(self.inode);
             }
         }
     }

@@ -103,10 +103,19 @@ impl Names {
 
     /// Every file that has a name, had one that may come back, or may yet get one.
     pub(super) fn reachable(&self) -> BTreeSet<InodeNumber> {
+        self.named().collect()
+    }
+
+    /// Whether [`Names::reachable`] has this file.
+    pub(super) fn reaches(&self, number: InodeNumber) -> bool {
+        self.named().any(|named| named == number)
+    }
+
+    fn named(&self) -> impl Iterator<Item = InodeNumber> {
         let pending = self.unsynced.iter().filter_map(|change| match change {
             NameChange::Create { inode, .. } | NameChange::Rename { inode, .. } => Some(*inode),
             NameChange::Remove { .. } => None,
         });
-        self.live.values().chain(self.durable.values()).copied().chain(pending).collect()
+        self.live.values().chain(self.durable.values()).copied().chain(pending)
     }
 }

@@ -24,19 +24,31 @@ impl LevelSpec {
     /// Checks that the engine executes the level as number `number` (from 0) of `levels`. Whether the level is legal is
     /// another question.
     pub fn check_executable(&self, number: usize, levels: usize) -> Result<(), PlanError> {
-        match (number, levels, self.growth, self.table) {
-            (0, 2, Growth::Tiering { .. }, TableLayout::Hash) => {}
-            (1, 2, Growth::Leveling { .. }, TableLayout::Sorted) => {}
-            _ => {
+        if levels < 2 {
+            return refuse("the engine executes plans of two levels and more");
+        }
+        if number == 0 && matches!(self.growth, Growth::Leveling { .. }) {
+            return refuse("the engine's youngest level tiers: each freeze makes a run of it");
+        }
+        if number > 0 && self.growth.items_max(1.0).is_finite() {
+            return refuse("the engine bounds only the youngest level by a share of the items");
+        }
+        match (number, self.table, self.filter) {
+            (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
+            | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None) => {}
+            (0, ..) => {
                 return refuse(
-                    "the engine executes a tiering level of Hash tables over a leveling level of Sorted tables",
+                    "the engine's youngest level has Hash or Sorted tables, with a cuckoo filter each",
                 );
             }
+            (_, TableLayout::Sorted, _) => {
+                return refuse(
+                    "the engine keeps a cuckoo filter for each table of a Sorted level, or no filter",
+                );
+            }
+            _ => return refuse("the engine's levels below the youngest have Sorted tables"),
         }
-        if number == 1 && self.filter != Filter::None {
-            return refuse("the engine keeps no filter on a Sorted level");
-        }
-        if number == 1 && !matches!(self.index, Index::Trie | Index::Fences) {
+        if self.table == TableLayout::Sorted && !matches!(self.index, Index::Trie | Index::Fences) {
             return refuse("the engine indexes a Sorted level by a trie or by fences");
         }
         Ok(())
@@ -52,24 +64,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_named_plans_both_of_silt_are_executed() {
+    fn plans_of_cuckoo_filters_fences_and_tries_are_executed() {
         for name in Plan::NAMES {
-            assert_eq!(Plan::named(name).unwrap().is_executable(), name.starts_with("silt"), "{name}");
+            let waits = ["lsm-trie", "slimdb", "slimdb-tiering", "skimpystash"].contains(&name);
+            assert_eq!(Plan::named(name).unwrap().is_executable(), !waits, "{name}");
         }
     }
 
     #[test]
     fn what_would_be_ignored_is_refused() {
         let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
-        let with = |change: fn(&mut LevelSpec)| {
+        let with = |number: usize, change: fn(&mut LevelSpec)| {
             let mut levels = levels.clone();
-            change(&mut levels[1]);
+            change(&mut levels[number]);
             Plan::Levels { sharding, log, levels }.check_executable()
         };
-        assert!(with(|_| ()).is_ok());
-        assert!(with(|level| level.index = Index::Trie).is_ok());
-        assert!(with(|level| level.index = Index::ThreeLevel).unwrap_err().to_string().contains("trie"));
-        let filtered = with(|level| level.filter = Filter::Cuckoo { tag_bits: 12 });
-        assert!(filtered.unwrap_err().to_string().contains("no filter"));
+        assert!(with(1, |_| ()).is_ok());
+        assert!(with(1, |level| level.index = Index::Trie).is_ok());
+        assert!(with(1, |level| level.filter = Filter::Cuckoo { tag_bits: 12 }).is_ok());
+        assert!(with(1, |level| level.growth = levels_of_tiering()).is_ok());
+        let shared = with(1, |level| level.growth = Growth::Tiering { runs_max: 4, share: 0.1 });
+        assert!(shared.unwrap_err().to_string().contains("a share"));
+        let three_level = with(1, |level| level.index = Index::ThreeLevel);
+        assert!(three_level.unwrap_err().to_string().contains("trie"));
+        let shared = with(1, |level| level.filter = Filter::MultiLevelCuckoo { tag_bits: 12 });
+        assert!(shared.unwrap_err().to_string().contains("each table"));
+        let leveled = with(0, |level| level.growth = Growth::Leveling { ratio: 4.0 });
+        assert!(leveled.unwrap_err().to_string().contains("youngest"));
+        let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };
+        let alone = Plan::Levels { sharding, log, levels: levels[..1].to_vec() };
+        assert!(alone.check_executable().unwrap_err().to_string().contains("two levels"));
+    }
+
+    fn levels_of_tiering() -> Growth {
+        Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE }
     }
 }

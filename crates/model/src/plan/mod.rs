@@ -1,5 +1,6 @@
 //! [`Plan`]: a storage layout as data. The model evaluates it, the planner searches for it, the engine executes it.
 
+mod delay;
 mod describe;
 mod executable;
 mod named;
@@ -9,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use delay::merge_delay_ns;
 pub use sharding::Sharding;
 
 /// A storage layout: either a log with levels below it, or a log whose items are chained from a directory.
@@ -129,6 +131,10 @@ pub enum Index {
 /// Old values of items in young levels, as a share of all items, from which on the container that has most of them is
 /// merged: what bounds space where shares of young levels are larger.
 pub const GARBAGE_SHARE_MAX: f64 = 0.25;
+
+/// Old values, removed and expired items in a container of a last level that tiers, as a share of what it holds, from
+/// which on the container is merged into itself.
+pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;
 
 /// SkimpyStash's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,11 +4,22 @@ use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanEr
 
 /// Fingerprints of SlimDB's filters.
 const SLIMDB_TAG_BITS: u32 = 12;
+/// Tags of filters of plans whose levels are of sorted tables: one lookup in 500 reads a table in vain.
+const SORTED_TAG_BITS: u32 = 12;
 
 impl Plan {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 7] =
-        ["silt", "silt-tiering", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "skimpystash"];
+    pub const NAMES: [&str; 9] = [
+        "silt",
+        "silt-tiering",
+        "silt-deep",
+        "tiered",
+        "lsm-trie",
+        "slimdb",
+        "slimdb-tiering",
+        "leveled",
+        "skimpystash",
+    ];
 
     /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the part of all items
     /// that sits in filtered hash runs on average.
@@ -40,6 +51,39 @@ impl Plan {
         levels[0].growth = Growth::Tiering { runs_max: 128, share: Growth::ANY_SHARE };
         let sharding = Sharding { log_share: 0.03, items_per_shard: 20_000, ..sharding };
         Self::Levels { sharding, log, levels }
+    }
+
+    /// SILT with a second level of filtered runs between its hash runs and its one sorted run: an item is written once
+    /// more and the sorted run rewritten a quarter as often. For stores much larger than their memory's share of
+    /// filters, or with fewer rewrites than `silt` at the price of two bytes of filter for each of more items.
+    pub fn silt_deep() -> Self {
+        let Self::Levels { sharding, log, mut levels } = Self::silt() else {
+            unreachable!("it is made of levels")
+        };
+        levels[0].growth = Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE };
+        levels.insert(1, Self::sorted(Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE }));
+        Self::Levels { sharding, log, levels }
+    }
+
+    /// LSM-trie's way with sorted tables: runs at every level, and a last level of runs that are merged when they are
+    /// many or hold much garbage. Each item is written once a level; each has two bytes of filter.
+    pub fn tiered() -> Self {
+        let Self::Levels { sharding, log, levels } = Self::silt() else {
+            unreachable!("it is made of levels")
+        };
+        let young =
+            LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
+        let old = Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE });
+        Self::Levels { sharding, log, levels: vec![young, old] }
+    }
+
+    fn sorted(growth: Growth) -> LevelSpec {
+        LevelSpec {
+            growth,
+            table: TableLayout::Sorted,
+            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS },
+            index: Index::Fences,
+        }
     }
 
     /// LSM-trie: four levels of eight runs with Bloom filters in memory, and a last level that only collects runs, its
@@ -76,15 +120,14 @@ impl Plan {
         Self::levels(vec![Self::slimdb_tier(); 4])
     }
 
-    /// What LevelDB and RocksDB do: each level one run, ten times larger than the one above, with Bloom filters.
+    /// What LevelDB and RocksDB do: four runs at most as they come from the log, then levels of one run each, ten times
+    /// larger than the one above, a filter on every table. The filters are cuckoo filters of 12-bit tags (12.6 bits a
+    /// key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): the engine has no Bloom filters.
     pub fn leveled() -> Self {
-        let level = LevelSpec {
-            growth: Growth::Leveling { ratio: 10.0 },
-            table: TableLayout::Sorted,
-            filter: Filter::BloomCluster { on_flash: false },
-            index: Index::Trie,
-        };
-        Self::levels(vec![level; 5])
+        let young = Self::sorted(Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE });
+        let mut levels = vec![Self::sorted(Growth::Leveling { ratio: 10.0 }); 5];
+        levels[0] = young;
+        Self::levels(levels)
     }
 
     /// SkimpyStash with ten keys a chain.
@@ -97,6 +140,8 @@ impl Plan {
         match name {
             "silt" => Ok(Self::silt()),
             "silt-tiering" => Ok(Self::silt_tiering()),
+            "silt-deep" => Ok(Self::silt_deep()),
+            "tiered" => Ok(Self::tiered()),
             "lsm-trie" => Ok(Self::lsm_trie()),
             "slimdb" => Ok(Self::slimdb()),
             "slimdb-tiering" => Ok(Self::slimdb_tiering()),

@@ -106,9 +106,12 @@ impl PlanModel {
         let stack = Stack::new((sharding, log, levels), &stream, &self.workload, &self.rules)?;
         let live = stream.keys.keys() * self.workload.live_share();
         let mut structures = vec![Structure::log_index(self.log_index_bytes(&stack))];
-        for (number, (level, state)) in levels.iter().zip(&stack.levels).enumerate() {
-            structures.push(Structure::filter(number, self.filter_bytes(level, state)));
-            structures.push(Structure::index(number, self.index_bytes(level, state)));
+        let stored = self.stored(&stack);
+        for (number, ((level, state), (records, _))) in
+            levels.iter().zip(&stack.levels).zip(stored).enumerate()
+        {
+            structures.push(Structure::filter(number, self.filter_bytes(level, state, records)));
+            structures.push(Structure::index(number, self.index_bytes(level, state, records)));
         }
         let residency = Residency::within(structures, self.memory_limit_bytes)?;
         let lookup = self.lookup(levels, &stack, &stream, &residency);
@@ -221,13 +224,15 @@ impl PlanModel {
         logs * stack.log_entries * self.rules.log_slot_bytes / self.rules.filter_fill
     }
 
-    pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+    /// Memory of the level's filters, of so many `records` that are [`stored`](Self::stored) there.
+    pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
         let in_memory = !matches!(level.filter, Filter::BloomCluster { on_flash: true });
-        if in_memory { state.records * self.filter_bits(level) / state.filter_crowding / 8.0 } else { 0.0 }
+        if in_memory { records * self.filter_bits(level) / state.filter_crowding / 8.0 } else { 0.0 }
     }
 
-    pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState) -> f64 {
-        state.records * self.index_bits(level) / 8.0 + state.sections * self.rules.section_bytes
+    /// Memory of the level's indexes, likewise.
+    pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
+        records * self.index_bits(level) / 8.0 + state.sections * self.rules.section_bytes
     }
 
     /// Bits of filter per item.

@@ -7,6 +7,8 @@
 
 mod evaluate;
 mod parts;
+mod phase_level;
+mod phases;
 mod residency;
 mod rules;
 mod stack;
@@ -17,6 +19,7 @@ mod workload;
 mod tests;
 
 pub use evaluate::{LevelCost, PlanCost, PlanModel};
+pub use phases::Phases;
 pub use rules::Rules;
 pub use workload::{GetPopularity, ItemSize, Workload};
 

@@ -27,6 +27,17 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
+    /// In each the less of both.
+    pub fn least(self, other: Self) -> Self {
+        Self {
+            writes: self.writes.min(other.writes),
+            reads_per_get: self.reads_per_get.min(other.reads_per_get),
+            reads_per_miss: self.reads_per_miss.min(other.reads_per_miss),
+            memory: self.memory.min(other.memory),
+            space: self.space.min(other.space),
+        }
+    }
+
     /// Those of a whole plan.
     pub fn of_cost(cost: &Cost) -> Self {
         Self {
@@ -111,11 +122,13 @@ impl<'a> Parts<'a> {
     pub fn level(&self, number: usize, spec: &LevelSpec) -> Amounts {
         let (model, state) = (self.model, &self.stack.levels[number]);
         let stage = model.stage(spec, state, self.found[number + 1], (1.0, 1.0));
+        let (records, _) = self.stored[number];
         Amounts {
             writes: model.level_writes(spec, state),
             reads_per_get: self.uncached * stage.reads_per_get(self.found[number]),
             reads_per_miss: stage.reads_per_miss(),
-            memory: (model.filter_bytes(spec, state) + model.index_bytes(spec, state)) / self.live,
+            memory: (model.filter_bytes(spec, state, records) + model.index_bytes(spec, state, records))
+                / self.live,
             space: model.level_space(spec, self.stored[number], self.live),
         }
     }

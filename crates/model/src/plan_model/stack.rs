@@ -116,7 +116,8 @@ impl Stack {
         Ok(stack)
     }
 
-    fn with_log(
+    /// The log alone, as it is cut for a store of `cut_for` records.
+    pub fn with_log(
         sharding: &Sharding,
         log: &LogSpec,
         stream: &WriteStream,
@@ -283,7 +284,12 @@ fn last_tiering(
     let garbage = (arriving - stream.fresh_share).max(0.0);
     let garbage_max = live * rules.garbage_share / (1.0 - rules.garbage_share);
     // Some thousandth of a write is rounding, not garbage.
-    let by_garbage = if garbage > 1e-6 { garbage_max / garbage } else { f64::INFINITY };
+    let by_garbage = if garbage > 1e-6 {
+        // Garbage comes with runs: the one that makes it too much is waited for.
+        ((garbage_max / garbage / arrivals.interval).floor() + 1.0) * arrivals.interval
+    } else {
+        f64::INFINITY
+    };
     let runs_present = live / arrivals.records;
     let by_runs = if garbage > 1e-6 || runs_present > runs_max {
         (runs_max - 1.0).max(1.0) * arrivals.interval

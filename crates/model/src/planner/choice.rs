@@ -66,8 +66,8 @@ impl Planned {
 /// What the demand's parts refuse. That no plan keeps the limits is an answer, not an error.
 pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     demand.validate()?;
-    let legal = search(demand, space, Scope::Legal)?;
-    let executable = search(demand, space, Scope::Executable)?;
+    let legal = search(demand, space, Scope::Legal, false)?;
+    let executable = search(demand, space, Scope::Executable, false)?;
     let best = best(&legal.frontier, demand, &demand.limits).cloned();
     let mut planned = Planned {
         runners_up: runners_up(&legal.frontier, demand, best.as_ref()),
@@ -89,15 +89,18 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
 }
 
 /// The best plan of `space` under `demand` that the engine executes; where none keeps the limits, the one of least
-/// memory. Milliseconds for uniform keys.
+/// memory. Looks only at what may be the best.
 ///
 /// # Errors
 /// What the demand's parts refuse, and a space without executable plans.
 pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, ModelError> {
     demand.validate()?;
-    let frontier = search(demand, space, Scope::Executable)?.frontier;
-    let chosen = best(&frontier, demand, &demand.limits).or(frontier.first());
-    chosen.cloned().ok_or_else(|| ModelError::OutOfRange {
+    let within = search(demand, space, Scope::Executable, true)?.frontier;
+    let chosen = match best(&within, demand, &demand.limits) {
+        Some(chosen) => Some(chosen.clone()),
+        None => search(demand, space, Scope::Executable, false)?.frontier.into_iter().next(),
+    };
+    chosen.ok_or_else(|| ModelError::OutOfRange {
         name: "executable plans in the space",
         value: 0.0,
         expected: "there is one at least".to_owned(),

@@ -4,6 +4,8 @@
 //! level by level: costs are sums over levels, so what is beaten in writes, reads and memory up to some level stays
 //! beaten, and only what is not goes on. SlimDB (§4) searches heuristically.
 
+use std::rc::Rc;
+
 use super::demand::Demand;
 use super::figures::{Candidate, Figures};
 use super::frontier::undominated;
@@ -37,26 +39,54 @@ struct Partial {
     amounts: Amounts,
 }
 
-/// Searches the space. Some hundred evaluations of a stack of levels: a tenth of a second for uniform keys, a few
-/// seconds for a Zipf popularity; a hundredth of that for executable plans.
-pub(super) fn search(demand: &Demand, space: &Space, scope: Scope) -> Result<Found, ModelError> {
+/// Searches the space. Some thousand evaluations of a stack of levels: about a second for uniform keys, several
+/// seconds for a Zipf popularity, and less where only executable plans are asked for.
+///
+/// `only_best` asks for no frontier but for what may be the best plan within the demand's limits: what, with the least
+/// that levels still to come cost, exceeds them or costs more than a plan already found goes no further.
+pub(super) fn search(
+    demand: &Demand,
+    space: &Space,
+    scope: Scope,
+    only_best: bool,
+) -> Result<Found, ModelError> {
     let mut found = Found::default();
     let mut all: Vec<(Plan, Amounts)> = Vec::new();
+    let mut layouts = Layouts::default();
+    let mut ended: Vec<Vec<Growth>> = Vec::new();
+    let live = demand.workload.live_keys();
+    let mut best_us = f64::INFINITY;
     for growths in space.growths() {
-        let options = options(space, &growths, scope);
-        if options.iter().any(Vec::is_empty) {
+        let options: Vec<_> = growths
+            .iter()
+            .enumerate()
+            .map(|(number, &growth)| layouts.of_level(space, scope, growth, number, growths.len()))
+            .collect();
+        if options.iter().any(|options| options.is_empty()) {
             continue;
         }
         found.plans += options.iter().map(|options| options.len() as f64).product::<f64>();
+        // Where the data end in an earlier level, the plan is that of fewer levels, which is looked at by itself.
+        if ended.iter().any(|ended| growths.len() > ended.len() && growths.starts_with(ended)) {
+            continue;
+        }
         let levels = options.iter().map(|options| options[0]).collect();
         let plan = Plan::Levels { sharding: space.sharding, log: space.log, levels };
         let model = model(demand, plan);
         let parts = Parts::new(&model)?;
-        // Where the data end in an earlier level, the plan is that of fewer levels, which is looked at by itself.
         if parts.levels() < growths.len() {
+            ended.push(growths[..parts.levels()].to_vec());
             continue;
         }
-        let partials = best_layouts(&parts, &options, demand);
+        let keeps = |amounts: &Amounts| {
+            let figures = Figures::new(amounts, demand);
+            // Sums in another order may differ in their last bits.
+            let score_max = best_us * (1.0 + 1e-9);
+            !only_best || (figures.keeps(&demand.limits, live) && figures.score_us(demand) <= score_max)
+        };
+        let partials = best_layouts(&parts, &options, demand, &keeps);
+        let scores = partials.iter().map(|partial| Figures::new(&partial.amounts, demand).score_us(demand));
+        best_us = scores.fold(best_us, f64::min);
         all.extend(partials.into_iter().map(|Partial { levels, amounts }| {
             (Plan::Levels { sharding: space.sharding, log: space.log, levels }, amounts)
         }));
@@ -75,27 +105,64 @@ pub(super) fn search(demand: &Demand, space: &Space, scope: Scope) -> Result<Fou
     Ok(found)
 }
 
-/// What each level may be.
-fn options(space: &Space, growths: &[Growth], scope: Scope) -> Vec<Vec<LevelSpec>> {
-    let of_level = |(number, &growth): (usize, &Growth)| {
-        let mut layouts = space.layouts(growth);
-        if scope == Scope::Executable {
-            layouts.retain(|level| level.check_executable(number, growths.len()).is_ok());
-        }
-        layouts
-    };
-    growths.iter().enumerate().map(of_level).collect()
+/// A level's growth, whether it is the youngest, and whether it is the only one.
+type Position = (Growth, bool, bool);
+
+/// What levels may be, each asked of the space once.
+#[derive(Debug, Default)]
+struct Layouts {
+    known: Vec<(Position, Rc<[LevelSpec]>)>,
 }
 
-fn best_layouts(parts: &Parts<'_>, options: &[Vec<LevelSpec>], demand: &Demand) -> Vec<Partial> {
+impl Layouts {
+    fn of_level(
+        &mut self,
+        space: &Space,
+        scope: Scope,
+        growth: Growth,
+        number: usize,
+        levels: usize,
+    ) -> Rc<[LevelSpec]> {
+        let key = (growth, number == 0, levels == 1);
+        if let Some((_, layouts)) = self.known.iter().find(|(known, _)| *known == key) {
+            return layouts.clone();
+        }
+        let mut layouts = space.layouts(growth);
+        if scope == Scope::Executable {
+            layouts.retain(|level| level.check_executable(number, levels).is_ok());
+        }
+        let layouts: Rc<[LevelSpec]> = layouts.into();
+        self.known.push((key, layouts.clone()));
+        layouts
+    }
+}
+
+/// The layouts that nothing beats, of those whose costs, with the least of all further levels, are kept.
+fn best_layouts(
+    parts: &Parts<'_>,
+    options: &[Rc<[LevelSpec]>],
+    demand: &Demand,
+    keeps: &dyn Fn(&Amounts) -> bool,
+) -> Vec<Partial> {
     let axes = |amounts: &Amounts| Figures::new(amounts, demand).axes();
-    let mut partials = vec![Partial { levels: Vec::new(), amounts: parts.log() }];
-    for (number, options) in options.iter().enumerate() {
+    let priced = options.iter().enumerate().map(|(number, options)| {
         let priced = options.iter().map(|level| (*level, parts.level(number, level)));
-        let priced: Vec<(LevelSpec, Amounts)> = undominated(priced, |(_, amounts)| axes(amounts));
+        undominated(priced, |(_, amounts)| axes(amounts))
+    });
+    let priced: Vec<Vec<(LevelSpec, Amounts)>> = priced.collect();
+    let mut rest = vec![Amounts::default()];
+    for priced in priced.iter().rev() {
+        let least = priced.iter().map(|(_, amounts)| *amounts).reduce(Amounts::least).unwrap_or_default();
+        rest.push(least + rest[rest.len() - 1]);
+    }
+    let mut partials = vec![Partial { levels: Vec::new(), amounts: parts.log() }];
+    partials.retain(|partial| keeps(&(partial.amounts + rest[priced.len()])));
+    for (number, priced) in priced.iter().enumerate() {
+        let rest = rest[options.len() - number - 1];
         let longer = partials.iter().enumerate().flat_map(|(young, partial)| {
             priced.iter().map(move |(level, amounts)| (young, *level, partial.amounts + *amounts))
         });
+        let longer = longer.filter(|(_, _, amounts)| keeps(&(*amounts + rest)));
         // Levels are written down for what is left only: most choices are beaten.
         let kept = undominated(longer, |(_, _, amounts)| axes(amounts));
         let longer = kept.into_iter().map(|(young, level, amounts)| {

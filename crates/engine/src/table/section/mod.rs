@@ -16,6 +16,7 @@ use super::index::SectionIndex;
 use super::index_memory::{Charge, IndexMemory};
 use super::page::{Layout, PAGE_BYTES, Page, page_seed};
 use super::page_list::{PageList, PageRead};
+use super::segment_span::SegmentSpan;
 #[cfg(test)]
 use crate::item::Item;
 
@@ -80,10 +81,14 @@ impl Section {
         self.entry.layout
     }
 
-    /// Newest log segment whose items are in the section; 0 when the file does not say. Everything that older segments
-    /// held for the keyspace and range is in this section or in older ones.
-    pub fn newest_segment(&self) -> u64 {
-        self.entry.newest_segment
+    /// Log segments whose items are in the section.
+    pub fn segments(&self) -> SegmentSpan {
+        self.entry.segments
+    }
+
+    /// Number of the level in the keyspace's plan that the section was made for; `None` where the file does not say.
+    pub fn level(&self) -> Option<usize> {
+        self.entry.level.map(usize::from)
     }
 
     /// Items, tombstones included.

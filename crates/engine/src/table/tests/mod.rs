@@ -14,14 +14,15 @@ use alluvium_io::Storage;
 use proptest::prelude::*;
 
 use self::memory_storage::MemoryStorage;
-use super::writer::TableInfo;
+use super::unsynced_table::TableInfo;
 use super::{ITEM_BYTES_MAX, SectionSpec, SortedIndex, Table, TableWriter, pages_expected};
 use crate::item::{EncodedItem, Item, ItemKind};
 
 const NAME: &str = "000007.table";
 /// Seed 0 matters to [`colliding_key`].
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
-const SPEC: SectionSpec = SectionSpec { keyspace: 3, hasher: HASHER, range_low: 0, range_high: u64::MAX };
+const SPEC: SectionSpec =
+    SectionSpec { keyspace: 3, hasher: HASHER, range_low: 0, range_high: u64::MAX, level: 0 };
 
 /// An item that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,172 @@
+//! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
+
+use alluvium_index::slb::{Config, Lookup, OwnedBuffer, SharedBuffer, Stats};
+use alluvium_model::simulator::RequestStream;
+
+use super::chained::Chained;
+use super::subject::{Subject, key_of};
+use crate::process::thread_cpu_time;
+
+/// Skew of requests, that of the thesis.
+pub const SKEW: f64 = 0.99;
+
+/// Rounds: each asks for the same keys in all ways.
+const ROUNDS: usize = 7;
+
+/// Rounds where only a gain is asked for, and how many go before them untimed.
+const GAIN_ROUNDS: usize = 5;
+const WARMING_ROUNDS: usize = 8;
+
+/// Requests drawn before the clock starts.
+#[derive(Debug)]
+pub struct Requests {
+    keys: Vec<u64>,
+    round_len: usize,
+}
+
+impl Requests {
+    /// Enough for all rounds over items of which the hottest ones lie anywhere.
+    pub fn draw(items: u32, round_len: usize, seed: u64) -> Self {
+        let mut stream =
+            RequestStream::new(u64::from(items), SKEW, seed).expect("a skew and a number of items in bounds");
+        let keys = (0..(ROUNDS + 1) * round_len).map(|_| key_of(stream.next_key())).collect();
+        Self { keys, round_len }
+    }
+
+    /// The requests of a round; those of round 0 come before the clock starts.
+    fn round(&self, number: usize) -> &[u64] {
+        &self.keys[number * self.round_len..(number + 1) * self.round_len]
+    }
+}
+
+/// Median rates, and medians of the ratios of each round to its direct lookups.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub direct_per_s: f64,
+    /// Through a buffer of each form.
+    pub through: [Through; 2],
+}
+
+/// One way through a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Through {
+    pub name: &'static str,
+    pub per_s: f64,
+    pub ratio: f64,
+    pub stats: Stats,
+}
+
+/// Runs all rounds. Buffers are warmed with `warming` requests first, as many as it takes until they have decided.
+///
+/// # Panics
+/// When a lookup returns another item than that of its key.
+pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: usize) -> Outcome {
+    let shared = SharedBuffer::new(index, config);
+    let mut reader = shared.reader();
+    let mut owned = OwnedBuffer::new(index, config);
+    let warm = requests.keys.iter().cycle().take(warming);
+    for key in warm {
+        check::<S>(*key, reader.get(key));
+    }
+    for key in requests.keys.iter().cycle().take(warming) {
+        check::<S>(*key, owned.get(key));
+    }
+    let mut rates: [Vec<f64>; 3] = Default::default();
+    for round in 1..=ROUNDS {
+        let keys = requests.round(round);
+        let per_s = |work: &mut dyn FnMut()| {
+            let started = thread_cpu_time();
+            work();
+            keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64()
+        };
+        // Each way goes first in some round.
+        for way in (0..3).map(|step| (step + round) % 3) {
+            let rate = match way {
+                0 => per_s(&mut || {
+                    for key in keys {
+                        check::<S>(*key, index.search(key).map(|(_, item)| item));
+                    }
+                }),
+                1 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, owned.get(key)))),
+                _ => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
+            };
+            rates[way].push(rate);
+        }
+    }
+    let through = |way: usize, name, stats| Through {
+        name,
+        per_s: median(rates[way].clone()),
+        ratio: median(rates[way].iter().zip(&rates[0]).map(|(with, without)| with / without).collect()),
+        stats,
+    };
+    Outcome {
+        direct_per_s: median(rates[0].clone()),
+        through: [through(1, "owned", owned.stats()), through(2, "shared", reader.stats())],
+    }
+}
+
+#[inline(always)]
+fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
+    assert!(item.is_some_and(|item| S::is_right(key, item)), "another item than that of key {key}");
+}
+
+/// The middle one.
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// Lookups per second without and with an owned buffer: medians of a few rounds, by turns.
+pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64; 2] {
+    let mut buffer = OwnedBuffer::new(index, config);
+    for key in requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len) {
+        check::<S>(*key, buffer.get(key));
+    }
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    for round in 1..=GAIN_ROUNDS {
+        let keys = requests.round(round);
+        for way in [round % 2, 1 - round % 2] {
+            let started = thread_cpu_time();
+            match way {
+                0 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
+                _ => keys.iter().for_each(|key| check::<S>(*key, buffer.get(key))),
+            }
+            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
+        }
+    }
+    rates.map(median)
+}
+
+/// Operations per second on a chained hash table without and with an owned buffer, one in `sets_every` of which
+/// replaces an item by one at another place.
+pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
+    let mut table = Chained::<1>::build(items);
+    let mut buffer = OwnedBuffer::new(Chained::<1>::build(items), config);
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    let through = |buffer: &mut OwnedBuffer<Chained<1>>, number: usize, key: u64| {
+        if number.is_multiple_of(sets_every) {
+            buffer.change(&key, |table| (Some(table.replace(key)), ()));
+        } else {
+            check::<Chained<1>>(key, buffer.get(&key));
+        }
+    };
+    let warm = requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len);
+    warm.enumerate().for_each(|(number, key)| through(&mut buffer, number, *key));
+    for round in 1..=GAIN_ROUNDS {
+        let keys = requests.round(round);
+        for way in [round % 2, 1 - round % 2] {
+            let started = thread_cpu_time();
+            for (number, key) in keys.iter().enumerate() {
+                if way == 1 {
+                    through(&mut buffer, number, *key);
+                } else if number.is_multiple_of(sets_every) {
+                    table.replace(*key);
+                } else {
+                    check::<Chained<1>>(*key, table.search(key).map(|(_, item)| item));
+                }
+            }
+            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
+        }
+    }
+    rates.map(median)
+}

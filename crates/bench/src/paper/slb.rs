@@ -1,0 +1,77 @@
+//! What the figures of the lookaside buffer share: throughput over the number of keys, without it and with tables of
+//! three sizes.
+//!
+//! The thesis has 100 million items, 16 threads and 40 MB of third-level cache. Here are one thread and as many items
+//! as the figure has keys; the shapes are to be compared, not the heights.
+
+use alluvium_index::slb::Config;
+
+use super::{Axis, Panel, Published, Scale, Series};
+use crate::index::slb::contest::{Requests, gain};
+use crate::index::slb::subject::Subject;
+
+/// Numbers of keys, as far as the scale goes.
+const KEYS: [u32; 4] = [100_000, 400_000, 1_600_000, 6_400_000];
+
+/// Bytes of the cache tables, and what the curves are called.
+pub const TABLES: [(usize, &str); 3] = [(16 << 20, "16 MiB"), (32 << 20, "32 MiB"), (64 << 20, "64 MiB")];
+
+/// A panel and the gains in it.
+pub struct Curves {
+    pub panel: Panel,
+    /// Throughput with a table by throughput without, by number of keys and table.
+    gains: Vec<f64>,
+}
+
+impl Curves {
+    /// The smallest gain as a published figure.
+    pub fn least(&self, name: &str, published: f64) -> Published {
+        Published::new(name, published, self.gains.iter().copied().fold(f64::INFINITY, f64::min))
+    }
+
+    /// The largest gain as a published figure.
+    pub fn most(&self, name: &str, published: f64) -> Published {
+        Published::new(name, published, self.gains.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// Throughput without a buffer at the fewest keys, in millions a second.
+    pub fn direct_first(&self) -> f64 {
+        self.panel.series[0].points[0].1
+    }
+}
+
+/// Measures gets.
+pub fn gets<S: Subject>(name: &'static str, scale: &Scale) -> Curves {
+    curves(name, scale, |keys, requests, tables| {
+        let index = S::build(keys);
+        tables.iter().map(|&table| gain(&index, requests, table)).collect()
+    })
+}
+
+/// Measures what `rates` does with numbers of keys and tables: operations per second without and with each.
+pub fn curves(
+    name: &'static str,
+    scale: &Scale,
+    rates: impl Fn(u32, &Requests, &[Config]) -> Vec<[f64; 2]>,
+) -> Curves {
+    let tables = TABLES.map(|(bytes, _)| Config::with_cache_bytes(bytes));
+    let mut points = vec![Vec::new(); TABLES.len() + 1];
+    let mut gains = Vec::new();
+    let measured = |keys: &u32| *keys == KEYS[0] || u64::from(*keys) <= scale.simulated_keys_max;
+    for keys in KEYS.into_iter().filter(measured) {
+        let requests = Requests::draw(keys, (keys / 4).min(1 << 19) as usize, scale.seed);
+        let rates = rates(keys, &requests, &tables);
+        points[0].push((f64::from(keys), rates[0][0] / 1e6));
+        for ([direct, through], points) in rates.into_iter().zip(&mut points[1..]) {
+            points.push((f64::from(keys), through / 1e6));
+            gains.push(through / direct);
+        }
+    }
+    let names = ["no SLB"].into_iter().chain(TABLES.map(|(_, size)| size));
+    let series = names
+        .zip(points)
+        .map(|(table, points)| Series::measurement(format!("{name}, {table}"), points))
+        .collect();
+    let x = Axis::logarithmic("keys");
+    Curves { panel: Panel { x, y: Axis::linear("million operations a second"), series }, gains }
+}

@@ -1,0 +1,32 @@
+//! Wu's Figure 2.11: gets and sets of a chained hash table; every set moves its item, so it is an update of the buffer.
+
+use super::slb::{curves, gets};
+use super::{Figure, Published, Scale};
+use crate::error::BenchError;
+use crate::index::slb::chained::Chained;
+use crate::index::slb::contest::mixed_gain;
+
+/// Of how many operations one is a set: 5 % and 50 %.
+const MIXES: [(&str, usize); 2] = [("5 % sets", 20), ("50 % sets", 2)];
+
+pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
+    let only_gets = gets::<Chained<1>>("only gets", scale);
+    let [few, many] = MIXES.map(|(name, sets_every)| {
+        curves(name, scale, |keys, requests, tables| {
+            tables.iter().map(|&table| mixed_gain(keys, requests, table, sets_every)).collect()
+        })
+    });
+    let published = vec![
+        Published::new("direct_5_to_0_percent_sets", 0.69, few.direct_first() / only_gets.direct_first()),
+        Published::new("direct_50_to_5_percent_sets", 0.59, many.direct_first() / few.direct_first()),
+        few.most("gain_max_5_percent_sets", 1.28),
+        many.most("gain_max_50_percent_sets", 1.0),
+    ];
+    Ok(Figure {
+        id: "slb-2.11",
+        title: "Lookaside buffer: chained hash table, gets and sets",
+        source: "Wu's thesis, Figure 2.11: Zipf 0.99, chains of 1; here one thread, and no locks",
+        panels: vec![few.panel, many.panel],
+        published,
+    })
+}

@@ -1,0 +1,22 @@
+//! Wu's Figure 2.12: key-value stores, LMDB and MICA with 1, 2 and 4 buckets a chain.
+//!
+//! Of these there is MICA's store mode, whose index always has room for one bucket a chain and a tenth more, and
+//! refuses what would make longer chains; so it is Figure 2.12d that is run again. LMDB is a C library; its B+-tree is
+//! that of Figure 2.7.
+
+use super::slb::gets;
+use super::{Figure, Scale};
+use crate::error::BenchError;
+use crate::index::slb::store::StoreSubject;
+
+pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
+    let store = gets::<StoreSubject>("MICA, chains of 1", scale);
+    let published = vec![store.most("mica_gain_max", 1.56), store.least("mica_gain_min", 1.0)];
+    Ok(Figure {
+        id: "slb-2.12",
+        title: "Lookaside buffer: MICA's store mode",
+        source: "Wu's thesis, Figure 2.12d: gets, CREW, Zipf 0.99; LMDB and longer chains: see slb-2.7, slb-2.8",
+        panels: vec![store.panel],
+        published,
+    })
+}

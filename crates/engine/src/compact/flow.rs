@@ -1,0 +1,92 @@
+//! [`Flow`]: where a merge's items come from, besides young ones that it gathers, and where they go.
+
+use std::sync::Arc;
+
+use alluvium_model::{Growth, Plan};
+
+use super::level_table::level_spec;
+use super::repeats::ends_garbage;
+use crate::level::Version;
+use crate::table::{Section, SectionRange, SegmentSpan};
+
+/// From where to where a merge carries items, whatever part of the hash space.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    /// Sections of sorted layout in runs of the youngest level: each run's ascending, the youngest run first. They stay
+    /// until the merge is done.
+    pub runs: Vec<Vec<Arc<Section>>>,
+    /// A level that gives up what it has where new tables come to be.
+    pub from: Option<usize>,
+    /// The level of the new tables.
+    pub to: usize,
+    /// Whether new tables lie over what that level has; else they take its place.
+    pub pushes: bool,
+}
+
+/// What is merged into one part of the hash space.
+#[derive(Debug, Default)]
+pub(super) struct Inputs {
+    /// Ascending sequences of parts of tables, the youngest first.
+    pub streams: Vec<Vec<SectionRange>>,
+    /// So many of them are of runs.
+    pub of_runs: usize,
+    /// Whether something older lies below the new table: then tombstones stay.
+    pub hides: bool,
+}
+
+impl Flow {
+    /// Carries items into a level: on top of what it has where it tiers.
+    pub fn into_level(plan: &Plan, to: usize) -> Self {
+        let pushes = matches!(level_spec(plan, to).growth, Growth::Tiering { .. });
+        Self { to, pushes, ..Self::default() }
+    }
+
+    /// Merges what lies over a part of a level into one table.
+    pub fn within_level(level: usize) -> Self {
+        Self { to: level, ..Self::default() }
+    }
+
+    /// Whether it is asked how many items of new tables lie over older ones.
+    pub fn samples_repeats(&self, plan: &Plan) -> bool {
+        self.pushes && ends_garbage(plan, self.to)
+    }
+
+    /// What is merged in `low..=high` of the version.
+    pub fn inputs(&self, version: &Version, low: u64, high: u64) -> Inputs {
+        let range = |section: &Arc<Section>| {
+            let (from, to) = section.range();
+            let range = SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) };
+            (range.low <= range.high).then_some(range)
+        };
+        let runs = self.runs.iter().map(|sections| sections.iter().filter_map(range).collect::<Vec<_>>());
+        let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
+        let of_runs = streams.len();
+        streams.extend(self.from.into_iter().flat_map(|from| version.level(from).streams_within(low, high)));
+        if !self.pushes {
+            streams.extend(version.level(self.to).streams_within(low, high));
+        }
+        let lies_over = self.pushes && !version.level(self.to).within(low, high).is_empty();
+        let hides = lies_over || version.lies_below(self.to, low, high);
+        Inputs { of_runs, streams, hides }
+    }
+}
+
+impl Inputs {
+    /// Items and bytes of the pages that they use, about.
+    pub fn size(&self) -> (f64, f64) {
+        let mut size = (0.0, 0.0);
+        for SectionRange { section, low, high } in self.streams.iter().flatten() {
+            let (from, to) = section.range();
+            let share = (high - low) as f64 / ((to - from) as f64).max(1.0);
+            size.0 += section.item_count() as f64 * share;
+            size.1 += section.used_bytes() as f64 * share;
+        }
+        size
+    }
+
+    /// The log segments that items are from.
+    pub fn segments(&self) -> SegmentSpan {
+        let sections = self.streams.iter().flatten().map(|range| range.section.segments());
+        sections.fold(SegmentSpan::EMPTY, SegmentSpan::join)
+    }
+}

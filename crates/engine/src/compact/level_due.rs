@@ -1,0 +1,148 @@
+//! When containers of the levels below the youngest merge.
+//!
+//! A level that tiers hands on its fullest container when the mean number of its runs is over what evenly staggered
+//! containers have: from empty to `runs_max`. So containers don't all fill at once, and none waits for others. A
+//! leveling level hands on where it is densest when it is larger than its ratio allows: that is where it was handed on
+//! longest ago. A last level that tiers merges a container into itself when it has too many runs or too much garbage.
+
+use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
+
+use super::due::{PLACE_BYTES_MAX, Place, mean_runs};
+use super::repeats::ends_garbage;
+use crate::level::{Container, Level, PlacedTable, Version};
+
+/// How a level stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LevelDue {
+    /// What of it merges next.
+    pub place: Place,
+    /// Above 1 it is due.
+    pub due: f64,
+    /// How far the level is over its bound, for those who are to be slowed.
+    pub pressure: f64,
+}
+
+/// How the levels below the youngest stand, of those that hold anything and have bounds. `room` is what the youngest
+/// holds when it is full.
+pub(super) fn of_levels(plan: &Plan, version: &Version, room: f64) -> impl Iterator<Item = LevelDue> {
+    let Plan::Levels { levels: specs, .. } = plan else { unreachable!("the engine refuses chained plans") };
+    let last = version.last_level();
+    let mut room = room;
+    let mut found = Vec::new();
+    for ((number, level), spec) in version.numbered_levels().zip(&specs[1..]) {
+        found.extend(match spec.growth {
+            Growth::Tiering { runs_max, .. } if number == last => of_last_tiering(number, level, runs_max),
+            Growth::Tiering { runs_max, .. } => {
+                room *= f64::from(runs_max);
+                let garbage_max = match ends_garbage(plan, number) {
+                    true => alluvium_model::GARBAGE_SHARE_MAX * version.level_items() as f64,
+                    false => f64::INFINITY,
+                };
+                of_tiering(number, level, runs_max, garbage_max)
+            }
+            Growth::Leveling { .. } if number == last => None,
+            Growth::Leveling { ratio } => {
+                room *= ratio;
+                of_leveling(number, level, room)
+            }
+        });
+    }
+    found.into_iter()
+}
+
+/// Some container of the level, the densest; `None` when it is empty.
+pub(super) fn next_of(number: usize, level: &Level) -> Option<Place> {
+    most(level, density).map(|container| place(number, container))
+}
+
+fn place(level: usize, container: &Container<PlacedTable>) -> Place {
+    Place::Container { level, low: container.low, high: container.high }
+}
+
+fn density(container: &Container<PlacedTable>) -> f64 {
+    container.items() / container.span()
+}
+
+/// Old values in the container that have newer ones there, estimated.
+fn garbage(container: &Container<PlacedTable>) -> f64 {
+    let of_table = |table: &PlacedTable| table.items_within(container.low, container.high) * table.repeats;
+    container.tables.iter().map(of_table).sum()
+}
+
+/// The container of which `weight` says most.
+fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Option<&Container<PlacedTable>> {
+    let weighed = level.containers().iter().map(|container| (weight(container), container));
+    weighed.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, container)| container)
+}
+
+fn of_tiering(number: usize, level: &Level, runs_max: u32, garbage_max: f64) -> Option<LevelDue> {
+    let runs = |container: &Container<PlacedTable>| container.tables.len() as f64;
+    let tallest = most(level, runs)?;
+    let runs_max = f64::from(runs_max);
+    let containers = level.containers();
+    let covered: f64 = containers.iter().map(Container::span).sum();
+    let mean: f64 = containers.iter().map(|container| runs(container) * container.span()).sum();
+    let mean_max = mean_runs(runs_max, containers.len() as f64 / covered);
+    // Merging less than half of the runs would never let them collect.
+    let is_worth_it = runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
+    let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
+    let by_height = runs(tallest) / (runs_max - 0.5);
+    let (place_of_runs, by_runs) = (place(number, tallest), by_mean.max(by_height));
+    let heaviest = most(level, |container| if runs(container) > 1.0 { container.bytes() } else { 0.0 })?;
+    let by_bytes = if runs(heaviest) > 1.0 { heaviest.bytes() / PLACE_BYTES_MAX as f64 } else { 0.0 };
+    let foulest = most(level, garbage)?;
+    let by_garbage = containers.iter().map(garbage).sum::<f64>() / garbage_max;
+    let others = [(heaviest, by_bytes), (foulest, by_garbage)];
+    let (place, due) = others
+        .into_iter()
+        .map(|(container, due)| (place(number, container), due))
+        .filter(|&(_, due)| due > 1.0)
+        .fold((place_of_runs, by_runs), |most, other| if other.1 > most.1 { other } else { most });
+    Some(LevelDue { place, due, pressure: by_mean.max(runs(tallest) / runs_max).max(by_garbage) })
+}
+
+fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelDue> {
+    let over = |container: &Container<PlacedTable>| {
+        let runs = container.tables.len();
+        if runs < 2 {
+            return 0.0;
+        }
+        let by_garbage = garbage(container) / container.items().max(1.0) / LAST_GARBAGE_SHARE_MAX;
+        let by_runs = runs as f64 / (f64::from(staggered(runs_max, container.low)) - 0.5);
+        by_garbage.max(by_runs)
+    };
+    let worst = most(level, over)?;
+    let runs = worst.tables.len() as f64 / f64::from(runs_max);
+    Some(LevelDue { place: place(number, worst), due: over(worst), pressure: runs })
+}
+
+/// So many runs at most for the container that begins at `low`: between three quarters of `runs_max` and all, so that
+/// not all containers are full at once.
+fn staggered(runs_max: u32, low: u64) -> u32 {
+    let spread = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let less = (spread * u64::from(runs_max / 4 + 1)) >> 32;
+    (runs_max - less as u32).max(2)
+}
+
+fn of_leveling(number: usize, level: &Level, items_max: f64) -> Option<LevelDue> {
+    let densest = most(level, density)?;
+    let pressure = level.items() as f64 / items_max.max(1.0);
+    Some(LevelDue { place: place(number, densest), due: pressure, pressure })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_full_at_different_numbers_of_runs() {
+        for runs_max in [2u32, 3, 8, 128] {
+            let bounds: Vec<u32> = (0..64u64).map(|place| staggered(runs_max, place << 58)).collect();
+            assert!(
+                bounds.iter().all(|&bound| bound >= (runs_max - runs_max / 4).max(2) && bound <= runs_max)
+            );
+            let different: std::collections::BTreeSet<_> = bounds.into_iter().collect();
+            assert!(different.len() as u32 > runs_max / 8, "{different:?}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The structure of one keyspace, a part of the database's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alluvium_base::KeyHasher;
+use alluvium_model::Plan;
+
+use crate::level::Container;
+
+/// The structure of one keyspace.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeyspaceState {
+    pub name: String,
+    pub hasher: KeyHasher,
+    pub plan: Plan,
+    /// Records of earlier segments don't count.
+    pub log_start: u64,
+    /// Old to young.
+    pub runs: Vec<RunState>,
+    /// The levels below the youngest, level 1 first: their containers, ascending and disjoint.
+    pub levels: Vec<Vec<Container<PlacedTableState>>>,
+    /// Bytes of blob files that the tables refer to, by file.
+    pub blob_references: BTreeMap<u64, u64>,
+}
+
+/// A run of hash sections.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunState {
+    pub file: u64,
+    pub shard_bits: u32,
+    pub repeats: f64,
+    pub dropped: BTreeSet<u32>,
+}
+
+/// A table over a container.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlacedTableState {
+    pub file: u64,
+    pub repeats: f64,
+}
+
+impl KeyspaceState {
+    /// As many levels as the plan has below the youngest, with nothing in them.
+    pub fn empty_levels(plan: &Plan) -> Vec<Vec<Container<PlacedTableState>>> {
+        match plan {
+            Plan::Levels { levels, .. } => vec![Vec::new(); levels.len().saturating_sub(1)],
+            Plan::Chained(_) => Vec::new(),
+        }
+    }
+
+    /// Numbers of the table files in use; some come several times.
+    pub fn files(&self) -> impl Iterator<Item = u64> {
+        let placed = self.levels.iter().flatten().flat_map(|container| &container.tables);
+        self.runs.iter().map(|run| run.file).chain(placed.map(|table| table.file))
+    }
+
+    pub(super) fn count_references(&mut self, file: u64, delta: i64) -> Result<(), String> {
+        let bytes = self.blob_references.entry(file).or_default();
+        *bytes = bytes
+            .checked_add_signed(delta)
+            .ok_or_else(|| format!("{bytes} bytes of blob file {file} are referred to, and {delta} more"))?;
+        self.blob_references.retain(|_, bytes| *bytes > 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Where tables belong when no manifest says it: their directories tell level, range and log segments.
+//!
+//! What is in a level is older than what is in those above it. So a table is superseded where a deeper level has items
+//! from the table's newest segment or a later one: it was merged down. In its own level one of a later file that has
+//! items from that segment, among others, was made of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alluvium_model::Plan;
+
+use crate::level::{Container, replaced};
+use crate::manifest::{DatabaseState, Edit, PlacedTableState, RunState};
+use crate::table::{Layout, Section, SegmentSpan};
+
+/// A table of a level below the youngest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    keyspace: u32,
+    level: usize,
+    file: u64,
+    low: u64,
+    high: u64,
+    segments: SegmentSpan,
+}
+
+impl Found {
+    fn of(state: &DatabaseState, file: u64, section: &Section) -> Option<Self> {
+        if !is_of_level(section) {
+            return None;
+        }
+        let keyspace = section.keyspace();
+        let last = state.keyspaces.get(&keyspace)?.levels.len();
+        let (low, high) = section.range();
+        // Older files don't say which level: there was one of sorted layout, the last.
+        let level = section.level().unwrap_or(last).clamp(1, last);
+        Some(Self { keyspace, level, file, low, high, segments: section.segments() })
+    }
+
+    /// Whether this table holds what the other does, as far as they cover the same place.
+    fn supersedes(&self, other: &Self) -> bool {
+        let newest = other.segments.newest;
+        self.keyspace == other.keyspace
+            && (self.level > other.level && self.segments.newest >= newest
+                || self.level == other.level && self.file > other.file && self.segments.contains(newest))
+    }
+}
+
+/// Whether the section is a table of a level below the youngest.
+fn is_of_level(section: &Section) -> bool {
+    section.layout() == Layout::Sorted && section.level() != Some(0)
+}
+
+/// `plan`, with as many levels as the sections name.
+pub(super) fn plan_with_levels<'s>(plan: &Plan, sections: impl Iterator<Item = &'s Section>) -> Plan {
+    let Plan::Levels { sharding, log, mut levels } = plan.clone() else { return plan.clone() };
+    let needed = sections.filter_map(|section| section.level()).max().map_or(0, |level| level + 1);
+    while levels.len() < needed {
+        levels.push(levels[levels.len() - 1]);
+    }
+    Plan::Levels { sharding, log, levels }
+}
+
+/// Places the tables of the levels below the youngest.
+pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
+    let mut found: Vec<Found> =
+        sections.iter().filter_map(|(file, section)| Found::of(state, *file, section)).collect();
+    found.sort_by_key(|table| (table.segments.newest, table.file));
+    for table in &found {
+        let superseding = found.iter().filter(|other| other.supersedes(table));
+        let places = superseding.fold(vec![(table.low, table.high)], |places, other| {
+            places.iter().flat_map(|&place| without(place, other.low, other.high)).collect()
+        });
+        for (low, high) in places {
+            let Found { keyspace, level, file, .. } = *table;
+            let edit = Edit::AddSorted { keyspace, file, low, high, level, over: true, repeats: 0.0 };
+            // The keyspace exists: it was created for this section if it was not known before.
+            let _ = state.apply(&edit);
+        }
+    }
+}
+
+/// The runs of the youngest level, old to young, without the sections that the levels below have taken in.
+pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
+    let mut segments: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    let mut runs: BTreeMap<(u32, u64, u64), Vec<&Section>> = BTreeMap::new();
+    for (file, section) in sections {
+        let newest = section.segments().newest;
+        if is_of_level(section) {
+            segments.insert((section.keyspace(), *file), newest);
+        } else {
+            runs.entry((section.keyspace(), newest, *file)).or_default().push(section);
+        }
+    }
+    for ((id, segment, number), sections) in runs {
+        let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
+        let shard_bits = sections.iter().map(|section| shard_bits(section)).max().unwrap_or(0);
+        let holds_it = |container: &&Container<PlacedTableState>| {
+            let newest = |table: &PlacedTableState| segments.get(&(id, table.file)).copied().unwrap_or(0);
+            container.tables.iter().any(|table| newest(table) >= segment)
+        };
+        let merged = |section: &Section| {
+            let holding = keyspace.levels.iter().flatten().filter(holds_it);
+            let left = holding.fold(vec![section.range()], |places, container| {
+                places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
+            });
+            segment > 0 && left.is_empty()
+        };
+        let live: BTreeSet<u32> = sections
+            .into_iter()
+            .filter(|section| !merged(section) && !section.is_given_back())
+            .map(|section| shard_of(section, shard_bits))
+            .collect();
+        if !live.is_empty() {
+            let dropped = (0..1 << shard_bits).filter(|shard| !live.contains(shard)).collect();
+            keyspace.runs.push(RunState { file: number, shard_bits, repeats: 0.0, dropped });
+        }
+    }
+}
+
+/// Places a table of which only the items can be read where the last level has none: where another has a place, that
+/// one is newer, since this one may never have been finished.
+pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u64) {
+    let gaps = last.iter().fold(vec![(0, u64::MAX)], |places, container| {
+        places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
+    });
+    for (low, high) in gaps {
+        *last = replaced(last, low, high, Some(PlacedTableState { file, repeats: 0.0 }));
+    }
+}
+
+/// Sections of a run tile the hash space in 2^`bits` equal parts.
+fn shard_bits(section: &Section) -> u32 {
+    let (low, high) = section.range();
+    (high - low).leading_zeros()
+}
+
+fn shard_of(section: &Section, shard_bits: u32) -> u32 {
+    let (low, _) = section.range();
+    if shard_bits == 0 { 0 } else { (low >> (64 - shard_bits)) as u32 }
+}
+
+/// What of a range lies outside `low..=high`.
+fn without((from, to): (u64, u64), low: u64, high: u64) -> Vec<(u64, u64)> {
+    let mut left = Vec::new();
+    if low > from {
+        left.push((from, to.min(low - 1)));
+    }
+    if high < to {
+        left.push((from.max(high + 1), to));
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_range() {
+        assert_eq!(without((3, 9), 0, 2), [(3, 9)]);
+        assert_eq!(without((3, 9), 10, 12), [(3, 9)]);
+        assert_eq!(without((3, 9), 5, 6), [(3, 4), (7, 9)]);
+        assert_eq!(without((3, 9), 0, 5), [(6, 9)]);
+        assert_eq!(without((3, 9), 3, 9), []);
+        assert_eq!(without((0, u64::MAX), 7, u64::MAX), [(0, 6)]);
+    }
+
+    #[test]
+    fn deeper_and_later_tables_supersede() {
+        let table = |level, file, oldest, newest| Found {
+            keyspace: 1,
+            level,
+            file,
+            low: 0,
+            high: 9,
+            segments: SegmentSpan { oldest, newest },
+        };
+        let young = table(1, 7, 4, 6);
+        assert!(table(2, 3, 0, 6).supersedes(&young) && !table(2, 9, 0, 3).supersedes(&young));
+        assert!(table(1, 8, 2, 9).supersedes(&young), "made of it, among others");
+        assert!(!table(1, 6, 2, 9).supersedes(&young), "made before it");
+        assert!(!table(1, 8, 7, 9).supersedes(&young), "lies over it");
+        assert!(!table(1, 8, 7, 6).supersedes(&young), "was ingested over it");
+    }
+}

@@ -1,0 +1,92 @@
+//! [`FilterBuilder`]: the filter of a section while its pages are being written.
+
+use alluvium_base::KeyHash;
+use alluvium_index::cuckoo::CuckooTable;
+use alluvium_index::hash_filter::HashFilter;
+
+/// How often a filter is tried in a larger table when its keys don't fit.
+const TRIES_MAX: usize = 8;
+/// Hashes whose places are fetched into the cache before they are needed.
+const PREFETCH_AHEAD: usize = 12;
+
+/// The filter of the section being written.
+#[derive(Debug)]
+pub(super) enum FilterBuilder {
+    None,
+    /// Made before the items came.
+    Made(HashFilter),
+    /// Made of the items' hashes at the end.
+    Gathered {
+        tag_bits: u32,
+        hashes: Vec<KeyHash>,
+    },
+}
+
+impl FilterBuilder {
+    /// Notes an item. Equal hashes come one after the other.
+    #[inline]
+    pub fn push(&mut self, hash: KeyHash) {
+        if let Self::Gathered { hashes, .. } = self
+            && hashes.last() != Some(&hash)
+        {
+            hashes.push(hash);
+        }
+    }
+
+    /// `None` without a filter, and for hashes so alike that no table takes them: then lookups do without.
+    pub fn finish(self) -> Option<HashFilter> {
+        match self {
+            Self::None => None,
+            Self::Made(filter) => Some(filter),
+            Self::Gathered { tag_bits, hashes } => {
+                let slack = hashes.len() / 16 + 1;
+                (0..TRIES_MAX).find_map(|attempt| filter_of(&hashes, tag_bits, attempt * slack))
+            }
+        }
+    }
+}
+
+/// A filter of these hashes, in a table with room for so many more; `None` when they don't fit.
+fn filter_of(hashes: &[KeyHash], tag_bits: u32, slack: usize) -> Option<HashFilter> {
+    let table = CuckooTable::with_entries(hashes.len() + slack);
+    for (position, &hash) in hashes.iter().enumerate() {
+        // Ascending hashes go to random buckets.
+        if let Some(&ahead) = hashes.get(position + PREFETCH_AHEAD) {
+            table.prefetch(ahead);
+        }
+        table.insert(hash, 0).ok()?;
+    }
+    Some(HashFilter::from_table(&table, tag_bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(hashes: impl Iterator<Item = KeyHash>) -> Option<HashFilter> {
+        let mut builder = FilterBuilder::Gathered { tag_bits: 12, hashes: Vec::new() };
+        hashes.for_each(|hash| builder.push(hash));
+        builder.finish()
+    }
+
+    #[test]
+    fn a_filter_of_gathered_hashes_has_them_all() {
+        let hash = |number: u64| {
+            KeyHash::from_halves(number << 40, number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
+        };
+        for count in [0, 1, 2, 3, 10, 1000, 30_000] {
+            let filter = gathered((0..count).map(hash)).expect("different hashes fit");
+            assert_eq!(filter.len() as u64, count);
+            assert!((0..count).all(|number| filter.may_contain(hash(number))));
+            let others = (count..count + 10_000).filter(|&number| filter.may_contain(hash(number))).count();
+            assert!(others < 60, "{others} of 10,000 absent keys");
+        }
+    }
+
+    #[test]
+    fn hashes_too_alike_go_without_a_filter() {
+        assert!(gathered((0..9).map(|high| KeyHash::from_halves(high, 7))).is_none());
+        let equal = gathered((0..9).map(|_| KeyHash::from_halves(1, 7))).expect("one hash fits");
+        assert_eq!(equal.len(), 1);
+    }
+}

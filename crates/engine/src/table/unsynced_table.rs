@@ -1,0 +1,45 @@
+//! [`UnsyncedTable`]: a table file between its last write and its sync.
+
+use std::sync::Arc;
+
+use alluvium_io::File;
+
+use super::error::{Error, Result};
+
+/// What a finished table file came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableInfo {
+    /// Number of the file in its database.
+    pub file_number: u64,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// Number of sections.
+    pub section_count: usize,
+    /// Items of all sections, tombstones included.
+    pub item_count: u64,
+}
+
+/// A table file written to its end that doesn't survive a power cut yet.
+#[derive(Debug)]
+pub(crate) struct UnsyncedTable {
+    pub(super) file: Arc<dyn File>,
+    pub(super) info: TableInfo,
+}
+
+impl UnsyncedTable {
+    /// Number of the file in its database.
+    pub fn file_number(&self) -> u64 {
+        self.info.file_number
+    }
+
+    /// Items of all sections.
+    pub fn item_count(&self) -> u64 {
+        self.info.item_count
+    }
+
+    /// Makes the content survive a power cut. The caller syncs the directory of files.
+    pub fn sync(self) -> Result<TableInfo> {
+        self.file.sync().map_err(Error::io("sync", self.file.name()))?;
+        Ok(self.info)
+    }
+}

@@ -1,0 +1,25 @@
+//! [`Clock`]: how a buffer learns what lookups cost.
+
+use std::time::Instant;
+
+/// Nanoseconds since any moment, never falling. Read twice in some thousand lookups.
+pub trait Clock {
+    /// The time.
+    fn now_ns(&self) -> u64;
+}
+
+/// The system's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock(Instant);
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}

@@ -1,0 +1,187 @@
+//! [`Line`]: a bucket of the cache table, one cache line.
+//!
+//! ```text
+//!   word 0   head: counts, lock, changes (see `head`)
+//!   word 1   63  tag  48 47   reference of item 0   0      0: empty
+//!   ...
+//!   word 7   63  tag  48 47   reference of item 6   0
+//! ```
+//!
+//! Tag and reference are one word, so that a reader never takes one item's reference for another's tag.
+
+use super::head::Head;
+use super::mode::Word;
+use super::reference::Reference;
+use super::sync::spin_hint;
+
+/// Entries of a line.
+pub(super) const WAYS: usize = 7;
+
+/// Hits that a new entry is taken to have had.
+const COUNT_FIRST: u64 = 1;
+
+/// How often an edit that may fail tries to get the lock while only counts of hits are in its way.
+const EDIT_TRIES: usize = 4;
+
+/// See the module.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Line<W: Word> {
+    head: W,
+    entries: [W; WAYS],
+}
+
+const _: () = assert!(size_of::<Line<std::cell::Cell<u64>>>() == 64);
+
+/// A change of a key that is going on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Changing {
+    version: u64,
+    was_alone: bool,
+    /// Whether the key had an entry, and how often that was hit.
+    count: Option<u64>,
+}
+
+/// The word of an entry.
+#[inline(always)]
+pub(super) fn entry(tag: u16, reference: Reference) -> u64 {
+    u64::from(tag) << Reference::BITS | reference.number()
+}
+
+impl<W: Word> Line<W> {
+    pub fn new() -> Self {
+        Self { head: W::new(0), entries: std::array::from_fn(|_| W::new(0)) }
+    }
+
+    #[inline(always)]
+    pub fn head(&self) -> Head {
+        Head(self.head.load())
+    }
+
+    /// The head behind all loads so far.
+    #[inline(always)]
+    pub fn head_after(&self) -> Head {
+        W::fence_loads();
+        Head(self.head.load_relaxed())
+    }
+
+    /// Acquires, which pairs with the release in [`emit`](Self::emit): what the emitter knew of the item is visible.
+    #[inline(always)]
+    pub fn entry(&self, way: usize) -> u64 {
+        self.entries[way].load()
+    }
+
+    /// Bit n is set when way n has `tag`.
+    #[inline(always)]
+    pub fn matches(&self, tag: u16) -> u32 {
+        // From the last way to the first, so that each outcome is shifted in: few instructions a way, no branch.
+        self.entries.iter().rev().fold(0, |found, entry| {
+            found << 1 | u32::from(entry.load_relaxed() >> Reference::BITS == u64::from(tag))
+        })
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.matches(0) != 0
+    }
+
+    /// Puts `entry` in place of the coldest, unless a change has begun since `version` or is going on, or another
+    /// thread edits the line. Whether the entry is there then.
+    pub fn emit(&self, version: u64, entry: u64) -> bool {
+        let Some(head) = self.lock_if(|head| head.version() == version && head.changers() == 0) else {
+            return false;
+        };
+        let mut unlocked = head;
+        if !self.entries.iter().any(|other| other.load_relaxed() == entry) {
+            let empty = self.entries.iter().position(|other| other.load_relaxed() == 0);
+            let way = empty.unwrap_or_else(|| head.coldest());
+            self.entries[way].store(entry);
+            unlocked = head.with_count(way, COUNT_FIRST);
+        }
+        self.head.store(unlocked.0);
+        true
+    }
+
+    /// Counts a hit of `way`. One that another thread's edit gets in the way of is not counted.
+    pub fn count_hit(&self, way: usize, random: u64) {
+        let head = Head(self.head.load_relaxed());
+        if !head.is_locked() {
+            self.head.replace(head.0, head.with_hit(way, random).0);
+        }
+    }
+
+    /// Begins a change of a key with `tag`: from here until [`end_change`](Self::end_change) the line has no entry with
+    /// that tag. Waits for edits, which take a few nanoseconds.
+    pub fn begin_change(&self, tag: u16) -> Changing {
+        let before = loop {
+            let head = Head(self.head.load_relaxed());
+            if !head.is_locked() && self.head.replace(head.0, head.locked().with_change_begun().0) {
+                break head;
+            }
+            spin_hint();
+        };
+        let mut head = before.with_change_begun();
+        let mut count = None;
+        for way in 0..WAYS {
+            let has_tag = self.entries[way].load_relaxed() >> Reference::BITS == u64::from(tag);
+            if has_tag || head.is_retired() {
+                self.entries[way].store_relaxed(0);
+                count = has_tag.then(|| before.count(way)).or(count);
+                head = head.with_count(way, 0);
+            }
+        }
+        self.head.store(head.0);
+        // A reader that has seen anything of what the caller does to the item finds the head changed.
+        W::fence_stores();
+        let was_alone = before.changers() == 0 && !head.is_retired();
+        Changing { version: head.version(), was_alone, count }
+    }
+
+    /// Ends a change. With `entry`, the key's new one takes the place of the old one, if there was an old one and no
+    /// other change overlapped with this one, else nobody could tell which of two came last.
+    pub fn end_change(&self, changing: Changing, entry: Option<u64>) {
+        loop {
+            let head = Head(self.head.load_relaxed());
+            if head.is_locked() {
+                spin_hint();
+                continue;
+            }
+            let is_alone = changing.was_alone && head.version() == changing.version;
+            let ended = head.with_change_ended();
+            if let (true, Some(entry), Some(count)) = (is_alone, entry, changing.count)
+                && let Some(way) = self.entries.iter().position(|other| other.load_relaxed() == 0)
+            {
+                if self.head.replace(head.0, head.locked().0) {
+                    self.entries[way].store(entry);
+                    self.head.store(ended.with_count(way, count).0);
+                    return;
+                }
+            } else if self.head.replace(head.0, ended.0) {
+                return;
+            }
+            spin_hint();
+        }
+    }
+
+    /// Empties the line, for an owner who knows that nobody else is there.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Entries in use.
+    pub fn len(&self) -> usize {
+        WAYS - self.matches(0).count_ones() as usize
+    }
+
+    fn lock_if(&self, is_wanted: impl Fn(Head) -> bool) -> Option<Head> {
+        for _ in 0..EDIT_TRIES {
+            let head = Head(self.head.load_relaxed());
+            if head.is_locked() || head.is_retired() || !is_wanted(head) {
+                return None;
+            }
+            if self.head.replace(head.0, head.locked().0) {
+                return Some(head);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,131 @@
+//! [`OwnedBuffer`]: a buffer that one thread owns together with its index, or with its part of one.
+
+use super::access::{BATCH_LEN, get_batch, through};
+use super::clock::{Clock, SystemClock};
+use super::config::Config;
+use super::lookup::Lookup;
+use super::mode::Owned;
+use super::pilot::Pilot;
+use super::reference::Reference;
+use super::stats::Stats;
+use super::table::Table;
+
+/// A lookaside buffer that belongs to one thread at a time, which the compiler checks. Nothing is locked, counted or
+/// validated. Partition an index by giving each thread a buffer of its own.
+#[derive(Debug)]
+pub struct OwnedBuffer<I, C = SystemClock> {
+    index: I,
+    table: Table<Owned>,
+    pilot: Pilot<C>,
+    /// Whether the index was changed while nobody looked at the table, which so knows nothing any more.
+    is_outdated: bool,
+}
+
+impl<I: Lookup> OwnedBuffer<I> {
+    /// An empty buffer in front of `index`.
+    pub fn new(index: I, config: Config) -> Self {
+        Self::with_clock(index, config, SystemClock::default(), 1)
+    }
+}
+
+impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
+    /// An empty buffer with a clock and a seed for what it samples.
+    pub fn with_clock(index: I, config: Config, clock: C, seed: u64) -> Self {
+        let table = Table::new(config.cache_bytes, config.log_bytes);
+        let pilot = Pilot::new(config.pace, table.capacity(), seed, clock);
+        Self { index, table, pilot, is_outdated: false }
+    }
+
+    /// The index, for anything that changes no item.
+    pub fn index(&self) -> &I {
+        &self.index
+    }
+
+    /// The index again.
+    pub fn into_index(self) -> I {
+        self.index
+    }
+
+    /// Bytes of the tables.
+    pub fn heap_bytes(&self) -> usize {
+        self.table.heap_bytes()
+    }
+
+    /// The tables.
+    pub fn table(&self) -> &Table<Owned> {
+        &self.table
+    }
+
+    /// The item of `key`.
+    #[inline(always)]
+    pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'_>> {
+        if self.pilot.count_direct() {
+            return self.index.search(key).map(|(_, item)| item);
+        }
+        self.get_otherwise(key)
+    }
+
+    /// A lookup that is not known to go past the table.
+    #[inline(never)]
+    fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'_>> {
+        let Self { index, table, pilot, is_outdated } = self;
+        if pilot.is_turn_due() {
+            turn(table, pilot, is_outdated);
+            if pilot.count_direct() {
+                return index.search(key).map(|(_, item)| item);
+            }
+        }
+        through(index, table, pilot, key, index.hash(key))
+    }
+
+    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
+    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
+    /// [`get`](Self::get) is faster.
+    pub fn get_many<'a>(&'a mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
+        let Self { index, table, pilot, is_outdated } = self;
+        let index: &'a I = index;
+        let mut done = 0;
+        while done < keys.len() {
+            if pilot.is_turn_due() {
+                turn(table, pilot, is_outdated);
+            }
+            let end = keys.len().min(done + BATCH_LEN.min(pilot.left()));
+            get_batch(index, table, pilot, &keys[done..end], |number, item| take(done + number, item));
+            done = end;
+        }
+    }
+
+    /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
+    /// now, or `None` if it is gone or nobody knows, and whatever the caller wants back.
+    ///
+    /// While the buffer has stepped aside this is a call of `mutate`.
+    #[inline]
+    pub fn change<R>(&mut self, key: &I::Key, mutate: impl FnOnce(&mut I) -> (Option<Reference>, R)) -> R {
+        if self.pilot.is_aside() {
+            self.is_outdated = true;
+            return mutate(&mut self.index).1;
+        }
+        let change = self.table.change(self.index.hash(key));
+        let (reference, result) = mutate(&mut self.index);
+        match reference {
+            Some(reference) => change.update(reference),
+            None => drop(change),
+        }
+        result
+    }
+
+    /// What was done.
+    pub fn stats(&self) -> Stats {
+        self.pilot.stats()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn turn<C: Clock>(table: &mut Table<Owned>, pilot: &mut Pilot<C>, is_outdated: &mut bool) {
+    pilot.turn();
+    if *is_outdated && !pilot.is_aside() {
+        table.clear();
+        *is_outdated = false;
+    }
+}

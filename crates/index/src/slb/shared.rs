@@ -1,0 +1,128 @@
+//! [`SharedBuffer`]: a buffer for many threads, and each thread's [`Reader`].
+
+use super::access::{BATCH_LEN, get_batch, through};
+use super::clock::{Clock, SystemClock};
+use super::config::Config;
+use super::lookup::Lookup;
+use super::mode::Shared;
+use super::pilot::Pilot;
+use super::reference::Reference;
+use super::stats::Stats;
+use super::table::Table;
+
+/// A lookaside buffer in front of an index that many threads use: lookups take no lock and never wait.
+///
+/// Who changes the index tells the buffer by [`change`](Self::change), around each change. Lookups are then as if the
+/// index were asked: none is stale, in any interleaving (see [`Table`]).
+#[derive(Debug)]
+pub struct SharedBuffer<I> {
+    index: I,
+    table: Table<Shared>,
+    config: Config,
+}
+
+impl<I: Lookup> SharedBuffer<I> {
+    /// An empty buffer in front of `index`.
+    pub fn new(index: I, config: Config) -> Self {
+        Self { index, table: Table::new(config.cache_bytes, config.log_bytes), config }
+    }
+
+    /// The index, for anything that changes no item.
+    pub fn index(&self) -> &I {
+        &self.index
+    }
+
+    /// The index again.
+    pub fn into_index(self) -> I {
+        self.index
+    }
+
+    /// Bytes of the tables.
+    pub fn heap_bytes(&self) -> usize {
+        self.table.heap_bytes()
+    }
+
+    /// The tables.
+    pub fn table(&self) -> &Table<Shared> {
+        &self.table
+    }
+
+    /// What a thread looks up with. It decides by itself whether its lookups go through the table.
+    pub fn reader(&self) -> Reader<'_, I> {
+        self.reader_with(SystemClock::default(), 1)
+    }
+
+    /// A reader with a clock and a seed for what it samples.
+    pub fn reader_with<C: Clock>(&self, clock: C, seed: u64) -> Reader<'_, I, C> {
+        Reader { buffer: self, pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock) }
+    }
+
+    /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
+    /// now, or `None` if it is gone or nobody knows, and whatever the caller wants back.
+    ///
+    /// Until `mutate` returns, lookups of the key go to the index. Changes never wait for each other here.
+    #[inline]
+    pub fn change<R>(&self, key: &I::Key, mutate: impl FnOnce(&I) -> (Option<Reference>, R)) -> R {
+        let change = self.table.change(self.index.hash(key));
+        let (reference, result) = mutate(&self.index);
+        match reference {
+            Some(reference) => change.update(reference),
+            None => drop(change),
+        }
+        result
+    }
+}
+
+/// One thread's view of a [`SharedBuffer`].
+#[derive(Debug)]
+pub struct Reader<'a, I, C = SystemClock> {
+    buffer: &'a SharedBuffer<I>,
+    pilot: Pilot<C>,
+}
+
+impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
+    /// The item of `key`.
+    #[inline(always)]
+    pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
+        if self.pilot.count_direct() {
+            return self.buffer.index.search(key).map(|(_, item)| item);
+        }
+        self.get_otherwise(key)
+    }
+
+    /// A lookup that is not known to go past the table.
+    #[inline(never)]
+    fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
+        let SharedBuffer { index, table, .. } = self.buffer;
+        if self.pilot.is_turn_due() {
+            self.pilot.turn();
+            if self.pilot.count_direct() {
+                return index.search(key).map(|(_, item)| item);
+            }
+        }
+        through(index, table, &mut self.pilot, key, index.hash(key))
+    }
+
+    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
+    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
+    /// [`get`](Self::get) is faster.
+    pub fn get_many(&mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
+        let mut done = 0;
+        while done < keys.len() {
+            if self.pilot.is_turn_due() {
+                self.pilot.turn();
+            }
+            let end = keys.len().min(done + BATCH_LEN.min(self.pilot.left()));
+            let SharedBuffer { index, table, .. } = self.buffer;
+            get_batch(index, table, &mut self.pilot, &keys[done..end], |number, item| {
+                take(done + number, item);
+            });
+            done = end;
+        }
+    }
+
+    /// What this reader did.
+    pub fn stats(&self) -> Stats {
+        self.pilot.stats()
+    }
+}

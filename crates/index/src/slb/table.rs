@@ -1,0 +1,205 @@
+//! [`Table`]: the cache table and its log, by hashes and references; it knows no index.
+//!
+//! # Why no answer is stale
+//!
+//! Let a change of a key be what happens between [`change`](Table::change) and the end of the [`Change`] that it
+//! returns; the index is changed within. Then, for a table that several threads use:
+//!
+//! 1. *While a change goes on its key has no entry.* The beginning removes it under the line's lock, and an emission
+//!    takes the same lock and finds the change counted.
+//! 2. *No entry is older than the last change.* An emission goes through only if no change has begun in the line since
+//!    the ticket was taken, which was before the index was searched, and none was going on then.
+//! 3. *So at the moment at which a reader loads an entry, the index has that item at that reference.* That moment is
+//!    when the lookup takes effect.
+//! 4. *What the reader then reads of the item belongs to that moment.* It counts only if no change has begun in the
+//!    line when it has been read: had it read a byte that a change wrote, it would see that change counted, for the
+//!    change was counted before a release fence, and the reader looks behind an acquire fence.
+//!
+//! An index that lends out items instead of copying them has to keep them alive and unchanged by itself.
+
+use super::large_memory::filled;
+use super::line::{Changing, Line, entry};
+use super::log_table::{LINE_BYTES, LogTable};
+use super::mode::Mode;
+use super::place::Place;
+use super::reference::Reference;
+use crate::prefetch_element;
+
+/// Lookups that the log must know of an item before it takes another one's place (§2.3.3.2).
+const THRESHOLD: u32 = 3;
+
+/// A cache table and a log table: see the module.
+#[derive(Debug)]
+pub struct Table<M: Mode> {
+    lines: Box<[Line<M::Word>]>,
+    log: LogTable<M::Word>,
+}
+
+/// What a lookup found.
+#[derive(Debug)]
+pub enum Outcome<T> {
+    /// What the caller made of the reference.
+    Hit(T, Way),
+    /// Nothing. With a ticket, what the index has may be emitted.
+    Miss(Option<Ticket>),
+}
+
+/// Which entry was hit.
+#[derive(Clone, Copy, Debug)]
+pub struct Way(u32);
+
+/// Allows to emit what a search of the index finds that began after the ticket was taken. It lapses with the next
+/// change of any key in the same line.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket {
+    version: u64,
+    has_room: bool,
+}
+
+impl Ticket {
+    /// Whether the line had an empty entry.
+    pub fn has_room(self) -> bool {
+        self.has_room
+    }
+}
+
+/// A change of a key. The index is changed while it lives; until it is dropped, no lookup of the key hits.
+#[derive(Debug)]
+#[must_use = "the change ends when this is dropped"]
+pub struct Change<'a, M: Mode> {
+    line: &'a Line<M::Word>,
+    tag: u16,
+    changing: Changing,
+    reference: Option<Reference>,
+}
+
+impl<M: Mode> Change<'_, M> {
+    /// Says where the key's item is now. If its old place was cached and no other change overlapped with this one, the
+    /// new one is when the change ends. Without it, the change is an invalidation.
+    pub fn update(mut self, reference: Reference) {
+        self.reference = Some(reference);
+    }
+}
+
+impl<M: Mode> Drop for Change<'_, M> {
+    fn drop(&mut self) {
+        let entry = self.reference.map(|reference| entry(self.tag, reference));
+        self.line.end_change(self.changing, entry);
+    }
+}
+
+impl<M: Mode> Table<M> {
+    /// A table of `cache_bytes`, with 7 entries in each 64 bytes, and a log of `log_bytes`, with 15 lookups in each 64
+    /// bytes; both are rounded down to whole lines, of which there is one at least.
+    pub fn new(cache_bytes: usize, log_bytes: usize) -> Self {
+        Self {
+            lines: filled((cache_bytes / LINE_BYTES).max(1), |_| Line::new()),
+            log: LogTable::new(log_bytes / LINE_BYTES),
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.lines) + self.log.heap_bytes()
+    }
+
+    /// Entries that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.lines.len() * super::line::WAYS
+    }
+
+    /// Entries in use; reads the whole table.
+    pub fn count_entries(&self) -> usize {
+        self.lines.iter().map(Line::len).sum()
+    }
+
+    #[inline(always)]
+    fn line(&self, place: Place) -> &Line<M::Word> {
+        &self.lines[place.line_of(self.lines.len())]
+    }
+
+    /// Starts loading the line of a key.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_element(&self.lines, Place::of(hash).line_of(self.lines.len()));
+    }
+
+    /// Calls `resolve` with the references of the key's tag, one or two as a rule none or one, until it has something.
+    /// What it returns counts only if no change has begun meanwhile; else the lookup is a miss.
+    #[inline(always)]
+    pub fn find<T>(&self, hash: u64, mut resolve: impl FnMut(Reference) -> Option<T>) -> Outcome<T> {
+        let place = Place::of(hash);
+        let line = self.line(place);
+        let head = line.head();
+        if M::IS_SHARED && head.is_locked() {
+            return Outcome::Miss(None);
+        }
+        let tag = place.tag();
+        let mut ways = line.matches(tag);
+        while ways != 0 {
+            let way = ways.trailing_zeros();
+            let word = line.entry(way as usize);
+            // Beside a writer the entry may have changed since its tag was compared.
+            if let (true, Some(item)) = (
+                !M::IS_SHARED || word >> Reference::BITS == u64::from(tag),
+                resolve(Reference::from_entry(word)),
+            ) {
+                if M::IS_SHARED && line.head_after().version() != head.version() {
+                    return Outcome::Miss(None);
+                }
+                return Outcome::Hit(item, Way(way));
+            }
+            ways &= ways - 1;
+        }
+        let may_emit = head.changers() == 0 && !head.is_retired();
+        Outcome::Miss(may_emit.then(|| Ticket { version: head.version(), has_room: line.has_room() }))
+    }
+
+    /// The references of the key's tag, unverified: for fetching memory ahead.
+    #[inline(always)]
+    pub fn each_candidate(&self, hash: u64, mut visit: impl FnMut(Reference)) {
+        let place = Place::of(hash);
+        let line = self.line(place);
+        let mut ways = line.matches(place.tag());
+        while ways != 0 {
+            visit(Reference::from_entry(line.entry(ways.trailing_zeros() as usize)));
+            ways &= ways - 1;
+        }
+    }
+
+    /// Counts a hit for the choice of what goes. `random` is any number that differs from call to call.
+    pub fn count_hit(&self, hash: u64, way: Way, random: u64) {
+        self.line(Place::of(hash)).count_hit(way.0 as usize, random);
+    }
+
+    /// Hits counted of the entry at `way`, 0 to 15, as far as they are remembered.
+    pub fn hits(&self, hash: u64, way: Way) -> u64 {
+        self.line(Place::of(hash)).head().count(way.0 as usize)
+    }
+
+    /// Notes in the log that the key was looked up and missed; whether that is often enough for it to be emitted.
+    pub fn log_miss(&self, hash: u64) -> bool {
+        self.log.append(Place::of(hash)) > THRESHOLD
+    }
+
+    /// Caches where the index has the key's item, in place of the item of the line with the fewest hits if it is full.
+    /// Not if the ticket has lapsed; whether it is cached. `reference` must come from a search that began after the
+    /// ticket was taken.
+    pub fn emit(&self, ticket: Ticket, hash: u64, reference: Reference) -> bool {
+        let place = Place::of(hash);
+        self.line(place).emit(ticket.version, entry(place.tag(), reference))
+    }
+
+    /// Begins a change of a key. Never waits for another change, so that changes may be nested and need no order.
+    #[inline]
+    pub fn change(&self, hash: u64) -> Change<'_, M> {
+        let place = Place::of(hash);
+        let line = self.line(place);
+        Change { line, tag: place.tag(), changing: line.begin_change(place.tag()), reference: None }
+    }
+
+    /// Forgets all entries.
+    pub fn clear(&mut self) {
+        self.lines.iter_mut().for_each(Line::clear);
+    }
+}

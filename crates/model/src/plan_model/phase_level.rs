@@ -1,0 +1,214 @@
+//! [`PhaseLevel`]: one level while a plan is executed in expectation, and when its places merge.
+//!
+//! The rules are the engine's (`compact/due.rs` and `compact/level_due.rs` there), in the same order.
+
+use crate::KeyDistribution;
+use crate::plan::LAST_GARBAGE_SHARE_MAX;
+
+/// What was written when: first each key once, then keys by their popularity.
+#[derive(Debug)]
+pub(super) struct Writes {
+    keys: KeyDistribution,
+    /// Writes that loaded: those before this number.
+    loaded: f64,
+    now: f64,
+}
+
+impl Writes {
+    pub fn none(keys: KeyDistribution) -> Self {
+        Self { keys, loaded: 0.0, now: 0.0 }
+    }
+
+    /// The next so many writes name a new key each.
+    pub fn begin_load(&mut self, writes: f64) {
+        self.loaded = writes;
+    }
+
+    /// Number of writes so far.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    pub fn set_now(&mut self, now: f64) {
+        self.now = now;
+    }
+
+    /// Different keys among the writes `from..to`. Which keys were loaded when is independent of which are overwritten.
+    pub fn keys(&self, from: f64, to: f64) -> f64 {
+        let fresh = (to.min(self.loaded) - from).max(0.0);
+        let overwrites = to - from.max(self.loaded);
+        if overwrites <= 0.0 {
+            return fresh;
+        }
+        let old = self.keys.unique(overwrites);
+        fresh + old - fresh * old / self.keys.keys()
+    }
+
+    /// Which share of the keys among the writes `from..to` was written before, too.
+    pub fn repeats(&self, from: f64, to: f64) -> f64 {
+        let keys = self.keys(from, to);
+        let new = self.keys(0.0, to) - self.keys(0.0, from);
+        if keys > 0.0 { (1.0 - new / keys).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// What the writes `from..to` left at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub from: f64,
+    pub to: f64,
+    /// Share of its records that hide older ones, where that is asked.
+    pub repeats: f64,
+}
+
+/// What of a level merges next, and how far over its bound it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub place: usize,
+    pub pressure: f64,
+    /// How far the level is over its bound, for those who are to be slowed.
+    pub slowing: f64,
+}
+
+/// Equal parts of the hash space, each with its runs, young to old.
+#[derive(Debug)]
+pub(super) struct PhaseLevel {
+    places: Vec<Vec<Run>>,
+}
+
+impl PhaseLevel {
+    pub fn new(places: usize) -> Self {
+        Self { places: vec![Vec::new(); places] }
+    }
+
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// A place's share of the hash space.
+    pub fn span(&self) -> f64 {
+        1.0 / self.places.len() as f64
+    }
+
+    /// Records in the level.
+    pub fn items(&self, writes: &Writes) -> f64 {
+        (0..self.places()).map(|place| self.items_of(writes, place)).sum()
+    }
+
+    /// Records that have newer ones, as the engine counts them.
+    pub fn garbage(&self, writes: &Writes) -> f64 {
+        (0..self.places()).map(|place| self.garbage_of(writes, place)).sum()
+    }
+
+    pub fn push(&mut self, place: usize, run: Run) {
+        self.places[place].insert(0, run);
+    }
+
+    pub fn push_everywhere(&mut self, run: Run) {
+        self.places.iter_mut().for_each(|runs| runs.insert(0, run));
+    }
+
+    /// Empties a place, which is not empty: the writes that its runs are of.
+    pub fn take(&mut self, place: usize) -> (f64, f64) {
+        let runs = std::mem::take(&mut self.places[place]);
+        (runs[runs.len() - 1].from, runs[0].to)
+    }
+
+    /// What comes to be of the only run of a place, which is taken, and what the writes `from..to` left above.
+    pub fn joined(&mut self, place: usize, from: f64, to: f64) -> Run {
+        let old = std::mem::take(&mut self.places[place]);
+        Run { from: old.first().map_or(from, |run| run.from), to, repeats: 0.0 }
+    }
+
+    /// The youngest level: the fullest place while the level holds more than `items_max`.
+    pub fn of_runs(&self, writes: &Writes, runs_max: u32, items_max: f64, garbage_max: f64) -> Option<Due> {
+        let by_items = self.items(writes) / items_max.max(1.0);
+        let by_garbage = self.garbage(writes) / garbage_max.max(1.0);
+        let fullest = self.most(|place| self.items_of(writes, place))?;
+        let tallest = self.most(|place| self.runs(place))?;
+        let foulest = self.most(|place| self.garbage_of(writes, place))?;
+        let others = [(tallest, self.runs(tallest) / f64::from(runs_max)), (foulest, by_garbage)];
+        Some(first_or_more((fullest, by_items), &others, by_items.max(by_garbage)))
+    }
+
+    /// A level between: the tallest place while there are more runs over it on average than staggered places have.
+    pub fn of_tiering(&self, writes: &Writes, runs_max: u32, garbage_max: f64) -> Option<Due> {
+        let runs_max = f64::from(runs_max);
+        let tallest = self.most(|place| self.runs(place))?;
+        let mean: f64 = (0..self.places()).map(|place| self.runs(place) * self.span()).sum();
+        let is_worth_it = self.runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
+        let mean_max = mean_runs(runs_max, self.places() as f64);
+        let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
+        let by_height = self.runs(tallest) / (runs_max - 0.5);
+        let foulest = self.most(|place| self.garbage_of(writes, place))?;
+        let by_garbage = self.garbage(writes) / garbage_max.max(1.0);
+        let slowing = by_mean.max(self.runs(tallest) / runs_max).max(by_garbage);
+        Some(first_or_more((tallest, by_mean.max(by_height)), &[(foulest, by_garbage)], slowing))
+    }
+
+    /// A last level that collects runs: the place that is most over its number of runs or over its share of garbage.
+    pub fn of_last_tiering(&self, writes: &Writes, runs_max: u32) -> Option<Due> {
+        let over = |place: usize| {
+            let runs = self.runs(place);
+            if runs < 2.0 {
+                return 0.0;
+            }
+            let garbage = self.garbage_of(writes, place) / self.items_of(writes, place).max(1.0);
+            (garbage / LAST_GARBAGE_SHARE_MAX).max(runs / (staggered(runs_max, place) - 0.5))
+        };
+        let worst = self.most(over)?;
+        Some(Due { place: worst, pressure: over(worst), slowing: self.runs(worst) / f64::from(runs_max) })
+    }
+
+    /// A level of one run between: the densest place while the level is larger than its ratio allows.
+    pub fn of_leveling(&self, writes: &Writes, items_max: f64) -> Option<Due> {
+        let place = self.most(|place| self.items_of(writes, place))?;
+        let pressure = self.items(writes) / items_max.max(1.0);
+        Some(Due { place, pressure, slowing: pressure })
+    }
+
+    fn runs(&self, place: usize) -> f64 {
+        self.places[place].len() as f64
+    }
+
+    fn items_of(&self, writes: &Writes, place: usize) -> f64 {
+        self.places[place].iter().map(|run| writes.keys(run.from, run.to) * self.span()).sum()
+    }
+
+    fn garbage_of(&self, writes: &Writes, place: usize) -> f64 {
+        let repeated = self.places[place].iter().filter(|run| run.repeats > 0.0);
+        repeated.map(|run| writes.keys(run.from, run.to) * self.span() * run.repeats).sum()
+    }
+
+    /// The place that has most, among those that have anything.
+    fn most(&self, weight: impl Fn(usize) -> f64) -> Option<usize> {
+        let filled = (0..self.places()).filter(|&place| !self.places[place].is_empty());
+        let weighed = filled.map(|place| (place, weight(place)));
+        weighed.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(place, _)| place)
+    }
+}
+
+/// The most pressing: of the others only what is due.
+fn first_or_more(first: (usize, f64), others: &[(usize, f64)], slowing: f64) -> Due {
+    let due = others.iter().filter(|(_, pressure)| *pressure > 1.0);
+    let most = due.fold(first, |most, &other| if other.1 > most.1 { other } else { most });
+    Due { place: most.0, pressure: most.1, slowing }
+}
+
+/// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and
+/// `runs_full`.
+pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
+    runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
+}
+
+/// What [`mean_runs`] is the mean of.
+pub(super) fn runs_full(mean_runs: f64, places: f64) -> f64 {
+    (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
+}
+
+/// Runs at which a place of a last level is full: from three quarters of `runs_max` to all.
+fn staggered(runs_max: u32, place: usize) -> f64 {
+    let spread = (place as f64 * 0.618_033_988_749_894_9).fract();
+    let less = (spread * f64::from(runs_max / 4 + 1)).floor();
+    (f64::from(runs_max) - less).max(2.0)
+}

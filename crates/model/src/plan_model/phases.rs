@@ -1,0 +1,271 @@
+//! [`Phases`]: what a plan writes while a store is loaded and then overwritten, phase after phase.
+//!
+//! [`PlanModel::cost`] is the mean over all time of a store that goes on as it is. A phase is neither: overwriting as
+//! many items as there are begins with what the load left in each level, and ends before deep levels have merged twice.
+//! So the engine's rules of what merges when are executed here, in expectation. That takes no keys: whatever lies in
+//! one run at one place was written in one interval of time, and how many different keys an interval's writes name is
+//! known ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
+
+use super::evaluate::PlanModel;
+use super::phase_level::{Due, PhaseLevel, Run, Writes, mean_runs, runs_full};
+use super::rules::Rules;
+use super::stack::Stack;
+use super::stream::WriteStream;
+use crate::error::{ModelError, within};
+use crate::models::Component;
+use crate::plan::{GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, merge_delay_ns};
+
+/// Parts of the hash space that are told apart below the youngest level, and at most there. More would be staggered
+/// more finely, which nobody could see.
+const PLACES: usize = 64;
+/// From one freeze to the next, so many times it is looked how far behind merges are.
+const STEPS: f64 = 8.0;
+
+/// A store that is loaded and overwritten.
+///
+/// Costs some thousand evaluations of a primitive for a phase that writes every item once. It holds for stores without
+/// deletes and expiry, whose places are not so large that their bytes are what makes them merge.
+#[derive(Debug)]
+pub struct Phases<'a> {
+    model: &'a PlanModel,
+    specs: &'a [LevelSpec],
+    levels: Vec<PhaseLevel>,
+    writes: Writes,
+    /// When the log began.
+    log_since: f64,
+    /// Records written into each level in this phase.
+    records: Vec<f64>,
+    /// Time that merges have, less what the one under way takes; in nanoseconds.
+    merging_ns: f64,
+}
+
+/// How much runs may hold.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    items_max: f64,
+    garbage_max: f64,
+    /// Items of the level when every place of it is full.
+    room: f64,
+}
+
+impl<'a> Phases<'a> {
+    /// An empty store under the model's plan and rules, for the keys and items of its workload.
+    ///
+    /// # Errors
+    /// A plan that the engine refuses, or one without levels; figures out of range.
+    pub fn new(model: &'a PlanModel) -> Result<Self, ModelError> {
+        model.plan.validate()?;
+        model.workload.validate()?;
+        model.rules.validate()?;
+        let Plan::Levels { sharding, levels: specs, .. } = &model.plan else {
+            return Err(refused("a chained plan has no levels that fill"));
+        };
+        let begins_with_runs = matches!(specs[0].growth, Growth::Tiering { .. });
+        if specs.len() < 2 || !begins_with_runs {
+            return Err(refused("phases are those of runs over at least one more level"));
+        }
+        let keys = &model.workload.keys;
+        let units = sharding.shards(keys.keys() as u64).min(PLACES as u64) as usize;
+        let places = |number| if number == 0 { units } else { PLACES };
+        Ok(Self {
+            model,
+            specs,
+            levels: (0..specs.len()).map(|number| PhaseLevel::new(places(number))).collect(),
+            writes: Writes::none(keys.clone()),
+            log_since: 0.0,
+            records: vec![0.0; specs.len()],
+            merging_ns: 0.0,
+        })
+    }
+
+    /// Puts every key once. Returns the bytes written for each byte of the user's, by log and level. Only before
+    /// anything else.
+    pub fn load(&mut self) -> Result<Vec<Component>, ModelError> {
+        assert!(self.writes.now() == 0.0, "a store is loaded when it is empty");
+        let keys = self.model.workload.keys.keys();
+        self.writes.begin_load(keys);
+        self.run(keys, 1.0)
+    }
+
+    /// Writes so many times to keys that are there, by their popularity. Returns what [`load`](Self::load) does.
+    ///
+    /// # Errors
+    /// A number of writes that is not positive.
+    pub fn update(&mut self, writes: f64) -> Result<Vec<Component>, ModelError> {
+        within("writes", writes, f64::MIN_POSITIVE, 1e15)?;
+        self.run(writes, 0.0)
+    }
+
+    fn run(&mut self, writes: f64, fresh_share: f64) -> Result<Vec<Component>, ModelError> {
+        let model = self.model;
+        self.records.fill(0.0);
+        let end = self.writes.now() + writes;
+        loop {
+            let freeze = (self.log_since + self.log_interval(fresh_share)?).max(self.writes.now());
+            self.write_until(freeze.min(end));
+            if freeze > end {
+                break;
+            }
+            self.freeze();
+        }
+        // What merges were behind is caught up with.
+        while self.merge_next().is_some() {}
+        self.merging_ns = 0.0;
+        let user = model.workload.item.bytes();
+        let mut written = vec![Component::new("log", model.log_record_bytes() / user)];
+        for (number, (spec, records)) in self.specs.iter().zip(&self.records).enumerate() {
+            let bytes = records * model.table_bytes(spec, user);
+            written.push(Component::new(format!("level {number}"), bytes / (writes * user)));
+        }
+        Ok(written)
+    }
+
+    fn present(&self) -> f64 {
+        self.levels.iter().map(|level| level.items(&self.writes)).sum()
+    }
+
+    /// Records that the log is cut for.
+    fn cut_for(&self) -> f64 {
+        let (present, expected) = (self.present(), self.model.workload.expected_keys);
+        self.model.plan.items_sharded(present as u64, expected as u64) as f64
+    }
+
+    /// Writes from one freeze to the next.
+    fn log_interval(&self, fresh_share: f64) -> Result<f64, ModelError> {
+        let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
+        let stream = WriteStream { keys: self.model.workload.keys.clone(), fresh_share };
+        let (workload, rules) = (&self.model.workload, &self.model.rules);
+        let interval = Stack::with_log(sharding, log, &stream, workload, rules, self.cut_for()).log_interval;
+        within("writes of a log", interval, f64::MIN_POSITIVE, f64::MAX)?;
+        Ok(interval.max(1.0))
+    }
+
+    fn freeze(&mut self) {
+        let (from, to) = (self.log_since, self.writes.now());
+        let repeats = if self.counts_garbage_of_runs() { self.writes.repeats(from, to) } else { 0.0 };
+        let run = Run { from, to, repeats };
+        self.records[0] += self.writes.keys(from, to);
+        self.levels[0].push_everywhere(run);
+        self.log_since = to;
+    }
+
+    /// Writers write, and are slowed; merges take the time that this takes.
+    fn write_until(&mut self, end: f64) {
+        let Rules { put_ns, merge_byte_ns, .. } = self.model.rules;
+        let writes = (end - self.writes.now()) / STEPS;
+        for step in (0..STEPS as u32).rev() {
+            let pressures = self.dues().map(|(_, due)| due.slowing).fold(0.0, f64::max);
+            self.merging_ns += writes * (put_ns + merge_delay_ns(pressures));
+            self.writes.set_now(end - writes * f64::from(step));
+            while self.merging_ns > 0.0 || merge_byte_ns == 0.0 {
+                match self.merge_next() {
+                    Some(bytes) => self.merging_ns -= bytes * merge_byte_ns,
+                    None => {
+                        self.merging_ns = 0.0;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Merges what is due most, if anything is: the bytes written.
+    fn merge_next(&mut self) -> Option<f64> {
+        let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
+        let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
+        let (target, records) = self.merge(level, due.place);
+        self.records[target] += records;
+        Some(records * self.model.table_bytes(&self.specs[target], self.model.workload.item.bytes()))
+    }
+
+    /// How the levels stand that have bounds.
+    fn dues(&self) -> impl Iterator<Item = (usize, Due)> {
+        let bounds = self.bounds();
+        let writes = &self.writes;
+        let mut room = bounds.room;
+        let last = self.specs.len() - 1;
+        let below: f64 = self.levels[1..].iter().map(|level| level.items(writes)).sum();
+        let mut dues = Vec::new();
+        for (number, (spec, level)) in self.specs.iter().zip(&self.levels).enumerate() {
+            let due = match spec.growth {
+                Growth::Tiering { runs_max, .. } if number == 0 => {
+                    level.of_runs(writes, runs_max, bounds.items_max, bounds.garbage_max)
+                }
+                Growth::Tiering { runs_max, .. } if number == last => level.of_last_tiering(writes, runs_max),
+                Growth::Tiering { runs_max, .. } => {
+                    room *= f64::from(runs_max);
+                    let ends = self.ends_garbage(number);
+                    let garbage_max = if ends { GARBAGE_SHARE_MAX * below } else { f64::INFINITY };
+                    level.of_tiering(writes, runs_max, garbage_max)
+                }
+                Growth::Leveling { .. } if number == last => None,
+                Growth::Leveling { ratio } => {
+                    room *= ratio;
+                    level.of_leveling(writes, room)
+                }
+            };
+            dues.extend(due.map(|due| (number, due)));
+        }
+        dues.into_iter()
+    }
+
+    fn bounds(&self) -> Bounds {
+        let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
+        let Growth::Tiering { runs_max, .. } = self.specs[0].growth else { unreachable!("it was checked") };
+        let present = self.present();
+        let share_items = self.specs[0].growth.items_max(present.max(self.model.workload.expected_keys));
+        let items = self.cut_for() as u64;
+        let by_index = (sharding.log_entries(items) * sharding.shards(items)) as f64;
+        let by_bytes = log.segment_bytes_max as f64 / self.model.log_record_bytes();
+        let freeze_items = by_index.min(by_bytes);
+        let units = self.levels[0].places() as f64;
+        let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
+        let items_max = share_items.max(freeze_items).min(runs_items);
+        let full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
+        let garbage = self.levels[0].garbage(&self.writes);
+        let garbage_max = match self.ends_garbage(0) {
+            true => (GARBAGE_SHARE_MAX * (present - garbage)).max(freeze_items),
+            false => f64::INFINITY,
+        };
+        Bounds { items_max, garbage_max, room: full * freeze_items }
+    }
+
+    /// Merges a place into the next level, one of the last level into itself. Returns the level that got records, and
+    /// how many.
+    fn merge(&mut self, number: usize, place: usize) -> (usize, f64) {
+        let (from, to) = self.levels[number].take(place);
+        if number + 1 == self.specs.len() {
+            self.levels[number].push(place, Run { from, to, repeats: 0.0 });
+            return (number, self.writes.keys(from, to) * self.levels[number].span());
+        }
+        let target = number + 1;
+        let children = self.levels[target].places() / self.levels[number].places();
+        let is_tiering = matches!(self.specs[target].growth, Growth::Tiering { .. });
+        let repeats =
+            if is_tiering && self.ends_garbage(target) { self.writes.repeats(from, to) } else { 0.0 };
+        let level = &mut self.levels[target];
+        let mut records = 0.0;
+        for child in place * children..(place + 1) * children {
+            let run = if is_tiering { Run { from, to, repeats } } else { level.joined(child, from, to) };
+            records += self.writes.keys(run.from, run.to) * level.span();
+            level.push(child, run);
+        }
+        (target, records)
+    }
+
+    /// Whether merging the runs of a tiering level rids the store of old values under them, as the engine has it.
+    fn ends_garbage(&self, number: usize) -> bool {
+        self.specs.get(number + 1).is_none_or(|below| matches!(below.growth, Growth::Leveling { .. }))
+    }
+
+    fn counts_garbage_of_runs(&self) -> bool {
+        match self.specs[0].growth {
+            Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX && self.ends_garbage(0),
+            Growth::Leveling { .. } => false,
+        }
+    }
+}
+
+fn refused(reason: &str) -> ModelError {
+    ModelError::IllegalPlan(PlanError(reason.to_owned()))
+}
