@@ -142,6 +142,10 @@ fn every_cut_file_is_noticed_or_harmless_and_repaired() {
     }
 }
 
+/// A round that found something: a blob file that the lost end of a manifest would have called finished, and whose
+/// header was damaged too, was kept by the repair although openings can't read it.
+const FOUND: usize = 344;
+
 #[test]
 fn nothing_of_random_files_panics() {
     let sample = Sample::new();
@@ -151,13 +155,16 @@ fn nothing_of_random_files_panics() {
         (state >> 33) as usize % below
     };
     let names: Vec<&String> = sample.contents.keys().filter(|name| *name != "LOCK").collect();
-    for round in 0..if is_long() { 3_000 } else { 60 } {
+    for round in 0..if is_long() { 3_000 } else { 1 + FOUND } {
         let mut contents = sample.contents.clone();
         for _ in 0..1 + random(6) {
             let bytes = contents.get_mut(names[random(names.len())]).unwrap();
             let start = random(bytes.len());
             let len = 1 + random(5_000);
             bytes.iter_mut().skip(start).take(len).for_each(|byte| *byte = random(256) as u8);
+        }
+        if !is_long() && round >= 60 && round != FOUND {
+            continue;
         }
         let what = format!("round {round}");
         let storage = SimulatedStorage::from_contents(3, &contents);

@@ -106,7 +106,7 @@ impl Repair {
         for number in numbers {
             let found = if present.contains(&number) {
                 let sealed_bytes = state.blobs.get(&number).copied().flatten();
-                Some(self.open_record_file(number, sealed_bytes)?)
+                Some(self.open_record_file(number, sealed_bytes, manifest)?)
             } else {
                 None
             };
@@ -115,7 +115,12 @@ impl Repair {
         Ok(())
     }
 
-    fn open_record_file(&mut self, number: u64, sealed_bytes: Option<u64>) -> Result<RecordFile> {
+    fn open_record_file(
+        &mut self,
+        number: u64,
+        sealed_bytes: Option<u64>,
+        manifest: ManifestRepair,
+    ) -> Result<RecordFile> {
         let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
         let mut header = BlobFile::open(&self.records.reclaimer, number, Some(0))?.check_header();
         if file.is_newer() {
@@ -125,8 +130,10 @@ impl Repair {
         let size = sealed_bytes.unwrap_or(file.size());
         file.limit(size.min(file.size()));
         let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
-        // Where a file ends that was not finished, its headers tell; they may end early where a crash came.
-        let is_broken = is_sealed && (header.is_err() || chain_end < size);
+        // Where a file ends that was not finished, its headers tell; they may end early where a crash came. That it was
+        // not finished is known only from a manifest that says so to its end: else a file without a header is damaged.
+        let is_known_unfinished = !is_sealed && manifest == ManifestRepair::Sound;
+        let is_broken = is_sealed && chain_end < size || header.is_err() && !is_known_unfinished;
         if is_broken {
             self.report.blob_files_rewritten += 1;
             self.report.problem(match header {
