@@ -14,6 +14,7 @@ mod prefetch;
 mod processor;
 pub mod slb;
 pub mod static_filter;
+mod sync;
 pub mod three_level;
 pub mod trie;
 

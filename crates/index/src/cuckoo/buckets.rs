@@ -5,8 +5,8 @@
 
 use super::path::Lanes;
 use super::placement::{WAYS, alternative};
-use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::prefetch::prefetch_element;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Tag words and offsets by bucket.
 ///

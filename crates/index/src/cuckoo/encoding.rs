@@ -8,9 +8,9 @@ use alluvium_base::Corruption;
 
 use super::envelope::{HEADER_LEN, Header, Kind, word};
 use super::placement::{TAG_BITS, WAYS};
-use super::sync::Ordering;
 use super::table::CuckooTable;
 use super::tag_word::{empties, is_valid, tag_at};
+use crate::sync::Ordering;
 
 const BUCKET_LEN: usize = 24;
 const WORD_LEN: usize = 8;

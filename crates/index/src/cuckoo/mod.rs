@@ -49,7 +49,6 @@ mod encoding;
 pub(crate) mod envelope;
 pub(crate) mod path;
 pub(crate) mod placement;
-mod sync;
 mod table;
 pub(crate) mod tag_word;
 mod versions;

@@ -8,10 +8,10 @@ use super::buckets::Buckets;
 use super::candidates::{Candidates, Slot, lowest_lane, offset_index};
 use super::path::{self, Step};
 use super::placement::{BUCKETS_MAX, Placement, WAYS};
-use super::sync::{AtomicU32, Ordering, spin_hint};
 use super::tag_word::{empties, first_way, matches, tag_at, with_tag};
 use super::versions::Versions;
 use super::writer::WriterFlag;
+use crate::sync::{AtomicU32, Ordering, spin_hint};
 
 /// The fraction of the slots that [`CuckooTable::with_entries`] counts on, in percent.
 const OCCUPANCY_PERCENT: u64 = 95;

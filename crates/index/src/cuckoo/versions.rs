@@ -16,7 +16,7 @@
 //! for an entry of its stripe, a move that lasts a few nanoseconds. Counts wrap; a reader would be fooled if exactly
 //! 2^32 of them fell within one lookup.
 
-use super::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 
 const STRIPES_MAX: u32 = 64;
 const BUCKETS_PER_STRIPE: u32 = 64;

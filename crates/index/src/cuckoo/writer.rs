@@ -1,7 +1,7 @@
 //! A check, in debug builds, that only one thread writes at a time.
 
 #[cfg(debug_assertions)]
-use super::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 
 /// 1 while a writer is at work. Costs nothing in release builds.
 #[derive(Default)]

@@ -12,7 +12,7 @@
 use super::head::Head;
 use super::mode::Word;
 use super::reference::Reference;
-use super::sync::spin_hint;
+use crate::sync::spin_hint;
 
 /// Entries of a line.
 pub(super) const WAYS: usize = 7;

@@ -51,7 +51,6 @@ mod place;
 mod reference;
 mod shared;
 mod stats;
-mod sync;
 mod table;
 mod trial;
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use super::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 mod sealed {
     pub trait Sealed {}

@@ -13,6 +13,9 @@ pub const SKEW: f64 = 0.99;
 /// Rounds: each asks for the same keys in all ways.
 const ROUNDS: usize = 7;
 
+/// Rounds at most until both buffers have decided.
+const WARMING_ROUNDS_MAX: usize = 40;
+
 /// Rounds where only a gain is asked for, and how many go before them untimed.
 const GAIN_ROUNDS: usize = 5;
 const WARMING_ROUNDS: usize = 8;
@@ -56,20 +59,21 @@ pub struct Through {
     pub stats: Stats,
 }
 
-/// Runs all rounds. Buffers are warmed with `warming` requests first, as many as it takes until they have decided.
+/// Runs all rounds. Buffers are warmed first, until they have decided or for so many rounds.
 ///
 /// # Panics
 /// When a lookup returns another item than that of its key.
-pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config, warming: usize) -> Outcome {
+pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config) -> Outcome {
     let shared = SharedBuffer::new(index, config);
     let mut reader = shared.reader();
     let mut owned = OwnedBuffer::new(index, config);
-    let warm = requests.keys.iter().cycle().take(warming);
-    for key in warm {
-        check::<S>(*key, reader.get(key));
-    }
-    for key in requests.keys.iter().cycle().take(warming) {
-        check::<S>(*key, owned.get(key));
+    for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
+        if reader.stats().trials > 0 && owned.stats().trials > 0 {
+            break;
+        }
+        // One after the other: lookups in between would add to what either compares.
+        requests.round(round).iter().for_each(|key| check::<S>(*key, reader.get(key)));
+        requests.round(round).iter().for_each(|key| check::<S>(*key, owned.get(key)));
     }
     let mut rates: [Vec<f64>; 3] = Default::default();
     for round in 1..=ROUNDS {
