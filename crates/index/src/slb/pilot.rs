@@ -145,9 +145,12 @@ impl<C: Clock> Pilot<C> {
     /// the buffer is aside.
     #[inline(always)]
     pub fn count_direct(&mut self) -> bool {
-        let is_direct = self.left_direct != 0;
-        self.left_direct -= u32::from(is_direct);
-        is_direct
+        // With a branch: of `left -= u32::from(left != 0)` the compiler loses the store (rustc 1.95, LLVM 22.1).
+        if self.left_direct == 0 {
+            return false;
+        }
+        self.left_direct -= 1;
+        true
     }
 
     /// Counts a lookup through the table.
