@@ -93,7 +93,6 @@ fn hasty() -> Config {
 #[derive(Clone, Debug)]
 enum Operation {
     Get(u16),
-    GetMany(Vec<u16>),
     Put(u16),
     PutUntold(u16),
     Remove(u16),
@@ -104,7 +103,6 @@ fn operation() -> impl Strategy<Value = Operation> {
     let key = 0..24_u16;
     prop_oneof![
         8 => key.clone().prop_map(Operation::Get),
-        1 => prop::collection::vec(key.clone(), 0..40).prop_map(Operation::GetMany),
         2 => key.clone().prop_map(Operation::Put),
         1 => key.clone().prop_map(Operation::PutUntold),
         2 => key.prop_map(Operation::Remove),
@@ -150,15 +148,6 @@ proptest! {
                     prop_assert_eq!(buffer.get(key), map.get(key).copied());
                     lookups += 1;
                 }
-                Operation::GetMany(keys) => {
-                    let wanted: Vec<&u16> = keys.iter().collect();
-                    let mut answers = Vec::new();
-                    buffer.get_many(&wanted, |number, item| answers.push((number, item)));
-                    let expected: Vec<_> =
-                        keys.iter().map(|key| map.get(key).copied()).enumerate().collect();
-                    prop_assert_eq!(answers, expected);
-                    lookups += keys.len() as u64;
-                }
                 Operation::Price(search, resolve) => {
                     buffer.index().search_ns.set(*search);
                     buffer.index().resolve_ns.set(*resolve);
@@ -186,14 +175,6 @@ proptest! {
             let reader = &mut readers[usize::from(*is_first)];
             match operation {
                 Operation::Get(key) => prop_assert_eq!(reader.get(key), map.get(key).copied()),
-                Operation::GetMany(keys) => {
-                    let wanted: Vec<&u16> = keys.iter().collect();
-                    let mut answers = Vec::new();
-                    reader.get_many(&wanted, |number, item| answers.push((number, item)));
-                    let expected: Vec<_> =
-                        keys.iter().map(|key| map.get(key).copied()).enumerate().collect();
-                    prop_assert_eq!(answers, expected);
-                }
                 Operation::Price(search, resolve) => {
                     buffer.index().search_ns.set(*search);
                     buffer.index().resolve_ns.set(*resolve);

@@ -20,6 +20,10 @@ const STEPS: &[Step] = &[
     ("bench-smoke", checks::bench_smoke),
     ("loom", checks::loom),
     ("redis", checks::redis),
+    // What compilers do to code at its fastest is seen nowhere else.
+    ("test-optimized", || {
+        shell::run("cargo test --release --package alluvium-index --package alluvium-cache --tests")
+    }),
     ("test", test),
 ];
 

@@ -170,14 +170,6 @@ impl<A: Access> Store<A> {
         partition.is_some_and(|partition| partition.get_at_into(place as u32, key, value))
     }
 
-    /// Starts loading the item at `place`.
-    #[inline]
-    pub fn prefetch_at(&self, place: u64) {
-        if let Some(partition) = self.partitions.get((place >> u32::BITS) as usize) {
-            partition.prefetch_at(place as u32, self.settings.payload_bytes_mean);
-        }
-    }
-
     /// Calls `take` for each of `keys`, in order, with its number and its value; memory accesses overlap as in
     /// [`Cache::get_many_with`](crate::Cache::get_many_with).
     pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], mut take: impl FnMut(usize, Option<&[u8]>)) {

@@ -98,12 +98,6 @@ impl<A: Access> Partition<A> {
         header.is_some()
     }
 
-    /// Starts loading the item at `unit`.
-    #[inline(always)]
-    pub fn prefetch_at(&self, unit: u32, payload: usize) {
-        self.space.ring().prefetch(unit as usize, payload);
-    }
-
     #[inline(always)]
     fn copy_value(&self, unit: usize, header: Header, value: &mut Vec<u8>) {
         value.resize(header.value_len(), 0);

@@ -6,11 +6,7 @@ use super::mode::Mode;
 use super::pilot::Pilot;
 use super::table::{Outcome, Table, Ticket};
 
-/// Keys whose memory is fetched at once.
-pub(super) const BATCH_LEN: usize = 16;
-
 /// Looks `key` up through the table.
-///
 #[inline(always)]
 pub(super) fn through<'a, I: Lookup, M: Mode, C: Clock>(
     index: &'a I,
@@ -60,35 +56,5 @@ fn consider<M: Mode, C: Clock>(
         };
     if is_wanted && table.emit(ticket, hash, reference) {
         pilot.count_emission();
-    }
-}
-
-/// Looks up `keys`, their memory accesses overlapping, and calls `take` with each item in order. There may be
-/// [`BATCH_LEN`] of them at most, and no more than the pilot has before its next turn.
-#[inline(always)]
-pub(super) fn get_batch<'a, I: Lookup, M: Mode, C: Clock>(
-    index: &'a I,
-    table: &Table<M>,
-    pilot: &mut Pilot<C>,
-    keys: &[&I::Key],
-    mut take: impl FnMut(usize, Option<I::Item<'a>>),
-) {
-    if !pilot.uses_table() {
-        for (number, key) in keys.iter().enumerate() {
-            pilot.count_direct();
-            take(number, index.search(key).map(|(_, item)| item));
-        }
-        return;
-    }
-    let mut hashes = [0; BATCH_LEN];
-    for (hash, key) in hashes.iter_mut().zip(keys) {
-        *hash = index.hash(key);
-        table.prefetch(*hash);
-    }
-    for &hash in &hashes[..keys.len()] {
-        table.each_candidate(hash, |reference| index.prefetch(reference));
-    }
-    for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-        take(number, through(index, table, pilot, key, hash));
     }
 }

@@ -34,12 +34,6 @@ pub trait Lookup {
     /// lookup began. A change may begin at any moment, so that what is read may be torn; then the buffer throws away
     /// what this returns. It must neither fail nor read out of bounds for that.
     fn resolve<'a>(&'a self, key: &Self::Key, reference: Reference) -> Option<Self::Item<'a>>;
-
-    /// Starts loading what [`resolve`](Self::resolve) will read.
-    #[inline(always)]
-    fn prefetch(&self, reference: Reference) {
-        let _ = reference;
-    }
 }
 
 /// A buffer may stand in front of a borrowed index too.
@@ -68,10 +62,5 @@ impl<L: Lookup> Lookup for &L {
     #[inline(always)]
     fn resolve<'a>(&'a self, key: &Self::Key, reference: Reference) -> Option<Self::Item<'a>> {
         L::resolve(self, key, reference)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, reference: Reference) {
-        L::prefetch(self, reference);
     }
 }

@@ -1,6 +1,6 @@
 //! [`OwnedBuffer`]: a buffer that one thread owns together with its index, or with its part of one.
 
-use super::access::{BATCH_LEN, get_batch, through};
+use super::access::through;
 use super::clock::{Clock, SystemClock};
 use super::config::Config;
 use super::lookup::Lookup;
@@ -76,23 +76,6 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
             }
         }
         through(index, table, pilot, key, index.hash(key))
-    }
-
-    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
-    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
-    /// [`get`](Self::get) is faster.
-    pub fn get_many<'a>(&'a mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
-        let Self { index, table, pilot, is_outdated } = self;
-        let index: &'a I = index;
-        let mut done = 0;
-        while done < keys.len() {
-            if pilot.is_turn_due() {
-                turn(table, pilot, is_outdated);
-            }
-            let end = keys.len().min(done + BATCH_LEN.min(pilot.left()));
-            get_batch(index, table, pilot, &keys[done..end], |number, item| take(done + number, item));
-            done = end;
-        }
     }
 
     /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is

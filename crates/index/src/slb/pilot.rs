@@ -188,12 +188,6 @@ impl<C: Clock> Pilot<C> {
         self.logged += 1;
     }
 
-    /// Whether lookups go through the table now.
-    #[inline(always)]
-    pub fn uses_table(&self) -> bool {
-        self.uses_table
-    }
-
     /// Whether lookups go past the table, for longer than a comparison.
     pub fn is_aside(&self) -> bool {
         matches!(self.stage, Stage::Aside)

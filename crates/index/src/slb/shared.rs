@@ -1,6 +1,6 @@
 //! [`SharedBuffer`]: a buffer for many threads, and each thread's [`Reader`].
 
-use super::access::{BATCH_LEN, get_batch, through};
+use super::access::through;
 use super::clock::{Clock, SystemClock};
 use super::config::Config;
 use super::lookup::Lookup;
@@ -54,7 +54,11 @@ impl<I: Lookup> SharedBuffer<I> {
 
     /// A reader with a clock and a seed for what it samples.
     pub fn reader_with<C: Clock>(&self, clock: C, seed: u64) -> Reader<'_, I, C> {
-        Reader { buffer: self, pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock) }
+        Reader {
+            index: &self.index,
+            table: &self.table,
+            pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock),
+        }
     }
 
     /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
@@ -76,7 +80,8 @@ impl<I: Lookup> SharedBuffer<I> {
 /// One thread's view of a [`SharedBuffer`].
 #[derive(Debug)]
 pub struct Reader<'a, I, C = SystemClock> {
-    buffer: &'a SharedBuffer<I>,
+    index: &'a I,
+    table: &'a Table<Shared>,
     pilot: Pilot<C>,
 }
 
@@ -85,7 +90,7 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
     #[inline(always)]
     pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
         if self.pilot.count_direct() {
-            return self.buffer.index.search(key).map(|(_, item)| item);
+            return self.index.search(key).map(|(_, item)| item);
         }
         self.get_otherwise(key)
     }
@@ -93,7 +98,7 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
     /// A lookup that is not known to go past the table.
     #[inline(never)]
     fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
-        let SharedBuffer { index, table, .. } = self.buffer;
+        let Self { index, table, .. } = *self;
         if self.pilot.is_turn_due() {
             self.pilot.turn();
             if self.pilot.count_direct() {
@@ -101,24 +106,6 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
             }
         }
         through(index, table, &mut self.pilot, key, index.hash(key))
-    }
-
-    /// Calls `take` with the number and the item of each of `keys`, in order. Memory is fetched ahead for
-    /// some lookups at a time. The processor does so by itself where no lookup waits for another: then a loop of
-    /// [`get`](Self::get) is faster.
-    pub fn get_many(&mut self, keys: &[&I::Key], mut take: impl FnMut(usize, Option<I::Item<'a>>)) {
-        let mut done = 0;
-        while done < keys.len() {
-            if self.pilot.is_turn_due() {
-                self.pilot.turn();
-            }
-            let end = keys.len().min(done + BATCH_LEN.min(self.pilot.left()));
-            let SharedBuffer { index, table, .. } = self.buffer;
-            get_batch(index, table, &mut self.pilot, &keys[done..end], |number, item| {
-                take(done + number, item);
-            });
-            done = end;
-        }
     }
 
     /// What this reader did.

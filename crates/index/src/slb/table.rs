@@ -23,7 +23,6 @@ use super::log_table::{LINE_BYTES, LogTable};
 use super::mode::Mode;
 use super::place::Place;
 use super::reference::Reference;
-use crate::prefetch_element;
 
 /// Lookups that the log must know of an item before it takes another one's place (§2.3.3.2).
 const THRESHOLD: u32 = 3;
@@ -118,12 +117,6 @@ impl<M: Mode> Table<M> {
         &self.lines[place.line_of(self.lines.len())]
     }
 
-    /// Starts loading the line of a key.
-    #[inline(always)]
-    pub fn prefetch(&self, hash: u64) {
-        prefetch_element(&self.lines, Place::of(hash).line_of(self.lines.len()));
-    }
-
     /// Calls `resolve` with the references of the key's tag, one or two as a rule none or one, until it has something.
     /// What it returns counts only if no change has begun meanwhile; else the lookup is a miss.
     #[inline(always)]
@@ -153,18 +146,6 @@ impl<M: Mode> Table<M> {
         }
         let may_emit = head.changers() == 0 && !head.is_retired();
         Outcome::Miss(may_emit.then(|| Ticket { version: head.version(), has_room: line.has_room() }))
-    }
-
-    /// The references of the key's tag, unverified: for fetching memory ahead.
-    #[inline(always)]
-    pub fn each_candidate(&self, hash: u64, mut visit: impl FnMut(Reference)) {
-        let place = Place::of(hash);
-        let line = self.line(place);
-        let mut ways = line.matches(place.tag());
-        while ways != 0 {
-            visit(Reference::from_entry(line.entry(ways.trailing_zeros() as usize)));
-            ways &= ways - 1;
-        }
     }
 
     /// Counts a hit for the choice of what goes. `random` is any number that differs from call to call.

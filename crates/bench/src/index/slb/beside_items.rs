@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use alluvium_base::KeyHash;
 use alluvium_index::cuckoo::CuckooTable;
-use alluvium_index::prefetch_element;
 use alluvium_index::slb::{Lookup, Reference};
 use crossbeam_skiplist::SkipMap;
 use scc::TreeIndex;
@@ -125,11 +124,6 @@ impl<M: NumberMap> Lookup for BesideItems<M> {
     #[inline(always)]
     fn resolve(&self, key: &u64, reference: Reference) -> Option<&Item> {
         self.items.get(reference.number() as usize).filter(|item| item.key == *key)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, reference: Reference) {
-        prefetch_element(&self.items, reference.number() as usize);
     }
 }
 

@@ -1,6 +1,5 @@
 //! A chained hash table, written plainly: a directory of heads, links in the nodes.
 
-use alluvium_index::prefetch_element;
 use alluvium_index::slb::{Lookup, Reference};
 
 use super::subject::{Item, Subject, hash_of, key_of, value_word};
@@ -99,11 +98,6 @@ impl<const CHAIN: usize> Lookup for Chained<CHAIN> {
     fn resolve(&self, key: &u64, reference: Reference) -> Option<&Item> {
         let node = self.nodes.get(reference.number() as usize)?;
         (node.item.key == *key).then_some(&node.item)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, reference: Reference) {
-        prefetch_element(&self.nodes, reference.number() as usize);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
 
-use alluvium_index::slb::{Config, Lookup, OwnedBuffer, SharedBuffer, Stats};
+use std::hint::black_box;
+
+use alluvium_index::slb::{Config, OwnedBuffer, SharedBuffer, Stats};
 use alluvium_model::simulator::RequestStream;
 
 use super::chained::Chained;
@@ -86,11 +88,7 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config) -> Outcom
         // Each way goes first in some round.
         for way in (0..3).map(|step| (step + round) % 3) {
             let rate = match way {
-                0 => per_s(&mut || {
-                    for key in keys {
-                        check::<S>(*key, index.search(key).map(|(_, item)| item));
-                    }
-                }),
+                0 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, directly(index, key)))),
                 1 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, owned.get(key)))),
                 _ => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
             };
@@ -107,6 +105,13 @@ pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config) -> Outcom
         direct_per_s: median(rates[0].clone()),
         through: [through(1, "owned", owned.stats()), through(2, "shared", reader.stats())],
     }
+}
+
+/// A lookup that comes to the index anew, as one through a buffer does: a loop of nothing else would keep the fields of
+/// the index in registers.
+#[inline(always)]
+fn directly<'a, S: Subject>(index: &'a S, key: &u64) -> Option<S::Item<'a>> {
+    black_box(index).search(key).map(|(_, item)| item)
 }
 
 #[inline(always)]
@@ -132,7 +137,7 @@ pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64;
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
             match way {
-                0 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
+                0 => keys.iter().for_each(|key| check::<S>(*key, directly(index, key))),
                 _ => keys.iter().for_each(|key| check::<S>(*key, buffer.get(key))),
             }
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
@@ -166,7 +171,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
                 } else if number.is_multiple_of(sets_every) {
                     table.replace(*key);
                 } else {
-                    check::<Chained<1>>(*key, table.search(key).map(|(_, item)| item));
+                    check::<Chained<1>>(*key, directly(&table, key));
                 }
             }
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());

@@ -51,11 +51,6 @@ impl Lookup for StoreSubject {
         let is_it = self.store.get_at_into(reference.number(), &key.to_le_bytes(), &mut value);
         if is_it { Self::word(&value) } else { None }
     }
-
-    #[inline(always)]
-    fn prefetch(&self, reference: Reference) {
-        self.store.prefetch_at(reference.number());
-    }
 }
 
 impl Subject for StoreSubject {
