@@ -31,7 +31,7 @@ pub enum Eviction {
 pub(crate) const PROBATION_PERCENT: usize = 5;
 
 /// Accesses counted at most per item. The index has room for 3.
-pub(crate) const ACCESSES_MAX: u64 = 2;
+pub(crate) const ACCESSES_MAX: u32 = 2;
 
 /// Keys that left probation and are remembered, in percent of the items.
 pub(crate) const GHOST_PERCENT: usize = 115;

@@ -3,14 +3,14 @@
 //! Three programs, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies' miss
 //! ratios (`trace`), and a soak that ends with the accounts balanced (`soak`).
 
-mod items;
-mod options;
+pub mod items;
+pub mod options;
 mod raw;
-mod requests;
+pub mod requests;
 mod soak;
 mod speed;
 mod trace;
-mod worker;
+pub mod worker;
 
 pub use options::CacheOptions;
 

@@ -133,7 +133,7 @@ impl CacheOptions {
     pub fn cases(&self) -> Vec<Case> {
         let of = |name, items, key_bytes, value_bytes| Case {
             name,
-            items: self.items.unwrap_or(items).clamp(1, u64::from(u32::MAX)),
+            items: self.items.unwrap_or(items).clamp(1, u64::from(super::requests::IS_SET)),
             key_bytes: self.key_size.unwrap_or(key_bytes).max(8),
             value_bytes: self.value_size.unwrap_or(value_bytes).max(8),
         };

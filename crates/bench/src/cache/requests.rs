@@ -4,6 +4,10 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use crate::error::BenchError;
+use crate::random::mix;
+
+/// Marks a request that sets its item; the other bits are the number of the item.
+pub const IS_SET: u32 = 1 << 31;
 
 /// Cumulative chances of Zipf's law with a table of where to begin to look.
 #[derive(Debug)]
@@ -64,4 +68,23 @@ pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32
     }
     let zipf = Zipf::new(items, skew);
     Ok((0..count).map(|_| zipf.draw(&mut random)).collect())
+}
+
+/// `count` requests for item numbers below `items`, `get_ratio` percent of them gets, the others with [`IS_SET`].
+///
+/// # Errors
+/// [`BenchError::Usage`] for a skew that is no number or negative.
+pub fn draw(
+    items: u64,
+    skew: f64,
+    count: usize,
+    get_ratio: u8,
+    seed: u64,
+) -> Result<Vec<u32>, BenchError> {
+    let mut requests = numbers(items, skew, count, seed)?;
+    for (at, request) in requests.iter_mut().enumerate() {
+        let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
+        *request |= if is_set { IS_SET } else { 0 };
+    }
+    Ok(requests)
 }

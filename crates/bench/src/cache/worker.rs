@@ -7,13 +7,10 @@ use alluvium_cache::{Access, BATCH_LEN, Cache};
 
 use super::items::{Keys, Value, is_value, wrong};
 use super::options::Case;
-use super::requests::numbers;
+use super::requests::{IS_SET, draw};
 use crate::error::BenchError;
 use crate::process::thread_cpu_time;
 use crate::random::mix;
-
-/// Marks a request that sets its item.
-const IS_SET: u32 = 1 << 31;
 
 /// Which items a worker may touch.
 #[derive(Clone, Copy, Debug)]
@@ -75,16 +72,17 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
         let stream = match self.share {
             Share::Owner(number, _) | Share::Partition(number) | Share::All(number, _) => number as u64,
         };
-        let drawn = numbers(self.case.items, skew, count, mix(seed ^ stream << 32))?;
-        let mut requests = Vec::with_capacity(count);
-        for (at, number) in drawn.into_iter().enumerate() {
-            let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
-            if self.may_touch(&mut keys, u64::from(number), is_set) {
-                requests.push(if is_set { number | IS_SET } else { number });
-            }
-        }
+        let mut requests = draw(self.case.items, skew, count, get_ratio, mix(seed ^ stream << 32))?;
+        requests.retain(|request| {
+            self.may_touch(&mut keys, u64::from(request & !IS_SET), request & IS_SET != 0)
+        });
         self.requests = requests;
         Ok(())
+    }
+
+    /// Takes requests that were drawn elsewhere.
+    pub fn set_requests(&mut self, requests: Vec<u32>) {
+        self.requests = requests;
     }
 
     /// Sets all items of the worker's share, in batches.

@@ -16,39 +16,41 @@
 //! `CircularLog::reserve`. A reader that saw a byte of the new item therefore sees the changed version too. The version
 //! has 32 bits; a reader would be fooled if exactly 2^31 changes of one bucket fell within one read.
 //!
-//! Above the version, in the same word, are two bits for each entry that count accesses, up to 3. Readers set them with
-//! a compare-and-swap, which leaves the version as it is or fails; the writer's stores may undo a reader's count, which
-//! costs an access that is not counted.
+//! Beside the version are two bits for each entry that count accesses, up to 3. Everybody loads and stores them without
+//! a lock, for a locked instruction would let no lookup begin to load before the one before it has ended. An access may
+//! so be lost, and a new item may begin with the count of the one that it replaced: the choice of what is evicted bears
+//! that.
 
 use crate::memory::Element;
-use crate::sync::{AtomicU64, Ordering, fence, spin_hint};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_hint};
 
 use super::entry::Entry;
 
 /// Entries of a bucket.
 pub(crate) const WAYS: usize = 15;
 
-const COUNT_SHIFT: u32 = 32;
 const COUNT_BITS: u32 = 2;
-const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
 
 /// Two cache lines.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Bucket {
-    /// First the version in the low half and access counts in the high half, then the entries.
-    words: [AtomicU64; 1 + WAYS],
+    version: AtomicU32,
+    /// Access counts of the entries; in store mode the number of the spare bucket behind this one.
+    counts_or_link: AtomicU32,
+    entries: [AtomicU64; WAYS],
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket>() == 128);
 
-// SAFETY: sixteen atomic integers without drop glue, for which zeros are a value: version 0, no entries. The alignment
-// is 128.
+// SAFETY: atomic integers without padding or drop glue, for which zeros are a value: version 0, no entries. The
+// alignment is 128.
 unsafe impl Element for Bucket {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
-        Self { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+        Self::empty()
     }
 }
 
@@ -57,16 +59,21 @@ unsafe impl Element for Bucket {
 pub(crate) struct Version(u32);
 
 impl Bucket {
-    #[inline(always)]
-    fn head(&self) -> &AtomicU64 {
-        &self.words[0]
+    /// A bucket without entries.
+    #[cfg(any(test, not(target_os = "linux"), miri, loom))]
+    pub fn empty() -> Self {
+        Self {
+            version: AtomicU32::new(0),
+            counts_or_link: AtomicU32::new(0),
+            entries: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
     }
 
     /// Waits until no change is going on.
     #[inline(always)]
     pub fn begin_read(&self) -> Version {
         loop {
-            let version = self.head().load(Ordering::Acquire) as u32;
+            let version = self.version.load(Ordering::Acquire);
             if version.is_multiple_of(2) {
                 return Version(version);
             }
@@ -78,51 +85,51 @@ impl Bucket {
     #[inline(always)]
     pub fn is_unchanged(&self, since: Version) -> bool {
         fence(Ordering::Acquire);
-        self.head().load(Ordering::Relaxed) as u32 == since.0
+        self.version.load(Ordering::Relaxed) == since.0
     }
 
     /// Writer: makes readers wait, and those repeat that are under way.
     #[inline(always)]
     pub fn begin_change(&self) {
-        let head = self.head().load(Ordering::Relaxed);
-        self.head().store(next(head), Ordering::Relaxed);
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
     /// Writer: lets readers go on.
     #[inline(always)]
     pub fn end_change(&self) {
-        let head = self.head().load(Ordering::Relaxed);
-        self.head().store(next(head), Ordering::Release);
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Release);
     }
 
     /// Starts loading the second line.
     #[inline(always)]
     pub fn prefetch_second_line(&self) {
-        alluvium_index::prefetch_element(&self.words, WAYS);
+        alluvium_index::prefetch_element(&self.entries, WAYS - 1);
     }
 
     /// The entry in `way`.
     #[inline(always)]
     pub fn entry(&self, way: usize) -> Entry {
-        Entry(self.words[1 + way].load(Ordering::Relaxed))
+        Entry(self.entries[way].load(Ordering::Relaxed))
     }
 
     /// Writer: replaces the entry in `way`, within a change.
     #[inline(always)]
     pub fn set_entry(&self, way: usize, entry: Entry) {
-        self.words[1 + way].store(entry.0, Ordering::Relaxed);
+        self.entries[way].store(entry.0, Ordering::Relaxed);
     }
 
     /// Bit `way` is set for each entry with `tag`.
     #[inline(always)]
     pub fn matches(&self, tag: u16) -> u32 {
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-        // The first word has no tag.
-        return super::tags::equal(&self.words, tag) >> 1;
+        // The first word is no entry.
+        return super::tags::equal(self, tag) >> 1;
         #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
         // From the last way to the first, so that each comparison's outcome is shifted in: few instructions a way.
-        self.words[1..].iter().rev().fold(0, |found, entry| {
+        self.entries.iter().rev().fold(0, |found, entry| {
             let difference = entry.load(Ordering::Relaxed) ^ u64::from(tag) << Entry::TAG_SHIFT;
             found << 1 | u32::from(difference < 1 << Entry::TAG_SHIFT)
         })
@@ -137,78 +144,58 @@ impl Bucket {
 
     /// Accesses counted of the entry in `way`, 0 to 3.
     #[inline(always)]
-    pub fn count(&self, way: usize) -> u64 {
-        self.head().load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
+    pub fn count(&self, way: usize) -> u32 {
+        self.counts_or_link.load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
     }
 
-    /// Writer: sets the count of the entry in `way`.
+    /// Sets the count of the entry in `way`.
     #[inline(always)]
-    pub fn set_count(&self, way: usize, count: u64) {
+    pub fn set_count(&self, way: usize, count: u32) {
         debug_assert!(count <= COUNT_MAX);
-        let head = self.head().load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
-        self.head().store(head | count << shift(way), Ordering::Relaxed);
+        let others = self.counts_or_link.load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
+        self.counts_or_link.store(others | count << shift(way), Ordering::Relaxed);
     }
 
     /// Store mode: the spare bucket behind this one, which never is number 0.
     #[inline(always)]
     pub fn link(&self) -> Option<usize> {
-        let link = self.head().load(Ordering::Relaxed) >> COUNT_SHIFT;
+        let link = self.counts_or_link.load(Ordering::Relaxed);
         (link != 0).then_some(link as usize)
     }
 
     /// Writer, within a change of the chain: sets the spare bucket.
     pub fn set_link(&self, bucket: Option<usize>) {
-        let version = self.head().load(Ordering::Relaxed) & u64::from(u32::MAX);
-        self.head().store((bucket.unwrap_or(0) as u64) << COUNT_SHIFT | version, Ordering::Relaxed);
+        self.counts_or_link.store(bucket.unwrap_or(0) as u32, Ordering::Relaxed);
     }
 
-    /// Counts an access to the entry in `way`, up to `max`. Beside the writer `is_shared` must be set; the count may
-    /// then be lost.
+    /// Counts an access to the entry in `way`, up to `max`. The count may be lost.
     #[inline(always)]
-    pub fn count_access(&self, way: usize, max: u64, is_shared: bool) {
-        let head = self.head().load(Ordering::Relaxed);
-        if head >> shift(way) & COUNT_MAX >= max {
-            return;
-        }
-        let counted = head + (1 << shift(way));
-        if is_shared {
-            let _ = self.head().compare_exchange(head, counted, Ordering::Relaxed, Ordering::Relaxed);
-        } else {
-            self.head().store(counted, Ordering::Relaxed);
+    pub fn count_access(&self, way: usize, max: u32) {
+        let counts = self.counts_or_link.load(Ordering::Relaxed);
+        if counts >> shift(way) & COUNT_MAX < max {
+            self.counts_or_link.store(counts + (1 << shift(way)), Ordering::Relaxed);
         }
     }
 }
 
 #[inline(always)]
 fn shift(way: usize) -> u32 {
-    COUNT_SHIFT + COUNT_BITS * way as u32
-}
-
-/// The word with its version counted up, the access counts untouched.
-#[inline(always)]
-fn next(head: u64) -> u64 {
-    head & !u64::from(u32::MAX) | u64::from((head as u32).wrapping_add(1))
+    COUNT_BITS * way as u32
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    fn blank() -> Bucket {
-        Bucket { words: std::array::from_fn(|_| AtomicU64::new(0)) }
-    }
-
     #[test]
     fn counts_of_ways_and_the_version_do_not_touch_each_other() {
-        let bucket = blank();
+        let bucket = Bucket::empty();
         let version = bucket.begin_read();
         for way in 0..WAYS {
-            bucket.count_access(way, 2, way % 2 == 0);
-            bucket.count_access(way, 2, false);
-            bucket.count_access(way, 2, true);
+            (0..3).for_each(|_| bucket.count_access(way, 2));
         }
         bucket.set_count(3, 1);
-        let counts: Vec<u64> = (0..WAYS).map(|way| bucket.count(way)).collect();
+        let counts: Vec<u32> = (0..WAYS).map(|way| bucket.count(way)).collect();
         assert_eq!(counts, [2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
         assert!(bucket.is_unchanged(version));
         bucket.begin_change();
@@ -220,9 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn versions_wrap_below_the_counts() {
-        let bucket = blank();
-        bucket.head().store(u64::from(u32::MAX) | 1 << 32, Ordering::Relaxed);
+    fn versions_wrap() {
+        let bucket = Bucket::empty();
+        bucket.version.store(u32::MAX, Ordering::Relaxed);
+        bucket.set_count(0, 1);
         bucket.end_change();
         assert_eq!((bucket.begin_read(), bucket.count(0)), (Version(0), 1));
     }

@@ -5,15 +5,15 @@
 
 use std::arch::asm;
 
-use crate::sync::AtomicU64;
+use super::bucket::Bucket;
 
-/// Bit n is set when the highest sixteen bits of word n are `tag`.
+/// Bit n is set when the highest sixteen bits of word n of the bucket are `tag`; the entries are words 1 to 15.
 #[inline(always)]
-pub(super) fn equal(words: &[AtomicU64; 16], tag: u16) -> u32 {
+pub(super) fn equal(bucket: &Bucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: the block reads the 128 bytes behind the reference, which are aligned to 16 by `aligned` below, and
-    // nothing else; it writes registers that it names. To the language it stands for sixteen relaxed atomic loads:
-    // the processor loads each aligned word of eight bytes whole, also as a part of sixteen.
+    // SAFETY: the block reads the 128 bytes behind the reference, which the type aligns to 128, and nothing else; it
+    // writes registers that it names. All of them are atomic integers, and to the language it stands for a relaxed load
+    // of each: the processor loads each aligned word of eight bytes or fewer whole, also as a part of sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",
@@ -40,7 +40,7 @@ pub(super) fn equal(words: &[AtomicU64; 16], tag: u16) -> u32 {
             "packssdw {c}, {d}",
             "packsswb {a}, {c}",
             "pmovmskb {equal:e}, {a}",
-            words = in(reg) aligned(words),
+            words = in(reg) std::ptr::from_ref(bucket),
             tag = in(reg) u32::from(tag),
             tags = out(xmm_reg) _,
             a = out(xmm_reg) _,
@@ -54,34 +54,23 @@ pub(super) fn equal(words: &[AtomicU64; 16], tag: u16) -> u32 {
     equal
 }
 
-/// The words' address.
-///
-/// # Panics
-/// In debug builds when it is not a multiple of 16, which it is for every bucket.
-#[inline(always)]
-fn aligned(words: &[AtomicU64; 16]) -> *const AtomicU64 {
-    let pointer = words.as_ptr();
-    debug_assert!(pointer.addr().is_multiple_of(16));
-    pointer
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[repr(align(128))]
-    struct Aligned([AtomicU64; 16]);
+    use crate::index::bucket::WAYS;
+    use crate::index::entry::Entry;
 
     #[test]
     fn every_word_is_told_from_the_others() {
         for tag in [1, 0x7fff, 0x8000, 0xffff, 0] {
-            for mask in [0, 1, 1 << 15, 0xffff, 0x5555, 0x1234, 0x8001] {
+            for mask in [0, 1, 1 << 14, 0x7fff, 0x5555, 0x1234, 0x4001] {
                 let other = u64::from(tag ^ 0x0100) << 48 | u64::from(tag);
-                let words = Aligned(std::array::from_fn(|way| {
+                let bucket = Bucket::empty();
+                for way in 0..WAYS {
                     let same = u64::from(tag) << 48 | (u64::MAX >> 16);
-                    AtomicU64::new(if mask >> way & 1 == 1 { same } else { other })
-                }));
-                assert_eq!(equal(&words.0, tag), mask, "{tag:x}");
+                    bucket.set_entry(way, Entry(if mask >> way & 1 == 1 { same } else { other }));
+                }
+                assert_eq!(equal(&bucket, tag) >> 1, mask, "{tag:x}");
             }
         }
     }

@@ -103,7 +103,7 @@ impl<A: Access> Partition<A> {
     }
 
     /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
-    fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u64) {
+    fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u32) {
         let words = oldest.header.words();
         self.change(oldest.bucket, || {
             oldest.log.advance_head(words);

@@ -35,7 +35,7 @@ impl<A: Access> Partition<A> {
 
     /// Gives a key its new entry, in place of `before` if that is still there.
     #[inline(always)]
-    pub(super) fn link(&self, body: &Body, bucket: &Bucket, before: Option<(usize, u64)>, entry: Entry) {
+    pub(super) fn link(&self, body: &Body, bucket: &Bucket, before: Option<(usize, u32)>, entry: Entry) {
         let (way, count) = match before {
             Some(before) => {
                 Counters::count(&self.counters.replaced);

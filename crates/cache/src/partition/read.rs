@@ -174,7 +174,7 @@ impl<A: Access> Partition<A> {
         match self.common.eviction {
             Eviction::Fifo => {}
             Eviction::S3Fifo => {
-                found.bucket.count_access(found.way, ACCESSES_MAX, A::READS_BESIDE_WRITES);
+                found.bucket.count_access(found.way, ACCESSES_MAX);
             }
             Eviction::ApproximateLru => self.mark_if_old(found),
             Eviction::Lru => {
@@ -193,7 +193,7 @@ impl<A: Access> Partition<A> {
     pub(super) fn mark_if_old(&self, found: &Found<'_>) {
         let log = found.body.log(found.entry);
         if log.layout().distance(found.entry.position(), log.tail()) * YOUNG_SHARE > log.layout().capacity() {
-            found.bucket.count_access(found.way, 1, A::READS_BESIDE_WRITES);
+            found.bucket.count_access(found.way, 1);
         }
     }
 

@@ -52,7 +52,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    fn move_item(&self, oldest: &super::evict::Oldest<'_>, new: &Body, count: u64) {
+    fn move_item(&self, oldest: &super::evict::Oldest<'_>, new: &Body, count: u32) {
         let words = oldest.header.words();
         let fits = |number: usize| words <= new.logs[number].item_words_max();
         let number = if fits(oldest.number) { oldest.number } else { MAIN };

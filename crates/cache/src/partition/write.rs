@@ -190,7 +190,7 @@ impl<A: Access> Partition<A> {
         });
         match self.common.eviction {
             Eviction::S3Fifo => {
-                found.bucket.count_access(found.way, ACCESSES_MAX, A::READS_BESIDE_WRITES);
+                found.bucket.count_access(found.way, ACCESSES_MAX);
             }
             Eviction::ApproximateLru => self.mark_if_old(found),
             Eviction::Lru => {
