@@ -74,13 +74,7 @@ pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32
 ///
 /// # Errors
 /// [`BenchError::Usage`] for a skew that is no number or negative.
-pub fn draw(
-    items: u64,
-    skew: f64,
-    count: usize,
-    get_ratio: u8,
-    seed: u64,
-) -> Result<Vec<u32>, BenchError> {
+pub fn draw(items: u64, skew: f64, count: usize, get_ratio: u8, seed: u64) -> Result<Vec<u32>, BenchError> {
     let mut requests = numbers(items, skew, count, seed)?;
     for (at, request) in requests.iter_mut().enumerate() {
         let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);

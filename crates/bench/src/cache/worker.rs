@@ -73,9 +73,8 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
             Share::Owner(number, _) | Share::Partition(number) | Share::All(number, _) => number as u64,
         };
         let mut requests = draw(self.case.items, skew, count, get_ratio, mix(seed ^ stream << 32))?;
-        requests.retain(|request| {
-            self.may_touch(&mut keys, u64::from(request & !IS_SET), request & IS_SET != 0)
-        });
+        requests
+            .retain(|request| self.may_touch(&mut keys, u64::from(request & !IS_SET), request & IS_SET != 0));
         self.requests = requests;
         Ok(())
     }

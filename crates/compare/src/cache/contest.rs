@@ -38,7 +38,8 @@ pub fn run<const KEY: usize, V: Stored>(
     let moka = loaded(Moka::<KEY, V>::new(&case), &case, &mut overheads);
     let seg = loaded(Segcache::new(&case), &case, &mut overheads);
     let dash = loaded(DashMap::<KEY, V>::new(&case), &case, &mut overheads);
-    let mut names = vec![ours.name(), "alluvium_batch_32", quick.name(), moka.name(), seg.name(), dash.name()];
+    let mut names =
+        vec![ours.name(), "alluvium_batch_32", quick.name(), moka.name(), seg.name(), dash.name()];
     names.truncate(WAYS);
     overheads.insert(1, overheads[0]);
 
@@ -65,7 +66,8 @@ pub fn run<const KEY: usize, V: Stored>(
                     }
                 }
                 for way in 0..WAYS {
-                    let gets = requests.len() * options.requests * options.rounds * usize::from(get_ratio) / 100;
+                    let gets =
+                        requests.len() * options.requests * options.rounds * usize::from(get_ratio) / 100;
                     report.add(
                         Measurement::new("compare_cache", names[way])
                             .config("shape", case.name)

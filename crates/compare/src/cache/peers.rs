@@ -40,7 +40,9 @@ impl Segcache {
         let item_bytes = (case.key_bytes + case.value_bytes + SEGCACHE_HEADER_BYTES).next_multiple_of(8);
         let cache = segcache::Segcache::builder()
             .hash_power(slots.log2().ceil().max(7.0) as u8)
-            .heap_size((item_bytes as u64 * case.items * 5 / 4).next_multiple_of(1 << 20) as usize + (64 << 20))
+            .heap_size(
+                (item_bytes as u64 * case.items * 5 / 4).next_multiple_of(1 << 20) as usize + (64 << 20),
+            )
             .build();
         Self(cache.expect("memory for the items"))
     }
