@@ -52,7 +52,7 @@ impl Flow {
     }
 
     /// What is merged in `low..=high` of the version.
-    pub fn inputs(&self, version: &Version, low: u64, high: u64) -> Inputs {
+    pub fn inputs(&self, version: &Version, low: u128, high: u128) -> Inputs {
         let range = |section: &Arc<Section>| {
             let (from, to) = section.range();
             let range = SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) };
@@ -76,8 +76,7 @@ impl Inputs {
     pub fn size(&self) -> (f64, f64) {
         let mut size = (0.0, 0.0);
         for SectionRange { section, low, high } in self.streams.iter().flatten() {
-            let (from, to) = section.range();
-            let share = (high - low) as f64 / ((to - from) as f64).max(1.0);
+            let share = section.share_within(*low, *high);
             size.0 += section.item_count() as f64 * share;
             size.1 += section.used_bytes() as f64 * share;
         }

@@ -13,7 +13,7 @@ use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
 use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
-use crate::manifest::Edit;
+use crate::manifest::{Edit, HashRange};
 use crate::table::{
     READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
 };
@@ -42,7 +42,7 @@ pub(super) fn write_parts(
     keyspace: &KeyspaceShared,
     flow: &Flow,
     young: &YoungItems,
-    mut ranges: impl Iterator<Item = (u64, u64)>,
+    mut ranges: impl Iterator<Item = (u128, u128)>,
 ) -> Result<MergeCounts> {
     let mut counts = MergeCounts::default();
     std::thread::scope(|scope| {
@@ -78,7 +78,7 @@ pub(super) fn write_parts(
 }
 
 /// Takes young items of a range of leading hash bits, behind those of earlier calls.
-pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u64, u64) -> Result<()> + 'a;
+pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u128, u128) -> Result<()> + 'a;
 
 /// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
 /// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
@@ -87,7 +87,7 @@ pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     flow: &Flow,
-    (low, high): (u64, u64),
+    (low, high): (u128, u128),
     (items, bytes, segments): (u64, u64, SegmentSpan),
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
@@ -111,8 +111,8 @@ pub(super) fn write_in_pieces(
 /// A part of a merge.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
     /// Whether nothing comes in for certain.
     is_empty: bool,
     /// Whether the new table hides older items.
@@ -167,8 +167,8 @@ impl Part {
         keyspace: &KeyspaceShared,
         flow: &Flow,
         young: &YoungItems,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
     ) -> Result<(Self, OpenInputs<'s>)> {
         let inputs = flow.inputs(&keyspace.version.load(), low, high);
         let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
@@ -179,8 +179,8 @@ impl Part {
     /// For so many young items, of which so many others of so many bytes are an example, and what else comes in.
     fn of(
         inputs: &Inputs,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
         (items, example_items, example_bytes): (u64, u64, u64),
         segments: SegmentSpan,
     ) -> Self {
@@ -276,6 +276,7 @@ impl WrittenPart {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
         let Self { part: Part { low, high, .. }, table, counts, samples } = self;
         let (keyspace_id, references) = (keyspace.id, &counts.placed);
+        let range = HashRange { low, high };
         let mut edits = Vec::new();
         let mut placed = None;
         if flow.pushes && table.item_count() == 0 {
@@ -292,8 +293,7 @@ impl WrittenPart {
             edits.push(Edit::AddSorted {
                 keyspace: keyspace_id,
                 file: file_number,
-                low,
-                high,
+                range,
                 level,
                 over,
                 repeats,
@@ -302,7 +302,7 @@ impl WrittenPart {
             placed = Some(PlacedTable { section, file, repeats });
         }
         if let Some(level) = flow.from {
-            edits.push(Edit::DropSorted { keyspace: keyspace_id, level, low, high });
+            edits.push(Edit::DropSorted { keyspace: keyspace_id, level, range });
         }
         edits.extend(references.edits(keyspace_id));
         shared.append_edits(&edits)?;

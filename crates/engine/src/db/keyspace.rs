@@ -8,6 +8,7 @@ use alluvium_model::Plan;
 use arc_swap::ArcSwap;
 
 use super::database::Handle;
+use super::order::Order;
 use super::scan::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
@@ -128,7 +129,13 @@ impl KeyspaceShared {
         });
         let present = version.level_items() + version.young_items();
         let items = self.plan.items_sharded(present, expected_items);
-        new_log_store(&self.plan, segment, items, hint, entries_max)
+        new_log_store(&self.plan, self.hasher, segment, items, hint, entries_max)
+    }
+
+    /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted keyspace
+    /// none: a part could have all items or none, and sorted runs are merged as they are read, however large.
+    pub fn run_shard_bits(&self, store: &LogStore) -> u32 {
+        if self.hasher.is_semi_sorted() { 0 } else { store.shard_bits() }
     }
 
     /// How full the fullest shard of the active log store is, 0 to 1.
@@ -145,6 +152,7 @@ const SHARD_ENTRIES_MIN: u64 = 64;
 /// An empty log store for a keyspace of this plan and so many items, with at most about `entries_max` entries in all.
 pub(crate) fn new_log_store(
     plan: &Plan,
+    hasher: KeyHasher,
     segment: Arc<Segment>,
     items: u64,
     entries_hint: usize,
@@ -153,7 +161,7 @@ pub(crate) fn new_log_store(
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
     let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
-    LogStore::new(segment, shards.ilog2(), entries_max, entries_hint)
+    LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
 }
 
 /// A number of items for which [`new_log_store`] makes 2^`bits` shards.
@@ -171,6 +179,11 @@ impl Keyspace {
     /// The layout it was created with.
     pub fn plan(&self) -> &Plan {
         &self.shared.plan
+    }
+
+    /// The order it was created with.
+    pub fn order(&self) -> Order {
+        Order::of(&self.shared.hasher)
     }
 
     /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently

@@ -91,6 +91,7 @@ impl Keyspace {
                 Update::Remove => Item::tombstone(key),
             };
             check_item(&item)?;
+            keyspace.check_key(key)?;
             check_room(shared, &item)?;
             let stored = StoredItem::store(shared, keyspace.id, &item)?;
             let item = stored.item();

@@ -48,6 +48,7 @@ impl Keyspace {
     fn write(&self, item: &Item<'_>) -> Result<()> {
         let shared = self.database();
         shared.check_failure()?;
+        self.shared.check_key(item.key)?;
         if !is_inline(shared, item) {
             check_item(item)?;
             check_room(shared, item)?;
@@ -158,9 +159,9 @@ pub(crate) fn write_item(
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);
-                    let mut indexed = store.index_item(shard, hash, slot, offset, &keyspace.hasher)?;
+                    let mut indexed = store.index_item(shard, hash, slot, offset)?;
                     if indexed == Indexed::Full && witness.is_some() {
-                        store.index_unbounded(hash, item.key, offset, &keyspace.hasher)?;
+                        store.index_unbounded(hash, item.key, offset)?;
                         indexed = Indexed::Done;
                     }
                     if indexed == Indexed::Done {

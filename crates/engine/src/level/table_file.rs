@@ -25,7 +25,13 @@ impl TableFile {
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
         let table =
-            Table::open_within(&**reclaimer.storage(), &name, reclaimer.index_memory()).map_err(|error| {
+            Table::open_within(
+                &**reclaimer.storage(),
+                &name,
+                reclaimer.index_memory(),
+                reclaimer.prefix_functions(),
+            )
+            .map_err(|error| {
                 match error {
                     crate::table::Error::Io { source, .. }
                         if source.kind() == std::io::ErrorKind::NotFound =>
