@@ -90,6 +90,13 @@ fn agrees_with_a_map(levels: Vec<LevelSpec>) {
                 let prefix = format!("dir{}", rng.random_range(0..20));
                 assert_eq!(scanned(&items, &prefix), of_prefix(&model, &prefix));
             }
+            97 => {
+                // Those of the first prefix don't fit in a batch.
+                let prefix = if rng.random_range(0..10) == 0 { 0 } else { rng.random_range(1..200) };
+                let prefix = format!("dir{prefix}");
+                items.delete_prefix(&prefix).unwrap();
+                of_prefix(&model, &prefix).keys().for_each(|key| drop(model.remove(key)));
+            }
             _ => drop(db.run_background_job().unwrap()),
         }
         if step % 6_000 == 5_999 {

@@ -71,6 +71,17 @@ pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
     Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
 }
 
+/// The runs of a keyspace, if some of their items are from log segments before this one.
+pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: u64) -> Option<Due> {
+    let version = keyspace.version.load();
+    let sections = || version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    if !sections().any(|section| section.section.segments().newest < segment) {
+        return None;
+    }
+    let fullest = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items)?;
+    Some(Due { keyspace: keyspace.clone(), place: Place::Unit(fullest), pressure: 0.0 })
+}
+
 fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place> {
     if let Some(fullest) = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items) {
         return Some(Place::Unit(fullest));

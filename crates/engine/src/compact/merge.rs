@@ -112,7 +112,7 @@ fn merge_container(
         let sizes = &shared.settings.table_sizes;
         (Flow::within_level(level), ranges_within(of_level, (low, high), is_semi_sorted, sizes))
     } else {
-        let flow = Flow { from: Some(level), ..Flow::into_level(&keyspace.plan, level + 1) };
+        let flow = Flow { from: vec![level], ..Flow::into_level(&keyspace.plan, level + 1) };
         let bytes = of_level.bytes_within(low, high);
         let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
         (flow, ranges)

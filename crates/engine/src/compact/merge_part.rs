@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
+use alluvium_base::KeyHasher;
+
 use super::flow::{Flow, Inputs};
 use super::level_table::{begin_sorted, level_spec};
 use super::merged::{for_each_merged, scan_streams};
@@ -139,6 +141,8 @@ struct WritingPart<'s> {
     samples: Samples,
     /// Room for a tombstone in the place of an expired item.
     tombstone: Vec<u8>,
+    /// Items of this prefix are left out.
+    left_out: Option<(KeyHasher, Vec<u8>)>,
     _buffers: HeldMemory<'s>,
 }
 
@@ -230,6 +234,7 @@ impl Part {
             counts: MergeCounts::default(),
             samples,
             tombstone: Vec::new(),
+            left_out: flow.left_out.clone().map(|prefix| (keyspace.hasher, prefix)),
             _buffers: shared.hold_buffers((write_bytes * WRITES_MAX) as u64),
         }))
     }
@@ -239,13 +244,20 @@ impl WritingPart<'_> {
     /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here, unless they
     /// hide something older.
     fn add(&mut self, shared: &Shared, young: YoungRange<'_>, mut inputs: OpenInputs<'_>) -> Result<()> {
-        let Self { part, writer, moment, counts, samples, tombstone, .. } = self;
+        let Self { part, writer, moment, counts, samples, tombstone, left_out, .. } = self;
+        let is_left_out = |key: &[u8]| {
+            let is_of = |(hasher, prefix): &(KeyHasher, Vec<u8>)| hasher.prefix_of(key) == Some(prefix);
+            left_out.as_ref().is_some_and(is_of)
+        };
         let mut read = MergeCounts::default();
         let of_runs = inputs.of_runs;
         let read_old = |number: usize, item: &EncodedItem<'_>| {
             if number < of_runs { &mut read.of_runs } else { &mut read.placed }.remove(&item.item);
         };
         for_each_merged(young, &mut inputs.scanners, read_old, |hash, item| {
+            if is_left_out(item.item.key) {
+                return Ok(());
+            }
             if moment.is_live(&item.item) {
                 counts.placed.add(&item.item);
                 samples.offer(hash, item.item.key);
@@ -301,24 +313,30 @@ impl WrittenPart {
             let section = file.table.sections()[0].clone();
             placed = Some(PlacedTable { section, file, repeats });
         }
-        if let Some(level) = flow.from {
+        for &level in &flow.from {
             edits.push(Edit::DropSorted { keyspace: keyspace_id, level, range });
         }
         edits.extend(references.edits(keyspace_id));
-        shared.append_edits(&edits)?;
-        shared.blobs.apply(references);
-        keyspace.update_version(|version| {
-            let mut next = Version { blobs: version.blobs.with_counts(references), ..version.clone() };
-            if let Some(from) = flow.from {
-                next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
-            }
-            next.replace_level(flow.to, low, high, |level| match &placed {
-                Some(table) if flow.pushes => level.with_pushed(low, high, table),
-                Some(table) => level.with_replaced(low, high, Some(table.clone())),
-                None => level.clone(),
+        let is_cut = flow.left_out.is_some();
+        let place = || -> Result<()> {
+            shared.append_edits(&edits)?;
+            shared.blobs.apply(references);
+            keyspace.update_version(|version| {
+                let (blobs, cuts) = (version.blobs.with_counts(references), version.cuts + u64::from(is_cut));
+                let mut next = Version { blobs, cuts, ..version.clone() };
+                for &from in &flow.from {
+                    next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
+                }
+                next.replace_level(flow.to, low, high, |level| match &placed {
+                    Some(table) if flow.pushes => level.with_pushed(low, high, table),
+                    Some(table) => level.with_replaced(low, high, Some(table.clone())),
+                    None => level.clone(),
+                });
+                next
             });
-            next
-        });
-        Ok(())
+            Ok(())
+        };
+        // Who has read an item that ends here must not write what follows from it.
+        if is_cut { keyspace.without_writers(place) } else { place() }
     }
 }

@@ -220,8 +220,8 @@ impl Batch {
             return Ok(Attempt::Closed);
         }
         for guard in guards {
-            let version = version_of(guard.keyspace.id);
-            if !guard.witness.holds(version, guard.hash, &guard.key)? {
+            let version = guard.keyspace.version.load();
+            if !guard.witness.holds(&version, guard.hash, &guard.key)? {
                 return Ok(Attempt::Conflict);
             }
         }

@@ -307,7 +307,8 @@ pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
     work().inspect_err(|error| shared.log.fail(error))
 }
 
-fn flush(shared: &Shared) -> Result<()> {
+/// Freezes the log and converts it.
+pub(super) fn flush(shared: &Shared) -> Result<()> {
     if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
         // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
         while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}

@@ -87,6 +87,19 @@ impl KeyspaceShared {
         self.version.store(Arc::new(next));
     }
 
+    /// Calls `body` while nobody writes to the keyspace.
+    pub fn without_writers<R>(&self, body: impl FnOnce() -> R) -> R {
+        loop {
+            let version = self.version.load_full();
+            let store = version.active();
+            let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
+            // A store that is closed has a successor, which takes writes.
+            if !store.is_closed() || self.check_present().is_err() {
+                return body();
+            }
+        }
+    }
+
     /// Replaces the version, and those that snapshots hold, by equal ones.
     pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");

@@ -7,6 +7,7 @@ mod checkpoint;
 mod clear;
 mod condition;
 mod database;
+mod delete_prefix;
 mod disk_quota;
 mod drop_keyspace;
 mod get_each;

@@ -202,6 +202,11 @@ impl Iter {
         }
     }
 
+    /// The key of the next item, whose value is not read.
+    pub(super) fn next_key(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.next_item()?.map(|item| item.key))
+    }
+
     /// Calls `found` with the references of all items that lie in blob files, which are not read.
     pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
         while let Some(ChunkItem { kind, key, value, metadata, .. }) = self.next_item()? {

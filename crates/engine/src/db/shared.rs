@@ -370,5 +370,5 @@ impl Settings {
 /// A keyspace's first version over the log's active segment.
 pub(crate) fn first_version(plan: &Plan, store: LogStore) -> Version {
     let levels = KeyspaceState::empty_levels(plan).iter().map(|_| Level::default()).collect();
-    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default() }
+    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default(), cuts: 0 }
 }

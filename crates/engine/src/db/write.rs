@@ -94,28 +94,44 @@ pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
 }
 
 /// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
-/// holds one. While this holds nobody wrote the key.
+/// holds one; and how often prefixes had ended in tables without the log. While this holds nobody wrote the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
+    newest: Newest,
+    cuts: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Newest {
     segment: u64,
     offset: Option<u32>,
 }
 
-impl Witness {
-    /// What the log knows of a key now.
-    pub fn of(store: &LogStore, hash: KeyHash, key: &[u8]) -> Result<Self> {
+impl Newest {
+    fn of(store: &LogStore, hash: KeyHash, key: &[u8]) -> Result<Self> {
         let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
         Ok(Self { segment: store.segment.id, offset })
     }
+}
 
-    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open.
+impl Witness {
+    /// What the log knows of a key now.
+    pub fn of(version: &Version, hash: KeyHash, key: &[u8]) -> Result<Self> {
+        Ok(Self { newest: Newest::of(version.active(), hash, key)?, cuts: version.cuts })
+    }
+
+    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open, and got the
+    /// version after it did.
     ///
     /// Outlives a freeze, but not the conversion of its segment: `false` may also mean that nobody can tell any more.
     pub fn holds(&self, version: &Version, hash: KeyHash, key: &[u8]) -> Result<bool> {
+        if version.cuts != self.cuts {
+            return Ok(false);
+        }
         for store in &version.log_stores {
-            let found = Self::of(store, hash, key)?;
-            if found.segment == self.segment {
-                return Ok(found == *self);
+            let found = Newest::of(store, hash, key)?;
+            if found.segment == self.newest.segment {
+                return Ok(found == self.newest);
             }
             if found.offset.is_some() {
                 return Ok(false);
@@ -150,7 +166,7 @@ pub(crate) fn write_item(
                 }
                 let existing = store.find(shard, hash, item.key)?;
                 if let Some(witness) = &witness
-                    && !witness.holds(&version, hash, item.key)?
+                    && !witness.holds(&keyspace.version.load(), hash, item.key)?
                 {
                     return Ok(None);
                 }

@@ -86,7 +86,7 @@ mod tests {
             for prefix in 0..20 {
                 let mut found = list.offsets(prefix << 32);
                 found.sort_unstable();
-                prop_assert_eq!(&found, model.get(&prefix).unwrap_or(&Vec::new()));
+                prop_assert_eq!(found, model.get(&prefix).cloned().unwrap_or_default());
             }
             prop_assert!(list.memory_bytes() <= 8 * (2 * prefixes.len() as u64 + 32));
             prop_assert!(list.arrays.len() <= 12);

@@ -199,7 +199,7 @@ fn open_keyspace(
     }
     let levels = open_levels(reclaimer, state)?;
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
-    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs };
+    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs, cuts: 0 };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let present = version.level_items() + version.run_items();
     let items = state.plan.items_sharded(present, expected_items);
