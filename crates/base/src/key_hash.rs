@@ -182,8 +182,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_prefix_share_the_high_half() {
-        let hasher =
-            KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
+        let hasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name")), "ab72bf17567333e932ab6c56031124c4");
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name").spread()), "SEMI_SPREAD");
         assert_eq!(hasher.hash(b"dir").high(), hasher.hash(b"dir/name").high());

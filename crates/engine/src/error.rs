@@ -298,7 +298,9 @@ impl From<crate::table::Error> for Error {
             TableError::OlderFormat { file, found_major, supported_major } => {
                 Self::OlderFormat { file, found: found_major, supported: supported_major }
             }
-            TableError::PrefixFunction { file, function } => Self::PrefixFunction { keyspace: file, function },
+            TableError::PrefixFunction { file, function } => {
+                Self::PrefixFunction { keyspace: file, function }
+            }
             // Large items lie in blob files, so neither happens unless a bound of ours is wrong.
             error @ (TableError::SectionTooLarge { .. } | TableError::ItemTooLarge { .. }) => Self::Io {
                 context: "writing a table".to_owned(),

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::{Db, Durability, Environment, Error, KeyspaceOptions, Keyspace, Order, Plan, PrefixFunction, PrefixRule};
-use alluvium_io::{SimulatedClock, SimulatedStorage};
+use alluvium::{
+    Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, Order, Plan, PrefixFunction, PrefixRule,
+};
+use alluvium_io::{OpenMode, SimulatedClock, SimulatedStorage, Storage as _};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -159,7 +161,8 @@ fn orders_are_fixed_and_keys_have_prefixes() {
     let fenced = KeyspaceOptions::semi_sorted(three).with_plan(Plan::leveled());
     let refused = db.keyspace_with("fenced", &fenced).unwrap_err();
     assert!(refused.to_string().contains("uniform"), "{refused}");
-    let halves = db.keyspace_with("halves", &KeyspaceOptions::semi_sorted(PrefixRule::Function(half))).unwrap();
+    let halves =
+        db.keyspace_with("halves", &KeyspaceOptions::semi_sorted(PrefixRule::Function(half))).unwrap();
     halves.insert("aabb", "1").unwrap();
     halves.insert("aacc", "2").unwrap();
     db.flush().unwrap();
@@ -171,4 +174,113 @@ fn orders_are_fixed_and_keys_have_prefixes() {
     }
     let halves = open(&[other, half]).unwrap().keyspace("halves").unwrap();
     assert_eq!(scanned(&halves, "aa").len(), 2);
+}
+
+/// One prefix with all items: no table holds more than its share, and the log's shards fill evenly.
+#[test]
+fn one_prefix_makes_no_hot_container() {
+    let storage = SimulatedStorage::new(3);
+    let environment = Environment {
+        clock: Arc::new(SimulatedClock::default()),
+        random_seed: 5,
+        ..Environment::over(Arc::new(storage.clone()))
+    };
+    let builder = Db::builder("one prefix").background(false).durability(Durability::Buffered);
+    let db = builder.table_sizes(8 << 10, 64 << 10).environment(environment).open().unwrap();
+    let Plan::Levels { mut sharding, log, levels } = small(vec![tiering(2), tiering(3), tiering(3)]) else {
+        unreachable!()
+    };
+    (sharding.items_per_shard, sharding.shards_max) = (500, 8);
+    let options = KeyspaceOptions::semi_sorted(PrefixRule::Length { bytes: 3 });
+    let items =
+        db.keyspace_with("items", &options.with_plan(Plan::Levels { sharding, log, levels })).unwrap();
+    const COUNT: u32 = 40_000;
+    for number in 0..COUNT {
+        items.insert(format!("one{number}"), [7; 60]).unwrap();
+        if number % 500 == 0 {
+            db.wait_idle().unwrap();
+        }
+    }
+    db.wait_idle().unwrap();
+    assert_eq!(items.scan_prefix("one").unwrap().count() as u32, COUNT);
+    db.compact().unwrap();
+    let tables: Vec<u64> = storage
+        .list()
+        .unwrap()
+        .iter()
+        .filter(|name| name.starts_with("table-"))
+        .map(|name| storage.open(name, OpenMode::Read).unwrap().len().unwrap())
+        .collect();
+    let all: u64 = tables.iter().sum();
+    assert!(all > 40 * (64 << 10), "{all} bytes");
+    assert!(tables.iter().all(|&bytes| bytes < 3 * (64 << 10)), "{tables:?}");
+    assert!(tables.len() as u64 <= 3 * all / (64 << 10), "{} tables of {all} bytes", tables.len());
+    assert!((0..COUNT).step_by(97).all(|number| items.get(format!("one{number}")).unwrap().is_some()));
+    items.delete_prefix("one").unwrap();
+    assert_eq!(items.iter().count(), 0);
+    assert_eq!(db.verify().unwrap().problems, Vec::<String>::new());
+    let left = storage.list().unwrap().iter().filter(|name| name.starts_with("table-")).count();
+    assert!(left <= 3, "{left} tables of nothing");
+}
+
+#[test]
+fn items_are_ingested_repaired_and_found_again() {
+    let storage = SimulatedStorage::new(3);
+    let environment = || Environment {
+        clock: Arc::new(SimulatedClock::default()),
+        random_seed: 5,
+        ..Environment::over(Arc::new(storage.clone()))
+    };
+    let open = || {
+        let builder = Db::builder("ingested").background(false).ingest_sort_bytes_max(8 << 10);
+        let db = builder.table_sizes(4 << 10, 32 << 10).environment(environment()).open().unwrap();
+        let options = KeyspaceOptions::semi_sorted(SLASH).with_plan(small(vec![tiering(2), tiering(3)]));
+        let items = db.keyspace_with("items", &options).unwrap();
+        (db, items)
+    };
+    let mut rng = StdRng::seed_from_u64(2);
+    let mut model = Map::new();
+    let (db, items) = open();
+    let mut ingest = items.ingest().unwrap();
+    for number in 0..6_000u32 {
+        let (key, value) = (key(&mut rng), number.to_le_bytes().to_vec());
+        ingest.insert(&key, &value).unwrap();
+        model.insert(key, value);
+    }
+    ingest.finish().unwrap();
+    for number in 0..500u32 {
+        let (key, value) = (key(&mut rng), vec![number as u8; 40]);
+        items.insert(&key, &value).unwrap();
+        model.insert(key, value);
+    }
+    db.flush().unwrap();
+    items.delete_prefix("dir1").unwrap();
+    items.delete_prefix("dir0").unwrap();
+    model.retain(|key, _| !key.starts_with(b"dir1/") && !key.starts_with(b"dir0/"));
+    let agrees = |items: &Keyspace| {
+        for prefix in 0..200 {
+            let prefix = format!("dir{prefix}");
+            assert_eq!(scanned(items, &prefix), of_prefix(&model, &prefix), "{prefix}");
+        }
+        assert_eq!(items.iter().collect::<Result<Map, _>>().unwrap(), model);
+    };
+    agrees(&items);
+    let snapshot = db.snapshot().unwrap();
+    items.delete_prefix("dir2").unwrap();
+    let found = snapshot.keyspace("items").unwrap().scan_prefix("dir2").unwrap();
+    assert_eq!(found.collect::<Result<Map, _>>().unwrap(), of_prefix(&model, "dir2"));
+    drop((snapshot, items));
+    db.close().unwrap();
+    model.retain(|key, _| !key.starts_with(b"dir2/"));
+    let manifests: Vec<String> =
+        storage.list().unwrap().into_iter().filter(|name| name.starts_with("manifest-")).collect();
+    manifests.iter().for_each(|name| storage.remove(name).unwrap());
+    storage.sync_directory().unwrap();
+    let report = alluvium::repair_in(environment(), &alluvium::RepairOptions::default()).unwrap();
+    assert!(report.changed);
+    let db = Db::builder("ingested").background(false).environment(environment()).open().unwrap();
+    let items = db.keyspace(&db.keyspace_names()[0]).unwrap();
+    assert_eq!(items.order(), Order::SemiSorted { prefix: SLASH });
+    let found: Map = items.iter().collect::<Result<_, _>>().unwrap();
+    assert!(model.iter().all(|(key, value)| found.get(key) == Some(value)));
 }

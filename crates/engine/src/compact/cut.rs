@@ -187,7 +187,9 @@ mod tests {
     use super::*;
 
     fn is_aligned(&(low, high): &(u128, u128)) -> bool {
-        (high - low).checked_add(1).is_none_or(|hashes| hashes.is_power_of_two() && low.is_multiple_of(hashes))
+        (high - low)
+            .checked_add(1)
+            .is_none_or(|hashes| hashes.is_power_of_two() && low.is_multiple_of(hashes))
     }
 
     fn tile(ranges: &[(u128, u128)], low: u128, high: u128) {

@@ -63,11 +63,7 @@ impl Order {
 ///
 /// # Errors
 /// [`Error::PrefixFunction`] when that was not given.
-pub(crate) fn complete_hasher(
-    name: &str,
-    hasher: KeyHasher,
-    given: &[PrefixFunction],
-) -> Result<KeyHasher> {
+pub(crate) fn complete_hasher(name: &str, hasher: KeyHasher, given: &[PrefixFunction]) -> Result<KeyHasher> {
     let hasher = hasher.with_functions(given);
     match hasher.missing_function() {
         None => Ok(hasher),

@@ -133,13 +133,10 @@ impl Repair {
         for (_, section) in &sections {
             let id = section.keyspace();
             let own = || sections.iter().map(|(_, section)| *section).filter(|own| own.keyspace() == id);
-            let keyspace = state
-                .keyspaces
-                .entry(id)
-                .or_insert_with(|| {
-                    let plan = suited(plan, &section.hasher());
-                    unnamed(id, section.hasher(), plan_with_levels(&plan, own()))
-                });
+            let keyspace = state.keyspaces.entry(id).or_insert_with(|| {
+                let plan = suited(plan, &section.hasher());
+                unnamed(id, section.hasher(), plan_with_levels(&plan, own()))
+            });
             // The tables' own hash key counts: their items were placed by it.
             keyspace.hasher = section.hasher();
         }

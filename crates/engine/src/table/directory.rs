@@ -218,7 +218,8 @@ impl SectionEntry {
             HASHER_SIPHASH13 => KeyHasher::SipHash13 { key0: seed0, key1: seed1 },
             HASHER_XXH3 => KeyHasher::Xxh3 { seed: seed0 },
             HASHER_SEMI_SORTED => {
-                let Some(prefix) = bytes.get(RULE_START..RULE_START + RULE_BYTES).and_then(decode_rule) else {
+                let Some(prefix) = bytes.get(RULE_START..RULE_START + RULE_BYTES).and_then(decode_rule)
+                else {
                     return bad(RULE_START as u64, "a rule of prefixes", bytes.len() as u64);
                 };
                 KeyHasher::SemiSorted { key0: seed0, key1: seed1, prefix }

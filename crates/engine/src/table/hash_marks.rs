@@ -100,7 +100,8 @@ impl HashMarksBuilder {
     /// The marks of the items noted.
     pub fn finish(&self) -> HashMarks {
         let Some(last) = self.kept.len().checked_sub(1) else { return HashMarks::NONE };
-        let mut hashes = std::array::from_fn(|part| self.kept[((part + 1) * self.kept.len() / PARTS).min(last)]);
+        let mut hashes =
+            std::array::from_fn(|part| self.kept[((part + 1) * self.kept.len() / PARTS).min(last)]);
         hashes[PARTS - 1] = self.last;
         HashMarks { hashes }
     }

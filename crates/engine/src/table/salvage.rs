@@ -64,10 +64,7 @@ impl Section {
             }
             begun = Begun::on(number, &page, owner);
             pages.items += items.len() as u64;
-            items
-                .iter()
-                .filter(|item| (low..=high).contains(&item.hash.0))
-                .for_each(|item| visit(*item));
+            items.iter().filter(|item| (low..=high).contains(&item.hash.0)).for_each(|item| visit(*item));
         });
         pages
     }

@@ -47,7 +47,9 @@ impl LevelSpec {
     /// Like [`LevelSpec::check_executable`], for semi-sorted keyspaces.
     pub fn check_executable_semi_sorted(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         if self.table != TableLayout::Sorted {
-            return refuse("a semi-sorted keyspace keeps items of one prefix together, so its levels are Sorted");
+            return refuse(
+                "a semi-sorted keyspace keeps items of one prefix together, so its levels are Sorted",
+            );
         }
         self.check_executable_but_for_index(number, levels)?;
         match self.index {

@@ -6,6 +6,7 @@ mod lookup;
 mod memory_storage;
 mod packing;
 mod scan;
+mod semi_sorted;
 
 use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
