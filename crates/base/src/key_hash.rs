@@ -2,8 +2,8 @@
 //!
 //! Every structure sees keys through this hash: it orders items and picks container and page. Of hashed keyspaces its
 //! high half does that and its low half picks cuckoo buckets and tags, so that the two choices are independent. Of
-//! semi-sorted keyspaces the halves are the hashes of prefix and suffix, neither of which is uniform over the items: what
-//! wants uniform bits takes them from [`KeyHash::spread`]. Equality is always that of full keys.
+//! semi-sorted keyspaces the halves are the hashes of prefix and suffix, neither of which is uniform over the items:
+//! what wants uniform bits takes them from [`KeyHash::spread`]. Equality is always that of full keys.
 
 use std::fmt;
 

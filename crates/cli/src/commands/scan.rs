@@ -15,7 +15,8 @@ use crate::output::JsonOption;
 pub struct Options {
     #[command(flatten)]
     location: Location,
-    /// Only items whose keys begin with this; of a keyspace that keeps prefixes together, those with exactly this prefix
+    /// Only items whose keys begin with this; of a keyspace that keeps prefixes together, those with exactly this
+    /// prefix
     #[arg(long)]
     prefix: Option<String>,
     /// Most items

@@ -45,8 +45,8 @@ pub(super) fn table_ranges(low: u128, high: u128, tables: u64) -> impl Iterator<
     ranges_of_bits(low, high, width.map_or(128, |width| width.max(1).ilog2()))
 }
 
-/// The ranges of new tables that lie over what a tiering level has, of bytes that are spread over `low..=high` as `mass`
-/// says.
+/// The ranges of new tables that lie over what a tiering level has, of bytes that are spread over `low..=high` as
+/// `mass` says.
 ///
 /// They are those of the level's containers, of which those that would get too much are split. Where it has none,
 /// containers are made for tables so large that as many as a container takes are again what was merged now: then
@@ -92,9 +92,10 @@ fn pieces_of_level(
     pieces
 }
 
-/// The ranges of the tables that a merge makes of bytes that are spread over `low..=high` as `mass` says, where they take
-/// the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where that
-/// makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in part.
+/// The ranges of the tables that a merge makes of bytes that are spread over `low..=high` as `mass` says, where they
+/// take the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where
+/// that makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in
+/// part.
 pub(super) fn merged_ranges(
     level: &Level,
     (low, high): (u128, u128),

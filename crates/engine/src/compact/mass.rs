@@ -1,8 +1,8 @@
 //! [`Mass`]: how the bytes that a merge handles are spread over the hash space.
 //!
-//! Of hashed keyspaces evenly, so that tables are cut at multiples of powers of two, as in LSM-trie (Wu's thesis, §4.2.3).
-//! Of semi-sorted ones as the tables say: one prefix may have most of the items, so cuts lie at quantiles of the data and
-//! go as deep into the 128 bits as that takes.
+//! Of hashed keyspaces evenly, so that tables are cut at multiples of powers of two, as in LSM-trie (Wu's thesis,
+//! §4.2.3). Of semi-sorted ones as the tables say: one prefix may have most of the items, so cuts lie at quantiles of
+//! the data and go as deep into the 128 bits as that takes.
 
 use crate::level::{Container, PlacedTable};
 use crate::table::{Section, SectionRange};
@@ -73,8 +73,8 @@ impl Mass {
         }
     }
 
-    /// Cuts `low..=high` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of the
-    /// power of two that comes nearest.
+    /// Cuts `low..=high` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of
+    /// the power of two that comes nearest.
     pub fn split(&self, low: u128, high: u128, bytes_max: f64) -> Vec<(u128, u128)> {
         let marks = match self {
             Self::Even { density } => {

@@ -82,8 +82,8 @@ impl Spilled {
         Self { storage, number, bounds, prefix, prefix_bits, shape, parts }
     }
 
-    /// A spill for the items of one part of this one, finer by as many parts as this one has: by the first bits in which
-    /// they differ, which may be far behind those of the part where one prefix has all of them.
+    /// A spill for the items of one part of this one, finer by as many parts as this one has: by the first bits in
+    /// which they differ, which may be far behind those of the part where one prefix has all of them.
     pub fn finer(&self, part: usize, number: u64) -> Spill {
         let (low, high) = self.parts[part].ends.unwrap_or_default();
         let shared = (low ^ high).leading_zeros().min(128 - self.shape.part_bits);

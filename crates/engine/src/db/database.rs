@@ -125,8 +125,8 @@ impl Db {
         self.find_or_create(name, &KeyspaceOptions::default())
     }
 
-    /// The keyspace of this name, created with these options and a fresh secret hash key when there is none. The plan of
-    /// one that exists stays as it is.
+    /// The keyspace of this name, created with these options and a fresh secret hash key when there is none. The plan
+    /// of one that exists stays as it is.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -12,13 +12,14 @@ const BATCH_BYTES_MAX: u64 = 256 << 10;
 const REMOVAL_BYTES: u64 = 16;
 
 impl Keyspace {
-    /// Removes all items whose keys have this prefix, as the keyspace finds prefixes, that were there when it was called.
-    /// What is written meanwhile counts as before or after it.
+    /// Removes all items whose keys have this prefix, as the keyspace finds prefixes, that were there when it was
+    /// called. What is written meanwhile counts as before or after it.
     ///
     /// Atomic: after a crash all of them are there or none. As durable as any write; of a large prefix it survives a
     /// power cut when this returns, and with it all writes before. Costs a scan of the prefix and a batch of removals,
-    /// or where these take more than 256 KiB (1/16 of a small log segment) a freeze of the log and a merge of the youngest level instead, which gives
-    /// the space back at once. Conditions of other writers on single keys don't see such a merge.
+    /// or where these take more than 256 KiB (1/16 of a small log segment) a freeze of the log and a merge of the
+    /// youngest level instead, which gives the space back at once. Conditions of other writers on single keys don't see
+    /// such a merge.
     ///
     /// # Errors
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 
 use super::database::Handle;
 use super::order::Order;
-use super::scan::ScanCache;
+use super::scan_cache::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
 use crate::error::{Error, Result};
@@ -145,8 +145,8 @@ impl KeyspaceShared {
         new_log_store(&self.plan, self.hasher, segment, items, hint, entries_max)
     }
 
-    /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted keyspace
-    /// none: a part could have all items or none, and sorted runs are merged as they are read, however large.
+    /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted
+    /// keyspace none: a part could have all items or none, and sorted runs are merged as they are read, however large.
     pub fn run_shard_bits(&self, store: &LogStore) -> u32 {
         if self.hasher.is_semi_sorted() { 0 } else { store.shard_bits() }
     }
@@ -173,6 +173,8 @@ pub(crate) fn new_log_store(
 ) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
+    // The list of prefixes takes more than the index, and twice that for a moment.
+    let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
     let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
     LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
 }

@@ -22,6 +22,7 @@ mod metadata;
 mod order;
 mod read;
 mod scan;
+mod scan_cache;
 mod shared;
 mod snapshot;
 mod snapshot_stats;

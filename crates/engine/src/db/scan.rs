@@ -1,7 +1,7 @@
 //! Iterating over all items, in hash order.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
@@ -21,8 +21,6 @@ use crate::table::SectionScanner;
 /// Items gathered in memory at a time, fewer where memory is short.
 const CHUNK_ITEMS: u64 = 4096;
 const CHUNK_ITEMS_MIN: u64 = 64;
-/// Iterators kept between the calls of [`Keyspace::scan`].
-const CACHED_ITERATORS_MAX: usize = 4;
 
 /// A key and its value.
 pub type KeyValue = (Vec<u8>, Vec<u8>);
@@ -45,8 +43,8 @@ pub struct Iter {
     /// The part of the hash space whose young items are gathered, and those.
     unit: Option<(u128, u128, YoungItems)>,
     chunk: VecDeque<ChunkItem>,
-    /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items or
-    /// none.
+    /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
+    /// or none.
     merged: Option<Box<MergedItems>>,
     /// The prefix that is wanted, where not all are.
     prefix: Option<Vec<u8>>,
@@ -82,12 +80,12 @@ impl Keyspace {
         }
     }
 
-    /// Iterates over the items whose keys have this prefix, as the keyspace finds prefixes: the whole prefix, not a part
-    /// of it. In no order that means anything; keys are compared, so other prefixes of the same hash are left out.
+    /// Iterates over the items whose keys have this prefix, as the keyspace finds prefixes: the whole prefix, not a
+    /// part of it. In no order that means anything; keys are compared, so other prefixes of the same hash are left out.
     ///
     /// What is returned is what was there when it was called: writes of one batch are all seen or none. Costs a read of
-    /// one page for each run over the prefix, and then of its pages; beside that 32 bytes of memory for each item that is
-    /// still in the log.
+    /// one page for each run over the prefix, and then of its pages; beside that 32 bytes of memory for each item that
+    /// is still in the log.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
@@ -391,32 +389,5 @@ impl Iterator for Iter {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.next_with_metadata()?.map(|(item, _)| item))
-    }
-}
-
-/// Iterators between two calls of [`Keyspace::scan`], by the cursor that continues them.
-#[derive(Debug, Default)]
-pub(crate) struct ScanCache {
-    iterators: Mutex<VecDeque<(u64, Iter)>>,
-}
-
-impl ScanCache {
-    fn take(&self, cursor: u64) -> Option<Iter> {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        let at = iterators.iter().position(|(kept, _)| *kept == cursor && cursor != 0)?;
-        iterators.remove(at).map(|(_, iter)| iter)
-    }
-
-    fn keep(&self, cursor: u64, iter: Iter) {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        if iterators.len() >= CACHED_ITERATORS_MAX {
-            iterators.pop_front();
-        }
-        iterators.push_back((cursor, iter));
-    }
-
-    /// Lets go of all iterators, and so of the versions they hold.
-    pub fn clear(&self) {
-        self.iterators.lock().expect("no panic while held").clear();
     }
 }

@@ -241,7 +241,13 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn name(&mut self) -> Name {
-        let keyspace = self.rng.random_range(0..self.shape.keyspaces);
+        self.name_in(None)
+    }
+
+    /// A name in this keyspace, or in any.
+    pub(super) fn name_in(&mut self, wanted: Option<usize>) -> Name {
+        let any = self.rng.random_range(0..self.shape.keyspaces);
+        let keyspace = wanted.unwrap_or(any);
         let keys = self.shape.keys;
         // A quarter of all operations meet on few keys.
         let number = match self.rng.random_range(0..4) {

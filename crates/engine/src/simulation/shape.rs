@@ -45,8 +45,8 @@ pub(super) struct ShortMemory {
 const OPERATIONS: usize = 26;
 
 impl Shape {
-    /// `order_rng` decides about semi-sorted keyspaces alone: so seeds without them replay as they did before there were
-    /// any.
+    /// `order_rng` decides about semi-sorted keyspaces alone: so seeds without them replay as they did before there
+    /// were any.
     pub fn random(rng: &mut StdRng, order_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };

@@ -163,7 +163,7 @@ impl Session<'_> {
         let keyspace = &keyspaces[number];
         let count = *[3, 30, 300].get(self.rng.random_range(0..3)).expect("in range");
         let items: Vec<(Name, Value)> =
-            (0..count).map(|_| ((number, self.name().1), self.expiring_value())).collect();
+            (0..count).map(|_| (self.name_in(Some(number)), self.expiring_value())).collect();
         let mut ingest = keyspace.ingest().map_err(|error| self.stop(&error, "starting an ingest"))?;
         for ((_, key), value) in &items {
             let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };

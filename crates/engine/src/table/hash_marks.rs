@@ -1,8 +1,8 @@
 //! [`HashMarks`]: where the items of a section lie, where that does not follow from its range.
 //!
-//! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items, so how much
-//! of a section lies in a part of its range is told by sixteen hashes, known without a read: merges cut tables by them,
-//! and what counts of a table that lies over several containers is estimated by them.
+//! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items, so how
+//! much of a section lies in a part of its range is told by sixteen hashes, known without a read: merges cut tables by
+//! them, and what counts of a table that lies over several containers is estimated by them.
 
 use super::frame::u64_at;
 

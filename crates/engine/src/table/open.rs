@@ -34,8 +34,8 @@ pub(crate) struct Table {
 const TABLE_BYTES: u64 = 1024;
 
 impl Table {
-    /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read. `functions` are
-    /// those that find prefixes, for sections that name them.
+    /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read. `functions`
+    /// are those that find prefixes, for sections that name them.
     ///
     /// # Errors
     /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]

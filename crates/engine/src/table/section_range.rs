@@ -46,9 +46,9 @@ impl SectionRange {
 }
 
 impl SectionRange {
-    /// The pages to read where the range lies within one prefix of a semi-sorted section: none where a look at the first
-    /// of several shows that the index, which knows the prefixes that are there, leads to those of another one. `None`
-    /// for other ranges and sections.
+    /// The pages to read where the range lies within one prefix of a semi-sorted section: none where a look at the
+    /// first of several shows that the index, which knows the prefixes that are there, leads to those of another one.
+    /// `None` for other ranges and sections.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
         let Self { section, low, high } = self;
         let prefix_hash = (low >> 64) as u64;

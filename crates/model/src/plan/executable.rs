@@ -5,13 +5,14 @@
 use super::{Filter, Growth, Index, LevelSpec, Plan, PlanError, TableLayout};
 
 impl Plan {
-    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys, with the
-    /// reason when it doesn't.
+    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys, with
+    /// the reason when it doesn't.
     pub fn check_executable(&self) -> Result<(), PlanError> {
         self.check_levels(LevelSpec::check_executable)
     }
 
-    /// Like [`Plan::check_executable`], for semi-sorted keyspaces: those that keep the items of a key's prefix together.
+    /// Like [`Plan::check_executable`], for semi-sorted keyspaces: those that keep the items of a key's prefix
+    /// together.
     pub fn check_executable_semi_sorted(&self) -> Result<(), PlanError> {
         self.check_levels(LevelSpec::check_executable_semi_sorted)
     }
@@ -59,8 +60,8 @@ impl LevelSpec {
                  index its levels by ThreeLevel",
             ),
             Index::Trie | Index::Implicit => refuse(
-                "a trie tells items apart by their leading 64 bits, which all items of a prefix share: index the levels \
-                 of a semi-sorted keyspace by ThreeLevel",
+                "a trie tells items apart by their leading 64 bits, which all items of a prefix share: index the \
+                 levels of a semi-sorted keyspace by ThreeLevel",
             ),
         }
     }

@@ -121,10 +121,10 @@ impl Plan {
         Self::levels(vec![Self::slimdb_tier(); 4])
     }
 
-    /// For semi-sorted keyspaces: SlimDB's all-tiering layout with a filter for each table instead of one for all runs of a
-    /// container, so that a merge touches only the filters of what it merges. Four runs as they come from the log, then
-    /// two levels of eight runs, the last of which is merged into itself. Each item is written once a level; it has 12.6
-    /// bits of filter and about two of index.
+    /// For semi-sorted keyspaces: SlimDB's all-tiering layout with a filter for each table instead of one for all runs
+    /// of a container, so that a merge touches only the filters of what it merges. Four runs as they come from the log,
+    /// then two levels of eight runs, the last of which is merged into itself. Each item is written once a level; it
+    /// has 12.6 bits of filter and about two of index.
     pub fn semi_sorted() -> Self {
         let tier = |runs_max| LevelSpec {
             growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },

@@ -92,8 +92,8 @@ impl Section {
         (high - low) as f64 / ((to - from) as f64).max(1.0)
     }
 
-    /// The last hash of each of the equally large parts of the section's items in which they are told apart; empty where
-    /// hashes are uniform.
+    /// The last hash of each of the equally large parts of the section's items in which they are told apart; empty
+    /// where hashes are uniform.
     pub fn marks(&self) -> &[u128] {
         if self.hasher().is_semi_sorted() { self.entry.marks.hashes() } else { &[] }
     }

@@ -93,7 +93,8 @@ proptest! {
         let mut ranges = Vec::new();
         let mut expected = Vec::new();
         for (section, (items, low, high, _)) in table.sections().iter().zip(&sections) {
-            let (low, high) = (u128::from(*low.min(high)) << 64, u128::from(*low.max(high)) << 64 | u128::from(u64::MAX));
+            let (low, high) = (u128::from(*low.min(high)), u128::from(*low.max(high)));
+            let (low, high) = (low << 64, high << 64 | u128::from(u64::MAX));
             ranges.push(SectionRange { section: Arc::clone(section), low, high });
             let wanted = |(hash, _): &(KeyHash, OwnedItem)| (low..=high).contains(&hash.0);
             expected.extend(with_hashes(sorted(items)).into_iter().filter(wanted));
