@@ -1,12 +1,16 @@
-//! The 128-bit hash of a key, and the two ways to compute it.
+//! The 128-bit hash of a key, and the ways to compute it.
 //!
-//! Every structure sees keys through this hash: its high half orders items and picks shard, container and page; its
-//! low half picks cuckoo buckets and tags. So the two choices are independent. Equality is always that of full keys.
+//! Every structure sees keys through this hash: it orders items and picks container and page. Of hashed keyspaces its
+//! high half does that and its low half picks cuckoo buckets and tags, so that the two choices are independent. Of
+//! semi-sorted keyspaces the halves are the hashes of prefix and suffix, neither of which is uniform over the items:
+//! what wants uniform bits takes them from [`KeyHash::spread`]. Equality is always that of full keys.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip128::SipHasher13;
+
+use crate::prefix_rule::{PrefixFunction, PrefixName, PrefixRule};
 
 /// A 128-bit key hash. Ordered as an unsigned number, which is the order of items in a hashed keyspace (ties by key).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -40,6 +44,22 @@ impl KeyHash {
         debug_assert!(bits <= 64);
         if bits == 0 { 0 } else { self.high() >> (64 - bits) }
     }
+
+    /// The same hash with both halves depending on all bits, in another order: for what takes some bits of a hash whose
+    /// halves are not uniform by themselves. One to one. Frozen, because filters on disk are made of it.
+    #[inline]
+    pub fn spread(self) -> Self {
+        let low = mixed(self.low() ^ mixed(self.high()));
+        Self::from_halves(self.high() ^ mixed(low.wrapping_add(0x9e37_79b9_7f4a_7c15)), low)
+    }
+}
+
+/// The finalizer of MurmurHash3: one to one, and each bit depends on all.
+#[inline]
+fn mixed(mut bits: u64) -> u64 {
+    bits = (bits ^ bits >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    bits = (bits ^ bits >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    bits ^ bits >> 33
 }
 
 impl fmt::Debug for KeyHash {
@@ -65,10 +85,21 @@ pub enum KeyHasher {
         /// The seed.
         seed: u64,
     },
+    /// SipHash-1-3 with a secret 128-bit key of the prefix, then of the suffix, 64 bits each: items of one prefix are
+    /// neighbours (SlimDB §3.1).
+    SemiSorted {
+        /// First half of the secret key.
+        key0: u64,
+        /// Second half of the secret key; that of suffixes is its complement.
+        key1: u64,
+        /// Where prefixes end.
+        prefix: PrefixRule,
+    },
 }
 
 impl KeyHasher {
-    /// Hashes `key`.
+    /// Hashes `key`. Of a semi-sorted keyspace a key without a prefix is taken for one that is all prefix: nobody
+    /// stores such keys.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         match *self {
@@ -77,6 +108,62 @@ impl KeyHasher {
                 KeyHash::from_halves(hash.h1, hash.h2)
             }
             Self::Xxh3 { seed } => KeyHash(twox_hash::XxHash3_128::oneshot_with_seed(seed, key)),
+            Self::SemiSorted { key0, key1, prefix } => {
+                let (prefix, suffix) = key.split_at(prefix.prefix_len(key).unwrap_or(key.len()));
+                let suffix = SipHasher13::new_with_keys(key0, !key1).hash(suffix);
+                KeyHash::from_halves(SipHasher13::new_with_keys(key0, key1).hash(prefix).h1, suffix.h1)
+            }
+        }
+    }
+
+    /// Whether items of one prefix are neighbours.
+    #[inline]
+    pub fn is_semi_sorted(&self) -> bool {
+        matches!(self, Self::SemiSorted { .. })
+    }
+
+    /// Where prefixes end; `None` for keyspaces without.
+    pub fn prefix_rule(&self) -> Option<PrefixRule> {
+        match *self {
+            Self::SemiSorted { prefix, .. } => Some(prefix),
+            Self::SipHash13 { .. } | Self::Xxh3 { .. } => None,
+        }
+    }
+
+    /// The prefix of `key`; `None` when there is none.
+    pub fn prefix_of<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        key.get(..self.prefix_rule()?.prefix_len(key)?)
+    }
+
+    /// The high half of the hashes of all keys with this prefix; `None` for keyspaces without prefixes.
+    pub fn prefix_hash(&self, prefix: &[u8]) -> Option<u64> {
+        match *self {
+            Self::SemiSorted { key0, key1, .. } => {
+                Some(SipHasher13::new_with_keys(key0, key1).hash(prefix).h1)
+            }
+            Self::SipHash13 { .. } | Self::Xxh3 { .. } => None,
+        }
+    }
+
+    /// The bits of `hash`, one of this hasher's, by which filters, the log's index and its shards place items: uniform
+    /// over all items, whatever their prefixes and suffixes.
+    #[inline]
+    pub fn placing(&self, hash: KeyHash) -> KeyHash {
+        if self.is_semi_sorted() { hash.spread() } else { hash }
+    }
+
+    /// The name of the prefix function that is missing, if there is one and it was not given yet.
+    pub fn missing_function(&self) -> Option<PrefixName> {
+        self.prefix_rule()?.missing_function()
+    }
+
+    /// The hasher with its prefix function, where it has one and that is among `given`.
+    pub fn with_functions(self, given: &[PrefixFunction]) -> Self {
+        match self {
+            Self::SemiSorted { key0, key1, prefix } => {
+                Self::SemiSorted { key0, key1, prefix: prefix.with_functions(given) }
+            }
+            hasher => hasher,
         }
     }
 }
@@ -91,6 +178,35 @@ mod tests {
         let xxh3 = KeyHasher::Xxh3 { seed: 3 };
         assert_eq!(format!("{:?}", sip.hash(b"key")), "6eb73a254c3c75bca80e24ccab3ff9b2");
         assert_eq!(format!("{:?}", xxh3.hash(b"key")), "ca45b2ce49cbb1f20b35c40d7676be50");
+    }
+
+    #[test]
+    fn keys_of_one_prefix_share_the_high_half() {
+        let hasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
+        assert_eq!(format!("{:?}", hasher.hash(b"dir/name")), "ab72bf17567333e932ab6c56031124c4");
+        assert_eq!(format!("{:?}", hasher.hash(b"dir/name").spread()), "SEMI_SPREAD");
+        assert_eq!(hasher.hash(b"dir").high(), hasher.hash(b"dir/name").high());
+        assert_eq!(hasher.prefix_hash(b"dir"), Some(hasher.hash(b"dir/name").high()));
+        assert_eq!(hasher.prefix_of(b"dir/name"), Some(&b"dir"[..]));
+        assert_ne!(hasher.hash(b"dir").low(), hasher.hash(b"dir/name").low());
+        assert_eq!(hasher.hash(b"a/name").low(), hasher.hash(b"b/name").low());
+        let json = serde_json::to_string(&hasher).unwrap();
+        assert_eq!(serde_json::from_str::<KeyHasher>(&json).unwrap(), hasher);
+    }
+
+    #[test]
+    fn spread_bits_are_uniform_where_the_halves_are_not() {
+        let shards = |hash: fn(u64) -> KeyHash| {
+            let mut counts = [[0; 16]; 2];
+            for number in 0..16_000 {
+                let spread = hash(number).spread();
+                counts[0][(spread.high() >> 60) as usize] += 1;
+                counts[1][(spread.low() % 16) as usize] += 1;
+            }
+            counts.into_iter().flatten().all(|count| (850..1150).contains(&count))
+        };
+        assert!(shards(|number| KeyHash::from_halves(number, 7)));
+        assert!(shards(|number| KeyHash::from_halves(7, number << 40)));
     }
 
     #[test]

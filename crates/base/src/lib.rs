@@ -6,8 +6,10 @@
 pub mod checksum;
 pub mod corruption;
 pub mod key_hash;
+pub mod prefix_rule;
 pub mod units;
 pub mod varint;
 
 pub use corruption::Corruption;
 pub use key_hash::{KeyHash, KeyHasher};
+pub use prefix_rule::{PrefixFunction, PrefixName, PrefixRule};

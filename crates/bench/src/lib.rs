@@ -17,6 +17,7 @@ pub mod index;
 pub mod large;
 pub mod latencies;
 pub mod measurement;
+pub mod metadata;
 pub mod paper;
 pub mod process;
 pub mod random;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alluvium::{Db, Durability, Error, Keyspace};
+use alluvium::{Db, Durability, Error, Keyspace, KeyspaceOptions, PrefixRule};
 
 use crate::bytes;
 use crate::failure::Failure;
@@ -94,11 +94,40 @@ impl Location {
         Ok((db, keyspace))
     }
 
-    /// Opens the database and the keyspace, creating what is not there.
-    pub fn open_or_create(&self) -> Result<(Db, Keyspace), Failure> {
+    /// Opens the database and the keyspace, creating what is not there, and refusing a keyspace of another order than
+    /// was asked for, if one was.
+    pub fn open_or_create(&self, order: &OrderOptions) -> Result<(Db, Keyspace), Failure> {
         let db = self.database.open(true, Durability::Sync)?;
-        let keyspace = db.keyspace(&self.keyspace)?;
+        let keyspace = match order.prefix_rule() {
+            None => db.keyspace(&self.keyspace)?,
+            Some(rule) => db.keyspace_with(&self.keyspace, &KeyspaceOptions::semi_sorted(rule))?,
+        };
         Ok((db, keyspace))
+    }
+}
+
+/// In which order a keyspace is created.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct OrderOptions {
+    /// Create the keyspace so that items whose keys share their first N bytes lie together
+    #[arg(long, value_name = "N", conflicts_with = "prefix_until")]
+    prefix_bytes: Option<u16>,
+    /// Create the keyspace so that items lie together whose keys are the same up to the first CHARACTER
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    prefix_until: Option<u8>,
+}
+
+impl OrderOptions {
+    fn prefix_rule(self) -> Option<PrefixRule> {
+        let length = self.prefix_bytes.map(|bytes| PrefixRule::Length { bytes });
+        length.or(self.prefix_until.map(|byte| PrefixRule::Delimiter { byte }))
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] => Ok(*byte),
+        _ => Err("one character of one byte".to_owned()),
     }
 }
 

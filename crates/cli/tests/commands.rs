@@ -32,6 +32,22 @@ fn items_are_put_found_scanned_and_deleted() {
 }
 
 #[test]
+fn prefixes_are_scanned() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    for (key, value) in [("a/1", "x"), ("a/2", "y"), ("ab/1", "z"), ("b/1", "w")] {
+        assert_eq!(code(&run(&format!("put data --keyspace files --prefix-until / {key} {value}"))), 0);
+        assert_eq!(code(&run(&format!("put data {key} {value}"))), 0);
+    }
+    assert_eq!(text(&run("scan data --keyspace files --prefix a --keys")).lines().count(), 2);
+    assert_eq!(text(&run("scan data --keyspace files --prefix a --limit 1")).lines().count(), 1);
+    assert_eq!(text(&run("scan data --keyspace files --keys")).lines().count(), 4);
+    assert_eq!(text(&run("scan data --prefix a --keys")).lines().count(), 3);
+    assert_eq!(code(&run("put data --keyspace files --prefix-bytes 2 c/1 v")), 1);
+    assert_eq!(code(&run("put data --prefix-until xy c/1 v")), 2);
+}
+
+#[test]
 fn wrong_usage_is_told_from_failure() {
     let directory = tempfile::tempdir().unwrap();
     let run = |line: &str| alluvium(directory.path(), line);

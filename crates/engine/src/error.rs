@@ -3,10 +3,10 @@
 use std::fmt;
 use std::io;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, PrefixRule};
 use alluvium_model::PlanError;
 
-use crate::db::FailedCondition;
+use crate::db::{FailedCondition, Order};
 
 /// The result of every operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -87,6 +87,34 @@ pub enum Error {
     KeyspaceName {
         /// The name.
         name: String,
+    },
+    /// The keyspace keeps items of one prefix together, and the key has no prefix. Store another key.
+    KeyWithoutPrefix {
+        /// Bytes of the key.
+        len: usize,
+        /// Where prefixes end.
+        rule: PrefixRule,
+    },
+    /// The keyspace exists in another order than was asked for. Ask for that one, or use another name.
+    KeyspaceOrder {
+        /// The name.
+        name: String,
+        /// The order that it was created with.
+        found: Order,
+    },
+    /// The keyspace finds prefixes by a function that was not given. Give it with
+    /// [`crate::Builder::prefix_function`], under this name.
+    PrefixFunction {
+        /// The keyspace, or a table file of it.
+        keyspace: String,
+        /// The name of the function.
+        function: String,
+    },
+    /// The keyspace keeps no items of one prefix together. Iterate, or create it as
+    /// [`crate::Order::SemiSorted`].
+    NotSemiSorted {
+        /// The keyspace.
+        keyspace: String,
     },
     /// An earlier write to a file failed, so what is on the device is unknown: the database takes no more writes.
     /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered. Where only space was
@@ -178,6 +206,19 @@ impl fmt::Display for Error {
             Self::KeyspaceName { name } => {
                 write!(out, "keyspace name {name:?}: use 1 to 255 bytes without control characters")
             }
+            Self::KeyWithoutPrefix { len, rule } => {
+                write!(out, "key of {len} bytes: it has no prefix, which in this keyspace is {rule}")
+            }
+            Self::KeyspaceOrder { name, found } => {
+                write!(out, "keyspace {name:?} exists in another order: {found:?}")
+            }
+            Self::PrefixFunction { keyspace, function } => write!(
+                out,
+                "keyspace {keyspace:?} finds prefixes by the function {function:?}; give it when opening the database"
+            ),
+            Self::NotSemiSorted { keyspace } => {
+                write!(out, "keyspace {keyspace:?} is in the order of whole keys' hashes: it has no prefixes")
+            }
             Self::Failed { reason } => {
                 write!(
                     out,
@@ -256,6 +297,9 @@ impl From<crate::table::Error> for Error {
             }
             TableError::OlderFormat { file, found_major, supported_major } => {
                 Self::OlderFormat { file, found: found_major, supported: supported_major }
+            }
+            TableError::PrefixFunction { file, function } => {
+                Self::PrefixFunction { keyspace: file, function }
             }
             // Large items lie in blob files, so neither happens unless a bound of ours is wrong.
             error @ (TableError::SectionTooLarge { .. } | TableError::ItemTooLarge { .. }) => Self::Io {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_base::PrefixFunction;
 use alluvium_io::{Clock, ProcessMemory, Storage, SystemClock};
 use alluvium_model::Plan;
 
@@ -74,6 +75,8 @@ pub(crate) struct Settings {
     pub background_bytes_per_s_max: Option<u64>,
     pub ingest_sort_bytes_max: u64,
     pub table_sizes: TableSizes,
+    /// Functions that find prefixes, for the keyspaces that name them.
+    pub prefix_functions: Vec<PrefixFunction>,
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -137,6 +140,7 @@ impl Builder {
                 background_bytes_per_s_max: None,
                 ingest_sort_bytes_max: 64 << 20,
                 table_sizes: TableSizes::default(),
+                prefix_functions: Vec::new(),
             },
             environment: None,
         }
@@ -174,6 +178,14 @@ impl Builder {
     /// Whether to create the database when the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
+        self
+    }
+
+    /// A function that finds the prefixes of keys, for keyspaces that were created with
+    /// [`alluvium_base::PrefixRule::Function`] of this name. Given at each opening: databases keep the name only. To be
+    /// called once for each function.
+    pub fn prefix_function(mut self, function: PrefixFunction) -> Self {
+        self.settings.prefix_functions.push(function);
         self
     }
 

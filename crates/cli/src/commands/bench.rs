@@ -6,6 +6,7 @@ use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
 use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
+use alluvium_bench::metadata::{self, MetadataOptions};
 use alluvium_bench::paper::{self, PaperOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
@@ -29,6 +30,8 @@ enum Benchmark {
     Store(StoreOptions),
     /// Deduplicate the files of a directory by content
     Dedup(DedupOptions),
+    /// Directory entries of a real tree: create, stat, list, rename, remove; every answer is verified
+    Metadata(MetadataOptions),
     /// Index structures alone, in memory
     Index(IndexOptions),
     /// The memory engine: rates, memory, miss ratios; every value is verified
@@ -64,6 +67,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let outcome = match &options.benchmark {
         Benchmark::Store(options) => store::run(options, &mut report),
         Benchmark::Dedup(options) => dedup::run(options, &mut report),
+        Benchmark::Metadata(options) => metadata::run(options, &mut report),
         Benchmark::Index(options) => {
             let keys = options.keys.unwrap_or_else(|| structures::default_keys(&options.structure));
             let config = IndexConfig { keys, seed: options.seed };

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use serde_json::Map;
 
 use crate::bytes;
-use crate::database::KeyOptions;
+use crate::database::{KeyOptions, OrderOptions};
 use crate::failure::Failure;
 use crate::output::JsonOption;
 
@@ -17,6 +17,8 @@ pub struct Options {
     /// The value; standard input if absent
     value: Option<String>,
     #[command(flatten)]
+    order: OrderOptions,
+    #[command(flatten)]
     output: JsonOption,
 }
 
@@ -24,7 +26,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), Failure> {
     let key = options.key.key()?;
     let value = value(options)?;
-    let (db, keyspace) = options.key.location.open_or_create()?;
+    let (db, keyspace) = options.key.location.open_or_create(&options.order)?;
     keyspace.insert(&key, &value)?;
     drop(keyspace);
     db.close()?;

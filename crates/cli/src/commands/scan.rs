@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use alluvium::{Error, KeyValue, Order};
 use serde_json::Map;
 
 use crate::bytes;
@@ -14,13 +15,17 @@ use crate::output::JsonOption;
 pub struct Options {
     #[command(flatten)]
     location: Location,
+    /// Only items whose keys begin with this; of a keyspace that keeps prefixes together, those with exactly this
+    /// prefix
+    #[arg(long)]
+    prefix: Option<String>,
     /// Most items
     #[arg(long, short = 'n')]
     limit: Option<u64>,
     /// Print keys only
     #[arg(long)]
     keys: bool,
-    /// Print keys and values in hexadecimal
+    /// Print keys and values in hexadecimal; the prefix is hexadecimal too
     #[arg(long)]
     hex: bool,
     #[command(flatten)]
@@ -33,7 +38,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if let Some(keyspace) = &keyspace {
         let limit = options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        for item in keyspace.iter().take(limit) {
+        let prefix = options.prefix.as_ref().map(|prefix| bytes::from_argument(prefix, options.hex));
+        let prefix = prefix.transpose()?.unwrap_or_default();
+        let is_semi_sorted = matches!(keyspace.order(), Order::SemiSorted { .. });
+        let items = match &options.prefix {
+            Some(_) if is_semi_sorted => keyspace.scan_prefix(&prefix)?,
+            _ => keyspace.iter(),
+        };
+        let is_wanted = |item: &Result<KeyValue, Error>| {
+            is_semi_sorted || item.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
+        };
+        for item in items.filter(is_wanted).take(limit) {
             let (key, value) = item?;
             print(options, &mut out, &key, &value)?;
         }

@@ -143,7 +143,7 @@ fn relocate(
     let mut copy: Option<PendingRecord> = None;
     loop {
         let version = keyspace.version.load_full();
-        let witness = Witness::of(version.active(), hash, &stored)?;
+        let witness = Witness::of(&version, hash, &stored)?;
         let reads = &shared.counters.lookup_page_reads;
         let found = find(&version, reads, hash, &stored, |item| {
             let item = item.filter(|item| Reference::of(item) == Some(reference));

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::level::Reclaimer;
 
 fn reclaimer() -> Arc<Reclaimer> {
-    Reclaimer::new(Arc::new(SimulatedStorage::new(1)))
+    Reclaimer::new(Arc::new(SimulatedStorage::new(1)), Vec::new())
 }
 
 fn header(key: &[u8], value: &[u8]) -> RecordHeader {
@@ -52,7 +52,7 @@ fn the_example_in_the_documentation_is_true() {
 fn a_failed_write_leaves_no_gap_between_records() {
     for is_aligned in [false, true] {
         let storage = SimulatedStorage::new(1);
-        let reclaimer = Reclaimer::new(Arc::new(storage.clone()));
+        let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
         let file = BlobFile::create(&reclaimer, 7).unwrap();
         file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
         storage.set_faults(FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() });

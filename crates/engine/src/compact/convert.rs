@@ -12,7 +12,7 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
 use alluvium_model::TableLayout;
 
-use super::level_table::{level_spec, sorted_index, tag_bits};
+use super::level_table::{begin_sorted, level_spec, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
@@ -56,11 +56,14 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
-            let (empty, counts) = write_sections(&mut writer, keyspace, store)?;
+            let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
+                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store)?),
+                false => write_sections(&mut writer, keyspace, store)?,
+            };
             edits.push(Edit::AddRun {
                 keyspace: keyspace.id,
                 file: number,
-                shard_bits: store.shard_bits(),
+                shard_bits: keyspace.run_shard_bits(store),
                 repeats: share,
             });
             if !empty.is_empty() {
@@ -81,7 +84,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         let run = match &file {
             Some(file) if store.len() > 0 => {
                 let repeats = repeats.get(&keyspace.id).copied().unwrap_or_default();
-                Some(open_run(file, keyspace.id, store.shard_bits(), repeats)?)
+                Some(open_run(file, keyspace.id, keyspace.run_shard_bits(store), repeats)?)
             }
             _ => None,
         };
@@ -143,6 +146,45 @@ fn write_sections(
     Ok((empty, references))
 }
 
+/// Writes all items of a semi-sorted keyspace's store as one section: its shards are parts of no order.
+fn write_section(
+    shared: &Shared,
+    writer: &mut TableWriter,
+    keyspace: &KeyspaceShared,
+    store: &LogStore,
+) -> Result<ReferenceCounts> {
+    let mut entries: Vec<(u64, u64, u32)> = Vec::with_capacity(store.len());
+    let _held = shared.hold_items((entries.capacity() * size_of::<(u64, u64, u32)>()) as u64);
+    let mut bytes = 0;
+    for shard in store.shards() {
+        for (_, _, offset) in shard.index().entries() {
+            let item = store.segment.encoded_item_at(offset)?;
+            let hash = keyspace.hasher.hash(item.item.key);
+            bytes += item.bytes.len() as u64;
+            entries.push((hash.high(), hash.low(), offset));
+        }
+    }
+    let key = |offset: u32| store.segment.item_at(offset).map(|item| item.key).ok();
+    entries.sort_unstable_by(|one, other| {
+        (one.0, one.1).cmp(&(other.0, other.1)).then_with(|| key(one.2).cmp(&key(other.2)))
+    });
+    let (range_low, range_high) = shard_range(0, 0);
+    let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
+    let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
+    begin_sorted(writer, level_spec(&keyspace.plan, 0), spec, (entries.len() as u64, bytes));
+    let mut references = ReferenceCounts::default();
+    for (position, &(high, low, offset)) in entries.iter().enumerate() {
+        if let Some(&(_, _, ahead)) = entries.get(position + PREFETCH_AHEAD) {
+            store.segment.prefetch(ahead, 64);
+        }
+        let item = store.segment.encoded_item_at(offset)?;
+        references.add(&item.item);
+        writer.push(KeyHash::from_halves(high, low), &item)?;
+    }
+    writer.finish_section()?;
+    Ok(references)
+}
+
 /// Puts the items of a section of sorted layout in order, and into it.
 fn push_sorted(writer: &mut TableWriter, mut items: Vec<(u32, KeyHash, EncodedItem<'_>)>) -> Result<()> {
     items.sort_unstable_by(|(_, one_hash, one), (_, other_hash, other)| {
@@ -167,7 +209,7 @@ pub(crate) fn open_run(
     let mut sections = vec![None; 1 << shard_bits];
     for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
         let (low, _) = section.range();
-        let shard = if shard_bits == 0 { 0 } else { low >> (64 - shard_bits) };
+        let shard = if shard_bits == 0 { 0 } else { low >> (128 - shard_bits) };
         sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
     }
     Ok(Arc::new(Run { file: file.clone(), shard_bits, repeats, sections }))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
-use super::level_due::{next_of, of_levels};
+use super::level_due::{Order, next_of, of_levels};
 use super::level_table::level_spec;
 use super::repeats::ends_garbage;
 use crate::db::{KeyspaceShared, Shared};
@@ -20,7 +20,7 @@ pub(crate) enum Place {
     /// Of the youngest level.
     Unit(MergeUnit),
     /// Of the level of this number: the container `low..=high`.
-    Container { level: usize, low: u64, high: u64 },
+    Container { level: usize, low: u128, high: u128 },
 }
 
 /// The place most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
@@ -40,7 +40,8 @@ pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load();
         let young = of_runs(shared, &keyspace, &version);
-        let old = of_levels(&keyspace.plan, &version, room_of_runs(shared, &keyspace, &version));
+        let room = room_of_runs(shared, &keyspace, &version);
+        let old = of_levels(&keyspace.plan, Order::of(&keyspace), &version, room);
         for (place, pressure) in young.into_iter().chain(old.map(|level| (level.place, level.due))) {
             if pressure > 1.0 && best.as_ref().is_none_or(|best| best.pressure < pressure) {
                 best = Some(Due { keyspace: keyspace.clone(), place, pressure });
@@ -54,7 +55,7 @@ pub(crate) fn pick(shared: &Shared) -> Option<Due> {
 pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
     shared.all_keyspaces().iter().find_map(|keyspace| {
         let version = keyspace.version.load();
-        let place = any_above_last(&version).or_else(|| {
+        let place = any_above_last(keyspace, &version).or_else(|| {
             let last = version.last_level();
             let pile =
                 version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
@@ -66,16 +67,27 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
 
 /// What to merge next so that in the end all items of a keyspace are in its last level; `None` when they are.
 pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
-    let place = any_above_last(&keyspace.version.load())?;
+    let place = any_above_last(keyspace, &keyspace.version.load())?;
     Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
 }
 
-fn any_above_last(version: &Version) -> Option<Place> {
+/// The runs of a keyspace, if some of their items are from log segments before this one.
+pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: u64) -> Option<Due> {
+    let version = keyspace.version.load();
+    let sections = || version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    if !sections().any(|section| section.section.segments().newest < segment) {
+        return None;
+    }
+    let fullest = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items)?;
+    Some(Due { keyspace: keyspace.clone(), place: Place::Unit(fullest), pressure: 0.0 })
+}
+
+fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place> {
     if let Some(fullest) = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items) {
         return Some(Place::Unit(fullest));
     }
     let above_last = version.numbered_levels().filter(|&(number, _)| number < version.last_level());
-    above_last.into_iter().find_map(|(number, level)| next_of(number, level))
+    above_last.into_iter().find_map(|(number, level)| next_of(number, level, Order::of(keyspace)))
 }
 
 /// How far the keyspaces are over their bounds: the largest pressure of any level.
@@ -85,7 +97,7 @@ pub(crate) fn pressure(shared: &Shared) -> f64 {
         let bounds = bounds(shared, &keyspace, &version);
         let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
         let by_garbage = version.garbage_estimate() / bounds.garbage_max.max(1.0);
-        let old = of_levels(&keyspace.plan, &version, bounds.room);
+        let old = of_levels(&keyspace.plan, Order::of(&keyspace), &version, bounds.room);
         old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
     });
     pressures.fold(0.0, f64::max)
@@ -137,7 +149,7 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     let present = version.level_items() + version.run_items();
     let share_items = growth.items_max(present.max(shared.settings.expected_items) as f64);
     let freeze_items = freeze_items(shared, version) as f64;
-    let units = f64::from(1 << version.active().shard_bits());
+    let units = f64::from(1 << keyspace.run_shard_bits(version.active()));
     let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
     let items_max = share_items.max(freeze_items).min(runs_items);
     let runs_full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));

@@ -15,12 +15,14 @@ pub(super) struct Flow {
     /// Sections of sorted layout in runs of the youngest level: each run's ascending, the youngest run first. They stay
     /// until the merge is done.
     pub runs: Vec<Vec<Arc<Section>>>,
-    /// A level that gives up what it has where new tables come to be.
-    pub from: Option<usize>,
+    /// Levels that give up what they have where new tables come to be, young to old.
+    pub from: Vec<usize>,
     /// The level of the new tables.
     pub to: usize,
     /// Whether new tables lie over what that level has; else they take its place.
     pub pushes: bool,
+    /// The items of this prefix end here.
+    pub left_out: Option<Vec<u8>>,
 }
 
 /// What is merged into one part of the hash space.
@@ -41,6 +43,12 @@ impl Flow {
         Self { to, pushes, ..Self::default() }
     }
 
+    /// Merges what lies over a part of all levels into one table of the last one, without the items of a prefix.
+    pub fn without_prefix(last_level: usize, prefix: &[u8]) -> Self {
+        let from = (1..last_level).collect();
+        Self { from, to: last_level, left_out: Some(prefix.to_vec()), ..Self::default() }
+    }
+
     /// Merges what lies over a part of a level into one table.
     pub fn within_level(level: usize) -> Self {
         Self { to: level, ..Self::default() }
@@ -52,7 +60,7 @@ impl Flow {
     }
 
     /// What is merged in `low..=high` of the version.
-    pub fn inputs(&self, version: &Version, low: u64, high: u64) -> Inputs {
+    pub fn inputs(&self, version: &Version, low: u128, high: u128) -> Inputs {
         let range = |section: &Arc<Section>| {
             let (from, to) = section.range();
             let range = SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) };
@@ -61,7 +69,7 @@ impl Flow {
         let runs = self.runs.iter().map(|sections| sections.iter().filter_map(range).collect::<Vec<_>>());
         let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
         let of_runs = streams.len();
-        streams.extend(self.from.into_iter().flat_map(|from| version.level(from).streams_within(low, high)));
+        streams.extend(self.from.iter().flat_map(|&from| version.level(from).streams_within(low, high)));
         if !self.pushes {
             streams.extend(version.level(self.to).streams_within(low, high));
         }
@@ -76,8 +84,7 @@ impl Inputs {
     pub fn size(&self) -> (f64, f64) {
         let mut size = (0.0, 0.0);
         for SectionRange { section, low, high } in self.streams.iter().flatten() {
-            let (from, to) = section.range();
-            let share = (high - low) as f64 / ((to - from) as f64).max(1.0);
+            let share = section.share_within(*low, *high);
             size.0 += section.item_count() as f64 * share;
             size.1 += section.used_bytes() as f64 * share;
         }

@@ -39,7 +39,7 @@ struct Weight {
 
 impl Weight {
     /// What the levels below the one of this number hold in `low..=high`; tombstones count as items that are kept.
-    fn below(version: &Version, number: usize, low: u64, high: u64, now_ms: u64) -> Self {
+    fn below(version: &Version, number: usize, low: u128, high: u128, now_ms: u64) -> Self {
         let mut weight = Self::default();
         for level in &version.levels[number..] {
             for container in level.within(low, high) {
@@ -54,7 +54,7 @@ impl Weight {
         weight
     }
 
-    fn add_table(&mut self, table: &PlacedTable, low: u64, high: u64, now_ms: u64) {
+    fn add_table(&mut self, table: &PlacedTable, low: u128, high: u128, now_ms: u64) {
         let items = table.items_within(low, high);
         let share = items / (table.section.item_count() as f64).max(1.0);
         self.items += items;
@@ -174,12 +174,12 @@ fn rewrite(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
-    ranges: impl Iterator<Item = (u64, u64)>,
+    ranges: impl Iterator<Item = (u128, u128)>,
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     // The keyspace may have been cleared or dropped since the ranges were chosen.
     let is_there =
-        |&(low, high): &(u64, u64)| !keyspace.version.load().level(level).within(low, high).is_empty();
+        |&(low, high): &(u128, u128)| !keyspace.version.load().level(level).within(low, high).is_empty();
     let ranges = ranges.filter(is_there);
     let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;
     shared.blobs.unhide(&counts.placed);

@@ -11,8 +11,9 @@ use std::thread::ScopedJoinHandle;
 use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 
-use super::cut::table_ranges;
+use super::cut::{merged_ranges, table_ranges};
 use super::flow::Flow;
+use super::mass::Mass;
 use super::merge_part::{AddItems, write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
@@ -252,20 +253,36 @@ impl Ingestion<'_> {
         Ok(())
     }
 
-    fn merge(&self, young: &YoungItems, low: u64, high: u64) -> Result<()> {
+    fn merge(&self, young: &YoungItems, low: u128, high: u128) -> Result<()> {
         let _held = self.shared.hold_items(young.memory_bytes());
         let version = self.keyspace.version.load_full();
         let present = self.present_bytes(&version, low, high);
         drop(version);
         let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
-        let ranges = table_ranges(low, high, tables);
-        let counts = write_parts(self.shared, self.keyspace, &self.flow, young, ranges)?;
+        let ranges = if self.keyspace.hasher.is_semi_sorted() {
+            self.marked_ranges(young, low, high)
+        } else {
+            table_ranges(low, high, tables).collect()
+        };
+        let counts = write_parts(self.shared, self.keyspace, &self.flow, young, ranges.into_iter())?;
         self.shared.blobs.unhide(&counts.placed);
         Ok(())
     }
 
+    /// The ranges of new tables in a semi-sorted keyspace.
+    fn marked_ranges(&self, young: &YoungItems, low: u128, high: u128) -> Vec<(u128, u128)> {
+        let version = self.keyspace.version.load();
+        let inputs = self.flow.inputs(&version, low, high);
+        let mass = Mass::marked(young.marks()).and(Mass::of_sections(inputs.streams.iter().flatten()));
+        if self.flow.pushes {
+            return mass.split(low, high, 2.0 * TABLE_BYTES_MAX as f64);
+        }
+        let level = version.level(self.flow.to);
+        merged_ranges(level, (low, high), &mass, &self.shared.settings.table_sizes)
+    }
+
     /// Bytes in `low..=high` that new tables will hold besides what is new.
-    fn present_bytes(&self, version: &Version, low: u64, high: u64) -> u64 {
+    fn present_bytes(&self, version: &Version, low: u128, high: u128) -> u64 {
         if self.flow.pushes {
             return 0;
         }

@@ -9,6 +9,7 @@ use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
 
 use super::due::{PLACE_BYTES_MAX, Place, mean_runs};
 use super::repeats::ends_garbage;
+use crate::db::KeyspaceShared;
 use crate::level::{Container, Level, PlacedTable, Version};
 
 /// How a level stands.
@@ -24,7 +25,12 @@ pub(super) struct LevelDue {
 
 /// How the levels below the youngest stand, of those that hold anything and have bounds. `room` is what the youngest
 /// holds when it is full.
-pub(super) fn of_levels(plan: &Plan, version: &Version, room: f64) -> impl Iterator<Item = LevelDue> {
+pub(super) fn of_levels(
+    plan: &Plan,
+    order: Order,
+    version: &Version,
+    room: f64,
+) -> impl Iterator<Item = LevelDue> {
     let Plan::Levels { levels: specs, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let last = version.last_level();
     let mut room = room;
@@ -38,12 +44,12 @@ pub(super) fn of_levels(plan: &Plan, version: &Version, room: f64) -> impl Itera
                     true => alluvium_model::GARBAGE_SHARE_MAX * version.level_items() as f64,
                     false => f64::INFINITY,
                 };
-                of_tiering(number, level, runs_max, garbage_max)
+                of_tiering(number, level, order, runs_max, garbage_max)
             }
             Growth::Leveling { .. } if number == last => None,
             Growth::Leveling { ratio } => {
                 room *= ratio;
-                of_leveling(number, level, room)
+                of_leveling(number, level, order, room)
             }
         });
     }
@@ -51,16 +57,39 @@ pub(super) fn of_levels(plan: &Plan, version: &Version, room: f64) -> impl Itera
 }
 
 /// Some container of the level, the densest; `None` when it is empty.
-pub(super) fn next_of(number: usize, level: &Level) -> Option<Place> {
-    most(level, density).map(|container| place(number, container))
+pub(super) fn next_of(number: usize, level: &Level, order: Order) -> Option<Place> {
+    most(level, |container| order.density(container)).map(|container| place(number, container))
 }
 
 fn place(level: usize, container: &Container<PlacedTable>) -> Place {
     Place::Container { level, low: container.low, high: container.high }
 }
 
-fn density(container: &Container<PlacedTable>) -> f64 {
-    container.items() / container.span()
+/// What containers are measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Hashes are uniform, and a container is as large as its part of the hash space.
+    Hashed,
+    /// Containers were cut to hold equally much, whatever part of the hash space that takes.
+    SemiSorted,
+}
+
+impl Order {
+    pub fn of(keyspace: &KeyspaceShared) -> Self {
+        if keyspace.hasher.is_semi_sorted() { Self::SemiSorted } else { Self::Hashed }
+    }
+
+    /// How large the container is.
+    fn span(self, container: &Container<PlacedTable>) -> f64 {
+        match self {
+            Self::Hashed => container.span(),
+            Self::SemiSorted => 1.0,
+        }
+    }
+
+    fn density(self, container: &Container<PlacedTable>) -> f64 {
+        container.items() / self.span(container)
+    }
 }
 
 /// Old values in the container that have newer ones there, estimated.
@@ -75,13 +104,23 @@ fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Optio
     weighed.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, container)| container)
 }
 
-fn of_tiering(number: usize, level: &Level, runs_max: u32, garbage_max: f64) -> Option<LevelDue> {
+fn of_tiering(
+    number: usize,
+    level: &Level,
+    order: Order,
+    runs_max: u32,
+    garbage_max: f64,
+) -> Option<LevelDue> {
     let runs = |container: &Container<PlacedTable>| container.tables.len() as f64;
     let tallest = most(level, runs)?;
     let runs_max = f64::from(runs_max);
     let containers = level.containers();
-    let covered: f64 = containers.iter().map(Container::span).sum();
-    let mean: f64 = containers.iter().map(|container| runs(container) * container.span()).sum();
+    let span = |container: &Container<PlacedTable>| match order {
+        Order::Hashed => container.span(),
+        Order::SemiSorted => 1.0 / containers.len() as f64,
+    };
+    let covered: f64 = containers.iter().map(span).sum();
+    let mean: f64 = containers.iter().map(|container| runs(container) * span(container)).sum();
     let mean_max = mean_runs(runs_max, containers.len() as f64 / covered);
     // Merging less than half of the runs would never let them collect.
     let is_worth_it = runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
@@ -118,14 +157,15 @@ fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelD
 
 /// So many runs at most for the container that begins at `low`: between three quarters of `runs_max` and all, so that
 /// not all containers are full at once.
-fn staggered(runs_max: u32, low: u64) -> u32 {
-    let spread = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+fn staggered(runs_max: u32, low: u128) -> u32 {
+    let place = (low >> 64) as u64 ^ low as u64;
+    let spread = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let less = (spread * u64::from(runs_max / 4 + 1)) >> 32;
     (runs_max - less as u32).max(2)
 }
 
-fn of_leveling(number: usize, level: &Level, items_max: f64) -> Option<LevelDue> {
-    let densest = most(level, density)?;
+fn of_leveling(number: usize, level: &Level, order: Order, items_max: f64) -> Option<LevelDue> {
+    let densest = most(level, |container| order.density(container))?;
     let pressure = level.items() as f64 / items_max.max(1.0);
     Some(LevelDue { place: place(number, densest), due: pressure, pressure })
 }
@@ -137,7 +177,7 @@ mod tests {
     #[test]
     fn containers_are_full_at_different_numbers_of_runs() {
         for runs_max in [2u32, 3, 8, 128] {
-            let bounds: Vec<u32> = (0..64u64).map(|place| staggered(runs_max, place << 58)).collect();
+            let bounds: Vec<u32> = (0..64u128).map(|place| staggered(runs_max, place << 122)).collect();
             assert!(
                 bounds.iter().all(|&bound| bound >= (runs_max - runs_max / 4).max(2) && bound <= runs_max)
             );

@@ -27,7 +27,8 @@ pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
 pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     match level.index {
         Index::Trie => SortedIndex::Trie,
-        Index::Fences | Index::Implicit | Index::ThreeLevel => SortedIndex::FENCES,
+        Index::ThreeLevel => SortedIndex::ThreeLevel,
+        Index::Fences | Index::Implicit => SortedIndex::FENCES,
     }
 }
 

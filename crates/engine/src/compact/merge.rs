@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
 use super::due::{Due, Place};
 use super::flow::Flow;
+use super::mass::Mass;
 use super::merge_part::{MergeCounts, write_parts};
 use super::young::YoungItems;
 use crate::blob::ReferenceCounts;
@@ -97,8 +98,8 @@ fn merge_container(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
     let of_level = version.level(level);
@@ -107,9 +108,11 @@ fn merge_container(
         return Ok(());
     }
     let (flow, ranges) = if level == version.last_level() {
-        (Flow::within_level(level), ranges_within(of_level, (low, high), &shared.settings.table_sizes))
+        let is_semi_sorted = keyspace.hasher.is_semi_sorted();
+        let sizes = &shared.settings.table_sizes;
+        (Flow::within_level(level), ranges_within(of_level, (low, high), is_semi_sorted, sizes))
     } else {
-        let flow = Flow { from: Some(level), ..Flow::into_level(&keyspace.plan, level + 1) };
+        let flow = Flow { from: vec![level], ..Flow::into_level(&keyspace.plan, level + 1) };
         let bytes = of_level.bytes_within(low, high);
         let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
         (flow, ranges)
@@ -120,23 +123,29 @@ fn merge_container(
     Ok(())
 }
 
-/// The ranges of leading hash bits of the tables that a merge makes of `bytes` in `low..=high`, and of what lies there
+/// The ranges of hashes of the tables that a merge makes of `bytes` in `low..=high`, and of what lies there
 /// in the level that it goes to.
 fn ranges_of(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     version: &Version,
     flow: &Flow,
-    (low, high): (u64, u64),
+    (low, high): (u128, u128),
     bytes: f64,
-) -> Vec<(u64, u64)> {
+) -> Vec<(u128, u128)> {
     let sizes = &shared.settings.table_sizes;
     let to = version.level(flow.to);
+    let mass = if keyspace.hasher.is_semi_sorted() {
+        Mass::of_sections(flow.inputs(version, low, high).streams.iter().flatten())
+    } else if flow.pushes {
+        Mass::even((low, high), bytes)
+    } else {
+        Mass::even((low, high), bytes + to.bytes_within(low, high))
+    };
     if flow.pushes {
-        return pushed_ranges(&keyspace.plan, flow.to, to, (low, high), bytes, sizes);
+        return pushed_ranges(&keyspace.plan, flow.to, to, (low, high), &mass, sizes);
     }
-    let merged_bytes = bytes + to.bytes_within(low, high);
-    merged_ranges((low, high), merged_bytes, sizes)
+    merged_ranges(to, (low, high), &mass, sizes)
 }
 
 /// How many passes keep each pass's young items within their share of memory: a power of two.
@@ -159,8 +168,8 @@ fn load(
     shared: &Shared,
     merged: &[Merged],
     part: f64,
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
 ) -> Result<(YoungItems, ReferenceCounts)> {
     let mut references = ReferenceCounts::default();
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
@@ -180,7 +189,7 @@ fn load(
     while scanner.advance()? {
         let age = scanner.section_number() as u32;
         if let Some((hash, item)) = scanner.current_encoded()
-            && (low..=high).contains(&hash.high())
+            && (low..=high).contains(&hash.0)
         {
             references.remove(&item.item);
             young.push(hash, age, item.bytes);

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
+use alluvium_base::KeyHasher;
+
 use super::flow::{Flow, Inputs};
 use super::level_table::{begin_sorted, level_spec};
 use super::merged::{for_each_merged, scan_streams};
@@ -13,7 +15,7 @@ use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
 use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
-use crate::manifest::Edit;
+use crate::manifest::{Edit, HashRange};
 use crate::table::{
     READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
 };
@@ -42,7 +44,7 @@ pub(super) fn write_parts(
     keyspace: &KeyspaceShared,
     flow: &Flow,
     young: &YoungItems,
-    mut ranges: impl Iterator<Item = (u64, u64)>,
+    mut ranges: impl Iterator<Item = (u128, u128)>,
 ) -> Result<MergeCounts> {
     let mut counts = MergeCounts::default();
     std::thread::scope(|scope| {
@@ -78,7 +80,7 @@ pub(super) fn write_parts(
 }
 
 /// Takes young items of a range of leading hash bits, behind those of earlier calls.
-pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u64, u64) -> Result<()> + 'a;
+pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u128, u128) -> Result<()> + 'a;
 
 /// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
 /// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
@@ -87,7 +89,7 @@ pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     flow: &Flow,
-    (low, high): (u64, u64),
+    (low, high): (u128, u128),
     (items, bytes, segments): (u64, u64, SegmentSpan),
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
@@ -111,8 +113,8 @@ pub(super) fn write_in_pieces(
 /// A part of a merge.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
     /// Whether nothing comes in for certain.
     is_empty: bool,
     /// Whether the new table hides older items.
@@ -139,6 +141,8 @@ struct WritingPart<'s> {
     samples: Samples,
     /// Room for a tombstone in the place of an expired item.
     tombstone: Vec<u8>,
+    /// Items of this prefix are left out.
+    left_out: Option<(KeyHasher, Vec<u8>)>,
     _buffers: HeldMemory<'s>,
 }
 
@@ -167,8 +171,8 @@ impl Part {
         keyspace: &KeyspaceShared,
         flow: &Flow,
         young: &YoungItems,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
     ) -> Result<(Self, OpenInputs<'s>)> {
         let inputs = flow.inputs(&keyspace.version.load(), low, high);
         let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
@@ -179,8 +183,8 @@ impl Part {
     /// For so many young items, of which so many others of so many bytes are an example, and what else comes in.
     fn of(
         inputs: &Inputs,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
         (items, example_items, example_bytes): (u64, u64, u64),
         segments: SegmentSpan,
     ) -> Self {
@@ -230,6 +234,7 @@ impl Part {
             counts: MergeCounts::default(),
             samples,
             tombstone: Vec::new(),
+            left_out: flow.left_out.clone().map(|prefix| (keyspace.hasher, prefix)),
             _buffers: shared.hold_buffers((write_bytes * WRITES_MAX) as u64),
         }))
     }
@@ -239,13 +244,20 @@ impl WritingPart<'_> {
     /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here, unless they
     /// hide something older.
     fn add(&mut self, shared: &Shared, young: YoungRange<'_>, mut inputs: OpenInputs<'_>) -> Result<()> {
-        let Self { part, writer, moment, counts, samples, tombstone, .. } = self;
+        let Self { part, writer, moment, counts, samples, tombstone, left_out, .. } = self;
+        let is_left_out = |key: &[u8]| {
+            let is_of = |(hasher, prefix): &(KeyHasher, Vec<u8>)| hasher.prefix_of(key) == Some(prefix);
+            left_out.as_ref().is_some_and(is_of)
+        };
         let mut read = MergeCounts::default();
         let of_runs = inputs.of_runs;
         let read_old = |number: usize, item: &EncodedItem<'_>| {
             if number < of_runs { &mut read.of_runs } else { &mut read.placed }.remove(&item.item);
         };
         for_each_merged(young, &mut inputs.scanners, read_old, |hash, item| {
+            if is_left_out(item.item.key) {
+                return Ok(());
+            }
             if moment.is_live(&item.item) {
                 counts.placed.add(&item.item);
                 samples.offer(hash, item.item.key);
@@ -276,6 +288,7 @@ impl WrittenPart {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
         let Self { part: Part { low, high, .. }, table, counts, samples } = self;
         let (keyspace_id, references) = (keyspace.id, &counts.placed);
+        let range = HashRange { low, high };
         let mut edits = Vec::new();
         let mut placed = None;
         if flow.pushes && table.item_count() == 0 {
@@ -292,8 +305,7 @@ impl WrittenPart {
             edits.push(Edit::AddSorted {
                 keyspace: keyspace_id,
                 file: file_number,
-                low,
-                high,
+                range,
                 level,
                 over,
                 repeats,
@@ -301,24 +313,30 @@ impl WrittenPart {
             let section = file.table.sections()[0].clone();
             placed = Some(PlacedTable { section, file, repeats });
         }
-        if let Some(level) = flow.from {
-            edits.push(Edit::DropSorted { keyspace: keyspace_id, level, low, high });
+        for &level in &flow.from {
+            edits.push(Edit::DropSorted { keyspace: keyspace_id, level, range });
         }
         edits.extend(references.edits(keyspace_id));
-        shared.append_edits(&edits)?;
-        shared.blobs.apply(references);
-        keyspace.update_version(|version| {
-            let mut next = Version { blobs: version.blobs.with_counts(references), ..version.clone() };
-            if let Some(from) = flow.from {
-                next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
-            }
-            next.replace_level(flow.to, low, high, |level| match &placed {
-                Some(table) if flow.pushes => level.with_pushed(low, high, table),
-                Some(table) => level.with_replaced(low, high, Some(table.clone())),
-                None => level.clone(),
+        let is_cut = flow.left_out.is_some();
+        let place = || -> Result<()> {
+            shared.append_edits(&edits)?;
+            shared.blobs.apply(references);
+            keyspace.update_version(|version| {
+                let (blobs, cuts) = (version.blobs.with_counts(references), version.cuts + u64::from(is_cut));
+                let mut next = Version { blobs, cuts, ..version.clone() };
+                for &from in &flow.from {
+                    next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
+                }
+                next.replace_level(flow.to, low, high, |level| match &placed {
+                    Some(table) if flow.pushes => level.with_pushed(low, high, table),
+                    Some(table) => level.with_replaced(low, high, Some(table.clone())),
+                    None => level.clone(),
+                });
+                next
             });
-            next
-        });
-        Ok(())
+            Ok(())
+        };
+        // Who has read an item that ends here must not write what follows from it.
+        if is_cut { keyspace.without_writers(place) } else { place() }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn for_each_merged(
 }
 
 /// Numbers of scanners that stand on items of one hash; rarely more than a few.
-type Tied = SmallVec<[usize; 8]>;
+pub(super) type Tied = SmallVec<[usize; 8]>;
 
 /// The newest item of every key among what several scanners give, the first the youngest.
 fn merge_scanners(
@@ -102,12 +102,12 @@ fn merge_scanners(
 }
 
 /// The hash of the scanner's next item.
-fn step(scanner: &mut SectionScanner) -> Result<Option<KeyHash>> {
+pub(super) fn step(scanner: &mut SectionScanner) -> Result<Option<KeyHash>> {
     Ok(if scanner.advance()? { scanner.current_encoded().map(|(hash, _)| hash) } else { None })
 }
 
 /// Of scanners that stand on items of one hash, keeps those whose item has the first key, in their order.
-fn keep_first_key(scanners: &[SectionScanner], tied: &mut Tied) {
+pub(super) fn keep_first_key(scanners: &[SectionScanner], tied: &mut Tied) {
     let key = |number: usize| scanners[number].current_encoded().map(|(_, item)| item.item.key);
     if let Some(first) = tied.iter().filter_map(|&number| key(number)).min() {
         tied.retain(|number| key(*number) == Some(first));

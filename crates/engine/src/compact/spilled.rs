@@ -7,6 +7,7 @@ use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::{AlignedBuffer, File, ReadRequest, Storage};
 
+use super::mass::cell;
 use super::spill::{IN_FLIGHT_MAX, Spill, SpillShape};
 use crate::error::{IoContext, Result};
 
@@ -22,8 +23,10 @@ pub(crate) struct Spilled {
     pub(super) storage: Arc<dyn Storage>,
     /// Tells the files of this spill from those of others.
     pub(super) number: u64,
-    /// Leading bits that all hashes share, and how many these are.
-    prefix: u64,
+    /// The hashes that may come.
+    bounds: (u128, u128),
+    /// Leading bits that all hashes share, followed by zeros, and how many these are.
+    prefix: u128,
     prefix_bits: u32,
     pub(super) shape: SpillShape,
     pub(super) parts: Vec<Part>,
@@ -40,9 +43,8 @@ pub(super) struct Part {
     pub buffer: AlignedBuffer,
     items: u64,
     bytes: u64,
-    /// The first hash, and whether all others are the same.
-    first: Option<KeyHash>,
-    alike: bool,
+    /// Lowest and highest hash.
+    ends: Option<(u128, u128)>,
 }
 
 impl Part {
@@ -51,7 +53,8 @@ impl Part {
     pub fn count(&mut self, hash: KeyHash, bytes: u64) {
         self.items += 1;
         self.bytes += bytes;
-        self.alike = *self.first.get_or_insert(hash) == hash && (self.alike || self.items == 1);
+        let (low, high) = self.ends.unwrap_or((hash.0, hash.0));
+        self.ends = Some((low.min(hash.0), high.max(hash.0)));
     }
 }
 
@@ -63,34 +66,36 @@ pub(super) fn file_name(number: u64, part: usize) -> String {
 impl Spilled {
     /// Nothing, for all hashes.
     pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {
-        Self::within(storage, number, shape, 0, 0)
+        Self::within(storage, number, shape, (0, u128::MAX), (0, 0))
     }
 
-    /// Nothing, for hashes that start with `prefix`, of `prefix_bits` bits.
+    /// Nothing, for hashes within `bounds` that share their first `prefix_bits` bits with `prefix`.
     fn within(
         storage: Arc<dyn Storage>,
         number: u64,
         shape: SpillShape,
-        prefix: u64,
-        prefix_bits: u32,
+        bounds: (u128, u128),
+        (prefix, prefix_bits): (u128, u32),
     ) -> Self {
         let parts = (0..shape.parts()).map(|_| Part::default()).collect();
-        Self { storage, number, prefix, prefix_bits, shape, parts }
+        let prefix = cell(prefix, 128 - prefix_bits).0;
+        Self { storage, number, bounds, prefix, prefix_bits, shape, parts }
     }
 
-    /// A spill for the items of one part of this one, finer by as many parts as this one has.
+    /// A spill for the items of one part of this one, finer by as many parts as this one has: by the first bits in
+    /// which they differ, which may be far behind those of the part where one prefix has all of them.
     pub fn finer(&self, part: usize, number: u64) -> Spill {
-        let bits = self.shape.part_bits;
-        let prefix = self.prefix << bits | part as u64;
+        let (low, high) = self.parts[part].ends.unwrap_or_default();
+        let shared = (low ^ high).leading_zeros().min(128 - self.shape.part_bits);
         let storage = self.storage.clone();
-        Spill::into_parts(Self::within(storage, number, self.shape, prefix, self.prefix_bits + bits))
+        Spill::into_parts(Self::within(storage, number, self.shape, self.range(part), (low, shared)))
     }
 
     /// The part that items of this hash belong to.
     #[inline]
     pub(super) fn part_of(&self, hash: KeyHash) -> usize {
         let bits = self.shape.part_bits;
-        (hash.high() >> (64 - self.prefix_bits - bits)) as usize & ((1 << bits) - 1)
+        (hash.0 >> (128 - self.prefix_bits - bits)) as usize & ((1 << bits) - 1)
     }
 
     /// Bytes in files.
@@ -103,10 +108,14 @@ impl Spilled {
         self.parts.len()
     }
 
-    /// First and last leading hash bits of a part.
-    pub fn range(&self, part: usize) -> (u64, u64) {
-        let bits = self.shape.part_bits;
-        crate::level::shard_range(self.prefix_bits + bits, self.prefix << bits | part as u64)
+    /// First and last hash of a part. Together the parts cover all hashes that may come.
+    pub fn range(&self, part: usize) -> (u128, u128) {
+        let (low, high) = self.bounds;
+        let rest_bits = 128 - self.prefix_bits - self.shape.part_bits;
+        let start = |part: usize| self.prefix | (part as u128) << rest_bits;
+        let first = if part == 0 { low } else { start(part) };
+        let last = if part + 1 == self.parts() { high } else { start(part + 1) - 1 };
+        (first, last)
     }
 
     /// Items of a part.
@@ -121,7 +130,7 @@ impl Spilled {
 
     /// Whether a finer spill would part the items of this part: they have more than one hash.
     pub fn can_split(&self, part: usize) -> bool {
-        self.prefix_bits + 2 * self.shape.part_bits <= 64 && !self.parts[part].alike
+        self.parts[part].ends.is_some_and(|(low, high)| low < high)
     }
 
     /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`:

@@ -32,6 +32,8 @@ struct Entry {
 const AGE_BITS: u32 = 24;
 /// The largest age.
 pub(super) const AGE_MAX: u32 = (1 << AGE_BITS) - 1;
+/// Most hashes that tell where items lie.
+const MARKS_MAX: usize = 256;
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
 
@@ -109,6 +111,17 @@ impl YoungItems {
         self.entries.len()
     }
 
+    /// Where the items lie: up to 256 hashes, each with the bytes that lie up to it. Only after [`YoungItems::finish`].
+    pub fn marks(&self) -> Vec<(u128, f64)> {
+        let step = self.entries.len().div_ceil(MARKS_MAX).max(1);
+        let item_bytes = self.bytes.len() as f64 / self.entries.len().max(1) as f64;
+        let mark = |entries: &[Entry]| {
+            let last = entries.last().map_or(0, |entry| entry.hash().0);
+            (last, entries.len() as f64 * item_bytes)
+        };
+        self.entries.chunks(step).map(mark).collect()
+    }
+
     /// Bytes of all items pushed, encoded.
     pub fn encoded_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -119,10 +132,10 @@ impl YoungItems {
         (self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()) as u64
     }
 
-    /// Items whose leading hash bits lie in `low..=high`, in order. Only after [`YoungItems::finish`].
-    pub fn range(&self, low: u64, high: u64) -> YoungRange<'_> {
-        let start = self.entries.partition_point(|entry| entry.high < low);
-        let end = self.entries.partition_point(|entry| entry.high <= high);
+    /// Items whose hashes lie in `low..=high`, in order. Only after [`YoungItems::finish`].
+    pub fn range(&self, low: u128, high: u128) -> YoungRange<'_> {
+        let start = self.entries.partition_point(|entry| entry.hash().0 < low);
+        let end = self.entries.partition_point(|entry| entry.hash().0 <= high);
         let item_bytes = self.bytes.len() / self.entries.len().max(1);
         YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)], item_bytes }
     }
@@ -181,8 +194,8 @@ mod tests {
         #[test]
         fn the_youngest_item_of_each_key_remains_in_order(
             items in prop::collection::vec((0u64..4, 0u8..6), 0..60),
-            low in 0u64..4,
-            high in 0u64..4,
+            low in 0u128..4,
+            high in 0u128..4,
         ) {
             let mut young = YoungItems::default();
             let mut model = BTreeMap::new();
@@ -195,9 +208,9 @@ mod tests {
             }
             young.finish();
             prop_assert_eq!(young.len(), model.len());
-            let mut range = young.range(low, high);
+            let mut range = young.range(low << 64, (high << 64) | u128::from(u64::MAX));
             for ((hash, key), value) in model {
-                if hash.high() < low || hash.high() > high {
+                if u128::from(hash.high()) < low || u128::from(hash.high()) > high {
                     continue;
                 }
                 let (found, EncodedItem { item, .. }) = range.peek().unwrap();

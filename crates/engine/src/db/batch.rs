@@ -148,6 +148,7 @@ impl Batch {
         let shared = &self.handle.shared;
         for write in &self.writes {
             check_item(&write.item())?;
+            write.keyspace.check_key(&write.key)?;
         }
         if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
             let bytes = self.writes.iter().map(|write| blob_bytes(shared, &write.item())).sum();
@@ -201,7 +202,7 @@ impl Batch {
         let guarded = guards.iter().map(|guard| (guard.keyspace.id, guard.hash));
         let mut shards: Vec<(u32, u64)> = written
             .chain(guarded)
-            .map(|(keyspace, hash)| (keyspace, hash.prefix(store_in(keyspace).shard_bits())))
+            .map(|(keyspace, hash)| (keyspace, store_in(keyspace).shard_number(hash)))
             .collect();
         shards.sort_unstable();
         shards.dedup();
@@ -219,8 +220,8 @@ impl Batch {
             return Ok(Attempt::Closed);
         }
         for guard in guards {
-            let version = version_of(guard.keyspace.id);
-            if !guard.witness.holds(version, guard.hash, &guard.key)? {
+            let version = guard.keyspace.version.load();
+            if !guard.witness.holds(&version, guard.hash, &guard.key)? {
                 return Ok(Attempt::Conflict);
             }
         }
@@ -249,7 +250,7 @@ impl Batch {
             // A batch that was begun is indexed to its end, if need be beyond the plan's bound: a conversion would
             // make a part of it durable before the rest.
             let offset = start as u32 + item_start as u32;
-            let replaced = store_of(write).index_unbounded(hash, item.key, offset, &write.keyspace.hasher)?;
+            let replaced = store_of(write).index_unbounded(hash, item.key, offset)?;
             if let Some(reference) = replaced.and_then(|item| Reference::of(&item)) {
                 shared.blobs.forget(&reference);
             }

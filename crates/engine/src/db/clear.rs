@@ -48,6 +48,7 @@ impl Keyspace {
             runs: Vec::new(),
             levels: version.empty_levels(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
+            cuts: version.cuts,
         });
         shared.blobs.apply(&references);
         shared.give_back_tables(&before);

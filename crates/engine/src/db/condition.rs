@@ -165,7 +165,7 @@ impl Batch {
             let hash = keyspace.hasher.hash(&stored_key);
             let (witness, holds) = retry_when_moved(keyspace, |version| {
                 // The witness before the value: a write in between is then noticed.
-                let witness = Witness::of(version.active(), hash, &stored_key)?;
+                let witness = Witness::of(version, hash, &stored_key)?;
                 let view = View { shared, keyspace, version, moment: Moment::Now(shared) };
                 Ok((witness, condition.holds(&view, key)?))
             })?;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium_base::KeyHasher;
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
+use super::order::{KeyspaceOptions, check_plan, complete_hasher};
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
@@ -76,7 +76,9 @@ impl Db {
 
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
         let Builder { path, mut settings, environment } = builder;
-        if let PlanChoice::Fixed(plan) = &settings.plan {
+        if let PlanChoice::Fixed(plan) = &settings.plan
+            && plan.check_executable_semi_sorted().is_err()
+        {
             plan.check_executable()?;
         }
         if settings.read_only {
@@ -117,9 +119,42 @@ impl Db {
         &self.handle.shared
     }
 
-    /// The keyspace of this name, created with the database's default plan and a fresh secret hash key when there is
-    /// none.
+    /// The keyspace of this name, created with the database's default plan and a fresh secret hash key, in the order of
+    /// hashed keys, when there is none.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        self.find_or_create(name, &KeyspaceOptions::default())
+    }
+
+    /// The keyspace of this name, created with these options and a fresh secret hash key when there is none. The plan
+    /// of one that exists stays as it is.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use alluvium::{Db, KeyspaceOptions, PrefixRule};
+    /// let db = Db::open(directory.path())?;
+    /// let slash = PrefixRule::Delimiter { byte: b'/' };
+    /// let files = db.keyspace_with("files", &KeyspaceOptions::semi_sorted(slash))?;
+    /// files.insert("photos/a.jpg", "1")?;
+    /// files.insert("photos/b.jpg", "2")?;
+    /// files.insert("music/c.mp3", "3")?;
+    /// assert_eq!(files.scan_prefix("photos")?.count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::KeyspaceOrder`] when it exists in another order, [`Error::Plan`] when the plan does not suit the order,
+    /// [`Error::PrefixFunction`] when the rule of prefixes is a function that the opening was not given.
+    pub fn keyspace_with(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
+        let keyspace = self.find_or_create(name, options)?;
+        match keyspace.order() {
+            order if order == options.order => Ok(keyspace),
+            found => Err(Error::KeyspaceOrder { name: name.to_owned(), found }),
+        }
+    }
+
+    fn find_or_create(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
         let shared = &self.handle.shared;
         if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
             return Err(Error::KeyspaceName { name: name.to_owned() });
@@ -136,19 +171,25 @@ impl Db {
                 let existing = found(&shared.keyspaces.read().expect("no panic while held"));
                 match existing {
                     Some(keyspace) => keyspace,
-                    None => self.create_keyspace(name)?,
+                    None => self.create_keyspace(name, options)?,
                 }
             }
         };
         Ok(Keyspace { handle: self.handle.clone(), shared: keyspace })
     }
 
-    fn create_keyspace(&self, name: &str) -> Result<Arc<KeyspaceShared>> {
+    fn create_keyspace(&self, name: &str, options: &KeyspaceOptions) -> Result<Arc<KeyspaceShared>> {
         let shared = &self.handle.shared;
         shared.check_failure()?;
-        let hasher = KeyHasher::SipHash13 { key0: shared.next_random(), key1: shared.next_random() };
+        let given = &shared.settings.prefix_functions;
+        let hasher = options.order.hasher(shared.next_random(), shared.next_random(), given);
+        let hasher = complete_hasher(name, hasher, given)?;
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
-        let plan = shared.plan_for_new_keyspace()?;
+        let plan = match &options.plan {
+            Some(plan) => plan.clone(),
+            None => shared.plan_for_new_keyspace(&hasher)?,
+        };
+        check_plan(&plan, &hasher)?;
         shared.append_edits(&[Edit::CreateKeyspace {
             keyspace: id,
             name: name.to_owned(),
@@ -157,7 +198,7 @@ impl Db {
         }])?;
         let entries_max = shared.memory.budget().log_entries_max;
         let items = plan.items_sharded(0, shared.settings.expected_items);
-        let store = new_log_store(&plan, shared.log.active_segment(), items, 0, entries_max);
+        let store = new_log_store(&plan, hasher, shared.log.active_segment(), items, 0, entries_max);
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(&plan, store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
@@ -266,7 +307,8 @@ pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
     work().inspect_err(|error| shared.log.fail(error))
 }
 
-fn flush(shared: &Shared) -> Result<()> {
+/// Freezes the log and converts it.
+pub(super) fn flush(shared: &Shared) -> Result<()> {
     if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
         // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
         while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}

@@ -50,6 +50,7 @@ impl Db {
                 runs: Vec::new(),
                 levels: version.empty_levels(),
                 blobs: Arc::default(),
+                cuts: version.cuts,
             });
         }
         shared.blobs.apply(&references);

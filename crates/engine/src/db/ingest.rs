@@ -113,6 +113,7 @@ impl Ingest {
 
     fn push(&mut self, item: &Item<'_>) -> Result<()> {
         check_item(item)?;
+        self.keyspace.shared.check_key(item.key)?;
         if is_inline(self.keyspace.database(), item) {
             self.push_stored(item)?;
         } else {

@@ -8,7 +8,8 @@ use alluvium_model::Plan;
 use arc_swap::ArcSwap;
 
 use super::database::Handle;
-use super::scan::ScanCache;
+use super::order::Order;
+use super::scan_cache::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
 use crate::error::{Error, Result};
@@ -86,6 +87,19 @@ impl KeyspaceShared {
         self.version.store(Arc::new(next));
     }
 
+    /// Calls `body` while nobody writes to the keyspace.
+    pub fn without_writers<R>(&self, body: impl FnOnce() -> R) -> R {
+        loop {
+            let version = self.version.load_full();
+            let store = version.active();
+            let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
+            // A store that is closed has a successor, which takes writes.
+            if !store.is_closed() || self.check_present().is_err() {
+                return body();
+            }
+        }
+    }
+
     /// Replaces the version, and those that snapshots hold, by equal ones.
     pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");
@@ -128,7 +142,13 @@ impl KeyspaceShared {
         });
         let present = version.level_items() + version.young_items();
         let items = self.plan.items_sharded(present, expected_items);
-        new_log_store(&self.plan, segment, items, hint, entries_max)
+        new_log_store(&self.plan, self.hasher, segment, items, hint, entries_max)
+    }
+
+    /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted
+    /// keyspace none: a part could have all items or none, and sorted runs are merged as they are read, however large.
+    pub fn run_shard_bits(&self, store: &LogStore) -> u32 {
+        if self.hasher.is_semi_sorted() { 0 } else { store.shard_bits() }
     }
 
     /// How full the fullest shard of the active log store is, 0 to 1.
@@ -145,6 +165,7 @@ const SHARD_ENTRIES_MIN: u64 = 64;
 /// An empty log store for a keyspace of this plan and so many items, with at most about `entries_max` entries in all.
 pub(crate) fn new_log_store(
     plan: &Plan,
+    hasher: KeyHasher,
     segment: Arc<Segment>,
     items: u64,
     entries_hint: usize,
@@ -152,8 +173,10 @@ pub(crate) fn new_log_store(
 ) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
+    // The list of prefixes takes more than the index, and twice that for a moment.
+    let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
     let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
-    LogStore::new(segment, shards.ilog2(), entries_max, entries_hint)
+    LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
 }
 
 /// A number of items for which [`new_log_store`] makes 2^`bits` shards.
@@ -171,6 +194,11 @@ impl Keyspace {
     /// The layout it was created with.
     pub fn plan(&self) -> &Plan {
         &self.shared.plan
+    }
+
+    /// The order it was created with.
+    pub fn order(&self) -> Order {
+        Order::of(&self.shared.hasher)
     }
 
     /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently

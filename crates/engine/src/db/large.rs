@@ -100,6 +100,7 @@ impl Keyspace {
         let shared = self.database();
         shared.check_failure()?;
         check_lengths(key.len(), value_len)?;
+        self.shared.check_key(key)?;
         let reading = |source| Error::Io { context: "reading the value to store".to_owned(), source };
         let whole_bytes = shared.memory.budget().blob_whole_bytes.min(1 << 20) as usize;
         if key.len() + value_len <= shared.settings.blob_aligned_bytes_min.min(whole_bytes) {

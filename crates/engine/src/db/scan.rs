@@ -1,12 +1,13 @@
 //! Iterating over all items, in hash order.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::memory_budget::MemoryBudget;
+use super::merged_items::MergedItems;
 use super::metadata::{Metadata, Moment};
 use super::read::{View, retry_when_moved};
 use super::shared::Shared;
@@ -20,8 +21,6 @@ use crate::table::SectionScanner;
 /// Items gathered in memory at a time, fewer where memory is short.
 const CHUNK_ITEMS: u64 = 4096;
 const CHUNK_ITEMS_MIN: u64 = 64;
-/// Iterators kept between the calls of [`Keyspace::scan`].
-const CACHED_ITERATORS_MAX: usize = 4;
 
 /// A key and its value.
 pub type KeyValue = (Vec<u8>, Vec<u8>);
@@ -39,11 +38,16 @@ pub struct Iter {
     /// When it began: items that expire later are returned.
     now_ms: u64,
     budget: MemoryBudget,
-    /// The hash (leading bits) at which the next chunk starts; `None` at the end.
-    next: Option<u64>,
+    /// The hash at which the next chunk starts; `None` at the end.
+    next: Option<u128>,
     /// The part of the hash space whose young items are gathered, and those.
-    unit: Option<(u64, u64, YoungItems)>,
+    unit: Option<(u128, u128, YoungItems)>,
     chunk: VecDeque<ChunkItem>,
+    /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
+    /// or none.
+    merged: Option<Box<MergedItems>>,
+    /// The prefix that is wanted, where not all are.
+    prefix: Option<Vec<u8>>,
     /// Why nothing can be read, to be told first.
     refusal: Option<Error>,
 }
@@ -69,11 +73,32 @@ impl Keyspace {
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let refusal = keyspace.check_present().err();
         let now_ms = self.database().now_ms();
-        Iter { refusal, ..Iter::over(&self.handle.shared, keyspace, version, hash_high, now_ms) }
+        let iter = Iter::over(&self.handle.shared, keyspace, version, hash_high, now_ms);
+        match refusal {
+            Some(refusal) => Iter { refusal: Some(refusal), ..iter },
+            None => iter,
+        }
+    }
+
+    /// Iterates over the items whose keys have this prefix, as the keyspace finds prefixes: the whole prefix, not a
+    /// part of it. In no order that means anything; keys are compared, so other prefixes of the same hash are left out.
+    ///
+    /// What is returned is what was there when it was called: writes of one batch are all seen or none. Costs a read of
+    /// one page for each run over the prefix, and then of its pages; beside that 32 bytes of memory for each item that
+    /// is still in the log.
+    ///
+    /// # Errors
+    /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
+    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        self.shared.check_present()?;
+        let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
+        let now_ms = self.database().now_ms();
+        Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), now_ms)
     }
 
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
-    /// means the end. Items present from the first call to the last are returned; others may be.
+    /// means the end. Items present from the first call to the last are returned; others may be. Of a semi-sorted
+    /// keyspace all items of a prefix come together, however many: there, iterate instead.
     pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {
         let cache = &self.shared.scan_cache;
         let mut iter = cache.take(cursor).unwrap_or_else(|| self.iter_from(cursor));
@@ -103,9 +128,64 @@ impl Iter {
         hash_high: u64,
         now_ms: u64,
     ) -> Self {
-        let (shared, next, chunk) = (shared.clone(), Some(hash_high), VecDeque::new());
-        let budget = shared.memory.budget();
-        Self { shared, keyspace, version, now_ms, budget, next, unit: None, chunk, refusal: None }
+        let low = u128::from(hash_high) << 64;
+        let mut iter = Self::unfilled(shared, keyspace, version, low, now_ms);
+        if iter.keyspace.hasher.is_semi_sorted() {
+            iter.merge_items(low, u128::MAX);
+        }
+        iter
+    }
+
+    /// An iterator over the items of a prefix, without those that had expired by `now_ms`.
+    ///
+    /// # Errors
+    /// [`Error::NotSemiSorted`].
+    pub(super) fn over_prefix(
+        shared: &Arc<Shared>,
+        keyspace: Arc<KeyspaceShared>,
+        version: Arc<Version>,
+        prefix: &[u8],
+        now_ms: u64,
+    ) -> Result<Self> {
+        let Some(hash) = keyspace.hasher.prefix_hash(prefix) else {
+            return Err(Error::NotSemiSorted { keyspace: keyspace.name.clone() });
+        };
+        let low = u128::from(hash) << 64;
+        let mut iter = Self::unfilled(shared, keyspace, version, low, now_ms);
+        iter.prefix = Some(prefix.to_vec());
+        iter.merge_items(low, low | u128::from(u64::MAX));
+        Ok(iter)
+    }
+
+    fn unfilled(
+        shared: &Arc<Shared>,
+        keyspace: Arc<KeyspaceShared>,
+        version: Arc<Version>,
+        low: u128,
+        now_ms: u64,
+    ) -> Self {
+        let (shared, budget) = (shared.clone(), shared.memory.budget());
+        Self {
+            shared,
+            keyspace,
+            version,
+            now_ms,
+            budget,
+            next: Some(low),
+            unit: None,
+            chunk: VecDeque::new(),
+            merged: None,
+            prefix: None,
+            refusal: None,
+        }
+    }
+
+    /// Puts all items in `low..=high` in order. Reads when they are asked for.
+    fn merge_items(&mut self, low: u128, high: u128) {
+        match MergedItems::of(&self.shared, &self.version, &self.budget, low, high) {
+            Ok(merged) => self.merged = Some(Box::new(merged)),
+            Err(error) => self.refusal = Some(error),
+        }
     }
 
     /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
@@ -118,6 +198,11 @@ impl Iter {
                 Some(Err(error))
             }
         }
+    }
+
+    /// The key of the next item, whose value is not read.
+    pub(super) fn next_key(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.next_item()?.map(|item| item.key))
     }
 
     /// Calls `found` with the references of all items that lie in blob files, which are not read.
@@ -173,12 +258,39 @@ impl Iter {
                 return Ok(Some(item));
             }
             let Some(low) = self.next else { return Ok(None) };
-            self.fill(low)?;
+            if self.merged.is_some() {
+                self.fill_merged()?;
+            } else {
+                self.fill(low)?;
+            }
         }
     }
 
+    /// Gathers the next live item of a semi-sorted keyspace, of the prefix that is wanted.
+    fn fill_merged(&mut self) -> Result<()> {
+        let Some(merged) = &mut self.merged else { return Ok(()) };
+        let moment = Moment::At(self.now_ms);
+        let (chunk, hasher, prefix) = (&mut self.chunk, &self.keyspace.hasher, self.prefix.as_deref());
+        while chunk.is_empty() {
+            let is_there = merged.step(|hash, item| {
+                let is_wanted = prefix.is_none() || hasher.prefix_of(item.key) == prefix;
+                if is_wanted && moment.is_live(item) {
+                    let (key, value) = (item.key.to_vec(), item.value.to_vec());
+                    let (kind, metadata) = (item.kind, Metadata::of(item));
+                    chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
+                }
+            })?;
+            if !is_there {
+                self.next = None;
+                self.merged = None;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// Gathers the items of the next piece of the hash space, which starts at `low`.
-    fn fill(&mut self, low: u64) -> Result<()> {
+    fn fill(&mut self, low: u128) -> Result<()> {
         if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
             self.unit = Some(self.gather(low)?);
         }
@@ -186,7 +298,7 @@ impl Iter {
         let within = |level: &Level| level.items_within(*unit_low, *unit_high);
         let items = young.len() as u64 + self.version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
-        let width = (unit_high - unit_low) / pieces;
+        let width = (unit_high - unit_low) / u128::from(pieces);
         let high = low.saturating_add(width).min(*unit_high);
         let chunk = &mut self.chunk;
         let moment = Moment::At(self.now_ms);
@@ -218,12 +330,12 @@ impl Iter {
 
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
     /// where they would not fit in memory.
-    fn gather(&self, low: u64) -> Result<(u64, u64, YoungItems)> {
+    fn gather(&self, low: u128) -> Result<(u128, u128, YoungItems)> {
         let version = &self.version;
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
         let run_bits = version.runs.iter().map(|run| run.shard_bits);
         let bits = store_bits.chain(run_bits).min().unwrap_or(0);
-        let index = if bits == 0 { 0 } else { low >> (64 - bits) };
+        let index = if bits == 0 { 0 } else { (low >> (128 - bits)) as u64 };
         let unit = MergeUnit { bits, index, items: 0, bytes: 0, garbage: 0.0, runs: 0 };
         let needed: u64 = unit
             .sections(&version.runs)
@@ -236,9 +348,9 @@ impl Iter {
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
         let (part_low, part_high) = match bits + bits_within {
             0 => shard_range(0, 0),
-            part_bits => shard_range(part_bits, low >> (64 - part_bits)),
+            part_bits => shard_range(part_bits, (low >> (128 - part_bits)) as u64),
         };
-        let is_wanted = |hash: KeyHash| hash.high() >= part_low && hash.high() <= part_high;
+        let is_wanted = |hash: KeyHash| hash.0 >= part_low && hash.0 <= part_high;
         let mut young = YoungItems::default();
         let mut age = 0;
         for store in &version.log_stores {
@@ -277,32 +389,5 @@ impl Iterator for Iter {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.next_with_metadata()?.map(|(item, _)| item))
-    }
-}
-
-/// Iterators between two calls of [`Keyspace::scan`], by the cursor that continues them.
-#[derive(Debug, Default)]
-pub(crate) struct ScanCache {
-    iterators: Mutex<VecDeque<(u64, Iter)>>,
-}
-
-impl ScanCache {
-    fn take(&self, cursor: u64) -> Option<Iter> {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        let at = iterators.iter().position(|(kept, _)| *kept == cursor && cursor != 0)?;
-        iterators.remove(at).map(|(_, iter)| iter)
-    }
-
-    fn keep(&self, cursor: u64, iter: Iter) {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        if iterators.len() >= CACHED_ITERATORS_MAX {
-            iterators.pop_front();
-        }
-        iterators.push_back((cursor, iter));
-    }
-
-    /// Lets go of all iterators, and so of the versions they hold.
-    pub fn clear(&self) {
-        self.iterators.lock().expect("no panic while held").clear();
     }
 }

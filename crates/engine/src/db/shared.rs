@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
+use alluvium_base::KeyHasher;
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, plan_executable};
 use alluvium_model::{Plan, PlanError};
@@ -16,6 +17,7 @@ use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
+use super::order::check_plan;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
@@ -91,9 +93,14 @@ impl Shared {
     }
 
     /// The plan that was given, or the best one for what is known. That one is made once, not for each keyspace.
-    pub fn plan_for_new_keyspace(&self) -> Result<Plan> {
-        if let PlanChoice::Fixed(plan) = &self.settings.plan {
+    pub fn plan_for_new_keyspace(&self, hasher: &KeyHasher) -> Result<Plan> {
+        if let PlanChoice::Fixed(plan) = &self.settings.plan
+            && (!hasher.is_semi_sorted() || check_plan(plan, hasher).is_ok())
+        {
             return Ok(plan.clone());
+        }
+        if hasher.is_semi_sorted() {
+            return Ok(Plan::semi_sorted());
         }
         if let Some(plan) = self.auto_plan.get() {
             return Ok(plan.clone());
@@ -363,5 +370,5 @@ impl Settings {
 /// A keyspace's first version over the log's active segment.
 pub(crate) fn first_version(plan: &Plan, store: LogStore) -> Version {
     let levels = KeyspaceState::empty_levels(plan).iter().map(|_| Level::default()).collect();
-    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default() }
+    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default(), cuts: 0 }
 }

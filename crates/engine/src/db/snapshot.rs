@@ -138,6 +138,15 @@ impl KeyspaceSnapshot {
         Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
     }
 
+    /// The items whose keys have this prefix, as [`crate::Keyspace::scan_prefix`] has it.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
+    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        let (keyspace, version) = (self.keyspace.clone(), self.version.load());
+        Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), self.taken_at_ms)
+    }
+
     pub(super) fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {
         read(View {
             shared: &self.handle.shared,

@@ -74,7 +74,7 @@ impl Transaction {
         let hash = owner.hasher.hash(&stored_key);
         let (witness, value) = retry_when_moved(owner, |version| {
             // The witness before the value: a write in between is then noticed.
-            let witness = Witness::of(version.active(), hash, &stored_key)?;
+            let witness = Witness::of(version, hash, &stored_key)?;
             let view = View { shared, keyspace: owner, version, moment: Moment::Now(shared) };
             Ok((witness, view.get(key)?))
         })?;

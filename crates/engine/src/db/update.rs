@@ -73,7 +73,7 @@ impl Keyspace {
         let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (before, position) = loop {
             let version = keyspace.version.load_full();
-            let witness = Witness::of(version.active(), hash, &stored_key)?;
+            let witness = Witness::of(&version, hash, &stored_key)?;
             let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
             let found = view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
             let before = match found {
@@ -91,6 +91,7 @@ impl Keyspace {
                 Update::Remove => Item::tombstone(key),
             };
             check_item(&item)?;
+            keyspace.check_key(key)?;
             check_room(shared, &item)?;
             let stored = StoredItem::store(shared, keyspace.id, &item)?;
             let item = stored.item();

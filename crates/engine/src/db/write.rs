@@ -48,6 +48,7 @@ impl Keyspace {
     fn write(&self, item: &Item<'_>) -> Result<()> {
         let shared = self.database();
         shared.check_failure()?;
+        self.shared.check_key(item.key)?;
         if !is_inline(shared, item) {
             check_item(item)?;
             check_room(shared, item)?;
@@ -93,28 +94,44 @@ pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
 }
 
 /// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
-/// holds one. While this holds nobody wrote the key.
+/// holds one; and how often prefixes had ended in tables without the log. While this holds nobody wrote the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
+    newest: Newest,
+    cuts: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Newest {
     segment: u64,
     offset: Option<u32>,
 }
 
-impl Witness {
-    /// What the log knows of a key now.
-    pub fn of(store: &LogStore, hash: KeyHash, key: &[u8]) -> Result<Self> {
+impl Newest {
+    fn of(store: &LogStore, hash: KeyHash, key: &[u8]) -> Result<Self> {
         let offset = store.find(store.shard(hash), hash, key)?.map(|(_, offset, _)| offset);
         Ok(Self { segment: store.segment.id, offset })
     }
+}
 
-    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open.
+impl Witness {
+    /// What the log knows of a key now.
+    pub fn of(version: &Version, hash: KeyHash, key: &[u8]) -> Result<Self> {
+        Ok(Self { newest: Newest::of(version.active(), hash, key)?, cuts: version.cuts })
+    }
+
+    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open, and got the
+    /// version after it did.
     ///
     /// Outlives a freeze, but not the conversion of its segment: `false` may also mean that nobody can tell any more.
     pub fn holds(&self, version: &Version, hash: KeyHash, key: &[u8]) -> Result<bool> {
+        if version.cuts != self.cuts {
+            return Ok(false);
+        }
         for store in &version.log_stores {
-            let found = Self::of(store, hash, key)?;
-            if found.segment == self.segment {
-                return Ok(found == *self);
+            let found = Newest::of(store, hash, key)?;
+            if found.segment == self.newest.segment {
+                return Ok(found == self.newest);
             }
             if found.offset.is_some() {
                 return Ok(false);
@@ -149,7 +166,7 @@ pub(crate) fn write_item(
                 }
                 let existing = store.find(shard, hash, item.key)?;
                 if let Some(witness) = &witness
-                    && !witness.holds(&version, hash, item.key)?
+                    && !witness.holds(&keyspace.version.load(), hash, item.key)?
                 {
                     return Ok(None);
                 }
@@ -158,9 +175,9 @@ pub(crate) fn write_item(
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);
-                    let mut indexed = store.index_item(shard, hash, slot, offset, &keyspace.hasher)?;
+                    let mut indexed = store.index_item(shard, hash, slot, offset)?;
                     if indexed == Indexed::Full && witness.is_some() {
-                        store.index_unbounded(hash, item.key, offset, &keyspace.hasher)?;
+                        store.index_unbounded(hash, item.key, offset)?;
                         indexed = Indexed::Done;
                     }
                     if indexed == Indexed::Done {

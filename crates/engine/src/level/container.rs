@@ -9,17 +9,17 @@ use smallvec::SmallVec;
 /// What lies over one container, young to old. As a rule one table: a level that is one run has no more.
 pub(crate) type Stack<T> = SmallVec<[T; 1]>;
 
-/// The part `low..=high` of the hash space, by leading hash bits. At least one thing lies over it.
+/// The part `low..=high` of the hash space. At least one thing lies over it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Container<T> {
-    pub low: u64,
-    pub high: u64,
+    pub low: u128,
+    pub high: u128,
     pub tables: Stack<T>,
 }
 
 impl<T: Clone> Container<T> {
     /// The part of the container that lies in `low..=high`, which it meets.
-    pub fn clipped(&self, low: u64, high: u64) -> Self {
+    pub fn clipped(&self, low: u128, high: u128) -> Self {
         Self { low: self.low.max(low), high: self.high.min(high), tables: self.tables.clone() }
     }
 }
@@ -27,8 +27,8 @@ impl<T: Clone> Container<T> {
 /// `containers` with nothing but `new` over `low..=high`; containers that reach out of it keep the rest.
 pub(crate) fn replaced<T: Clone>(
     containers: &[Container<T>],
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
     new: Option<T>,
 ) -> Vec<Container<T>> {
     let mut result = Vec::with_capacity(containers.len() + 2);
@@ -42,8 +42,8 @@ pub(crate) fn replaced<T: Clone>(
 /// becomes some.
 pub(crate) fn pushed<T: Clone>(
     containers: &[Container<T>],
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
     new: &T,
 ) -> Vec<Container<T>> {
     let mut result = Vec::with_capacity(containers.len() + 2);
@@ -67,22 +67,22 @@ pub(crate) fn pushed<T: Clone>(
 }
 
 /// Those that reach into `low..=high`.
-pub(crate) fn within<T>(containers: &[Container<T>], low: u64, high: u64) -> &[Container<T>] {
+pub(crate) fn within<T>(containers: &[Container<T>], low: u128, high: u128) -> &[Container<T>] {
     let start = containers.partition_point(|container| container.high < low);
     let end = containers.partition_point(|container| container.low <= high);
     &containers[start..end.max(start)]
 }
 
 /// What of the containers lies below `low`.
-fn below<T: Clone>(containers: &[Container<T>], low: u64) -> impl Iterator<Item = Container<T>> {
+fn below<T: Clone>(containers: &[Container<T>], low: u128) -> impl Iterator<Item = Container<T>> {
     let end = containers.partition_point(|container| container.low < low);
     containers[..end].iter().map(move |container| container.clipped(0, low - 1))
 }
 
 /// What of the containers lies above `high`.
-fn above<T: Clone>(containers: &[Container<T>], high: u64) -> impl Iterator<Item = Container<T>> {
+fn above<T: Clone>(containers: &[Container<T>], high: u128) -> impl Iterator<Item = Container<T>> {
     let start = containers.partition_point(|container| container.high <= high);
-    containers[start..].iter().map(move |container| container.clipped(high + 1, u64::MAX))
+    containers[start..].iter().map(move |container| container.clipped(high + 1, u128::MAX))
 }
 
 #[cfg(test)]
@@ -91,10 +91,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// The largest hash of the test, which stands for the largest of all.
-    const TOP: u64 = 40;
+    const TOP: u128 = 40;
 
-    fn scaled(hash: u64) -> u64 {
-        if hash == TOP { u64::MAX } else { hash }
+    fn scaled(hash: u128) -> u128 {
+        if hash == TOP { u128::MAX } else { hash }
     }
 
     proptest! {
@@ -127,7 +127,7 @@ mod tests {
                 prop_assert!(containers.iter().all(|container| !container.tables.is_empty()));
                 prop_assert!(containers.windows(2).all(|pair| pair[0].high < pair[1].low));
                 for (hash, expected) in model.iter().enumerate() {
-                    let hash = scaled(hash as u64);
+                    let hash = scaled(hash as u128);
                     let found = within(&containers, hash, hash).first();
                     let found = found.map_or(&[][..], |container| &container.tables[..]);
                     prop_assert_eq!(found, &expected[..]);

@@ -27,23 +27,23 @@ impl Level {
     /// The container that holds `hash`.
     #[inline]
     pub fn container(&self, hash: KeyHash) -> Option<&Container<PlacedTable>> {
-        let high = hash.high();
+        let high = hash.0;
         let index = self.containers.partition_point(|container| container.high < high);
         self.containers.get(index).filter(|container| container.low <= high)
     }
 
     /// Containers that reach into `low..=high`.
-    pub fn within(&self, low: u64, high: u64) -> &[Container<PlacedTable>] {
+    pub fn within(&self, low: u128, high: u128) -> &[Container<PlacedTable>] {
         container::within(&self.containers, low, high)
     }
 
     /// The level with nothing but `table` over `low..=high`.
-    pub fn with_replaced(&self, low: u64, high: u64, table: Option<PlacedTable>) -> Self {
+    pub fn with_replaced(&self, low: u128, high: u128, table: Option<PlacedTable>) -> Self {
         Self::from_containers(container::replaced(&self.containers, low, high, table))
     }
 
     /// The level with `table` over all else in `low..=high`.
-    pub fn with_pushed(&self, low: u64, high: u64, table: &PlacedTable) -> Self {
+    pub fn with_pushed(&self, low: u128, high: u128, table: &PlacedTable) -> Self {
         Self::from_containers(container::pushed(&self.containers, low, high, table))
     }
 
@@ -63,12 +63,12 @@ impl Level {
     }
 
     /// Items in `low..=high`, about.
-    pub fn items_within(&self, low: u64, high: u64) -> f64 {
+    pub fn items_within(&self, low: u128, high: u128) -> f64 {
         self.within(low, high).iter().map(|container| container.items_within(low, high)).sum()
     }
 
     /// Bytes of pages that hold items with leading hash bits in `low..=high`, about.
-    pub fn bytes_within(&self, low: u64, high: u64) -> f64 {
+    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
         self.within(low, high).iter().map(|container| container.bytes_within(low, high)).sum()
     }
 
@@ -79,7 +79,7 @@ impl Level {
 
     /// What lies in `low..=high` as ascending sequences of parts of tables, the youngest first: what is in one
     /// is younger than what is in later ones over the same place.
-    pub fn streams_within(&self, low: u64, high: u64) -> Vec<Vec<SectionRange>> {
+    pub fn streams_within(&self, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
         let containers = self.within(low, high);
         let runs = containers.iter().map(|container| container.tables.len()).max().unwrap_or(0);
         let stream = |run: usize| {
@@ -105,7 +105,7 @@ impl Level {
 
     /// Declares that the manifest no longer names those files over `low..=high` of `before` that lie nowhere in this
     /// level, which came from it by a change of that range.
-    pub fn set_obsolete_since(&self, before: &Self, low: u64, high: u64) {
+    pub fn set_obsolete_since(&self, before: &Self, low: u128, high: u128) {
         for table in before.within(low, high).iter().flat_map(|container| &container.tables) {
             let (from, to) = table.section.range();
             let kept = self.within(from, to).iter().flat_map(|container| &container.tables);

@@ -18,22 +18,17 @@ pub(crate) struct PlacedTable {
 
 impl PlacedTable {
     /// Items in `low..=high`: exact for all that the table covers.
-    pub fn items_within(&self, low: u64, high: u64) -> f64 {
+    pub fn items_within(&self, low: u128, high: u128) -> f64 {
         self.section.item_count() as f64 * self.share_within(low, high)
     }
 
     /// Bytes of the pages that hold them, about.
-    pub fn bytes_within(&self, low: u64, high: u64) -> f64 {
+    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
         self.section.pages_bytes() as f64 * self.share_within(low, high)
     }
 
-    fn share_within(&self, low: u64, high: u64) -> f64 {
-        let (from, to) = self.section.range();
-        let (low, high) = (low.max(from), high.min(to));
-        if low > high {
-            return 0.0;
-        }
-        (high - low) as f64 / ((to - from) as f64).max(1.0)
+    fn share_within(&self, low: u128, high: u128) -> f64 {
+        self.section.share_within(low, high)
     }
 }
 
@@ -44,7 +39,7 @@ impl Container<PlacedTable> {
     }
 
     /// Items of all tables over its part `low..=high`.
-    pub fn items_within(&self, low: u64, high: u64) -> f64 {
+    pub fn items_within(&self, low: u128, high: u128) -> f64 {
         let (low, high) = (self.low.max(low), self.high.min(high));
         self.tables.iter().map(|table| table.items_within(low, high)).sum()
     }
@@ -55,13 +50,13 @@ impl Container<PlacedTable> {
     }
 
     /// Bytes of pages of all tables over its part `low..=high`.
-    pub fn bytes_within(&self, low: u64, high: u64) -> f64 {
+    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
         let (low, high) = (self.low.max(low), self.high.min(high));
         self.tables.iter().map(|table| table.bytes_within(low, high)).sum()
     }
 
     /// The part of the hash space that it is: 1 for all.
     pub fn span(&self) -> f64 {
-        ((self.high - self.low) as f64 + 1.0) / 2f64.powi(64)
+        ((self.high - self.low) as f64 + 1.0) / 2f64.powi(128)
     }
 }

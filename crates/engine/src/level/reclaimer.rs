@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use alluvium_base::PrefixFunction;
 use alluvium_io::Storage;
 
 use super::table_file::TableFile;
@@ -18,6 +19,8 @@ pub(crate) struct Reclaimer {
     storage: Arc<dyn Storage>,
     /// What filters and indexes of all tables take.
     index_memory: Arc<IndexMemory>,
+    /// Functions that find prefixes in tables whose directories name them.
+    prefix_functions: Vec<PrefixFunction>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -35,10 +38,11 @@ pub(super) enum Job {
 }
 
 impl Reclaimer {
-    pub fn new(storage: Arc<dyn Storage>) -> Arc<Self> {
+    pub fn new(storage: Arc<dyn Storage>, prefix_functions: Vec<PrefixFunction>) -> Arc<Self> {
         Arc::new(Self {
             storage,
             index_memory: Arc::default(),
+            prefix_functions,
             queue: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -46,6 +50,10 @@ impl Reclaimer {
 
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.storage
+    }
+
+    pub fn prefix_functions(&self) -> &[PrefixFunction] {
+        &self.prefix_functions
     }
 
     pub fn index_memory(&self) -> &Arc<IndexMemory> {

@@ -80,13 +80,13 @@ impl Run {
     }
 }
 
-/// First and last leading hash bits of the `index`-th of 2^`bits` parts of the hash space.
-pub(crate) fn shard_range(bits: u32, index: u64) -> (u64, u64) {
+/// First and last hash of the `index`-th of 2^`bits` parts of the hash space.
+pub(crate) fn shard_range(bits: u32, index: u64) -> (u128, u128) {
     if bits == 0 {
-        return (0, u64::MAX);
+        return (0, u128::MAX);
     }
-    let low = index << (64 - bits);
-    (low, low | (u64::MAX >> bits))
+    let low = u128::from(index) << (128 - bits);
+    (low, low | (u128::MAX >> bits))
 }
 
 /// A part of the hash space whose run sections are merged together: as fine as the sections allow.
@@ -113,8 +113,8 @@ impl MergeUnit {
         units
     }
 
-    /// First and last leading hash bits.
-    pub fn range(&self) -> (u64, u64) {
+    /// First and last hash.
+    pub fn range(&self) -> (u128, u128) {
         shard_range(self.bits, self.index)
     }
 
@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn shard_ranges_tile_the_hash_space() {
-        assert_eq!(shard_range(0, 0), (0, u64::MAX));
+        assert_eq!(shard_range(0, 0), (0, u128::MAX));
         for bits in 1..6 {
             let ranges: Vec<_> = (0..1 << bits).map(|index| shard_range(bits, index)).collect();
             assert_eq!(ranges[0].0, 0);
-            assert_eq!(ranges.last().unwrap().1, u64::MAX);
+            assert_eq!(ranges.last().unwrap().1, u128::MAX);
             assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
         }
     }

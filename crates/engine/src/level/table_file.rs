@@ -24,17 +24,18 @@ impl TableFile {
     /// Opens the file of this number: reads its directory, not its items.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
-        let table =
-            Table::open_within(&**reclaimer.storage(), &name, reclaimer.index_memory()).map_err(|error| {
-                match error {
-                    crate::table::Error::Io { source, .. }
-                        if source.kind() == std::io::ErrorKind::NotFound =>
-                    {
-                        Error::MissingFile { file: name.clone() }
-                    }
-                    other => other.into(),
-                }
-            })?;
+        let table = Table::open_within(
+            &**reclaimer.storage(),
+            &name,
+            reclaimer.index_memory(),
+            reclaimer.prefix_functions(),
+        )
+        .map_err(|error| match error {
+            crate::table::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Error::MissingFile { file: name.clone() }
+            }
+            other => other.into(),
+        })?;
         Ok(Arc::new(Self {
             number,
             table,

@@ -22,6 +22,8 @@ pub(crate) struct Version {
     pub levels: Vec<Level>,
     /// Large items that lie out of line.
     pub blobs: Arc<VersionBlobs>,
+    /// How often a prefix ended in tables without a write to the log. Changes while no shard takes writes.
+    pub cuts: u64,
 }
 
 impl Version {
@@ -49,8 +51,8 @@ impl Version {
     pub fn replace_level(
         &mut self,
         number: usize,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
         change: impl FnOnce(&Level) -> Level,
     ) {
         let level = &mut self.levels[number - 1];
@@ -65,12 +67,12 @@ impl Version {
     }
 
     /// Whether a level below the one of this number holds anything in `low..=high`.
-    pub fn lies_below(&self, number: usize, low: u64, high: u64) -> bool {
+    pub fn lies_below(&self, number: usize, low: u128, high: u128) -> bool {
         self.levels[number..].iter().any(|level| !level.within(low, high).is_empty())
     }
 
     /// What the levels below the youngest hold in `low..=high`, as [`Level::streams_within`] has it.
-    pub fn streams_within(&self, low: u64, high: u64) -> Vec<Vec<SectionRange>> {
+    pub fn streams_within(&self, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
         self.levels.iter().flat_map(|level| level.streams_within(low, high)).collect()
     }
 

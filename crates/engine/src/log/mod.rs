@@ -5,6 +5,7 @@
 //! that the segment holds for it.
 
 mod group_commit;
+mod prefix_list;
 pub(crate) mod record;
 pub(crate) mod salvage;
 pub(crate) mod segment;

@@ -7,6 +7,7 @@ use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::{CuckooTable, Slot};
 use arc_swap::ArcSwap;
 
+use super::prefix_list::PrefixList;
 use super::segment::Segment;
 use crate::blob::ReferenceCounts;
 use crate::error::Result;
@@ -23,6 +24,8 @@ const ENTRIES_MIN: usize = 64;
 #[derive(Debug)]
 pub(crate) struct LogStore {
     pub segment: Arc<Segment>,
+    /// How keys become hashes; shards and the index take the bits that place.
+    hasher: KeyHasher,
     shard_bits: u32,
     entries_max: usize,
     shards: Box<[Shard]>,
@@ -33,6 +36,8 @@ pub(crate) struct LogStore {
 pub(crate) struct Shard {
     writer: Mutex<()>,
     index: ArcSwap<CuckooTable>,
+    /// Of a semi-sorted keyspace.
+    prefixes: Mutex<PrefixList>,
 }
 
 /// What [`LogStore::index_item`] did.
@@ -46,16 +51,23 @@ pub(crate) enum Indexed {
 
 impl LogStore {
     /// An empty store. `entries_hint` is how many entries each shard will probably take.
-    pub fn new(segment: Arc<Segment>, shard_bits: u32, entries_max: u32, entries_hint: usize) -> Self {
+    pub fn new(
+        segment: Arc<Segment>,
+        hasher: KeyHasher,
+        shard_bits: u32,
+        entries_max: u32,
+        entries_hint: usize,
+    ) -> Self {
         let entries_max = entries_max as usize;
         let entries = entries_hint.clamp(ENTRIES_MIN, entries_max.max(ENTRIES_MIN));
         let shards = (0..1usize << shard_bits)
             .map(|_| Shard {
                 writer: Mutex::new(()),
                 index: ArcSwap::from_pointee(CuckooTable::with_entries(entries)),
+                prefixes: Mutex::default(),
             })
             .collect();
-        Self { segment, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
+        Self { segment, hasher, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
     }
 
     /// Entries that a shard takes before the log must freeze.
@@ -74,7 +86,18 @@ impl LogStore {
 
     #[inline]
     pub fn shard(&self, hash: KeyHash) -> &Shard {
-        &self.shards[hash.prefix(self.shard_bits) as usize]
+        &self.shards[self.shard_number(hash) as usize]
+    }
+
+    /// The number of the shard that takes keys of this hash.
+    #[inline]
+    pub fn shard_number(&self, hash: KeyHash) -> u64 {
+        self.hasher.placing(hash).prefix(self.shard_bits)
+    }
+
+    /// How keys of the store become hashes.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
     }
 
     pub fn shards(&self) -> &[Shard] {
@@ -100,7 +123,7 @@ impl LogStore {
     /// The newest item of `key` with its place in the index and its offset in the segment.
     #[inline]
     pub fn find(&self, shard: &Shard, hash: KeyHash, key: &[u8]) -> Result<Option<(Slot, u32, Item<'_>)>> {
-        for (slot, offset) in shard.index.load().candidates(hash) {
+        for (slot, offset) in shard.index.load().candidates(self.hasher.placing(hash)) {
             let item = self.segment.item_at(offset)?;
             if item.key == key {
                 return Ok(Some((slot, offset, item)));
@@ -117,21 +140,24 @@ impl LogStore {
         hash: KeyHash,
         existing: Option<Slot>,
         offset: u32,
-        hasher: &KeyHasher,
     ) -> Result<Indexed> {
+        let order = hash;
+        let hash = self.hasher.placing(hash);
         let index = shard.index.load();
         if let Some(slot) = existing {
             index.replace(slot, hash, offset);
             return Ok(Indexed::Done);
         }
         if index.len() < self.entries_max && index.insert(hash, offset).is_ok() {
+            self.list_prefix(shard, order, offset);
             return Ok(Indexed::Done);
         }
         let mut entries = index.len() * 2;
         while index.len() < self.entries_max && entries < self.entries_max * 2 {
             let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, self.entries_max));
-            if self.copy_index(&index, &larger, hasher)? && larger.insert(hash, offset).is_ok() {
+            if self.copy_index(&index, &larger)? && larger.insert(hash, offset).is_ok() {
                 shard.index.store(Arc::new(larger));
+                self.list_prefix(shard, order, offset);
                 return Ok(Indexed::Done);
             }
             entries *= 2;
@@ -142,27 +168,24 @@ impl LogStore {
     /// Like [`LogStore::index_item`], but the index grows as needed: for items whose segment can't freeze first, those
     /// of recovery and of a batch under way. The caller holds the shard's lock, or is alone. Returns the item that it
     /// replaces.
-    pub fn index_unbounded(
-        &self,
-        hash: KeyHash,
-        key: &[u8],
-        offset: u32,
-        hasher: &KeyHasher,
-    ) -> Result<Option<Item<'_>>> {
+    pub fn index_unbounded(&self, hash: KeyHash, key: &[u8], offset: u32) -> Result<Option<Item<'_>>> {
         let shard = self.shard(hash);
         let existing = self.find(shard, hash, key)?;
+        let order = hash;
+        let hash = self.hasher.placing(hash);
         let index = shard.index.load();
         if let Some((slot, _, item)) = existing {
             index.replace(slot, hash, offset);
             return Ok(Some(item));
         }
+        self.list_prefix(shard, order, offset);
         if index.insert(hash, offset).is_ok() {
             return Ok(None);
         }
         let mut entries = index.len() + index.len() / 8 + ENTRIES_MIN;
         loop {
             let larger = CuckooTable::with_entries(entries);
-            if self.copy_index(&index, &larger, hasher)? && larger.insert(hash, offset).is_ok() {
+            if self.copy_index(&index, &larger)? && larger.insert(hash, offset).is_ok() {
                 shard.index.store(Arc::new(larger));
                 return Ok(None);
             }
@@ -170,10 +193,37 @@ impl LogStore {
         }
     }
 
-    fn copy_index(&self, from: &CuckooTable, to: &CuckooTable, hasher: &KeyHasher) -> Result<bool> {
+    /// Notes the first item of a key, so that it is found by its prefix.
+    fn list_prefix(&self, shard: &Shard, hash: KeyHash, offset: u32) {
+        if self.hasher.is_semi_sorted() {
+            shard.prefixes.lock().expect("no panic while held").push(hash.high(), offset);
+        }
+    }
+
+    /// Calls `found` with the newest item of each key in the shard whose prefix has this hash, and with its hash and
+    /// offset. The caller holds the shard's lock, or the store is closed. Items of few other prefixes may come too.
+    pub fn for_each_of_prefix<'s>(
+        &'s self,
+        shard: &Shard,
+        prefix_hash: u64,
+        mut found: impl FnMut(KeyHash, u32, Item<'s>),
+    ) -> Result<()> {
+        let offsets = shard.prefixes.lock().expect("no panic while held").offsets(prefix_hash);
+        for first in offsets {
+            // The list has the first item of a key, the index leads to the newest.
+            let key = self.segment.item_at(first)?.key;
+            let hash = self.hasher.hash(key);
+            if let Some((_, offset, item)) = self.find(shard, hash, key)? {
+                found(hash, offset, item);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_index(&self, from: &CuckooTable, to: &CuckooTable) -> Result<bool> {
         for (_, _, offset) in from.entries() {
             let item = self.segment.item_at(offset)?;
-            if to.insert(hasher.hash(item.key), offset).is_err() {
+            if to.insert(self.hasher.placing(self.hasher.hash(item.key)), offset).is_err() {
                 return Ok(false);
             }
         }
@@ -203,7 +253,11 @@ impl LogStore {
 
     /// Memory of the indexes.
     pub fn memory_bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.index.load().memory_bytes() as u64).sum()
+        let bytes = |shard: &Shard| {
+            let prefixes = shard.prefixes.lock().expect("no panic while held").memory_bytes();
+            shard.index.load().memory_bytes() as u64 + prefixes
+        };
+        self.shards.iter().map(bytes).sum()
     }
 }
 

@@ -6,6 +6,8 @@ use alluvium_base::KeyHasher;
 use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
+use super::hash_range::HashRange;
+
 /// One change. On disk: fields may be added with a default, names never change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,12 +42,12 @@ pub(crate) enum Edit {
     },
     /// These shards of a run, counted at its own number of shards, are merged and gone.
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
-    /// A sorted table in `low..=high` of the hash space.
+    /// A sorted table in a part of the hash space.
     AddSorted {
         keyspace: u32,
         file: u64,
-        low: u64,
-        high: u64,
+        #[serde(flatten)]
+        range: HashRange,
         /// The number of its level in the plan; 0, as manifests of major version 1 have it, is the last one.
         #[serde(default)]
         level: usize,
@@ -56,8 +58,13 @@ pub(crate) enum Edit {
         #[serde(default, skip_serializing_if = "is_zero")]
         repeats: f64,
     },
-    /// Nothing of the level counts any more in `low..=high` of the hash space.
-    DropSorted { keyspace: u32, level: usize, low: u64, high: u64 },
+    /// Nothing of the level counts any more in this part of the hash space.
+    DropSorted {
+        keyspace: u32,
+        level: usize,
+        #[serde(flatten)]
+        range: HashRange,
+    },
     /// A blob file, to which records are appended from now on.
     AddBlob { file: u64 },
     /// Nothing is appended to the blob file any more; its first `bytes` are durable.

@@ -6,6 +6,7 @@
 mod current;
 mod edit;
 mod file;
+mod hash_range;
 mod keyspace_state;
 mod salvage;
 mod state;
@@ -18,6 +19,7 @@ pub(crate) use file::{
     Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
     parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
+pub(crate) use hash_range::HashRange;
 pub(crate) use keyspace_state::{KeyspaceState, PlacedTableState, RunState};
 pub(crate) use salvage::{Scraps, salvage};
 pub(crate) use state::DatabaseState;

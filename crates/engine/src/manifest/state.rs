@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::Edit;
+use super::hash_range::HashRange;
 use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
 use crate::level::{Container, pushed, replaced};
 
@@ -84,7 +85,8 @@ impl DatabaseState {
                 let bits = run.shard_bits;
                 state.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
             }
-            Edit::AddSorted { keyspace, file, low, high, level, over, repeats } => {
+            Edit::AddSorted { keyspace, file, range, level, over, repeats } => {
+                let HashRange { low, high } = range;
                 let table = PlacedTableState { file: *file, repeats: *repeats };
                 let level = self.level(*keyspace, *level, *low, *high)?;
                 *level = match over {
@@ -93,7 +95,8 @@ impl DatabaseState {
                 };
                 self.next_file = self.next_file.max(file + 1);
             }
-            Edit::DropSorted { keyspace, level, low, high } => {
+            Edit::DropSorted { keyspace, level, range } => {
+                let HashRange { low, high } = range;
                 let level = self.level(*keyspace, *level, *low, *high)?;
                 *level = replaced(level, *low, *high, None);
             }
@@ -131,11 +134,11 @@ impl DatabaseState {
         &mut self,
         keyspace: u32,
         number: usize,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
     ) -> Result<&mut Vec<Container<PlacedTableState>>, String> {
         if low > high {
-            return Err(format!("a table covers {low:016x}..={high:016x}, which is nothing"));
+            return Err(format!("a table covers {low:032x}..={high:032x}, which is nothing"));
         }
         let levels = &mut self.keyspace(keyspace)?.levels;
         let last = levels.len();
@@ -185,7 +188,8 @@ impl DatabaseState {
                 for &Container { low, high, ref tables } in containers {
                     for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
                         let over = number > 0;
-                        edits.push(Edit::AddSorted { keyspace, file, low, high, level, over, repeats });
+                        let range = HashRange { low, high };
+                        edits.push(Edit::AddSorted { keyspace, file, range, level, over, repeats });
                     }
                 }
             }
@@ -245,33 +249,33 @@ mod tests {
         /// The reference is a map from each small hash to the files that lie over it in each level, young to old.
         #[test]
         fn tables_come_and_go_where_edits_say(
-            edits in prop::collection::vec((0u64..40, 0u64..40, 0usize..=3, 0u8..4), 0..20),
+            edits in prop::collection::vec((0u128..40, 0u128..40, 0usize..=3, 0u8..4), 0..20),
         ) {
             let mut state = created_deep();
             let mut model = vec![vec![Vec::new(); 40]; 3];
             for (file, &(a, b, level, change)) in edits.iter().enumerate() {
                 let (low, high) = (a.min(b), a.max(b));
-                let file = file as u64;
+                let (file, range) = (file as u64, HashRange { low, high });
                 let over = &mut model[if level == 0 { 2 } else { level - 1 }][low as usize..=high as usize];
                 let edit = match change {
                     0 if level > 0 => {
                         over.fill(Vec::new());
-                        Edit::DropSorted { keyspace: 0, level, low, high }
+                        Edit::DropSorted { keyspace: 0, level, range }
                     }
                     0 | 1 => {
                         over.fill(vec![file]);
-                        Edit::AddSorted { keyspace: 0, file, low, high, level, over: false, repeats: 0.0 }
+                        Edit::AddSorted { keyspace: 0, file, range, level, over: false, repeats: 0.0 }
                     }
                     _ => {
                         over.iter_mut().for_each(|stack| stack.insert(0, file));
-                        Edit::AddSorted { keyspace: 0, file, low, high, level, over: true, repeats: 0.25 }
+                        Edit::AddSorted { keyspace: 0, file, range, level, over: true, repeats: 0.25 }
                     }
                 };
                 state.apply(&edit).unwrap();
             }
             for (level, expected) in state.keyspaces[&0].levels.iter().zip(&model) {
                 prop_assert!(level.windows(2).all(|pair| pair[0].high < pair[1].low));
-                for (hash, expected) in (0u64..).zip(expected) {
+                for (hash, expected) in (0u128..).zip(expected) {
                     let found = level.iter().find(|one| one.low <= hash && hash <= one.high);
                     let found = found.map(|one| one.tables.iter().map(|table| table.file).collect());
                     prop_assert_eq!(&found.unwrap_or_else(Vec::new), expected);
@@ -291,15 +295,14 @@ mod tests {
         let add = |level, low, high| Edit::AddSorted {
             keyspace: 0,
             file: 1,
-            low,
-            high,
+            range: HashRange { low, high },
             level,
             over: false,
             repeats: 0.0,
         };
         assert!(state.apply(&add(2, 0, 9)).unwrap_err().contains("level 2"));
         assert!(state.apply(&add(1, 9, 8)).unwrap_err().contains("nothing"));
-        state.apply(&add(1, 0, 9)).unwrap();
+        state.apply(&add(1, 0, (10 << 64) - 1)).unwrap();
         let old: Edit =
             serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
         state.apply(&old).unwrap();

@@ -13,7 +13,9 @@ use alluvium_io::{DirectoryLock, Storage};
 
 use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
-use crate::db::{Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, new_log_store};
+use crate::db::{
+    Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, check_plan, complete_hasher, new_log_store,
+};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{
@@ -40,7 +42,10 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         None => (0, new_database(&*storage, &settings, random_seed)?),
     };
     remove_strays(&*storage, &state)?;
-    let reclaimer = Reclaimer::new(storage.clone());
+    for keyspace in state.keyspaces.values_mut() {
+        keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &settings.prefix_functions)?;
+    }
+    let reclaimer = Reclaimer::new(storage.clone(), settings.prefix_functions.clone());
     reclaimer.defer(settings.background);
     let blob_files = blobs::open(&reclaimer, &state)?;
     let recycler = Arc::new(Recycler::default());
@@ -177,7 +182,7 @@ fn open_keyspace(
     replayed: &Replayed,
     (expected_items, entries_max): (u64, u64),
 ) -> Result<Arc<KeyspaceShared>> {
-    state.plan.check_executable()?;
+    check_plan(&state.plan, &state.hasher)?;
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
         let file = TableFile::open(reclaimer, run_state.file)?;
@@ -194,11 +199,11 @@ fn open_keyspace(
     }
     let levels = open_levels(reclaimer, state)?;
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
-    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs };
+    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs, cuts: 0 };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let present = version.level_items() + version.run_items();
     let items = state.plan.items_sharded(present, expected_items);
-    let active = new_log_store(&state.plan, log.active_segment(), items, 0, entries_max);
+    let active = new_log_store(&state.plan, state.hasher, log.active_segment(), items, 0, entries_max);
     version.log_stores.push(Arc::new(active));
     let frozen = stores.iter().rev().cloned();
     version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));

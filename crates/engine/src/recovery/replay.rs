@@ -206,11 +206,11 @@ fn index(segment: &Arc<Segment>, state: &DatabaseState, replayed: &mut Replayed,
             // The number of shards is that of the newest run: the best guess at the size of the keyspace.
             let bits = owner.runs.last().map_or(0, |run| run.shard_bits);
             let items = crate::db::items_for_shard_bits(&owner.plan, bits);
-            new_log_store(&owner.plan, segment.clone(), items, 0, u64::MAX)
+            new_log_store(&owner.plan, owner.hasher, segment.clone(), items, 0, u64::MAX)
         });
         let hash = owner.hasher.hash(item.key);
         replayed.references.add(item);
-        if let Some(replaced) = store.index_unbounded(hash, item.key, offset as u32, &owner.hasher)? {
+        if let Some(replaced) = store.index_unbounded(hash, item.key, offset as u32)? {
             replayed.references.remove(&replaced);
         }
         Ok(())

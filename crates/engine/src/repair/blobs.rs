@@ -42,7 +42,7 @@ impl Repair {
         let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
         for number in state.files() {
             let claims = claims_of(state, number);
-            let table = Table::open(&*self.storage, &table_file_name(number))?;
+            let table = Table::open(&*self.storage, &table_file_name(number), &self.prefix_functions)?;
             for section in table.sections() {
                 section.salvage(|item| {
                     let reference = Reference::of(&item.item.item);

@@ -240,7 +240,8 @@ impl Repair {
             items.finish();
             let items = self.settle_all(keyspace, items, true)?;
             let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
-            let shard_bits = shard_bits(&owner.plan, count);
+            let is_semi_sorted = owner.hasher.is_semi_sorted();
+            let shard_bits = if is_semi_sorted { 0 } else { shard_bits(&owner.plan, count) };
             let (hasher, plan) = (owner.hasher, &owner.plan);
             runs.push(RunItems { keyspace, hasher, plan, shard_bits, segments: SegmentSpan::one(id), items });
         }

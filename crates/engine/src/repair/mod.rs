@@ -27,10 +27,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use alluvium_base::PrefixFunction;
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
 use crate::blob::parse_blob_file_name;
+use crate::db::complete_hasher;
 use crate::error::{Error, IoContext, Result};
 use crate::level::parse_table_file_name;
 use crate::log::segment;
@@ -50,11 +52,13 @@ pub struct RepairOptions {
     pub discard: bool,
     /// The plan of keyspaces whose own was lost with the manifest. Default [`Plan::silt`].
     pub plan: Plan,
+    /// Functions that find prefixes, as for [`crate::Builder::prefix_function`]. Default none.
+    pub prefix_functions: Vec<PrefixFunction>,
 }
 
 impl Default for RepairOptions {
     fn default() -> Self {
-        Self { dry_run: false, discard: false, plan: Plan::silt() }
+        Self { dry_run: false, discard: false, plan: Plan::silt(), prefix_functions: Vec::new() }
     }
 }
 
@@ -87,6 +91,7 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
     let mut repair = Repair {
         storage: storage.clone(),
         dry_run: options.dry_run,
+        prefix_functions: options.prefix_functions.clone(),
         next_file: 0,
         items: BTreeMap::new(),
         replaced: Vec::new(),
@@ -94,6 +99,9 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
     let mut structure = repair.find_structure(&options.plan)?;
+    for keyspace in structure.state.keyspaces.values_mut() {
+        keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &options.prefix_functions)?;
+    }
     repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
     repair.open_records(&structure.state, structure.report)?;
     repair.check_blob_files(&mut structure.state, structure.report)?;
@@ -133,6 +141,7 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
 struct Repair {
     storage: Arc<dyn Storage>,
     dry_run: bool,
+    prefix_functions: Vec<PrefixFunction>,
     /// Number of the next table to be written.
     next_file: u64,
     /// Items in tables, by keyspace: tells how many shards a run should have.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_model::Plan;
 
 use crate::level::{Container, replaced};
-use crate::manifest::{DatabaseState, Edit, PlacedTableState, RunState};
+use crate::manifest::{DatabaseState, Edit, HashRange, PlacedTableState, RunState};
 use crate::table::{Layout, Section, SegmentSpan};
 
 /// A table of a level below the youngest.
@@ -18,8 +18,8 @@ struct Found {
     keyspace: u32,
     level: usize,
     file: u64,
-    low: u64,
-    high: u64,
+    low: u128,
+    high: u128,
     segments: SegmentSpan,
 }
 
@@ -72,7 +72,8 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
         });
         for (low, high) in places {
             let Found { keyspace, level, file, .. } = *table;
-            let edit = Edit::AddSorted { keyspace, file, low, high, level, over: true, repeats: 0.0 };
+            let range = HashRange { low, high };
+            let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0 };
             // The keyspace exists: it was created for this section if it was not known before.
             let _ = state.apply(&edit);
         }
@@ -120,7 +121,7 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
 /// Places a table of which only the items can be read where the last level has none: where another has a place, that
 /// one is newer, since this one may never have been finished.
 pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u64) {
-    let gaps = last.iter().fold(vec![(0, u64::MAX)], |places, container| {
+    let gaps = last.iter().fold(vec![(0, u128::MAX)], |places, container| {
         places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
     });
     for (low, high) in gaps {
@@ -136,11 +137,11 @@ fn shard_bits(section: &Section) -> u32 {
 
 fn shard_of(section: &Section, shard_bits: u32) -> u32 {
     let (low, _) = section.range();
-    if shard_bits == 0 { 0 } else { (low >> (64 - shard_bits)) as u32 }
+    if shard_bits == 0 { 0 } else { (low >> (128 - shard_bits)) as u32 }
 }
 
 /// What of a range lies outside `low..=high`.
-fn without((from, to): (u64, u64), low: u64, high: u64) -> Vec<(u64, u64)> {
+fn without((from, to): (u128, u128), low: u128, high: u128) -> Vec<(u128, u128)> {
     let mut left = Vec::new();
     if low > from {
         left.push((from, to.min(low - 1)));
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(without((3, 9), 5, 6), [(3, 4), (7, 9)]);
         assert_eq!(without((3, 9), 0, 5), [(6, 9)]);
         assert_eq!(without((3, 9), 3, 9), []);
-        assert_eq!(without((0, u64::MAX), 7, u64::MAX), [(0, 6)]);
+        assert_eq!(without((0, u128::MAX), 7, u128::MAX), [(0, 6)]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ struct RecordFile {
 impl Records {
     pub fn none(storage: &Arc<dyn Storage>, dry_run: bool) -> Self {
         Self {
-            reclaimer: Reclaimer::new(storage.clone()),
+            reclaimer: Reclaimer::new(storage.clone(), Vec::new()),
             dry_run,
             files: BTreeMap::new(),
             unknown_is_hidden: true,
@@ -181,7 +181,7 @@ impl Repair {
     /// nothing older shows.
     pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
         let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
-        let mut range = items.range(0, u64::MAX);
+        let mut range = items.range(0, u128::MAX);
         let mut lost = 0;
         while let Some((hash, encoded)) = range.peek() {
             match self.settle(keyspace, &encoded.item)? {

@@ -96,7 +96,8 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     let index = loop {
         let index = CuckooTable::with_entries(entries);
         let places = items.iter().zip(0u32..);
-        if places.into_iter().all(|(item, place)| index.insert(hash(item), place).is_ok()) {
+        if places.into_iter().all(|(item, place)| index.insert(run.hasher.placing(hash(item)), place).is_ok())
+        {
             break index;
         }
         entries += entries / 8 + 1;

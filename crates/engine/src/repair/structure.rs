@@ -9,6 +9,7 @@ use super::Repair;
 use super::placing::{place_in_gaps, place_runs, place_sorted, plan_with_levels};
 use super::report::ManifestRepair;
 use crate::blob::parse_blob_file_name;
+use crate::db::check_plan;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
@@ -112,13 +113,14 @@ impl Repair {
         let mut tables = BTreeMap::new();
         let mut unreadable = Vec::new();
         for &number in &numbers {
-            match Table::open(&*self.storage, &table_file_name(number)) {
+            match Table::open(&*self.storage, &table_file_name(number), &self.prefix_functions) {
                 Ok(table) => drop(tables.insert(number, table)),
                 Err(error @ (TableError::NewerFormat { .. } | TableError::OlderFormat { .. }))
                     if is_of_other_version(&*self.storage, &table_file_name(number)) =>
                 {
                     return Err(error.into());
                 }
+                Err(error @ TableError::PrefixFunction { .. }) => return Err(error.into()),
                 Err(_) => unreadable.push(number),
             }
         }
@@ -131,10 +133,10 @@ impl Repair {
         for (_, section) in &sections {
             let id = section.keyspace();
             let own = || sections.iter().map(|(_, section)| *section).filter(|own| own.keyspace() == id);
-            let keyspace = state
-                .keyspaces
-                .entry(id)
-                .or_insert_with(|| unnamed(id, section.hasher(), plan_with_levels(plan, own())));
+            let keyspace = state.keyspaces.entry(id).or_insert_with(|| {
+                let plan = suited(plan, &section.hasher());
+                unnamed(id, section.hasher(), plan_with_levels(&plan, own()))
+            });
             // The tables' own hash key counts: their items were placed by it.
             keyspace.hasher = section.hasher();
         }
@@ -261,9 +263,9 @@ impl Known {
         for (&id, (name, hasher, own_plan)) in
             self.created.iter().filter(|(id, _)| !self.dropped.contains(id))
         {
-            let plan = if own_plan.check_executable().is_ok() { own_plan } else { plan };
+            let plan = suited(if check_plan(own_plan, hasher).is_ok() { own_plan } else { plan }, hasher);
             let taken = state.keyspaces.values().any(|keyspace| keyspace.name == *name);
-            let mut keyspace = unnamed(id, *hasher, plan.clone());
+            let mut keyspace = unnamed(id, *hasher, plan);
             keyspace.log_start = self.cleared.get(&id).copied().unwrap_or(0);
             if !taken {
                 keyspace.name.clone_from(name);
@@ -271,6 +273,15 @@ impl Known {
             state.keyspaces.insert(id, keyspace);
         }
         state
+    }
+}
+
+/// `plan`, or the default one of the hasher's order where it does not suit that.
+fn suited(plan: &Plan, hasher: &KeyHasher) -> Plan {
+    match check_plan(plan, hasher) {
+        Ok(()) => plan.clone(),
+        Err(_) if hasher.is_semi_sorted() => Plan::semi_sorted(),
+        Err(_) => Plan::silt(),
     }
 }
 

@@ -28,8 +28,8 @@ enum Place {
     /// A table over a container of the level of this number.
     Sorted {
         level: usize,
-        low: u64,
-        high: u64,
+        low: u128,
+        high: u128,
     },
 }
 
@@ -47,7 +47,7 @@ impl Claim {
                     !run.dropped.contains(&shard)
                 }
                 &Place::Sorted { low, high, .. } => {
-                    item.layout == Layout::Sorted && (low..=high).contains(&item.hash.high())
+                    item.layout == Layout::Sorted && (low..=high).contains(&item.hash.0)
                 }
             }
     }
@@ -58,7 +58,7 @@ impl Claim {
         section.keyspace() == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
-                    let shard = if run.shard_bits == 0 { 0 } else { low >> (64 - run.shard_bits) };
+                    let shard = if run.shard_bits == 0 { 0 } else { low >> (128 - run.shard_bits) };
                     !run.dropped.contains(&(shard as u32))
                 }
                 Place::Sorted { low: from, high: to, .. } => {
@@ -94,13 +94,14 @@ impl Repair {
 
     /// Reads all of a table and notes what is wrong.
     fn is_sound(&mut self, name: &str, claims: &[Claim]) -> Result<bool> {
-        let table = match Table::open(&*self.storage, name) {
+        let table = match Table::open(&*self.storage, name, &self.prefix_functions) {
             Ok(table) => table,
             Err(error @ (TableError::NewerFormat { .. } | TableError::OlderFormat { .. }))
                 if is_of_other_version(&*self.storage, name) =>
             {
                 return Err(error.into());
             }
+            Err(error @ TableError::PrefixFunction { .. }) => return Err(error.into()),
             Err(error) => {
                 self.report.problem(error);
                 return Ok(false);
@@ -155,7 +156,7 @@ impl Repair {
         let name = table_file_name(number);
         let mut pages = SalvagedPages::default();
         let mut items_expected = 0;
-        match Table::open(&*self.storage, &name) {
+        match Table::open(&*self.storage, &name, &self.prefix_functions) {
             Ok(table) => {
                 for section in table.sections() {
                     let mut live: Vec<_> = claims.iter_mut().filter(|claim| claim.has(section)).collect();
@@ -243,7 +244,7 @@ impl Repair {
             let replacement =
                 |run: RunState| if run.file == number { placed.get(&id).cloned() } else { Some(run) };
             keyspace.runs = runs.into_iter().filter_map(replacement).collect();
-            let placed = |level: usize, low: u64| {
+            let placed = |level: usize, low: u128| {
                 let place =
                     sorted_places.iter().find(|place| (place.0, place.1, place.2) == (id, level, low));
                 place.map(|place| place.3)
@@ -256,7 +257,7 @@ impl Repair {
 
 /// Puts the table file that `new` names, by the number of the level and the start of the container, in the place of
 /// file `number`; takes that away where there is none.
-fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u64) -> Option<u64>) {
+fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u128) -> Option<u64>) {
     for (level, containers) in (1..).zip(&mut keyspace.levels) {
         for container in containers.iter_mut() {
             let low = container.low;

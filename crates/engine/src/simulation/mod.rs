@@ -6,6 +6,7 @@
 
 mod model;
 mod modify;
+mod prefixes;
 mod reads;
 mod session;
 mod shape;
@@ -83,7 +84,8 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let planted_bugs = plant(&storage, options.planted_bug.as_deref())?;
     let mut summary = Summary::default();
     let mut model = Model::default();
-    let shape = shape::Shape::random(&mut rng);
+    let mut order_rng = StdRng::seed_from_u64(!seed);
+    let shape = shape::Shape::random(&mut rng, &mut order_rng);
     let sessions = rng.random_range(2..7);
     let clock = SimulatedClock::default();
     let mut current = storage.clone();

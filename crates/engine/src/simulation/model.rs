@@ -60,6 +60,13 @@ impl Model {
         self.now.get(name)
     }
 
+    /// Keys and values of a keyspace whose keys begin with these bytes.
+    pub fn beginning_with(&self, keyspace: usize, start: &[u8]) -> impl Iterator<Item = (&Name, &Value)> {
+        let from = (keyspace, start.to_vec());
+        let begins = move |name: &Name| name.0 == from.0 && name.1.starts_with(&from.1);
+        self.now.range((keyspace, start.to_vec())..).take_while(move |(name, _)| begins(name))
+    }
+
     /// All keys and values.
     pub fn contents(&self) -> Contents {
         self.now.iter().map(|(name, value)| (name.clone(), value.bytes.clone())).collect()

@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 
 use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
-use super::shape::Shape;
+use super::shape::{Shape, prefixed_key};
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
 use crate::{Db, Durability, Environment, Error, Health, Keyspace, Snapshot};
@@ -139,8 +139,8 @@ impl<'a> Session<'a> {
             db.set_index_bytes_max(memory.index_bytes);
             db.set_merge_bytes_max(memory.merge_bytes);
         }
-        let names = (0..self.shape.keyspaces).map(|number| format!("keyspace-{number}"));
-        let keyspaces = names.map(|name| db.keyspace(&name)).collect::<Result<_, _>>()?;
+        let open = |number| db.keyspace_with(&format!("keyspace-{number}"), &self.shape.options(number));
+        let keyspaces = (0..self.shape.keyspaces).map(open).collect::<Result<_, _>>()?;
         Ok((db, keyspaces))
     }
 
@@ -234,18 +234,29 @@ impl<'a> Session<'a> {
             20 => self.ingest(keyspaces),
             21 => self.accumulate(keyspaces),
             22 => self.conditional_batch(db, keyspaces),
-            _ => self.quietly("idling", false, || db.wait_idle()),
+            23 => self.quietly("idling", false, || db.wait_idle()),
+            24 => self.check_prefix(keyspaces),
+            _ => self.delete_prefix(keyspaces),
         }
     }
 
     pub(super) fn name(&mut self) -> Name {
-        let keyspace = self.rng.random_range(0..self.shape.keyspaces);
+        self.name_in(None)
+    }
+
+    /// A name in this keyspace, or in any.
+    pub(super) fn name_in(&mut self, wanted: Option<usize>) -> Name {
+        let any = self.rng.random_range(0..self.shape.keyspaces);
+        let keyspace = wanted.unwrap_or(any);
         let keys = self.shape.keys;
         // A quarter of all operations meet on few keys.
         let number = match self.rng.random_range(0..4) {
             0 => self.rng.random_range(0..keys.min(3)),
             _ => self.rng.random_range(0..keys),
         };
+        if self.shape.prefix_rules[keyspace].is_some() {
+            return (keyspace, prefixed_key(number));
+        }
         let mut key = format!("key-{number}").into_bytes();
         if self.shape.long_keys && number % 3 == 0 {
             key.resize(1020 + number as usize * 7, b'.');

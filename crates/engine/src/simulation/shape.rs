@@ -1,14 +1,20 @@
 //! What a simulated database is like: drawn once per seed.
 
+use alluvium_base::PrefixRule;
 use alluvium_model::{Filter, Growth, Index, LevelSpec, Plan, TableLayout};
 use rand::RngExt;
 use rand::rngs::StdRng;
+
+use crate::KeyspaceOptions;
 
 /// What stays the same over the life of one simulated database.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub plan: Plan,
     pub keyspaces: usize,
+    /// How the keyspaces find prefixes that are semi-sorted, and their plan.
+    pub prefix_rules: Vec<Option<PrefixRule>>,
+    pub semi_sorted_plan: Plan,
     pub keys: u32,
     pub value_bytes_max: usize,
     /// What memory is limited to; `None` for no limit.
@@ -36,10 +42,12 @@ pub(super) struct ShortMemory {
     pub merge_bytes: u64,
 }
 
-const OPERATIONS: usize = 24;
+const OPERATIONS: usize = 26;
 
 impl Shape {
-    pub fn random(rng: &mut StdRng) -> Self {
+    /// `order_rng` decides about semi-sorted keyspaces alone: so seeds without them replay as they did before there
+    /// were any.
+    pub fn random(rng: &mut StdRng, order_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
         let is_deep = rng.random_range(0..3) > 0;
@@ -50,8 +58,8 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3];
-        for weight in &mut weights[1..] {
+        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3, 0, 0];
+        for weight in &mut weights[1..24] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
             }
@@ -61,10 +69,21 @@ impl Shape {
             index_bytes: rng.random_range(0..30_000),
             merge_bytes: rng.random_range(500..20_000),
         });
+        let keyspaces = rng.random_range(1..4);
+        let semi_sorted_plan = Plan::Levels { sharding, log, levels: semi_sorted_levels(order_rng) };
+        let prefix_rules: Vec<_> = match order_rng.random_range(0..2) {
+            0 => vec![None; keyspaces],
+            _ => (0..keyspaces).map(|_| random_rule(order_rng)).collect(),
+        };
+        if prefix_rules.iter().any(Option::is_some) {
+            (weights[24], weights[25]) = (order_rng.random_range(1..6), order_rng.random_range(0..3));
+        }
         Self {
             memory,
+            prefix_rules,
+            semi_sorted_plan,
             plan: Plan::Levels { sharding, log, levels },
-            keyspaces: rng.random_range(1..4),
+            keyspaces,
             keys: rng.random_range(5..if is_deep { 800 } else { 400 }),
             value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),
             inline_bytes_max: *[40, 300, 2039].get(rng.random_range(0..3)).expect("in range"),
@@ -82,6 +101,50 @@ impl Shape {
             expires: rng.random(),
         }
     }
+}
+
+impl Shape {
+    /// What the keyspace of this number is created with.
+    pub fn options(&self, keyspace: usize) -> KeyspaceOptions {
+        match self.prefix_rules[keyspace] {
+            None => KeyspaceOptions::default(),
+            Some(rule) => KeyspaceOptions::semi_sorted(rule).with_plan(self.semi_sorted_plan.clone()),
+        }
+    }
+}
+
+/// How the prefix of [`prefixed_key`]'s keys is found, half the time.
+fn random_rule(rng: &mut StdRng) -> Option<PrefixRule> {
+    match rng.random_range(0..4) {
+        0 => Some(PrefixRule::Length { bytes: PREFIX_BYTES }),
+        1 => Some(PrefixRule::Delimiter { byte: b'/' }),
+        _ => None,
+    }
+}
+
+const PREFIX_BYTES: u16 = 3;
+
+/// The prefix of the key of this number: half of all keys have the first.
+pub(super) fn prefix(number: u32) -> String {
+    format!("p{:02}", if number.is_multiple_of(2) { 0 } else { number % 13 })
+}
+
+/// The key of this number in a semi-sorted keyspace. Keys that share their suffixes are in different prefixes.
+pub(super) fn prefixed_key(number: u32) -> Vec<u8> {
+    format!("{}/{}", prefix(number), number / 2).into_bytes()
+}
+
+/// Levels of a semi-sorted keyspace, so small that a few hundred items reach the last.
+fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
+    let young = LevelSpec {
+        growth: Growth::Tiering { runs_max: 2, share: Growth::ANY_SHARE },
+        table: TableLayout::Sorted,
+        filter: Filter::Cuckoo { tag_bits: 12 },
+        index: Index::ThreeLevel,
+    };
+    let mut levels = random_levels(rng, young);
+    levels.iter_mut().for_each(|level| level.index = Index::ThreeLevel);
+    levels
 }
 
 /// Levels below a youngest one, so small that a few hundred items reach the last.

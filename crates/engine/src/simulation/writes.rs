@@ -163,7 +163,7 @@ impl Session<'_> {
         let keyspace = &keyspaces[number];
         let count = *[3, 30, 300].get(self.rng.random_range(0..3)).expect("in range");
         let items: Vec<(Name, Value)> =
-            (0..count).map(|_| ((number, self.name().1), self.expiring_value())).collect();
+            (0..count).map(|_| (self.name_in(Some(number)), self.expiring_value())).collect();
         let mut ingest = keyspace.ingest().map_err(|error| self.stop(&error, "starting an ingest"))?;
         for ((_, key), value) in &items {
             let metadata = Metadata { expires_at_ms: value.expires_at_ms, flags: 0 };
@@ -172,7 +172,10 @@ impl Session<'_> {
         }
         let mut steps = items;
         let bits = ingest.part_bits();
-        steps.sort_by_key(|((_, key), _)| keyspace.shared.hasher.hash(&StoredKey::of(key)).prefix(bits));
+        // Of semi-sorted keyspaces a part makes several tables, in the order of whole hashes.
+        let hasher = keyspace.shared.hasher;
+        let rest_bits = if hasher.is_semi_sorted() { 0 } else { 128 - bits };
+        steps.sort_by_key(|((_, key), _)| hasher.hash(&StoredKey::of(key)).0 >> rest_bits);
         for (name, value) in steps {
             self.model.apply(Step::Write(vec![(name, Some(value))]));
         }
@@ -188,7 +191,7 @@ impl Session<'_> {
     /// Empties a keyspace, or drops it and makes another of its name.
     pub(super) fn clear(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
         let number = self.rng.random_range(0..keyspaces.len());
-        let keyspace = &mut keyspaces[number];
+        let (keyspace, options) = (&mut keyspaces[number], self.shape.options(number));
         if self.rng.random() {
             self.write(Step::Clear(number), "clearing", || keyspace.clear())?;
         } else {
@@ -196,7 +199,7 @@ impl Session<'_> {
                 let name = keyspace.name().to_owned();
                 let dropped = db.drop_keyspace(&name)?;
                 assert!(dropped && matches!(keyspace.get("key"), Err(Error::KeyspaceDropped { .. })));
-                *keyspace = db.keyspace(&name)?;
+                *keyspace = db.keyspace_with(&name, &options)?;
                 Ok(())
             })?;
         }

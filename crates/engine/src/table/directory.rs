@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! 0  4  number of sections
-//! 4  4  bytes of an entry: 248, before minor version 1 240; a reader skips what a later one appended
+//! 4  4  bytes of an entry: 560 with sections of semi-sorted keyspaces, else 248, before minor version 1 240; a reader
+//!       skips what a later one appended
 //! 8     the entries, in the order of their pages
 //! ```
 //!
 //! Its checksum is in the trailer. Byte by byte in `docs/format.md`.
 
-use alluvium_base::{Corruption, KeyHasher};
+use alluvium_base::prefix_rule::PREFIX_NAME_BYTES_MAX;
+use alluvium_base::{Corruption, KeyHasher, PrefixFunction, PrefixName, PrefixRule};
 
 use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
+use super::hash_marks::{HashMarks, MARKS_BYTES};
 use super::page::{Layout, PAGE_BYTES};
 use super::segment_span::SegmentSpan;
 use crate::item::Item;
@@ -25,7 +28,16 @@ const ENTRY_BYTES_MIN: usize = 240;
 /// Where the times of expiry lie in an entry.
 const EXPIRY_START: usize = 168;
 
-const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN);
+/// Bytes of an entry that also tells how prefixes are found, where its items lie, and a range of whole hashes.
+const ENTRY_BYTES_LONG: usize = RULE_START + RULE_BYTES + MARKS_BYTES;
+/// Where the low halves of the range's ends lie in a long entry.
+const RANGE_REST_START: usize = ENTRY_BYTES;
+/// Where the rule of prefixes lies in a long entry.
+const RULE_START: usize = RANGE_REST_START + 16;
+/// Bytes of that: its kind, the length of the function's name or the delimiter, the length of prefixes, the name.
+const RULE_BYTES: usize = 8 + PREFIX_NAME_BYTES_MAX;
+
+const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN && ENTRY_BYTES_LONG == 560);
 
 /// How pages are found in a section. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +50,8 @@ pub(crate) enum IndexKind {
     PageFences = 2,
     /// Entropy-coded trie that ends at pages.
     Trie = 3,
+    /// Prefix trie, groups of pages, suffixes: for semi-sorted keyspaces.
+    ThreeLevel = 4,
 }
 
 impl IndexKind {
@@ -47,6 +61,7 @@ impl IndexKind {
             1 => Some(Self::SlotFences),
             2 => Some(Self::PageFences),
             3 => Some(Self::Trie),
+            4 => Some(Self::ThreeLevel),
             _ => None,
         }
     }
@@ -104,10 +119,10 @@ pub(crate) struct SectionEntry {
     pub keyspace: u32,
     pub layout: Layout,
     pub hasher: KeyHasher,
-    /// Lowest [`alluvium_base::KeyHash::high`] that the section covers.
-    pub range_low: u64,
+    /// Lowest hash that the section covers.
+    pub range_low: u128,
     /// Highest one, included.
-    pub range_high: u64,
+    pub range_high: u128,
     /// Number of the section's first page in the file.
     pub first_page: u64,
     pub page_count: u32,
@@ -125,21 +140,36 @@ pub(crate) struct SectionEntry {
     pub segments: SegmentSpan,
     /// When the items expire that do.
     pub expiry: ExpiryMarks,
+    /// Where the items of a semi-sorted keyspace lie; means nothing for others.
+    pub marks: HashMarks,
 }
 
 const HASHER_SIPHASH13: u8 = 1;
 const HASHER_XXH3: u8 = 2;
+const HASHER_SEMI_SORTED: u8 = 3;
+
+const RULE_LENGTH: u8 = 1;
+const RULE_DELIMITER: u8 = 2;
+const RULE_FUNCTION: u8 = 3;
 
 impl SectionEntry {
-    fn encode(&self, out: &mut Vec<u8>) {
+    /// Whether it takes a long entry.
+    fn is_long(&self) -> bool {
+        let rests = (self.range_low as u64, self.range_high as u64);
+        self.hasher.is_semi_sorted() || rests != (0, u64::MAX)
+    }
+
+    fn encode(&self, is_long: bool, out: &mut Vec<u8>) {
         let start = out.len();
         let (hasher_kind, seed0, seed1) = match self.hasher {
             KeyHasher::SipHash13 { key0, key1 } => (HASHER_SIPHASH13, key0, key1),
             KeyHasher::Xxh3 { seed } => (HASHER_XXH3, seed, 0),
+            KeyHasher::SemiSorted { key0, key1, .. } => (HASHER_SEMI_SORTED, key0, key1),
         };
+        let (range_low, range_high) = ((self.range_low >> 64) as u64, (self.range_high >> 64) as u64);
         out.extend_from_slice(&self.keyspace.to_le_bytes());
         out.extend_from_slice(&[self.layout as u8, hasher_kind, self.index_kind as u8, self.filter_tag_bits]);
-        for number in [seed0, seed1, self.range_low, self.range_high, self.first_page] {
+        for number in [seed0, seed1, range_low, range_high, self.first_page] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
@@ -166,6 +196,13 @@ impl SectionEntry {
         self.expiry.encode(out);
         out.extend_from_slice(&self.segments.oldest.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
+        if is_long {
+            out.extend_from_slice(&(self.range_low as u64).to_le_bytes());
+            out.extend_from_slice(&(self.range_high as u64).to_le_bytes());
+            encode_rule(self.hasher.prefix_rule(), out);
+            self.marks.encode(out);
+            debug_assert_eq!(out.len() - start, ENTRY_BYTES_LONG);
+        }
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -180,11 +217,29 @@ impl SectionEntry {
         let hasher = match bytes[5] {
             HASHER_SIPHASH13 => KeyHasher::SipHash13 { key0: seed0, key1: seed1 },
             HASHER_XXH3 => KeyHasher::Xxh3 { seed: seed0 },
+            HASHER_SEMI_SORTED => {
+                let Some(prefix) = bytes.get(RULE_START..RULE_START + RULE_BYTES).and_then(decode_rule)
+                else {
+                    return bad(RULE_START as u64, "a rule of prefixes", bytes.len() as u64);
+                };
+                KeyHasher::SemiSorted { key0: seed0, key1: seed1, prefix }
+            }
             kind => return bad(5, "a known key hash", kind.into()),
         };
         let Some(index_kind) = IndexKind::from_byte(bytes[6]) else {
             return bad(6, "a known index", bytes[6].into());
         };
+        let (mut low_rest, mut high_rest, mut marks) = (0, u64::MAX, HashMarks::NONE);
+        if bytes.len() >= ENTRY_BYTES_LONG {
+            low_rest = u64_at(bytes, RANGE_REST_START);
+            high_rest = u64_at(bytes, RANGE_REST_START + 8);
+            let stored = bytes[RULE_START + RULE_BYTES..].first_chunk().and_then(HashMarks::decode);
+            let Some(stored) = stored else {
+                return bad((RULE_START + RULE_BYTES) as u64, "ascending marks of hashes", 0);
+            };
+            marks = stored;
+        }
+        let whole = |at: usize, rest: u64| u128::from(u64_at(bytes, at)) << 64 | u128::from(rest);
         let block = |at: usize| BlockHandle {
             offset: u64_at(bytes, at),
             len: u64_at(bytes, at + 8),
@@ -194,8 +249,8 @@ impl SectionEntry {
             keyspace: u32_at(bytes, 0),
             layout,
             hasher,
-            range_low: u64_at(bytes, 24),
-            range_high: u64_at(bytes, 32),
+            range_low: whole(24, low_rest),
+            range_high: whole(32, high_rest),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
             items_go_on: bytes[52] & 1 != 0,
@@ -221,14 +276,17 @@ impl SectionEntry {
                 bytes[EXPIRY_START..].first_chunk().expect("the entry's length was checked"),
             )
             .map_err(|corruption| corruption.within("directory", EXPIRY_START as u64))?,
+            marks,
         };
         if entry.range_low > entry.range_high {
-            return bad(32, "a range that is not empty", entry.range_high);
+            return bad(32, "a range that is not empty", (entry.range_high >> 64) as u64);
         }
         let index_fits = match index_kind {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
-            IndexKind::PageFences | IndexKind::Trie => layout == Layout::Sorted && entry.index.len > 0,
+            IndexKind::PageFences | IndexKind::Trie | IndexKind::ThreeLevel => {
+                layout == Layout::Sorted && entry.index.len > 0
+            }
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());
@@ -258,13 +316,48 @@ impl SectionEntry {
     }
 }
 
+/// Bytes of a rule of prefixes: all zero without one.
+fn encode_rule(rule: Option<PrefixRule>, out: &mut Vec<u8>) {
+    let mut bytes = [0; RULE_BYTES];
+    match rule {
+        None => {}
+        Some(PrefixRule::Length { bytes: length }) => {
+            bytes[0] = RULE_LENGTH;
+            bytes[2..4].copy_from_slice(&length.to_le_bytes());
+        }
+        Some(PrefixRule::Delimiter { byte }) => bytes[..2].copy_from_slice(&[RULE_DELIMITER, byte]),
+        Some(PrefixRule::Function(function)) => {
+            let name = function.name();
+            let name = name.as_str().as_bytes();
+            bytes[..2].copy_from_slice(&[RULE_FUNCTION, name.len() as u8]);
+            bytes[8..8 + name.len()].copy_from_slice(name);
+        }
+    }
+    out.extend_from_slice(&bytes);
+}
+
+/// A rule from [`RULE_BYTES`] bytes; `None` when they are none.
+fn decode_rule(bytes: &[u8]) -> Option<PrefixRule> {
+    match bytes[0] {
+        RULE_LENGTH => Some(PrefixRule::Length { bytes: u16::from_le_bytes([bytes[2], bytes[3]]) }),
+        RULE_DELIMITER => Some(PrefixRule::Delimiter { byte: bytes[1] }),
+        RULE_FUNCTION => {
+            let name = std::str::from_utf8(bytes.get(8..8 + usize::from(bytes[1]))?).ok()?;
+            Some(PrefixRule::Function(PrefixFunction::named(PrefixName::new(name)?)))
+        }
+        _ => None,
+    }
+}
+
 /// Encodes the directory.
 pub(crate) fn encode(entries: &[SectionEntry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(DIRECTORY_HEADER_BYTES + entries.len() * ENTRY_BYTES);
+    let is_long = entries.iter().any(SectionEntry::is_long);
+    let entry_bytes = if is_long { ENTRY_BYTES_LONG } else { ENTRY_BYTES };
+    let mut bytes = Vec::with_capacity(DIRECTORY_HEADER_BYTES + entries.len() * entry_bytes);
     bytes.extend_from_slice(&(entries.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&(ENTRY_BYTES as u32).to_le_bytes());
+    bytes.extend_from_slice(&(entry_bytes as u32).to_le_bytes());
     for entry in entries {
-        entry.encode(&mut bytes);
+        entry.encode(is_long, &mut bytes);
     }
     bytes
 }

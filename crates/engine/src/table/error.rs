@@ -34,6 +34,13 @@ pub(crate) enum Error {
         /// Lowest major version that this build reads.
         supported_major: u16,
     },
+    /// The file's sections find prefixes by a function that was not given.
+    PrefixFunction {
+        /// Name of the file.
+        file: String,
+        /// Name of the function.
+        function: String,
+    },
     /// The item does not fit in half a page: it belongs in a blob file.
     ItemTooLarge {
         /// Encoded length of the item in bytes.
@@ -71,6 +78,9 @@ impl fmt::Display for Error {
                 out,
                 "{file} has table format {found_major}, this build reads from {supported_major} on: use an older build"
             ),
+            Self::PrefixFunction { file, function } => {
+                write!(out, "{file} finds prefixes by the function {function:?}, which was not given")
+            }
             Self::ItemTooLarge { encoded_bytes, encoded_bytes_max } => write!(
                 out,
                 "an item of {encoded_bytes} encoded bytes exceeds the {encoded_bytes_max} that a table page takes"

@@ -6,6 +6,7 @@ use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
 use alluvium_index::fences::{PageFences, SlotFences};
 use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::directory;
 use super::frame::{self, Trailer};
@@ -56,6 +57,8 @@ pub fn index(bytes: &[u8]) {
     let hash = KeyHash::from_halves(1 << 63, 1 << 40);
     let _ = SlotFences::from_bytes(bytes).map(|fences| fences.page_of(7));
     let _ = PageFences::from_bytes(bytes).map(|fences| fences.lookup(hash.high()));
+    let _ =
+        ThreeLevelIndex::from_bytes(bytes).map(|index| (index.lookup(hash), index.prefix_pages(hash.high())));
     let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash, true));
     let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
 }

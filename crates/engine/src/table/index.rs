@@ -5,6 +5,7 @@ use std::ops::Add;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
 use alluvium_index::hash_filter::{HashFilter, bucket_slots};
+use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::directory::{IndexKind, SectionEntry};
 use super::index_memory::Charge;
@@ -36,6 +37,8 @@ pub(crate) struct SectionIndex {
     /// Whether items of the section go on in the next page. Then the boundary behind a page whose last item does lies
     /// right behind that item's slot or cell, and an item that is not the last of its page lies further in front.
     items_go_on: bool,
+    /// Whether the filter takes other bits of hashes than order does.
+    spreads: bool,
     /// The memory this takes, if it stays.
     _charge: Option<Charge>,
 }
@@ -61,6 +64,8 @@ enum PageIndex {
     Fences(PageFences),
     /// Entropy-coded trie over pages.
     Trie(Box<PagedTrie>),
+    /// Of a semi-sorted keyspace, over so many pages.
+    ThreeLevel(Box<ThreeLevelIndex>, u32),
 }
 
 impl SectionIndex {
@@ -75,12 +80,16 @@ impl SectionIndex {
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
             IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
+            IndexKind::ThreeLevel => {
+                PageIndex::ThreeLevel(Box::new(three_level(entry, pages)?), entry.page_count)
+            }
         };
         let page_count = match &pages {
             PageIndex::Empty => 0,
             PageIndex::Slots(fences) => fences.pages(),
             PageIndex::Fences(fences) => fences.pages(),
             PageIndex::Trie(trie) => trie.pages(),
+            PageIndex::ThreeLevel(_, pages) => u64::from(*pages),
         };
         if page_count != u64::from(entry.page_count) {
             let expected = format!("an index of {} pages", entry.page_count);
@@ -92,7 +101,8 @@ impl SectionIndex {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
-        Ok(Self { filter, pages, items_go_on: entry.items_go_on, _charge: None })
+        let (items_go_on, spreads) = (entry.items_go_on, entry.hasher.is_semi_sorted());
+        Ok(Self { filter, pages, items_go_on, spreads, _charge: None })
     }
 
     /// The same, with its memory counted by `charge`.
@@ -108,7 +118,8 @@ impl SectionIndex {
             SectionFilter::Dropped { slots } => SectionFilter::Dropped { slots: *slots },
         };
         let pages = self.pages.clone();
-        Self { filter, pages, items_go_on: self.items_go_on, _charge: Some(charge) }
+        let Self { items_go_on, spreads, .. } = *self;
+        Self { filter, pages, items_go_on, spreads, _charge: Some(charge) }
     }
 
     /// Whether nothing was dropped.
@@ -130,12 +141,21 @@ impl SectionIndex {
                     .flatten()
                     .filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
-            (_, SectionFilter::Loaded(filter)) if !filter.may_contain(hash) => PageList::EMPTY,
+            (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
             (PageIndex::Fences(fences), _) => {
                 let range = fences.lookup(hash.high());
                 range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
             }
             (PageIndex::Trie(trie), _) => trie.lookup(hash, self.items_go_on),
+            (PageIndex::ThreeLevel(index, pages), _) => {
+                let found = index.lookup(hash);
+                found.map_or(PageList::EMPTY, |range| {
+                    // As for tries: which item is the last of its page the index doesn't tell.
+                    let last = page_number(range.last);
+                    let goes_on = self.items_go_on && last.saturating_add(1) < *pages;
+                    PageList::range(page_number(range.first), PageRead::new(last, goes_on))
+                })
+            }
             (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
         }
     }
@@ -144,8 +164,26 @@ impl SectionIndex {
     pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
-            PageIndex::Slots(_) | PageIndex::Trie(_) | PageIndex::Empty => None,
+            PageIndex::Slots(_) | PageIndex::Trie(_) | PageIndex::ThreeLevel(..) | PageIndex::Empty => None,
         }
+    }
+
+    /// First and last page in which items of a prefix with this hash begin, or of another prefix where there are none;
+    /// `None` when this index can't tell.
+    pub fn prefix_pages(&self, prefix_hash: u64) -> Option<(u32, u32)> {
+        match &self.pages {
+            PageIndex::ThreeLevel(index, _) => {
+                let range = index.prefix_pages(prefix_hash)?;
+                Some((page_number(range.first), page_number(range.last)))
+            }
+            PageIndex::Slots(_) | PageIndex::Fences(_) | PageIndex::Trie(_) | PageIndex::Empty => None,
+        }
+    }
+
+    /// The bits of a hash by which the filter places it.
+    #[inline]
+    fn placing(&self, hash: KeyHash) -> KeyHash {
+        if self.spreads { hash.spread() } else { hash }
     }
 
     /// The filter, where there is one.
@@ -165,6 +203,7 @@ impl SectionIndex {
                 PageIndex::Slots(fences) => fences.memory_bytes(),
                 PageIndex::Fences(fences) => fences.memory_bytes(),
                 PageIndex::Trie(trie) => trie.memory_bytes(),
+                PageIndex::ThreeLevel(index, _) => index.memory_bytes(),
             },
         }
     }
@@ -190,6 +229,17 @@ impl SectionIndex {
         let last = PageRead::new(page_number(range.last), goes_on);
         PageList::range(page_number(range.first + u64::from(is_before)), last)
     }
+}
+
+/// The three-level index of a section, whose pages it must not lead beyond.
+fn three_level(entry: &SectionEntry, bytes: &[u8]) -> Result<ThreeLevelIndex, Corruption> {
+    let index = ThreeLevelIndex::from_bytes(bytes)?;
+    let last = index.last_page();
+    if last.is_none_or(|last| last >= u64::from(entry.page_count)) {
+        let expected = format!("an index of {} pages", entry.page_count);
+        return Err(Corruption::new("index", 0, expected, format!("{last:?} as the last page")));
+    }
+    Ok(index)
 }
 
 /// Numbers beyond any page stay beyond: the section checks against its count.

@@ -2,6 +2,7 @@
 
 use alluvium_base::KeyHash;
 use alluvium_index::fences::{PageFencesBuilder, SlotFencesBuilder};
+use alluvium_index::three_level::{ThreeLevelBuilder, ThreeLevelConfig};
 use alluvium_index::trie::{Granularity, TrieBuilder, TrieConfig};
 
 use super::directory::IndexKind;
@@ -19,6 +20,9 @@ pub(crate) enum SortedIndex {
     },
     /// Entropy-coded trie down to pages (SILT §3.3): 0.8 bit/key at 32 items a page, for any distribution of hashes.
     Trie,
+    /// Three-level index (SlimDB §3.1): 1.6 to 2.6 bit/key at 32 items a page, for semi-sorted keyspaces. One page for
+    /// each item however many others share its prefix, and the pages of a prefix in one step.
+    ThreeLevel,
 }
 
 impl SortedIndex {
@@ -45,7 +49,12 @@ enum Pages {
     Slots(SlotFencesBuilder),
     Fences(PageFencesBuilder),
     Trie { builder: Box<TrieBuilder>, page_count: u32, straddles: Vec<Straddle> },
+    ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
 }
+
+/// Items of a page, and of a prefix, that a three-level index is made for: another number costs a little space.
+const PAGE_ITEMS_EXPECTED: u64 = 32;
+const PREFIX_ITEMS_EXPECTED: u64 = 16;
 
 impl IndexBuilder {
     /// For a section of hash layout.
@@ -54,7 +63,8 @@ impl IndexBuilder {
     }
 
     /// For a section of sorted layout over the hashes `range_low..=range_high`.
-    pub fn sorted(index: SortedIndex, range_low: u64, range_high: u64, pages_expected: u64) -> Self {
+    pub fn sorted(index: SortedIndex, range_low: u128, range_high: u128, pages_expected: u64) -> Self {
+        let (range_low, range_high) = ((range_low >> 64) as u64, (range_high >> 64) as u64);
         match index {
             SortedIndex::Fences { resolution_bits } => Self::new(Pages::Fences(PageFencesBuilder::new(
                 range_low,
@@ -69,6 +79,17 @@ impl IndexBuilder {
                 let builder = Box::new(TrieBuilder::new(items_expected, config));
                 Self::new(Pages::Trie { builder, page_count: 0, straddles: Vec::new() })
             }
+            SortedIndex::ThreeLevel => {
+                let items_expected = pages_expected.saturating_mul(PAGE_ITEMS_EXPECTED).max(1);
+                let prefixes_expected = items_expected.div_ceil(PREFIX_ITEMS_EXPECTED);
+                let config = ThreeLevelConfig {
+                    range_low,
+                    range_high,
+                    ..ThreeLevelConfig::new(items_expected, prefixes_expected)
+                };
+                let builder = Box::new(ThreeLevelBuilder::new(config));
+                Self::new(Pages::ThreeLevel { builder, page_count: 0 })
+            }
         }
     }
 
@@ -82,15 +103,17 @@ impl IndexBuilder {
             Pages::Slots(_) => IndexKind::SlotFences,
             Pages::Fences(_) => IndexKind::PageFences,
             Pages::Trie { .. } => IndexKind::Trie,
+            Pages::ThreeLevel { .. } => IndexKind::ThreeLevel,
         }
     }
 
     /// The group of an item of a section of sorted layout. Ascends with the hash.
     #[inline]
-    pub fn group(&self, hash: KeyHash) -> u64 {
+    pub fn group(&self, hash: KeyHash) -> u128 {
         match &self.pages {
-            Pages::Fences(builder) => builder.cell_of(hash.high()),
-            Pages::Slots(_) | Pages::Trie { .. } => hash.high(),
+            Pages::Fences(builder) => builder.cell_of(hash.high()).into(),
+            Pages::Slots(_) | Pages::Trie { .. } => hash.high().into(),
+            Pages::ThreeLevel { .. } => hash.0,
         }
     }
 
@@ -133,6 +156,11 @@ impl IndexBuilder {
                 builder.end_page();
                 *page_count += 1;
             }
+            Pages::ThreeLevel { builder, page_count } => {
+                let page = u64::from(*page_count);
+                self.pending[..items].iter().for_each(|&hash| builder.push(hash, page));
+                *page_count += 1;
+            }
         }
         if items > 0 {
             self.before = Some(self.pending[items - 1]);
@@ -148,6 +176,7 @@ impl IndexBuilder {
             Pages::Slots(builder) => builder.finish().to_bytes(),
             Pages::Fences(builder) => builder.finish().to_bytes(),
             Pages::Trie { builder, straddles, .. } => PagedTrie::new(builder.finish(), straddles).to_bytes(),
+            Pages::ThreeLevel { builder, .. } => builder.finish().to_bytes(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod filter_builder;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
+mod hash_marks;
 mod index;
 mod index_builder;
 mod index_memory;

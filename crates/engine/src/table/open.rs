@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, PrefixFunction};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
-use super::directory;
+use super::directory::{self, SectionEntry};
 use super::error::{Error, Result};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, check_sum};
 use super::index_memory::{Charge, IndexMemory};
@@ -34,17 +34,23 @@ pub(crate) struct Table {
 const TABLE_BYTES: u64 = 1024;
 
 impl Table {
-    /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read.
+    /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read. `functions`
+    /// are those that find prefixes, for sections that name them.
     ///
     /// # Errors
     /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]
     /// for one that is foreign, truncated or damaged, [`Error::Io`] when the storage fails.
-    pub fn open(storage: &dyn Storage, name: &str) -> Result<Self> {
-        Self::open_within(storage, name, &Arc::default())
+    pub fn open(storage: &dyn Storage, name: &str, functions: &[PrefixFunction]) -> Result<Self> {
+        Self::open_within(storage, name, &Arc::default(), functions)
     }
 
     /// Like [`Table::open`], with filters and indexes counted in `memory` and bounded by it.
-    pub fn open_within(storage: &dyn Storage, name: &str, memory: &Arc<IndexMemory>) -> Result<Self> {
+    pub fn open_within(
+        storage: &dyn Storage,
+        name: &str,
+        memory: &Arc<IndexMemory>,
+        functions: &[PrefixFunction],
+    ) -> Result<Self> {
         let file = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
         let file_bytes = file.len().map_err(Error::io("read the length of", name))?;
         // The writer ends every file on a page, so this also keeps the reads below aligned.
@@ -67,8 +73,17 @@ impl Table {
         check_sum(bytes, directory_checksum, identity.seed, name, directory_offset, "directory")?;
         let entries = directory::decode(bytes, directory_offset)
             .map_err(|corruption| corruption.within(name, directory_offset))?;
-        let section = |entry| Section::new(Arc::clone(&file), identity, entry, memory);
-        let sections = entries.into_iter().map(section).collect();
+        let section = |mut entry: SectionEntry| {
+            entry.hasher = entry.hasher.with_functions(functions);
+            match entry.hasher.missing_function() {
+                None => Ok(Section::new(Arc::clone(&file), identity, entry, memory)),
+                Some(function) => {
+                    let (file, function) = (name.to_owned(), function.as_str().to_owned());
+                    Err(Error::PrefixFunction { file, function })
+                }
+            }
+        };
+        let sections = entries.into_iter().map(section).collect::<Result<_>>()?;
         Ok(Self { trailer, file_bytes, sections, file, _charge: memory.charge_table(TABLE_BYTES) })
     }
 

@@ -59,15 +59,12 @@ impl Section {
             pages.sound += 1;
             if let Some(joined) = begun.take().and_then(|begun: Begun| begun.joined(number, &page)) {
                 pages.items += 1;
-                let item = joined.item().filter(|item| (low..=high).contains(&item.hash.high()));
+                let item = joined.item().filter(|item| (low..=high).contains(&item.hash.0));
                 item.into_iter().for_each(&mut visit);
             }
             begun = Begun::on(number, &page, owner);
             pages.items += items.len() as u64;
-            items
-                .iter()
-                .filter(|item| (low..=high).contains(&item.hash.high()))
-                .for_each(|item| visit(*item));
+            items.iter().filter(|item| (low..=high).contains(&item.hash.0)).for_each(|item| visit(*item));
         });
         pages
     }

@@ -27,7 +27,7 @@ pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 pub(crate) struct SectionScanner {
     reads: ReadAhead,
     /// What part of each section is wanted; empty where everything is.
-    wanted: Vec<(u64, u64)>,
+    wanted: Vec<(u128, u128)>,
     /// The section that the buffer belongs to; `None` before the first read.
     scope: Option<Scope>,
     buffer: AlignedBuffer,
@@ -57,8 +57,8 @@ struct Scope {
     /// Its number among the sections to scan.
     number: usize,
     section: Arc<Section>,
-    /// Lowest and highest [`KeyHash::high`] wanted.
-    wanted: (u64, u64),
+    /// Lowest and highest hash wanted.
+    wanted: (u128, u128),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +108,7 @@ impl SectionScanner {
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
-    fn over(reads: ReadAhead, wanted: Vec<(u64, u64)>) -> Self {
+    fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
         Self {
             reads,
             wanted,
@@ -173,8 +173,8 @@ impl SectionScanner {
             }
             let item = self.step().map_err(|corruption| self.corrupt(corruption))?;
             self.check_order(item, previous, left_page).map_err(|corruption| self.corrupt(corruption))?;
-            let (low, high) = self.scope.as_ref().map_or((0, u64::MAX), |scope| scope.wanted);
-            if item.hash.high() >= low && item.hash.high() <= high {
+            let (low, high) = self.scope.as_ref().map_or((0, u128::MAX), |scope| scope.wanted);
+            if item.hash.0 >= low && item.hash.0 <= high {
                 self.current = Some(item);
                 return Ok(true);
             }
@@ -194,8 +194,8 @@ impl SectionScanner {
         };
         let hash = scope.section.hasher().hash(item.key);
         let (low, high) = scope.section.range();
-        if hash.high() < low || hash.high() > high {
-            return Err(fault(start, format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
+        if hash.0 < low || hash.0 > high {
+            return Err(fault(start, format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));
         }
         let end = start + len;
         let (is_last, goes_on) = if is_joined {
@@ -345,7 +345,7 @@ impl SectionScanner {
         self.buffer = piece.buffer;
         self.buffer_page = piece.extent.pages.start;
         if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
-            let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u64::MAX));
+            let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u128::MAX));
             self.scope = Some(Scope { number: piece.number, section: piece.extent.section, wanted });
         }
         Ok(true)

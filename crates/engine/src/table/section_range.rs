@@ -1,5 +1,6 @@
 //! [`SectionRange`]: a part of a section, by hashes, and the pages where it lies.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
@@ -10,22 +11,28 @@ use super::read_ahead::Extent;
 use super::section::Section;
 use crate::item::Item;
 
+/// Fewer pages of a prefix are read without a look at the first.
+const PROBED_PAGES_MIN: u32 = 4;
+
 /// A part of the hash space, of which a section's items are wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct SectionRange {
     pub section: Arc<Section>,
-    /// Lowest [`KeyHash::high`] wanted.
-    pub low: u64,
+    /// Lowest hash wanted.
+    pub low: u128,
     /// Highest one, included.
-    pub high: u64,
+    pub high: u128,
 }
 
 impl SectionRange {
     /// The pages to read: found in the index, or by about log2 of the number of pages in reads.
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, low, high } = self;
-        let first = first_page_for(section, KeyHash::from_halves(*low, 0))?;
-        let above = high.checked_add(1).map(|above| KeyHash::from_halves(above, 0));
+        if let Some(pages) = self.prefix_pages()? {
+            return Ok(Extent { section: Arc::clone(section), pages });
+        }
+        let first = first_page_for(section, KeyHash(*low))?;
+        let above = high.checked_add(1).map(KeyHash);
         let last = match above {
             Some(above) if section.page_count() > 0 => section.index()?.first_page(above),
             _ => None,
@@ -35,6 +42,41 @@ impl SectionRange {
         let end =
             last.map_or(section.page_count(), |last| last.saturating_add(pages).min(section.page_count()));
         Ok(Extent { section: Arc::clone(section), pages: first..end.max(first) })
+    }
+}
+
+impl SectionRange {
+    /// The pages to read where the range lies within one prefix of a semi-sorted section: none where a look at the
+    /// first of several shows that the index, which knows the prefixes that are there, leads to those of another one.
+    /// `None` for other ranges and sections.
+    fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
+        let Self { section, low, high } = self;
+        let prefix_hash = (low >> 64) as u64;
+        if prefix_hash != (high >> 64) as u64 || section.page_count() == 0 {
+            return Ok(None);
+        }
+        let Some((first, last)) = section.index()?.prefix_pages(prefix_hash) else { return Ok(None) };
+        let end = last.saturating_add(1).min(section.page_count());
+        if first >= end {
+            return Ok(Some(0..0));
+        }
+        if end - first >= PROBED_PAGES_MIN && !self.has_prefix(first, prefix_hash)? {
+            return Ok(Some(0..0));
+        }
+        let goes_on = u32::from(section.entry().items_go_on);
+        Ok(Some(first..(end + goes_on).min(section.page_count())))
+    }
+
+    /// Whether an item of the prefix begins in the page.
+    fn has_prefix(&self, page: u32, prefix_hash: u64) -> Result<bool> {
+        let section = &self.section;
+        let mut buffer = AlignedBuffer::new();
+        section.read_pages(page, 1, &mut buffer)?;
+        let checked = section.check_page(page, &buffer)?;
+        let items = checked.encoded_items().map_err(|corruption| section.within_page(page, corruption))?;
+        let hash = |key: &[u8]| section.hasher().hash(key).high();
+        // Of an item that goes on in the next page the key may lie there: then nothing is known.
+        Ok(checked.goes_on() || items.iter().any(|(_, item)| hash(item.item.key) == prefix_hash))
     }
 }
 

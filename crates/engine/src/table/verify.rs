@@ -219,8 +219,8 @@ impl<'a> SectionCheck<'a> {
         let hash = self.section.hasher().hash(item.key);
         let (low, high) = self.section.range();
         self.totals.add(item);
-        if hash.high() < low || hash.high() > high {
-            return Err((format!("a hash in {low:016x}..={high:016x}"), format!("{hash:?}")));
+        if hash.0 < low || hash.0 > high {
+            return Err((format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));
         }
         if tag != page_tag(hash) {
             return Err((format!("tag {:02x} of hash {hash:?}", page_tag(hash)), format!("{tag:02x}")));

@@ -9,6 +9,7 @@ use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
 use super::filter_builder::FilterBuilder;
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
+use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
@@ -24,10 +25,10 @@ pub(crate) struct SectionSpec {
     pub keyspace: u32,
     /// How the keys became hashes.
     pub hasher: KeyHasher,
-    /// Lowest [`KeyHash::high`] of the section's part of the hash space.
-    pub range_low: u64,
+    /// Lowest hash of the section's part of the hash space.
+    pub range_low: u128,
     /// Highest one, included.
-    pub range_high: u64,
+    pub range_high: u128,
     /// Number of the level in the keyspace's plan that the section is for.
     pub level: usize,
 }
@@ -62,10 +63,11 @@ struct OpenSection {
     /// Where a page that is full ends: behind the last item whose group is complete.
     cut: Cut,
     /// Group of the last item.
-    group: u64,
+    group: u128,
     /// Encoded length of the last item.
     last_len: usize,
     expiry: ExpirySample,
+    marks: HashMarksBuilder,
 }
 
 /// A place between two items of the page being filled.
@@ -138,10 +140,12 @@ impl TableWriter {
             index: BlockHandle::default(),
             segments: self.segments,
             expiry: ExpiryMarks::NONE,
+            marks: HashMarks::NONE,
         };
         let page = PageBuilder::default();
-        let (cut, expiry) = (Cut::default(), ExpirySample::default());
-        self.section = Some(OpenSection { entry, filter, index, page, cut, group: 0, last_len: 0, expiry });
+        let (cut, expiry, marks) = (Cut::default(), ExpirySample::default(), HashMarksBuilder::default());
+        self.section =
+            Some(OpenSection { entry, filter, index, page, cut, group: 0, last_len: 0, expiry, marks });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -154,7 +158,7 @@ impl TableWriter {
     /// range.
     #[inline]
     pub fn push_slot(&mut self, slot: u32, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
-        self.push_in_group(u64::from(slot), Layout::Hash, hash, item)
+        self.push_in_group(u128::from(slot), Layout::Hash, hash, item)
     }
 
     /// Appends an item to a section of sorted layout. Hashes ascend, with equal ones the keys.
@@ -177,7 +181,7 @@ impl TableWriter {
     #[inline]
     fn push_in_group(
         &mut self,
-        group: u64,
+        group: u128,
         layout: Layout,
         hash: KeyHash,
         encoded: &EncodedItem<'_>,
@@ -191,7 +195,7 @@ impl TableWriter {
         }
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, layout, "the layout of the open section");
-        debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.high()));
+        debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.0));
         debug_assert!(
             section.entry.totals.item_count == 0
                 || group > section.group
@@ -213,9 +217,12 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.last_len = encoded_len;
-        section.filter.push(hash);
+        section.filter.push(section.entry.hasher.placing(hash));
         section.page.push(page_tag(hash), encoded.bytes);
-        section.index.push(if layout == Layout::Hash { KeyHash::from_halves(group, 0) } else { hash });
+        section.index.push(if layout == Layout::Hash { KeyHash(group << 64) } else { hash });
+        if section.entry.hasher.is_semi_sorted() {
+            section.marks.push(hash.0);
+        }
         section.entry.totals.add(&encoded.item);
         if let Some(expires_at_ms) = encoded.item.expires_at_ms {
             section.expiry.push(expires_at_ms);
@@ -270,6 +277,7 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.entry.expiry = section.expiry.finish();
+        section.entry.marks = section.marks.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
             finished.entry.index_kind = section.index.kind();

@@ -46,6 +46,16 @@ impl ThreeLevelIndex {
         self.parts.groups.pages()
     }
 
+    /// The number of the last page in which items begin; `None` when there are no items.
+    pub fn last_page(&self) -> Option<u64> {
+        let last = self.pages().checked_sub(1)?;
+        Some(if self.parts.numbers.is_empty() {
+            last
+        } else {
+            self.parts.numbers.get(last).unwrap_or(u64::MAX)
+        })
+    }
+
     /// Number of different prefix hashes.
     pub fn prefixes(&self) -> u64 {
         self.parts.prefixes.len()

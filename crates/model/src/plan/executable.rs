@@ -5,25 +5,68 @@
 use super::{Filter, Growth, Index, LevelSpec, Plan, PlanError, TableLayout};
 
 impl Plan {
-    /// Checks that the plan is legal and that the engine executes it, with the reason when it doesn't.
+    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys, with
+    /// the reason when it doesn't.
     pub fn check_executable(&self) -> Result<(), PlanError> {
+        self.check_levels(LevelSpec::check_executable)
+    }
+
+    /// Like [`Plan::check_executable`], for semi-sorted keyspaces: those that keep the items of a key's prefix
+    /// together.
+    pub fn check_executable_semi_sorted(&self) -> Result<(), PlanError> {
+        self.check_levels(LevelSpec::check_executable_semi_sorted)
+    }
+
+    fn check_levels(
+        &self,
+        check: fn(&LevelSpec, usize, usize) -> Result<(), PlanError>,
+    ) -> Result<(), PlanError> {
         self.validate()?;
         let Self::Levels { levels, .. } = self else {
             return refuse("the engine executes plans of levels; a chained plan is not among them");
         };
-        levels.iter().enumerate().try_for_each(|(number, level)| level.check_executable(number, levels.len()))
+        levels.iter().enumerate().try_for_each(|(number, level)| check(level, number, levels.len()))
     }
 
-    /// Whether the engine executes the plan.
+    /// Whether the engine executes the plan for keyspaces in the order of hashed keys.
     pub fn is_executable(&self) -> bool {
         self.check_executable().is_ok()
     }
 }
 
 impl LevelSpec {
-    /// Checks that the engine executes the level as number `number` (from 0) of `levels`. Whether the level is legal is
-    /// another question.
+    /// Checks that the engine executes the level as number `number` (from 0) of `levels`, for keyspaces in the order of
+    /// hashed keys. Whether the level is legal is another question.
     pub fn check_executable(&self, number: usize, levels: usize) -> Result<(), PlanError> {
+        self.check_executable_but_for_index(number, levels)?;
+        if self.table == TableLayout::Sorted && !matches!(self.index, Index::Trie | Index::Fences) {
+            return refuse("the engine indexes a Sorted level by a trie or by fences");
+        }
+        Ok(())
+    }
+
+    /// Like [`LevelSpec::check_executable`], for semi-sorted keyspaces.
+    pub fn check_executable_semi_sorted(&self, number: usize, levels: usize) -> Result<(), PlanError> {
+        if self.table != TableLayout::Sorted {
+            return refuse(
+                "a semi-sorted keyspace keeps items of one prefix together, so its levels are Sorted",
+            );
+        }
+        self.check_executable_but_for_index(number, levels)?;
+        match self.index {
+            Index::ThreeLevel => Ok(()),
+            Index::Fences => refuse(
+                "fences presume that hashes are uniform, and in a semi-sorted keyspace one prefix may have most items: \
+                 index its levels by ThreeLevel",
+            ),
+            Index::Trie | Index::Implicit => refuse(
+                "a trie tells items apart by their leading 64 bits, which all items of a prefix share: index the \
+                 levels of a semi-sorted keyspace by ThreeLevel",
+            ),
+        }
+    }
+
+    fn check_executable_but_for_index(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         if levels < 2 {
             return refuse("the engine executes plans of two levels and more");
         }
@@ -48,9 +91,6 @@ impl LevelSpec {
             }
             _ => return refuse("the engine's levels below the youngest have Sorted tables"),
         }
-        if self.table == TableLayout::Sorted && !matches!(self.index, Index::Trie | Index::Fences) {
-            return refuse("the engine indexes a Sorted level by a trie or by fences");
-        }
         Ok(())
     }
 }
@@ -66,9 +106,20 @@ mod tests {
     #[test]
     fn plans_of_cuckoo_filters_fences_and_tries_are_executed() {
         for name in Plan::NAMES {
-            let waits = ["lsm-trie", "slimdb", "slimdb-tiering", "skimpystash"].contains(&name);
+            let waits =
+                ["lsm-trie", "slimdb", "slimdb-tiering", "semi-sorted", "skimpystash"].contains(&name);
             assert_eq!(Plan::named(name).unwrap().is_executable(), !waits, "{name}");
         }
+    }
+
+    #[test]
+    fn semi_sorted_keyspaces_need_three_level_indexes() {
+        for name in Plan::NAMES {
+            let fits = Plan::named(name).unwrap().check_executable_semi_sorted();
+            assert_eq!(fits.is_ok(), name == "semi-sorted", "{name}: {fits:?}");
+        }
+        let reason = Plan::leveled().check_executable_semi_sorted().unwrap_err().to_string();
+        assert!(reason.contains("uniform"), "{reason}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ const SORTED_TAG_BITS: u32 = 12;
 
 impl Plan {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "silt",
         "silt-tiering",
         "silt-deep",
@@ -17,6 +17,7 @@ impl Plan {
         "lsm-trie",
         "slimdb",
         "slimdb-tiering",
+        "semi-sorted",
         "leveled",
         "skimpystash",
     ];
@@ -120,6 +121,20 @@ impl Plan {
         Self::levels(vec![Self::slimdb_tier(); 4])
     }
 
+    /// For semi-sorted keyspaces: SlimDB's all-tiering layout with a filter for each table instead of one for all runs
+    /// of a container, so that a merge touches only the filters of what it merges. Four runs as they come from the log,
+    /// then two levels of eight runs, the last of which is merged into itself. Each item is written once a level; it
+    /// has 12.6 bits of filter and about two of index.
+    pub fn semi_sorted() -> Self {
+        let tier = |runs_max| LevelSpec {
+            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+            table: TableLayout::Sorted,
+            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS },
+            index: Index::ThreeLevel,
+        };
+        Self::levels(vec![tier(4), tier(8), tier(8)])
+    }
+
     /// What LevelDB and RocksDB do: four runs at most as they come from the log, then levels of one run each, ten times
     /// larger than the one above, a filter on every table. The filters are cuckoo filters of 12-bit tags (12.6 bits a
     /// key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): the engine has no Bloom filters.
@@ -145,6 +160,7 @@ impl Plan {
             "lsm-trie" => Ok(Self::lsm_trie()),
             "slimdb" => Ok(Self::slimdb()),
             "slimdb-tiering" => Ok(Self::slimdb_tiering()),
+            "semi-sorted" => Ok(Self::semi_sorted()),
             "leveled" => Ok(Self::leveled()),
             "skimpystash" => Ok(Self::skimpystash()),
             _ => Err(PlanError(format!("no plan is named {name:?}; known: {}", Self::NAMES.join(", ")))),

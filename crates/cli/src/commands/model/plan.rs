@@ -17,7 +17,7 @@ pub struct PlanOptions {
     /// File with the plan as JSON, as `alluvium inspect --json` shows it
     #[arg(long, required_unless_present_any = ["name", "print"])]
     file: Option<PathBuf>,
-    /// A named plan instead: silt, lsm-trie, slimdb, slimdb-tiering, leveled, skimpystash
+    /// A named plan instead: silt, lsm-trie, slimdb, slimdb-tiering, semi-sorted, leveled, skimpystash
     #[arg(long, conflicts_with = "file")]
     name: Option<String>,
     /// Print the named plan as JSON, to be changed and given as --file

@@ -71,9 +71,31 @@ impl Section {
         self.entry.hasher
     }
 
-    /// Lowest and highest [`KeyHash::high`] that the section covers, both included.
-    pub fn range(&self) -> (u64, u64) {
+    /// Lowest and highest hash that the section covers, both included.
+    pub fn range(&self) -> (u128, u128) {
         (self.entry.range_low, self.entry.range_high)
+    }
+
+    /// The share of the section's items that lies in `low..=high`, about; exact for all of its range. Costs no read.
+    pub fn share_within(&self, low: u128, high: u128) -> f64 {
+        let (from, to) = self.range();
+        let (low, high) = (low.max(from), high.min(to));
+        if low > high {
+            return 0.0;
+        }
+        if (low, high) == (from, to) {
+            return 1.0;
+        }
+        if self.hasher().is_semi_sorted() {
+            return self.entry.marks.share_within(low, high, from);
+        }
+        (high - low) as f64 / ((to - from) as f64).max(1.0)
+    }
+
+    /// The last hash of each of the equally large parts of the section's items in which they are told apart; empty
+    /// where hashes are uniform.
+    pub fn marks(&self) -> &[u128] {
+        if self.hasher().is_semi_sorted() { self.entry.marks.hashes() } else { &[] }
     }
 
     /// The order of the items.
@@ -198,7 +220,7 @@ impl Section {
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         if let Some(filter) = self.index.load().as_ref().and_then(|index| index.filter()) {
-            filter.prefetch(hash);
+            filter.prefetch(self.entry.hasher.placing(hash));
         }
     }
 

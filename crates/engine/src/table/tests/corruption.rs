@@ -12,7 +12,7 @@ use super::{HASHER, NAME, OwnedItem, small_table};
 
 /// Uses a damaged file in every way there is. Returns whether anything noticed the damage.
 fn assert_right_or_error(storage: &MemoryStorage, items: &[OwnedItem]) -> bool {
-    let table = match Table::open(storage, NAME) {
+    let table = match Table::open(storage, NAME, &[]) {
         Ok(table) => table,
         Err(Error::Io { .. }) => panic!("damage is no I/O error"),
         Err(_) => return true,
@@ -97,7 +97,7 @@ fn a_file_cut_anywhere_is_refused() {
     let bytes = storage.file(NAME).bytes();
     for len in 0..bytes.len() {
         let cut = MemoryStorage::with_file(NAME, &bytes[..len]);
-        let error = Table::open(&cut, NAME).unwrap_err();
+        let error = Table::open(&cut, NAME, &[]).unwrap_err();
         assert!(matches!(error, Error::Corruption(_)), "{len} bytes: {error}");
     }
 }
@@ -105,7 +105,7 @@ fn a_file_cut_anywhere_is_refused() {
 #[test]
 fn foreign_newer_and_older_files_are_refused_with_the_reason() {
     let foreign = MemoryStorage::with_file(NAME, &[b'x'; 3 * PAGE_BYTES]);
-    let error = Table::open(&foreign, NAME).unwrap_err().to_string();
+    let error = Table::open(&foreign, NAME, &[]).unwrap_err().to_string();
     assert!(error.contains(NAME) && error.contains("MUIVULLA"), "{error}");
 
     let storage = MemoryStorage::default();
@@ -116,7 +116,7 @@ fn foreign_newer_and_older_files_are_refused_with_the_reason() {
         bytes[start + 40] = major;
         let checksum = checksum64(&bytes[start..start + 48], u64::from_le_bytes(TRAILER_MAGIC));
         bytes[start + 48..start + 56].copy_from_slice(&checksum.to_le_bytes());
-        Table::open(&MemoryStorage::with_file(NAME, &bytes), NAME).unwrap_err()
+        Table::open(&MemoryStorage::with_file(NAME, &bytes), NAME, &[]).unwrap_err()
     };
     let error = of_version(9);
     assert!(matches!(error, Error::NewerFormat { found_major: 9, .. }), "{error}");

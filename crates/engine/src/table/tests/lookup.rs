@@ -182,7 +182,7 @@ fn opening_reads_once_and_a_first_lookup_once_more() {
     }));
     let file = storage.file(NAME);
     let before = file.reads();
-    let table = super::Table::open(&storage, NAME).unwrap();
+    let table = super::Table::open(&storage, NAME, &[]).unwrap();
     assert_eq!(file.reads() - before, 2, "a directory of 301 sections takes a second read");
     let section = &table.sections()[0];
     assert_eq!(section.memory_bytes(), MemoryBytes::default());
@@ -196,9 +196,9 @@ fn opening_reads_once_and_a_first_lookup_once_more() {
 #[test]
 fn sections_of_one_file_are_told_apart() {
     let storage = MemoryStorage::default();
-    let middle = 1 << 63;
+    let middle = 1 << 127;
     let items = fixed_items(500);
-    let (low, high): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.hash().high() < middle);
+    let (low, high): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.hash().0 < middle);
     let low_spec = SectionSpec { keyspace: 1, range_high: middle - 1, ..SPEC };
     let high_spec = SectionSpec { keyspace: 2, range_low: middle, ..SPEC };
     let (table, info) = table(&storage, |writer| {
@@ -209,7 +209,7 @@ fn sections_of_one_file_are_told_apart() {
     assert_eq!((info.section_count, info.file_number), (3, 7));
     let [first, empty, last] = table.sections() else { panic!("three sections") };
     assert_eq!((first.keyspace(), first.range(), first.layout()), (1, (0, middle - 1), Layout::Sorted));
-    assert_eq!((last.keyspace(), last.range(), last.layout()), (2, (middle, u64::MAX), Layout::Hash));
+    assert_eq!((last.keyspace(), last.range(), last.layout()), (2, (middle, u128::MAX), Layout::Hash));
     assert_eq!((empty.item_count(), empty.page_count()), (0, 0));
     assert_found(first, &low);
     assert_found(empty, &[]);

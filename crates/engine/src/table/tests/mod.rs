@@ -6,6 +6,7 @@ mod lookup;
 mod memory_storage;
 mod packing;
 mod scan;
+mod semi_sorted;
 
 use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
@@ -22,7 +23,7 @@ const NAME: &str = "000007.table";
 /// Seed 0 matters to [`colliding_key`].
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
 const SPEC: SectionSpec =
-    SectionSpec { keyspace: 3, hasher: HASHER, range_low: 0, range_high: u64::MAX, level: 0 };
+    SectionSpec { keyspace: 3, hasher: HASHER, range_low: 0, range_high: u128::MAX, level: 0 };
 
 /// An item that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +154,7 @@ fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, 
     let mut writer = TableWriter::create(storage, NAME, 7).unwrap();
     fill(&mut writer);
     let info = writer.finish().unwrap().sync().unwrap();
-    (Table::open(storage, NAME).unwrap(), info)
+    (Table::open(storage, NAME, &[]).unwrap(), info)
 }
 
 /// A small table of a section of hash layout and one of sorted layout for each index.

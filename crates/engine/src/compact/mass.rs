@@ -1,0 +1,170 @@
+//! [`Mass`]: how the bytes that a merge handles are spread over the hash space.
+//!
+//! Of hashed keyspaces evenly, so that tables are cut at multiples of powers of two, as in LSM-trie (Wu's thesis,
+//! §4.2.3). Of semi-sorted ones as the tables say: one prefix may have most of the items, so cuts lie at quantiles of
+//! the data and go as deep into the 128 bits as that takes.
+
+use crate::level::{Container, PlacedTable};
+use crate::table::{Section, SectionRange};
+
+/// How bytes are spread over a part of the hash space.
+#[derive(Debug, Clone)]
+pub(super) enum Mass {
+    /// So many bytes in each place.
+    Even {
+        /// Bytes for each hash.
+        density: f64,
+    },
+    /// Ascending hashes, with the bytes that lie up to each of them and above the one before.
+    Marked(Vec<(u128, f64)>),
+}
+
+impl Mass {
+    /// So many bytes, evenly over `low..=high`.
+    pub fn even((low, high): (u128, u128), bytes: f64) -> Self {
+        Self::Even { density: bytes / ((high - low) as f64).max(1.0) }
+    }
+
+    /// What these parts of tables hold.
+    pub fn of_sections<'s>(ranges: impl IntoIterator<Item = &'s SectionRange>) -> Self {
+        let mut marks = Vec::new();
+        for SectionRange { section, low, high } in ranges {
+            add_marks(&mut marks, section, *low, *high);
+        }
+        Self::marked(marks)
+    }
+
+    /// What lies over these containers.
+    pub fn of_containers(containers: &[Container<PlacedTable>]) -> Self {
+        let mut marks = Vec::new();
+        for container in containers {
+            for table in &container.tables {
+                add_marks(&mut marks, &table.section, container.low, container.high);
+            }
+        }
+        Self::marked(marks)
+    }
+
+    /// Of points with the bytes that lie up to each.
+    pub fn marked(mut marks: Vec<(u128, f64)>) -> Self {
+        marks.sort_unstable_by_key(|&(hash, _)| hash);
+        Self::Marked(marks)
+    }
+
+    /// Both together; `other` is marked if this is.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Even { density }, Self::Even { density: other }) => {
+                Self::Even { density: density + other }
+            }
+            (Self::Marked(mut marks), Self::Marked(others)) => {
+                marks.extend(others);
+                Self::marked(marks)
+            }
+            (marked @ Self::Marked(_), Self::Even { .. }) | (Self::Even { .. }, marked) => marked,
+        }
+    }
+
+    /// Bytes in `low..=high`. Of what is marked those of the marks in it.
+    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
+        match self {
+            Self::Even { density } => (high - low) as f64 * density,
+            Self::Marked(marks) => within(marks, low, high).iter().map(|&(_, bytes)| bytes).sum(),
+        }
+    }
+
+    /// Cuts `low..=high` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of
+    /// the power of two that comes nearest.
+    pub fn split(&self, low: u128, high: u128, bytes_max: f64) -> Vec<(u128, u128)> {
+        let marks = match self {
+            Self::Even { density } => {
+                // The nearest power of two, so that pieces of one size are cut alike each time.
+                let bits = (bytes_max / density).log2().round().clamp(0.0, 128.0);
+                return ranges_of_bits(low, high, bits as u32).collect();
+            }
+            Self::Marked(marks) => within(marks, low, high),
+        };
+        let whole: f64 = marks.iter().map(|&(_, bytes)| bytes).sum();
+        // Equal pieces, so that none is a rest.
+        let pieces = (whole / bytes_max).ceil().max(1.0);
+        let (mut ranges, mut start, mut passed) = (Vec::new(), low, 0.0);
+        for &(hash, bytes) in marks {
+            passed += bytes;
+            let is_due = passed >= whole * (ranges.len() + 1) as f64 / pieces - bytes / 2.0;
+            if is_due && hash >= start && hash < high {
+                ranges.push((start, hash));
+                start = hash + 1;
+            }
+        }
+        ranges.push((start, high));
+        ranges
+    }
+}
+
+/// Marks in `low..=high`.
+fn within(marks: &[(u128, f64)], low: u128, high: u128) -> &[(u128, f64)] {
+    let start = marks.partition_point(|&(hash, _)| hash < low);
+    let end = marks.partition_point(|&(hash, _)| hash <= high);
+    &marks[start..end.max(start)]
+}
+
+/// The marks of a section in `low..=high`, each for an equal part of its pages; what lies behind the last of them there
+/// is marked at the end.
+fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, low: u128, high: u128) {
+    let hashes = section.marks();
+    let bytes_each = section.pages_bytes() as f64 / hashes.len().max(1) as f64;
+    let mut left = section.pages_bytes() as f64 * section.share_within(low, high);
+    for &hash in hashes.iter().filter(|hash| (low..=high).contains(hash)) {
+        marks.push((hash, bytes_each.min(left)));
+        left -= bytes_each.min(left);
+    }
+    if left > 0.0 {
+        marks.push((high, left));
+    }
+}
+
+/// The parts of `low..=high` that begin at multiples of two to the power of `bits`.
+pub(super) fn ranges_of_bits(low: u128, high: u128, bits: u32) -> impl Iterator<Item = (u128, u128)> {
+    // No bits are left of what is shifted by all.
+    let number = |hash: u128| hash.checked_shr(bits).unwrap_or(0);
+    (number(low)..=number(high)).map(move |part| {
+        let (first, last) = cell(part.checked_shl(bits).unwrap_or(0), bits);
+        (first.max(low), last.min(high))
+    })
+}
+
+/// The range with `hash` that begins at a multiple of two to the power of `bits` and is so long.
+pub(super) fn cell(hash: u128, bits: u32) -> (u128, u128) {
+    let rest = 1u128.checked_shl(bits).map_or(u128::MAX, |length| length - 1);
+    (hash & !rest, hash | rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pieces_tile_and_none_is_much_too_large(
+            marks in prop::collection::vec((0u128..50, 1.0..10.0), 0..60),
+            low: u128,
+            bytes_max in 5.0..50.0,
+        ) {
+            // Fifty places close together, as of one prefix.
+            let low = low.min(u128::MAX - 1000);
+            let high = low + 60;
+            let mass = Mass::marked(marks.iter().map(|&(at, bytes)| (low + at, bytes)).collect());
+            let pieces = mass.split(low, high, bytes_max);
+            prop_assert_eq!((pieces[0].0, pieces[pieces.len() - 1].1), (low, high));
+            prop_assert!(pieces.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+            let heaviest = (0..=60).map(|at| mass.bytes_within(low + at, low + at)).fold(0.0, f64::max);
+            for &(low, high) in &pieces {
+                prop_assert!(mass.bytes_within(low, high) <= bytes_max + 2.0 * heaviest);
+            }
+            let sum: f64 = pieces.iter().map(|&(low, high)| mass.bytes_within(low, high)).sum();
+            prop_assert!((sum - mass.bytes_within(low, high)).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Removing all items of a prefix.
+
+use super::batch::Batch;
+use super::database::flush;
+use super::keyspace::Keyspace;
+use crate::compact::{cut_prefix, merge, pick_runs_before};
+use crate::error::Result;
+
+/// Removals that are made by one batch, in bytes of log: beyond it merging is cheaper.
+const BATCH_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a removal in the log beside its key, at most.
+const REMOVAL_BYTES: u64 = 16;
+
+impl Keyspace {
+    /// Removes all items whose keys have this prefix, as the keyspace finds prefixes, that were there when it was
+    /// called. What is written meanwhile counts as before or after it.
+    ///
+    /// Atomic: after a crash all of them are there or none. As durable as any write; of a large prefix it survives a
+    /// power cut when this returns, and with it all writes before. Costs a scan of the prefix and a batch of removals,
+    /// or where these take more than 256 KiB (1/16 of a small log segment) a freeze of the log and a merge of the
+    /// youngest level instead, which gives the space back at once. Conditions of other writers on single keys don't see
+    /// such a merge.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
+    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<()> {
+        let prefix = prefix.as_ref();
+        let shared = self.database();
+        shared.check_failure()?;
+        match self.removals(prefix, BATCH_BYTES_MAX.min(shared.log.record_bytes_max() / 16))? {
+            Some(batch) => batch.commit(),
+            None => self.cut(prefix).inspect_err(|error| shared.log.fail(error)),
+        }
+    }
+
+    /// Removals of all items of the prefix; `None` when they take more than `bytes_max`.
+    fn removals(&self, prefix: &[u8], bytes_max: u64) -> Result<Option<Batch>> {
+        let mut batch = Batch::new(self.handle.clone());
+        let mut bytes = 0;
+        let mut iter = self.scan_prefix(prefix)?;
+        while let Some(key) = iter.next_key()? {
+            bytes += key.len() as u64 + REMOVAL_BYTES;
+            if bytes > bytes_max {
+                return Ok(None);
+            }
+            batch.remove(self, key);
+        }
+        Ok(Some(batch))
+    }
+
+    /// Ends the prefix in tables, once all its items are there.
+    fn cut(&self, prefix: &[u8]) -> Result<()> {
+        let (shared, keyspace) = (self.database(), &self.shared);
+        flush(shared)?;
+        let segment = shared.log.active_segment().id;
+        // All runs are merged together, so what comes into levels while this goes on is older than what does not.
+        while let Some(due) = pick_runs_before(keyspace, segment) {
+            merge(shared, &due)?;
+        }
+        cut_prefix(shared, keyspace, prefix)
+    }
+}

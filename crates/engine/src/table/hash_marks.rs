@@ -1,0 +1,144 @@
+//! [`HashMarks`]: where the items of a section lie, where that does not follow from its range.
+//!
+//! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items, so how
+//! much of a section lies in a part of its range is told by sixteen hashes, known without a read: merges cut tables by
+//! them, and what counts of a table that lies over several containers is estimated by them.
+
+use super::frame::u64_at;
+
+/// Parts of equally many items, about.
+const PARTS: usize = 16;
+/// Bytes of encoded marks.
+pub(crate) const MARKS_BYTES: usize = PARTS * 16;
+/// Hashes kept while a section is written; a power of two.
+const KEPT_MAX: usize = 128;
+
+/// The last hash of each sixteenth of a section's items, ascending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HashMarks {
+    hashes: [u128; PARTS],
+}
+
+impl HashMarks {
+    /// Of no items.
+    pub const NONE: Self = Self { hashes: [0; PARTS] };
+
+    /// The share of the items that lie in `low..=high`, of a section whose range begins at `range_low`. Right at the
+    /// marks; in between as if hashes were uniform there.
+    pub fn share_within(&self, low: u128, high: u128, range_low: u128) -> f64 {
+        let below = low.checked_sub(1).map_or(0.0, |below| self.share_up_to(below, range_low));
+        (self.share_up_to(high, range_low) - below).max(0.0)
+    }
+
+    fn share_up_to(&self, hash: u128, range_low: u128) -> f64 {
+        let whole = self.hashes.partition_point(|&mark| mark <= hash);
+        let Some(&next) = self.hashes.get(whole) else { return 1.0 };
+        let start = if whole == 0 { range_low } else { self.hashes[whole - 1] };
+        let into = hash.saturating_sub(start) as f64 / (next - start.min(next)).max(1) as f64;
+        (whole as f64 + into.min(1.0)) / PARTS as f64
+    }
+
+    /// The marks.
+    pub fn hashes(&self) -> &[u128] {
+        &self.hashes
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        self.hashes.iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+    }
+
+    /// `None` when they don't ascend.
+    pub(super) fn decode(bytes: &[u8; MARKS_BYTES]) -> Option<Self> {
+        let hash = |part: usize| {
+            u128::from(u64_at(bytes, part * 16)) | u128::from(u64_at(bytes, part * 16 + 8)) << 64
+        };
+        let hashes = std::array::from_fn(hash);
+        hashes.is_sorted().then_some(Self { hashes })
+    }
+}
+
+/// Takes a section's hashes as they are written.
+#[derive(Debug)]
+pub(super) struct HashMarksBuilder {
+    /// Every `step`-th hash from the first on.
+    kept: Vec<u128>,
+    step: u64,
+    count: u64,
+    last: u128,
+}
+
+impl Default for HashMarksBuilder {
+    fn default() -> Self {
+        Self { kept: Vec::new(), step: 1, count: 0, last: 0 }
+    }
+}
+
+impl HashMarksBuilder {
+    /// Notes an item. Hashes ascend.
+    #[inline]
+    pub fn push(&mut self, hash: u128) {
+        if self.count.is_multiple_of(self.step) {
+            self.keep(hash);
+        }
+        self.count += 1;
+        self.last = hash;
+    }
+
+    fn keep(&mut self, hash: u128) {
+        if self.kept.len() == KEPT_MAX {
+            // The step doubles, so that what is kept stays evenly spread; the hash at hand is at an even place.
+            let mut place = 0;
+            self.kept.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.step *= 2;
+        }
+        self.kept.push(hash);
+    }
+
+    /// The marks of the items noted.
+    pub fn finish(&self) -> HashMarks {
+        let Some(last) = self.kept.len().checked_sub(1) else { return HashMarks::NONE };
+        let mut hashes =
+            std::array::from_fn(|part| self.kept[((part + 1) * self.kept.len() / PARTS).min(last)]);
+        hashes[PARTS - 1] = self.last;
+        HashMarks { hashes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Skewed hashes: many neighbours at a few places. The reference counts.
+        #[test]
+        fn shares_are_right_to_an_eighth(
+            groups in prop::collection::vec((any::<u64>(), 1usize..400), 1..6),
+            low: u128,
+            high: u128,
+        ) {
+            let mut hashes: Vec<u128> = groups
+                .iter()
+                .flat_map(|&(prefix, len)| (0..len as u128).map(move |n| u128::from(prefix) << 64 | n << 50))
+                .collect();
+            hashes.sort_unstable();
+            let mut builder = HashMarksBuilder::default();
+            hashes.iter().for_each(|&hash| builder.push(hash));
+            let marks = builder.finish();
+            let mut bytes = Vec::new();
+            marks.encode(&mut bytes);
+            prop_assert_eq!(HashMarks::decode(bytes.first_chunk().unwrap()), Some(marks));
+            prop_assert_eq!(marks.hashes()[PARTS - 1], hashes[hashes.len() - 1]);
+            let (low, high) = (low.min(high), low.max(high));
+            let exact = hashes.iter().filter(|&&hash| (low..=high).contains(&hash)).count();
+            let exact = exact as f64 / hashes.len() as f64;
+            let slack = 2.0 / PARTS as f64 + 2.0 / hashes.len() as f64;
+            prop_assert!((marks.share_within(low, high, 0) - exact).abs() <= slack);
+            prop_assert!((marks.share_within(0, u128::MAX, 0) - 1.0).abs() < 1e-9);
+        }
+    }
+}
