@@ -33,14 +33,12 @@ pub fn run<const KEY: usize, V: Stored>(
     let thread_counts = options.threads.map_or(THREADS.to_vec(), |threads| vec![threads.max(1)]);
     let threads_max = thread_counts.iter().copied().max().unwrap_or(1);
     let mut overheads = Vec::new();
-    let ours = loaded(Alluvium::new(&case, threads_max)?, &case, &mut overheads);
-    let quick = loaded(QuickCache::<KEY, V>::new(&case), &case, &mut overheads);
-    let moka = loaded(Moka::<KEY, V>::new(&case), &case, &mut overheads);
-    let seg = loaded(Segcache::new(&case), &case, &mut overheads);
-    let dash = loaded(DashMap::<KEY, V>::new(&case), &case, &mut overheads);
-    let mut names =
-        vec![ours.name(), "alluvium_batch_32", quick.name(), moka.name(), seg.name(), dash.name()];
-    names.truncate(WAYS);
+    let ours = loaded(|| Alluvium::new(&case, threads_max), &case, &mut overheads)?;
+    let quick = loaded(|| Ok(QuickCache::<KEY, V>::new(&case)), &case, &mut overheads)?;
+    let moka = loaded(|| Ok(Moka::<KEY, V>::new(&case)), &case, &mut overheads)?;
+    let seg = loaded(|| Ok(Segcache::new(&case)), &case, &mut overheads)?;
+    let dash = loaded(|| Ok(DashMap::<KEY, V>::new(&case)), &case, &mut overheads)?;
+    let names = [ours.name(), "alluvium_batch_32", quick.name(), moka.name(), seg.name(), dash.name()];
     overheads.insert(1, overheads[0]);
 
     for threads in thread_counts {
@@ -88,13 +86,18 @@ pub fn run<const KEY: usize, V: Stored>(
     Ok(())
 }
 
-/// Loads a cache and notes what an item takes beside key and value.
-fn loaded<S: Subject>(subject: S, case: &Case, overheads: &mut Vec<f64>) -> S {
+/// Makes and loads a cache, and notes what an item takes beside key and value.
+fn loaded<S: Subject>(
+    make: impl FnOnce() -> Result<S, BenchError>,
+    case: &Case,
+    overheads: &mut Vec<f64>,
+) -> Result<S, BenchError> {
     let before = resident_bytes();
+    let subject = make()?;
     load(&subject, case);
     let payload = (case.key_bytes + case.value_bytes) as f64;
     overheads.push((resident_bytes() - before) / case.items as f64 - payload);
-    subject
+    Ok(subject)
 }
 
 fn in_batches(ours: &Alluvium, case: Case, requests: &[u32]) -> Result<u64, BenchError> {

@@ -1,8 +1,8 @@
 //! Rates and memory of caches: the same requests to each, by turns, every value verified.
 //!
-//! All caches of a shape are loaded side by side in one process, and take turns within each round, so that whatever else
-//! the machine does hits all of them alike. Keys are arrays; so are values of 8 and 64 bytes, which costs the others
-//! least, and larger values are shared, as their gets return copies. All have room for every item.
+//! All caches of a shape are loaded side by side in one process, and take turns within each round, so that whatever
+//! else the machine does hits all of them alike. Keys are arrays; so are values of 8 and 64 bytes, which costs the
+//! others least, and larger values are shared, as their gets return copies. All have room for every item.
 
 mod contest;
 mod ours;
