@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(numbers(&spilled, 1, 100).unwrap(), of(1 << 56));
         assert_eq!(numbers(&spilled, 255, 100).unwrap(), of(u64::MAX));
         assert_eq!((spilled.items(0), spilled.items(1), spilled.bytes(255)), (0, 30_000, 100_000));
-        assert_eq!(spilled.range(1), (1 << 56, (2 << 56) - 1));
+        assert_eq!(spilled.range(1), (1 << 120, (2 << 120) - 1));
         assert!(!spilled.can_split(1));
         drop(spilled);
         assert!(storage.list().unwrap().is_empty());
@@ -276,7 +276,30 @@ mod tests {
         let spilled = spill(&storage, &[3 << 56, 3 << 56 | 5 << 48], 10, u64::MAX);
         assert!(spilled.can_split(3));
         let finer = spilled.finer(3, 8).finish().unwrap();
-        assert_eq!(finer.range(5), (3 << 56 | 5 << 48, (3 << 56 | 6 << 48) - 1));
+        let filled: Vec<usize> = (0..finer.parts()).filter(|&part| finer.items(part) > 0).collect();
+        assert_eq!(filled.len(), 2);
+        let (low, high) = finer.range(filled[1]);
+        assert!((low..=high).contains(&((3 << 56 | 5 << 48) << 64)));
+        // Together they cover the part that they were.
+        assert_eq!((finer.range(0).0, finer.range(finer.parts() - 1).1), spilled.range(3));
+        assert!((1..finer.parts()).all(|part| finer.range(part).0 == finer.range(part - 1).1 + 1));
+    }
+
+    #[test]
+    fn one_prefix_is_parted_by_the_bits_behind_it() {
+        let storage = storage();
+        let mut spill = Spill::new(storage, 7, u64::MAX);
+        for suffix in 0..2_000u64 {
+            spill.push(KeyHash::from_halves(9, suffix << 50), &suffix.to_le_bytes()).unwrap();
+        }
+        let spilled = spill.finish().unwrap();
+        let part = (0..spilled.parts()).find(|&part| spilled.items(part) > 0).unwrap();
+        let mut finer = spilled.finer(part, 8);
+        for suffix in 0..2_000u64 {
+            finer.push(KeyHash::from_halves(9, suffix << 50), &suffix.to_le_bytes()).unwrap();
+        }
+        let finer = finer.finish().unwrap();
+        assert!((0..finer.parts()).all(|part| finer.items(part) <= 16));
     }
 
     #[test]

@@ -158,10 +158,7 @@ impl Ingest {
         keyspace.shared.check_present()?;
         let mut ingested = Ingested { items: self.items, bytes: self.bytes, logged: false };
         let Some(spill) = self.spill.take().filter(|_| self.items > 0) else { return Ok(ingested) };
-        let version = keyspace.shared.version.load_full();
-        let present = version.level_bytes();
-        drop(version);
-        if self.encoded_bytes as f64 <= SHARE_MIN * present as f64 {
+        if self.is_small() {
             ingested.logged = true;
             write_spilled(&keyspace.shared, spill, |hash, item| {
                 shared.check_room()?;
@@ -188,10 +185,20 @@ impl Ingest {
         Ok(ingested)
     }
 
-    /// Leading bits of their hashes in whose order items become visible.
+    /// Whether so little came, beside what is there, that it is better written to the log.
+    fn is_small(&self) -> bool {
+        let present = self.keyspace.shared.version.load().level_bytes();
+        self.encoded_bytes as f64 <= SHARE_MIN * present as f64
+    }
+
+    /// Leading bits of their hashes in whose order items become visible. Of a semi-sorted keyspace a part makes several
+    /// tables, in the order of whole hashes.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn part_bits(&self) -> u32 {
-        self.spill.as_ref().map_or(0, Spill::part_bits)
+        match self.keyspace.shared.hasher.is_semi_sorted() && !self.is_small() {
+            true => 128,
+            false => self.spill.as_ref().map_or(0, Spill::part_bits),
+        }
     }
 
     fn count_memory(&mut self, bytes: u64) {

@@ -8,7 +8,7 @@ use super::Failure;
 use super::model::{Name, Step};
 use super::session::{Session, Stop};
 use super::shape::prefix;
-use crate::{Error, Iter, Keyspace};
+use crate::{Error, Iter, KeyValue, Keyspace};
 
 impl Session<'_> {
     /// A semi-sorted keyspace and a prefix of it; `None` when all are hashed.
@@ -68,6 +68,6 @@ impl Session<'_> {
     }
 }
 
-fn items(scan: Result<Iter, Error>) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+fn items(scan: Result<Iter, Error>) -> Result<Vec<KeyValue>, Error> {
     scan?.collect()
 }

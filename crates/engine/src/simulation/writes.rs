@@ -172,10 +172,9 @@ impl Session<'_> {
         }
         let mut steps = items;
         let bits = ingest.part_bits();
-        // Of semi-sorted keyspaces a part makes several tables, in the order of whole hashes.
         let hasher = keyspace.shared.hasher;
-        let rest_bits = if hasher.is_semi_sorted() { 0 } else { 128 - bits };
-        steps.sort_by_key(|((_, key), _)| hasher.hash(&StoredKey::of(key)).0 >> rest_bits);
+        let place = |key: &[u8]| hasher.hash(&StoredKey::of(key)).0.checked_shr(128 - bits).unwrap_or(0);
+        steps.sort_by_key(|((_, key), _)| place(key));
         for (name, value) in steps {
             self.model.apply(Step::Write(vec![(name, Some(value))]));
         }

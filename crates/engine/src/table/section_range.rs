@@ -32,11 +32,8 @@ impl SectionRange {
             return Ok(Extent { section: Arc::clone(section), pages });
         }
         let first = first_page_for(section, KeyHash(*low))?;
-        let above = high.checked_add(1).map(KeyHash);
-        let last = match above {
-            Some(above) if section.page_count() > 0 => section.index()?.first_page(above),
-            _ => None,
-        };
+        let above = high.checked_add(1).map(KeyHash).filter(|_| section.page_count() > 0);
+        let last = above.map(|above| first_page_for(section, above)).transpose()?;
         // The last item wanted may go on in the page behind its own.
         let pages = 1 + u32::from(section.entry().items_go_on);
         let end =
@@ -46,13 +43,14 @@ impl SectionRange {
 }
 
 impl SectionRange {
-    /// The pages to read where the range lies within one prefix of a semi-sorted section: none where a look at the
+    /// The pages to read where the range is one prefix of a semi-sorted section: none where a look at the
     /// first of several shows that the index, which knows the prefixes that are there, leads to those of another one.
     /// `None` for other ranges and sections.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
         let Self { section, low, high } = self;
         let prefix_hash = (low >> 64) as u64;
-        if prefix_hash != (high >> 64) as u64 || section.page_count() == 0 {
+        let is_prefix = *low as u64 == 0 && *high == low | u128::from(u64::MAX);
+        if !is_prefix || section.page_count() == 0 {
             return Ok(None);
         }
         let Some((first, last)) = section.index()?.prefix_pages(prefix_hash) else { return Ok(None) };
@@ -93,19 +91,29 @@ fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
     let mut buffer = AlignedBuffer::new();
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        section.read_pages(middle, 1, &mut buffer)?;
-        let page = section.check_page(middle, &buffer)?;
-        let start = page.items_start();
-        let Some((item, _)) = Item::decode(&buffer[start..page.used_bytes()]) else {
-            let offset = section.page_offset(middle) + start as u64;
-            let name = section.file().name();
-            return Err(Corruption::new(name, offset, "an item", "bytes that are none").into());
-        };
-        if section.hasher().hash(item.key) < hash {
-            low = middle;
-        } else {
-            high = middle;
+        match first_hash_from(section, middle, &mut buffer)? {
+            Some(first) if first < hash => low = middle,
+            _ => high = middle,
         }
     }
     Ok(low)
+}
+
+/// The hash of the first item that begins in `page` or behind it: a page may hold nothing but the rest of an item.
+fn first_hash_from(section: &Section, page: u32, buffer: &mut AlignedBuffer) -> Result<Option<KeyHash>> {
+    for number in page..section.page_count() {
+        section.read_pages(number, 1, buffer)?;
+        let page = section.check_page(number, buffer)?;
+        if page.whole_count() == 0 {
+            continue;
+        }
+        let start = page.items_start();
+        let Some((item, _)) = Item::decode(&buffer[start..page.used_bytes()]) else {
+            let offset = section.page_offset(number) + start as u64;
+            let name = section.file().name();
+            return Err(Corruption::new(name, offset, "an item", "bytes that are none").into());
+        };
+        return Ok(Some(section.hasher().hash(item.key)));
+    }
+    Ok(None)
 }
