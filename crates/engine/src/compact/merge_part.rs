@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
 use super::flow::{Flow, Inputs};
-use super::level_table::{begin_sorted, level_spec};
+use super::level_table::{Below, begin_ordered, level_spec};
 use super::merged::{for_each_merged, scan_streams};
 use super::repeats::Samples;
 use super::young::{YoungItems, YoungRange};
@@ -215,10 +215,15 @@ impl Part {
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
-        let (keyspace_id, hasher, level) = (keyspace.id, keyspace.hasher, flow.to);
-        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level };
+        let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: flow.to };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
-        begin_sorted(&mut writer, level_spec(&keyspace.plan, flow.to), spec, size);
+        let level = level_spec(&keyspace.plan, flow.to);
+        let below = match flow.pushes {
+            true => Below::of(level, keyspace.version.load().level(flow.to), range_low, range_high)?,
+            false => Below::default(),
+        };
+        begin_ordered(&mut writer, level, spec, size, below);
         let samples = match flow.samples_repeats(&keyspace.plan) {
             true => Samples::of(self.items_estimate),
             false => Samples::default(),
@@ -319,6 +324,9 @@ impl WrittenPart {
             });
             next
         });
+        if let Some(table) = placed {
+            keyspace.version.load().level(flow.to).set_covered_by(&table);
+        }
         Ok(())
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum IndexKind {
     PageFences = 2,
     /// Entropy-coded trie that ends at pages.
     Trie = 3,
+    /// Groups of buckets, with what the most overloaded ones gave away, and what the filter covers.
+    Buckets = 4,
 }
 
 impl IndexKind {
@@ -47,6 +49,7 @@ impl IndexKind {
             1 => Some(Self::SlotFences),
             2 => Some(Self::PageFences),
             3 => Some(Self::Trie),
+            4 => Some(Self::Buckets),
             _ => None,
         }
     }
@@ -113,6 +116,8 @@ pub(crate) struct SectionEntry {
     pub page_count: u32,
     /// Whether an item of the section may go on in the page behind it.
     pub items_go_on: bool,
+    /// Whether the filter stays on flash: lookups read a column of it.
+    pub filter_on_flash: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
     pub level: Option<u8>,
     pub totals: Totals,
@@ -129,6 +134,10 @@ pub(crate) struct SectionEntry {
 
 const HASHER_SIPHASH13: u8 = 1;
 const HASHER_XXH3: u8 = 2;
+/// On disk: do not renumber.
+const ITEMS_GO_ON: u8 = 1;
+/// On disk: do not renumber.
+const FILTER_ON_FLASH: u8 = 2;
 
 impl SectionEntry {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -144,7 +153,7 @@ impl SectionEntry {
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
         let level = self.level.map_or(0, |level| level.saturating_add(1));
-        out.extend_from_slice(&[u8::from(self.items_go_on), level, 0, 0]);
+        out.extend_from_slice(&[self.flags(), level, 0, 0]);
         let totals = self.totals;
         for number in [
             totals.item_count,
@@ -166,6 +175,11 @@ impl SectionEntry {
         self.expiry.encode(out);
         out.extend_from_slice(&self.segments.oldest.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
+    }
+
+    fn flags(&self) -> u8 {
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        flag(self.items_go_on, ITEMS_GO_ON) | flag(self.filter_on_flash, FILTER_ON_FLASH)
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -198,7 +212,8 @@ impl SectionEntry {
             range_high: u64_at(bytes, 32),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
-            items_go_on: bytes[52] & 1 != 0,
+            items_go_on: bytes[52] & ITEMS_GO_ON != 0,
+            filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             level: bytes[53].checked_sub(1),
             totals: Totals {
                 item_count: u64_at(bytes, 56),
@@ -229,6 +244,7 @@ impl SectionEntry {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
             IndexKind::PageFences | IndexKind::Trie => layout == Layout::Sorted && entry.index.len > 0,
+            IndexKind::Buckets => layout == Layout::Bucketed && entry.index.len > 0 && entry.filter.len > 0,
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());

@@ -10,10 +10,14 @@
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
 //! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
 //! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ:
-//! items have any size and are packed into pages, and page fences may stand in for the trie.
+//! items have any size and are packed into pages, and page fences may stand in for the trie. Sections of bucketed layout
+//! are LSM-trie's HTables (Wu's thesis, §4.2.4), with the filters of the tables below them.
 //!
 //! Architecture invariant: tables know nothing of logs, versions or levels, and never read the clock.
 
+mod bucket_check;
+mod bucket_group;
+mod cluster_filter;
 mod directory;
 mod error;
 mod expiry;
@@ -21,6 +25,7 @@ mod filter_builder;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
+mod group_scan;
 mod index;
 mod index_builder;
 mod index_memory;
@@ -43,6 +48,7 @@ mod unsynced_table;
 mod verify;
 mod writer;
 
+pub(crate) use cluster_filter::ClusterSpec;
 pub(crate) use error::Error;
 pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use index_builder::SortedIndex;
@@ -56,7 +62,8 @@ pub(crate) use page_list::{PageList, PageRead};
 pub(crate) use read_ahead::READS_AHEAD_MAX;
 pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_of_other_version, salvage_file};
 pub(crate) use scanner::{READ_AHEAD_BYTES, SectionScanner};
-pub(crate) use section::Section;
+pub(crate) use search::Searched;
+pub(crate) use section::{Asked, ColumnRead, Section, Verdict};
 pub(crate) use section_range::SectionRange;
 pub(crate) use segment_span::SegmentSpan;
 pub(crate) use unsynced_table::UnsyncedTable;

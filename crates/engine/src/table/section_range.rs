@@ -6,6 +6,7 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::AlignedBuffer;
 
 use super::error::Result;
+use super::page::Layout;
 use super::read_ahead::Extent;
 use super::section::Section;
 use crate::item::Item;
@@ -24,6 +25,12 @@ impl SectionRange {
     /// The pages to read: found in the index, or by about log2 of the number of pages in reads.
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, low, high } = self;
+        if section.layout() == Layout::Bucketed && section.page_count() > 0 {
+            let index = section.index_without_filter()?;
+            let group = |hash| index.buckets().map(|buckets| buckets.group_pages(buckets.group_of(hash)));
+            let pages = group(*low).map_or(0, |pages| pages.start)..group(*high).map_or(0, |pages| pages.end);
+            return Ok(Extent { section: Arc::clone(section), pages });
+        }
         let first = first_page_for(section, KeyHash::from_halves(*low, 0))?;
         let above = high.checked_add(1).map(|above| KeyHash::from_halves(above, 0));
         let last = match above {

@@ -4,6 +4,8 @@ use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
+use super::bucket_group::GroupBuilder;
+use super::cluster_filter::{ClusterBuilder, ClusterSpec, MadeCluster};
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
@@ -59,10 +61,12 @@ struct OpenSection {
     filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
+    /// Items on their way into buckets, in bucketed layout.
+    group: Option<Box<GroupBuilder>>,
     /// Where a page that is full ends: behind the last item whose group is complete.
     cut: Cut,
     /// Group of the last item.
-    group: u64,
+    last_group: u64,
     /// Encoded length of the last item.
     last_len: usize,
     expiry: ExpirySample,
@@ -118,6 +122,19 @@ impl TableWriter {
         self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
+    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with a filter as
+    /// `cluster` says for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
+    ///
+    /// # Panics
+    /// When a section is open.
+    pub fn begin_bucketed_section(&mut self, spec: SectionSpec, cluster: ClusterSpec, items_expected: u64) {
+        let range = (spec.range_low, spec.range_high);
+        let filter = FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected));
+        self.begin(spec, Layout::Bucketed, IndexBuilder::slots(), filter);
+        let section = self.section.as_mut().expect("it was just begun");
+        section.group = Some(Box::new(GroupBuilder::new(spec.range_low)));
+    }
+
     fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: FilterBuilder) {
         assert!(self.section.is_none(), "the section before was not finished");
         assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
@@ -130,6 +147,7 @@ impl TableWriter {
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
             items_go_on: false,
+            filter_on_flash: false,
             level: u8::try_from(spec.level).ok(),
             totals: Totals::default(),
             index_kind: IndexKind::None,
@@ -141,7 +159,17 @@ impl TableWriter {
         };
         let page = PageBuilder::default();
         let (cut, expiry) = (Cut::default(), ExpirySample::default());
-        self.section = Some(OpenSection { entry, filter, index, page, cut, group: 0, last_len: 0, expiry });
+        self.section = Some(OpenSection {
+            entry,
+            filter,
+            index,
+            page,
+            group: None,
+            cut,
+            last_group: 0,
+            last_len: 0,
+            expiry,
+        });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -157,7 +185,7 @@ impl TableWriter {
         self.push_in_group(u64::from(slot), Layout::Hash, hash, item)
     }
 
-    /// Appends an item to a section of sorted layout. Hashes ascend, with equal ones the keys.
+    /// Appends an item to a section of sorted or bucketed layout. Hashes ascend, with equal ones the keys.
     ///
     /// # Errors
     /// [`Error::ItemTooLarge`], after which the section may go on without the item.
@@ -167,7 +195,10 @@ impl TableWriter {
     /// range.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
-        let section = self.section.as_ref().expect("an open section");
+        let section = self.section.as_mut().expect("an open section");
+        if section.group.is_some() {
+            return section.push_bucketed(&mut self.output, self.identity, hash, item);
+        }
         let group = section.index.group(hash);
         self.push_in_group(group, Layout::Sorted, hash, item)
     }
@@ -194,17 +225,17 @@ impl TableWriter {
         debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.high()));
         debug_assert!(
             section.entry.totals.item_count == 0
-                || group > section.group
-                || (group == section.group && layout == Layout::Sorted),
+                || group > section.last_group
+                || (group == section.last_group && layout == Layout::Sorted),
             "items come in the order of their layout"
         );
-        if group != section.group {
+        if group != section.last_group {
             if section.page.is_overfull() {
                 section.cut_behind_all();
                 section.end_page(&mut self.output, self.identity)?;
             }
             section.cut_behind_all();
-            section.group = group;
+            section.last_group = group;
         }
         while !section.page.fits(encoded_len) && !section.goes_on(encoded_len) {
             if section.cut.items == 0 {
@@ -269,14 +300,26 @@ impl TableWriter {
             }
             section.end_page(&mut self.output, self.identity)?;
         }
+        if let Some(group) = &mut section.group {
+            let written = group.write(section.entry.range_high, &mut self.output, self.identity.seed)?;
+            section.entry.page_count += written.pages;
+            section.entry.totals.used_bytes += written.used_bytes;
+        }
         section.entry.expiry = section.expiry.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
-            finished.entry.index_kind = section.index.kind();
-            finished.index = section.index.finish();
-            if let Some(filter) = section.filter.finish() {
-                finished.entry.filter_tag_bits = filter.tag_bits() as u8;
-                finished.filter = filter.to_bytes();
+            match (section.group, section.filter) {
+                (Some(group), FilterBuilder::Clustered(filter)) => {
+                    finished.set_buckets(*group, filter)?;
+                }
+                (_, filter) => {
+                    finished.entry.index_kind = section.index.kind();
+                    finished.index = section.index.finish();
+                    if let Some(filter) = filter.finish() {
+                        finished.entry.filter_tag_bits = filter.tag_bits() as u8;
+                        finished.filter = filter.to_bytes();
+                    }
+                }
             }
         }
         self.finished.push(finished);
@@ -328,7 +371,54 @@ impl TableWriter {
     }
 }
 
+impl FinishedSection {
+    /// Takes over index and filter of a section of buckets.
+    fn set_buckets(&mut self, group: GroupBuilder, filter: ClusterBuilder) -> Result<()> {
+        let directory = group.finish(self.entry.range_high).to_bytes();
+        self.entry.index_kind = IndexKind::Buckets;
+        self.entry.filter_tag_bits = filter.bits_per_key();
+        let MadeCluster { header, columns, on_flash } = filter.finish()?;
+        self.index = (directory.len() as u64).to_le_bytes().to_vec();
+        self.index.extend_from_slice(&directory);
+        self.index.extend_from_slice(&header);
+        self.filter = columns;
+        self.entry.filter_on_flash = on_flash;
+        Ok(())
+    }
+}
+
 impl OpenSection {
+    /// Appends an item to the group of buckets, or to the next one.
+    fn push_bucketed(
+        &mut self,
+        output: &mut Output,
+        identity: Identity,
+        hash: KeyHash,
+        encoded: &EncodedItem<'_>,
+    ) -> Result<()> {
+        let encoded_len = encoded.bytes.len();
+        if encoded_len > ITEM_BYTES_MAX {
+            return Err(Error::ItemTooLarge {
+                encoded_bytes: encoded_len,
+                encoded_bytes_max: ITEM_BYTES_MAX,
+            });
+        }
+        debug_assert!((self.entry.range_low..=self.entry.range_high).contains(&hash.high()));
+        let group = self.group.as_mut().expect("a section of buckets");
+        if let Some(high) = group.ends_before(hash) {
+            let written = group.write(high, output, identity.seed)?;
+            self.entry.page_count += written.pages;
+            self.entry.totals.used_bytes += written.used_bytes;
+        }
+        group.push(hash, encoded.bytes);
+        self.filter.push(hash);
+        self.entry.totals.add(&encoded.item);
+        if let Some(expires_at_ms) = encoded.item.expires_at_ms {
+            self.expiry.push(expires_at_ms);
+        }
+        Ok(())
+    }
+
     /// Whether an item that does not fit goes on in the next page.
     #[inline]
     fn goes_on(&self, encoded_len: usize) -> bool {

@@ -107,6 +107,12 @@ impl BucketDirectory {
         first(group)..first(group + 1)
     }
 
+    /// Pages of the group that the page belongs to.
+    pub fn pages_around(&self, page: u32) -> std::ops::Range<u32> {
+        let group = self.groups.partition_point(|group| group.first_page <= page).saturating_sub(1);
+        self.group_pages(group)
+    }
+
     /// Lowest and highest hash of the group of that number, which there is.
     fn group_range(&self, number: usize) -> GroupRange {
         let high = self.groups.get(number + 1).map_or(self.high, |next| next.low - 1);
