@@ -20,6 +20,12 @@ impl BucketDirectoryBuilder {
         Self { remembered_share, groups: Vec::new(), pages: 0, given: Vec::new() }
     }
 
+    /// The same, with another share to remember.
+    #[must_use]
+    pub fn with_remembered_share(self, remembered_share: f64) -> Self {
+        Self { remembered_share, ..self }
+    }
+
     /// Pages so far.
     pub fn pages(&self) -> u32 {
         self.pages
