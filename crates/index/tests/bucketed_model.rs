@@ -190,8 +190,8 @@ fn large_items_among_small_ones_go_to_spares() {
     assert!(balance.spares <= 13, "{} spares", balance.spares);
 }
 
-/// A table of `groups` groups of 64 homes of items of 1 to 200 bytes, 95 % full, of which such a share of the buckets is
-/// remembered: bucket reads for a lookup, and the share of buckets that are spares.
+/// A table of `groups` groups of 64 homes of items of 1 to 200 bytes, 95 % full, of which such a share of the buckets
+/// is remembered: bucket reads for a lookup, and the share of buckets that are spares.
 fn reads_of_table(groups: u64, share: f64) -> (f64, f64) {
     let mut random = SmallRng::seed_from_u64(1);
     let (homes, width) = (64, u64::MAX / groups);

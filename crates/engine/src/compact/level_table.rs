@@ -14,8 +14,8 @@ const BLOOM_BITS: u8 = 16;
 const COLUMN_ITEMS_ON_FLASH: u64 = 32;
 /// Items of a column in memory: what a column takes besides is then less than a bit for eight items.
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
-/// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest, whose
-/// filters are taken over together.
+/// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest,
+/// whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
 
 /// The level of this number. The engine executes plans of levels only, and counts levels by the plan.
@@ -45,8 +45,8 @@ pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     }
 }
 
-/// Begins the section of a table of the level whose items come by their hashes, for so many of so many bytes, about. It
-/// will lie over `below`.
+/// Begins the section of a table of the level whose items come by their hashes, for so many of so many bytes, about.
+/// It will lie over `below`.
 pub(crate) fn begin_ordered(
     writer: &mut TableWriter,
     level: &LevelSpec,
@@ -84,13 +84,13 @@ pub(crate) struct Below {
 }
 
 impl Below {
-    /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers takes
-    /// over none: what is below it is not the same everywhere.
+    /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers
+    /// takes over none: what is below it is not the same everywhere.
     ///
     /// In memory each table takes over what is there, so that the youngest one answers for all. On flash that would
-    /// rewrite the filters of a hundred tables for each new one. So the youngest tables, one in eight, share a filter in
-    /// memory, and when they would be more all filters are taken over into one on flash: each is rewritten some eight
-    /// times over a place however many tables that has, and a lookup reads one column.
+    /// rewrite the filters of a hundred tables for each new one. So the youngest tables, one in eight, share a filter
+    /// in memory, and when they would be more all filters are taken over into one on flash: each is rewritten some
+    /// eight times over a place however many tables that has, and a lookup reads one column.
     pub fn of(spec: &LevelSpec, present: &Level, low: u64, high: u64) -> Result<Self> {
         let [container] = present.within(low, high) else { return Ok(Self::default()) };
         if spec.table != TableLayout::Bucketed || low < container.low || high > container.high {

@@ -15,7 +15,8 @@ use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
 use crate::manifest::Edit;
 use crate::table::{
-    READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
+    GROUP_BYTES, Layout, READS_AHEAD_MAX, SectionRange, SectionScanner, SectionSpec, SegmentSpan,
+    TableWriter, UnsyncedTable, WRITES_MAX,
 };
 
 /// References to blobs that came and went with a merge.
@@ -154,7 +155,11 @@ impl<'s> OpenInputs<'s> {
     fn scan(shared: &'s Shared, inputs: &Inputs) -> Result<Self> {
         let sequences = inputs.streams.len();
         let read_bytes = shared.memory.budget().read_bytes_each(sequences);
-        let _buffers = shared.hold_buffers((sequences * read_bytes * READS_AHEAD_MAX) as u64);
+        let of_buckets = |stream: &&Vec<SectionRange>| {
+            stream.iter().any(|range| range.section.layout() == Layout::Bucketed)
+        };
+        let groups = inputs.streams.iter().filter(of_buckets).count() * GROUP_BYTES;
+        let _buffers = shared.hold_buffers((sequences * read_bytes * READS_AHEAD_MAX + groups) as u64);
         let scanners = scan_streams(&*shared.storage, &inputs.streams, read_bytes)?;
         Ok(Self { scanners, of_runs: inputs.of_runs, _buffers })
     }

@@ -44,7 +44,8 @@ impl BucketCheck {
         }
     }
 
-    /// Behind the last page of a group, looks for every item as a lookup does. Items whose home is damaged are left out.
+    /// Behind the last page of a group, looks for every item as a lookup does. Items whose home is damaged are left
+    /// out.
     pub fn end_page(&mut self, number: u32) -> Result<(), Misplaced> {
         if number + 1 < self.directory.pages_around(number).end {
             return Ok(());

@@ -13,16 +13,16 @@ use super::page::{CARRIES, HEADER_BYTES, Layout, PAGE_BYTES, page_seed, page_tag
 
 /// Bytes of a bucket for tags, items and migrations.
 const CAPACITY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
-/// Buckets of a group: enough that under-loaded ones take what overloaded ones give, and few enough that a merge can hold
-/// a group of each table that it reads.
+/// Buckets of a group: enough that under-loaded ones take what overloaded ones give, and few enough that a merge can
+/// hold a group of each table that it reads.
 pub(super) const GROUP_BUCKETS: usize = 64;
 /// How full buckets are (Wu's thesis, §4.2.4.2): at more, items of 100 bytes fit less and less often.
 const FILL: f64 = 0.95;
 /// Numbers of homes tried for a group, from the least on: more cost a page each, spares do likewise.
 const HOMES_TRIED: u32 = 8;
 
-/// A group being gathered, and the groups before it. Holds the items of a group: 256 KiB, more only where items are that
-/// no leading hash bits tell apart.
+/// A group being gathered, and the groups before it. Holds the items of a group: 256 KiB, more only where items are
+/// that no leading hash bits tell apart.
 #[derive(Debug)]
 pub(super) struct GroupBuilder {
     directory: BucketDirectoryBuilder,

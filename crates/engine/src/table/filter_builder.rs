@@ -37,7 +37,8 @@ impl FilterBuilder {
         }
     }
 
-    /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do without.
+    /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do
+    /// without.
     pub fn finish(self) -> Option<HashFilter> {
         match self {
             Self::None | Self::Clustered(_) => None,

@@ -5,10 +5,14 @@ use std::ops::Range;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::bucketed::BucketDirectory;
 
+use super::bucket_group::GROUP_BUCKETS;
 use super::error::Result;
-use super::page::Page;
+use super::page::{PAGE_BYTES, Page};
 use super::section::Section;
 use crate::item::Item;
+
+/// Memory of a scanner's group of buckets, for items of a hundred bytes.
+pub(crate) const GROUP_BYTES: usize = GROUP_BUCKETS * (PAGE_BYTES + 34 * size_of::<GroupItem>());
 
 /// The items of a group of buckets, while it is read and while it is scanned. Takes the bytes of its pages and 24 for
 /// each item.

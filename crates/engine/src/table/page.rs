@@ -25,6 +25,7 @@ use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::bucketed::{Migration, destination_of, rank, read_migrations};
 
+pub(crate) use super::layout::Layout;
 use crate::item::{EncodedItem, Item};
 
 /// Bytes of a page.
@@ -45,34 +46,6 @@ pub(super) const GOES_ON: u8 = 2;
 
 const _: () = assert!(HEADER_BYTES + 34 * (1 + 3 + 116) == PAGE_BYTES);
 const _: () = assert!(PAGE_BYTES == alluvium_io::ALIGNMENT && PAGE_BYTES <= u16::MAX as usize);
-
-/// The order of items in a section. On disk: do not renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// In the order of the slots of the section's hash filter (SILT's HashStore).
-    Hash = 1,
-    /// By key hash, ties by key (SILT's SortedStore).
-    Sorted = 2,
-    /// In the bucket that the hash says, or where that bucket says (LSM-trie's HTable); groups of buckets by key hash.
-    Bucketed = 3,
-}
-
-impl Layout {
-    /// The layout that `byte` stands for.
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            1 => Some(Self::Hash),
-            2 => Some(Self::Sorted),
-            3 => Some(Self::Bucketed),
-            _ => None,
-        }
-    }
-
-    /// Whether a scan gives the items by key hash.
-    pub fn is_ordered(self) -> bool {
-        self != Self::Hash
-    }
-}
 
 /// The byte of `hash` that stands for an item in its page. These bits choose neither cuckoo bucket nor cuckoo tag, so
 /// that a false positive of the filter is told apart too.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
-use alluvium_index::bucketed::BucketDirectory;
 use alluvium_io::{AlignedBuffer, Storage};
 
 use super::error::{Error, Result};
 use super::group_scan::GroupItems;
-use super::page::{Layout, PAGE_BYTES};
+use super::page::PAGE_BYTES;
 use super::read_ahead::{Extent, ReadAhead};
+use super::scan_scope::Scope;
 use super::section::Section;
 use super::section_range::SectionRange;
 use crate::item::{EncodedItem, Item};
@@ -53,18 +53,6 @@ pub(crate) struct SectionScanner {
     current: Option<Current>,
     /// Key of the item before, where it has left the buffer or was needed.
     previous_key: Vec<u8>,
-}
-
-/// The section being scanned.
-#[derive(Clone, Debug)]
-struct Scope {
-    /// Its number among the sections to scan.
-    number: usize,
-    section: Arc<Section>,
-    /// Where its groups of buckets are, in bucketed layout.
-    buckets: Option<Arc<BucketDirectory>>,
-    /// Lowest and highest [`KeyHash::high`] wanted.
-    wanted: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -245,15 +233,14 @@ impl SectionScanner {
         left_page: bool,
     ) -> std::result::Result<(), Corruption> {
         match previous {
-            Some(previous) if item.hash <= previous.hash && self.is_sorted() => {
+            Some(previous)
+                if item.hash <= previous.hash
+                    && self.scope.as_ref().is_some_and(|scope| scope.section.layout().is_ordered()) =>
+            {
                 self.check_tie(item, previous, left_page)
             }
             _ => Ok(()),
         }
-    }
-
-    fn is_sorted(&self) -> bool {
-        self.scope.as_ref().is_some_and(|scope| scope.section.layout().is_ordered())
     }
 
     #[cold]
@@ -377,13 +364,8 @@ impl SectionScanner {
         self.buffer_page = piece.extent.pages.start;
         if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
             let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u64::MAX));
-            let section = piece.extent.section;
-            let buckets = match section.layout() {
-                Layout::Bucketed => section.index_without_filter()?.buckets().cloned(),
-                Layout::Hash | Layout::Sorted => None,
-            };
             self.group.clear();
-            self.scope = Some(Scope { number: piece.number, section, buckets, wanted });
+            self.scope = Some(Scope::new(piece.number, piece.extent.section, wanted)?);
         }
         Ok(true)
     }

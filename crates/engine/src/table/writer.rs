@@ -1,11 +1,10 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
-use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
+use alluvium_base::{KeyHash, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
 use super::bucket_group::GroupBuilder;
-use super::cluster_filter::{ClusterBuilder, ClusterSpec, MadeCluster};
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
@@ -15,24 +14,10 @@ use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
+use super::section_spec::SectionSpec;
 use super::segment_span::SegmentSpan;
 use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
-
-/// What a section is about, whatever its layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SectionSpec {
-    /// Keyspace that the items belong to.
-    pub keyspace: u32,
-    /// How the keys became hashes.
-    pub hasher: KeyHasher,
-    /// Lowest [`KeyHash::high`] of the section's part of the hash space.
-    pub range_low: u64,
-    /// Highest one, included.
-    pub range_high: u64,
-    /// Number of the level in the keyspace's plan that the section is for.
-    pub level: usize,
-}
 
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
 ///
@@ -44,32 +29,32 @@ pub(crate) struct TableWriter {
     output: Output,
     identity: Identity,
     finished: Vec<FinishedSection>,
-    section: Option<OpenSection>,
+    pub(super) section: Option<OpenSection>,
     segments: SegmentSpan,
 }
 
 #[derive(Debug)]
-struct FinishedSection {
-    entry: SectionEntry,
-    filter: Vec<u8>,
-    index: Vec<u8>,
+pub(super) struct FinishedSection {
+    pub(super) entry: SectionEntry,
+    pub(super) filter: Vec<u8>,
+    pub(super) index: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct OpenSection {
-    entry: SectionEntry,
-    filter: FilterBuilder,
+pub(super) struct OpenSection {
+    pub(super) entry: SectionEntry,
+    pub(super) filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
     /// Items on their way into buckets, in bucketed layout.
-    group: Option<Box<GroupBuilder>>,
+    pub(super) group: Option<Box<GroupBuilder>>,
     /// Where a page that is full ends: behind the last item whose group is complete.
     cut: Cut,
     /// Group of the last item.
     last_group: u64,
     /// Encoded length of the last item.
     last_len: usize,
-    expiry: ExpirySample,
+    pub(super) expiry: ExpirySample,
 }
 
 /// A place between two items of the page being filled.
@@ -122,20 +107,13 @@ impl TableWriter {
         self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
-    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with a filter as
-    /// `cluster` says for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
-    ///
-    /// # Panics
-    /// When a section is open.
-    pub fn begin_bucketed_section(&mut self, spec: SectionSpec, cluster: ClusterSpec, items_expected: u64) {
-        let range = (spec.range_low, spec.range_high);
-        let filter = FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected));
-        self.begin(spec, Layout::Bucketed, IndexBuilder::slots(), filter);
-        let section = self.section.as_mut().expect("it was just begun");
-        section.group = Some(Box::new(GroupBuilder::new(spec.range_low)));
-    }
-
-    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: FilterBuilder) {
+    pub(super) fn begin(
+        &mut self,
+        spec: SectionSpec,
+        layout: Layout,
+        index: IndexBuilder,
+        filter: FilterBuilder,
+    ) {
         assert!(self.section.is_none(), "the section before was not finished");
         assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
         let entry = SectionEntry {
@@ -300,11 +278,7 @@ impl TableWriter {
             }
             section.end_page(&mut self.output, self.identity)?;
         }
-        if let Some(group) = &mut section.group {
-            let written = group.write(section.entry.range_high, &mut self.output, self.identity.seed)?;
-            section.entry.page_count += written.pages;
-            section.entry.totals.used_bytes += written.used_bytes;
-        }
+        section.end_group(section.entry.range_high, &mut self.output, self.identity)?;
         section.entry.expiry = section.expiry.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
@@ -371,54 +345,7 @@ impl TableWriter {
     }
 }
 
-impl FinishedSection {
-    /// Takes over index and filter of a section of buckets.
-    fn set_buckets(&mut self, group: GroupBuilder, filter: ClusterBuilder) -> Result<()> {
-        let directory = group.finish(self.entry.range_high).to_bytes();
-        self.entry.index_kind = IndexKind::Buckets;
-        self.entry.filter_tag_bits = filter.bits_per_key();
-        let MadeCluster { header, columns, on_flash } = filter.finish()?;
-        self.index = (directory.len() as u64).to_le_bytes().to_vec();
-        self.index.extend_from_slice(&directory);
-        self.index.extend_from_slice(&header);
-        self.filter = columns;
-        self.entry.filter_on_flash = on_flash;
-        Ok(())
-    }
-}
-
 impl OpenSection {
-    /// Appends an item to the group of buckets, or to the next one.
-    fn push_bucketed(
-        &mut self,
-        output: &mut Output,
-        identity: Identity,
-        hash: KeyHash,
-        encoded: &EncodedItem<'_>,
-    ) -> Result<()> {
-        let encoded_len = encoded.bytes.len();
-        if encoded_len > ITEM_BYTES_MAX {
-            return Err(Error::ItemTooLarge {
-                encoded_bytes: encoded_len,
-                encoded_bytes_max: ITEM_BYTES_MAX,
-            });
-        }
-        debug_assert!((self.entry.range_low..=self.entry.range_high).contains(&hash.high()));
-        let group = self.group.as_mut().expect("a section of buckets");
-        if let Some(high) = group.ends_before(hash) {
-            let written = group.write(high, output, identity.seed)?;
-            self.entry.page_count += written.pages;
-            self.entry.totals.used_bytes += written.used_bytes;
-        }
-        group.push(hash, encoded.bytes);
-        self.filter.push(hash);
-        self.entry.totals.add(&encoded.item);
-        if let Some(expires_at_ms) = encoded.item.expires_at_ms {
-            self.expiry.push(expires_at_ms);
-        }
-        Ok(())
-    }
-
     /// Whether an item that does not fit goes on in the next page.
     #[inline]
     fn goes_on(&self, encoded_len: usize) -> bool {

@@ -56,7 +56,8 @@ impl BucketDirectoryBuilder {
 
     /// The directory, of a table whose hashes end with `high`.
     pub fn finish(mut self, high: u64) -> BucketDirectory {
-        // A bucket that gave to several is remembered as a whole or not at all, its marks in order: so sorts are stable.
+        // A bucket that gave to several is remembered as a whole or not at all, its marks in order: so sorts are
+        // stable.
         self.given.sort_by_key(|(home_bytes, given)| (std::cmp::Reverse(*home_bytes), given.page));
         let buckets_max = (f64::from(self.pages) * self.remembered_share) as usize;
         let of_buckets = self.given.chunk_by(|(_, one), (_, other)| one.page == other.page);

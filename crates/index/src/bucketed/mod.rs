@@ -10,9 +10,9 @@
 //! ```
 //!
 //! [`balance`] decides who moves: the most overloaded bucket gives the items of the highest [`rank`] to the most
-//! under-loaded one, until no bucket holds more than a page. A bucket that gives never takes, so an item is in its home
-//! or one step away. Who gave what is a [`Migration`]: in the giving bucket itself, and for the most overloaded buckets
-//! also in memory, in the [`BucketDirectory`], so that a lookup goes to the right bucket at once.
+//! under-loaded one, until no bucket holds more than a page. A bucket that gives never takes, so an item is in its
+//! home or one step away. Who gave what is a [`Migration`]: in the giving bucket itself, and for the most overloaded
+//! buckets also in memory, in the [`BucketDirectory`], so that a lookup goes to the right bucket at once.
 //!
 //! # Figures
 //!
@@ -22,14 +22,14 @@
 //!
 //! # Where we differ
 //!
-//! - An item's home follows from the *leading* bits of its hash, not from its last ones, and buckets are balanced within
-//!   groups of some dozens of neighbours, not over the whole table. So groups lie in the order of hashes, and tables are
-//!   written and merged as they are read, with one group in memory.
+//! - An item's home follows from the *leading* bits of its hash, not from its last ones, and buckets are balanced
+//!   within groups of some dozens of neighbours, not over the whole table. So groups lie in the order of hashes, and
+//!   tables are written and merged as they are read, with one group in memory.
 //! - A group has as many homes as its bytes need, so that tables are as full whatever was expected of their size. What
 //!   the paper keeps in a special bucket with an index of its own, items that no bucket takes, goes to *spare* buckets
 //!   at the end of the group: they have no homes and take what others give.
-//! - A bucket may give to several others, each a range of ranks, and what was moved is never moved again (§4.2.4.2 allows
-//!   walks over several buckets, and says nothing of buckets that no single other one can relieve).
+//! - A bucket may give to several others, each a range of ranks, and what was moved is never moved again (§4.2.4.2
+//!   allows walks over several buckets, and says nothing of buckets that no single other one can relieve).
 
 mod balance;
 mod builder;

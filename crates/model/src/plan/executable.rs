@@ -21,8 +21,8 @@ impl Plan {
 }
 
 impl LevelSpec {
-    /// Checks that the engine executes the level as number `number` (from 0) of `levels`. Whether the level is legal is
-    /// another question.
+    /// Checks that the engine executes the level as number `number` (from 0) of `levels`. Whether the level is legal
+    /// is another question.
     pub fn check_executable(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         if levels < 2 {
             return refuse("the engine executes plans of two levels and more");
@@ -42,7 +42,7 @@ impl LevelSpec {
             }
             (0, ..) => {
                 return refuse(
-                    "the engine's youngest level has Hash or Sorted tables, with a cuckoo filter each, or Bucketed ones",
+                    "the engine's youngest level has Hash or Sorted tables, a cuckoo filter each, or Bucketed ones",
                 );
             }
             (_, TableLayout::Sorted, _) => {

@@ -21,8 +21,8 @@ const COLUMN_ITEMS_ON_FLASH: f64 = 32.0;
 const COLUMN_BYTES: f64 = 13.0;
 const COLUMN_PLACE_BYTES: f64 = 1.5;
 const COLUMN_FILTER_BYTES: f64 = 1.6;
-/// Of the tables over a place whose filters are on flash one in so many has its filter in memory, and all are rewritten
-/// when more would.
+/// Of the tables over a place whose filters are on flash one in so many has its filter in memory, and all are
+/// rewritten when more would.
 const TABLES_A_REWRITE: f64 = 8.0;
 
 impl Rules {
@@ -34,8 +34,8 @@ impl Rules {
         self.page_bytes / by_fill.min(whole.items_per_page(bytes, deviation_bytes))
     }
 
-    /// How full a bucket's home would be, of items that hashes spread: mean and standard deviation of its bytes, and its
-    /// items.
+    /// How full a bucket's home would be, of items that hashes spread: mean and standard deviation of its bytes, and
+    /// its items.
     fn bucket_load(&self, bytes: f64, deviation_bytes: f64) -> (f64, f64, f64) {
         let item = bytes + self.page_item_bytes + self.length_bytes(bytes);
         let items = self.page_bytes / self.bucket_item_bytes(bytes, deviation_bytes);
