@@ -206,8 +206,8 @@ mod tests {
     fn what_was_cut_once_is_cut_so_again() {
         let sizes = TableSizes::default();
         let ranges = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), (0, u64::MAX), 64e6, &sizes);
-        assert_eq!(ranges.len(), 8);
+        assert_eq!(ranges.len(), 16);
         let again = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), ranges[3], 7.6e6, &sizes);
-        assert_eq!(again.len(), 8);
+        assert_eq!(again.len(), 16);
     }
 }

@@ -14,6 +14,8 @@ const BLOOM_BITS: u8 = 16;
 const COLUMN_ITEMS_ON_FLASH: u64 = 32;
 /// Items of a column in memory: what a column takes besides is then less than a bit for eight items.
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
+/// Items of a column of a section of the youngest level, whose filter no other one takes over.
+const COLUMN_ITEMS_ALONE: u64 = 1024;
 /// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest,
 /// whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
@@ -55,9 +57,14 @@ pub(crate) fn begin_ordered(
     below: Below,
 ) {
     if level.table == TableLayout::Bucketed {
+        let column_items = match (spec.level, stays_on_flash(level)) {
+            (0, false) => COLUMN_ITEMS_ALONE,
+            (_, false) => COLUMN_ITEMS_IN_MEMORY,
+            (_, true) => COLUMN_ITEMS_ON_FLASH,
+        };
         let cluster = ClusterSpec {
             bits_per_key: BLOOM_BITS,
-            column_items: if stays_on_flash(level) { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY },
+            column_items,
             on_flash: stays_on_flash(level) && !below.is_young,
             below: below.heads,
         };

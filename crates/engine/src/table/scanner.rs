@@ -232,11 +232,9 @@ impl SectionScanner {
         previous: Option<Current>,
         left_page: bool,
     ) -> std::result::Result<(), Corruption> {
+        let is_ordered = self.scope.as_ref().is_some_and(|scope| scope.section.layout().is_ordered());
         match previous {
-            Some(previous)
-                if item.hash <= previous.hash
-                    && self.scope.as_ref().is_some_and(|scope| scope.section.layout().is_ordered()) =>
-            {
+            Some(previous) if item.hash <= previous.hash && is_ordered => {
                 self.check_tie(item, previous, left_page)
             }
             _ => Ok(()),

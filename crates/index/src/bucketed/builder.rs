@@ -63,6 +63,8 @@ impl BucketDirectoryBuilder {
         let of_buckets = self.given.chunk_by(|(_, one), (_, other)| one.page == other.page);
         let chosen = of_buckets.take(buckets_max).flatten();
         let mut remembered: Vec<Remembered> = chosen.map(|(_, given)| *given).collect();
+        remembered.shrink_to_fit();
+        self.groups.shrink_to_fit();
         remembered.sort_by_key(|given| given.page);
         for group in &mut self.groups {
             let first = remembered.partition_point(|given| given.page < group.first_page);

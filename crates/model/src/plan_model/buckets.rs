@@ -18,6 +18,8 @@ const GROUP_BUCKETS: f64 = 64.0;
 /// bits of a set; its place, and what each filter of it takes.
 const COLUMN_ITEMS_IN_MEMORY: f64 = 128.0;
 const COLUMN_ITEMS_ON_FLASH: f64 = 32.0;
+/// Items of a column of the youngest level's sections.
+const COLUMN_ITEMS_ALONE: f64 = 1024.0;
 const COLUMN_BYTES: f64 = 13.0;
 const COLUMN_PLACE_BYTES: f64 = 1.5;
 const COLUMN_FILTER_BYTES: f64 = 1.6;
@@ -77,9 +79,8 @@ impl Rules {
     }
 }
 
-/// Bits of a clustered filter for an item, where so many tables share its columns.
-pub(super) fn cluster_bits(bloom_bits: f64, on_flash: bool, tables: f64) -> f64 {
-    let items = if on_flash { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY };
+/// Bits of a clustered filter for an item, where so many tables share columns of so many items each.
+fn cluster_bits(bloom_bits: f64, items: f64, tables: f64) -> f64 {
     let of_column = (COLUMN_BYTES + COLUMN_PLACE_BYTES) / tables.max(1.0) + COLUMN_FILTER_BYTES;
     bloom_bits + 8.0 * of_column / items
 }
@@ -95,7 +96,11 @@ impl PlanModel {
         if !self.rules.stored_indexes {
             return if on_flash { 0.0 } else { self.rules.bloom_bits };
         }
-        let items = if on_flash { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY };
+        let items = match (on_flash, state.sections > 0.0) {
+            (true, _) => COLUMN_ITEMS_ON_FLASH,
+            (false, true) => COLUMN_ITEMS_ALONE,
+            (false, false) => COLUMN_ITEMS_IN_MEMORY,
+        };
         // Sections of the youngest level have a filter each.
         let tables = if state.sections > 0.0 { 1.0 } else { state.runs };
         let share = match on_flash {
@@ -103,7 +108,13 @@ impl PlanModel {
             false => 1.0,
         };
         let places = if state.sections > 0.0 { 0.0 } else { 8.0 * COLUMN_PLACE_BYTES / items };
-        share * cluster_bits(self.rules.bloom_bits, on_flash, tables) + places
+        share * cluster_bits(self.rules.bloom_bits, items, tables) + places
+    }
+
+    /// Bits of a filter of its own that are written with each item of a table.
+    pub(super) fn own_filter_bits(&self, on_flash: bool) -> f64 {
+        let items = if on_flash { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY };
+        cluster_bits(self.rules.bloom_bits, items, 1.0)
     }
 
     /// Filters that a new table of the level takes over, in items of their tables, for each item of its own.

@@ -4,7 +4,6 @@ use crate::error::{ModelError, within};
 use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
 use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, Plan, TableLayout};
 
-use super::buckets::cluster_bits;
 use super::residency::{Residency, Structure};
 use super::rules::Rules;
 use super::stack::{LevelState, Stack};
@@ -247,7 +246,7 @@ impl PlanModel {
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
             // The number of the run beside the fingerprint; the secondary table is a hundredth of it.
             Filter::MultiLevelCuckoo { tag_bits } => f64::from(tag_bits + 3) / self.rules.filter_fill * 1.01,
-            Filter::BloomCluster { on_flash } => cluster_bits(self.rules.bloom_bits, on_flash, 1.0),
+            Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
     }
 
