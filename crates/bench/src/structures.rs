@@ -9,7 +9,7 @@ use crate::report::Report;
 type Run = fn(&IndexConfig) -> Vec<Measurement>;
 
 /// The structures by name.
-const STRUCTURES: [(&str, Run); 9] = [
+const STRUCTURES: [(&str, Run); 10] = [
     ("cuckoo", index::cuckoo::run),
     ("hash-filter", index::hash_filter::run),
     ("ect", index::trie::run),
@@ -17,6 +17,7 @@ const STRUCTURES: [(&str, Run); 9] = [
     ("multi-level-filter", index::multi_level_filter::run),
     ("three-level", index::three_level::run),
     ("bloom-cluster", index::bloom_cluster::run),
+    ("bucketed", index::bucketed::run),
     ("static-filter", index::static_filter::run),
     ("slb", index::slb::run),
 ];

@@ -84,7 +84,7 @@ fn an_illegal_plan_is_refused_with_its_reason() {
 #[test]
 fn a_plan_that_would_be_ignored_in_part_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["lsm-trie", "slimdb", "slimdb-tiering", "skimpystash"] {
+    for name in ["slimdb", "slimdb-tiering", "skimpystash"] {
         let error = Db::builder(directory.path()).plan(Plan::named(name).unwrap()).open().unwrap_err();
         assert!(matches!(error, Error::Plan(_)), "{name}: {error}");
     }

@@ -72,6 +72,15 @@ fn random_operations_on_mixed_levels_of_sorted_tables_agree_with_a_map() {
     agrees_with_a_map(&plan_of(levels));
 }
 
+#[test]
+fn random_operations_on_tables_in_buckets_agree_with_a_map() {
+    let bucketed = |runs_max, on_flash| {
+        let filter = Filter::BloomCluster { on_flash };
+        LevelSpec { table: TableLayout::Bucketed, index: Index::Implicit, ..tiering(runs_max, filter) }
+    };
+    agrees_with_a_map(&plan_of(vec![bucketed(2, false), bucketed(2, false), bucketed(20, true)]));
+}
+
 fn agrees_with_a_map(plan: &Plan) {
     let directory = tempfile::tempdir().unwrap();
     let mut occupied = vec![false; levels_of(plan)];

@@ -154,7 +154,7 @@ fn what_is_no_database_or_newer_or_open_is_refused() {
     let refused = repair_in(sample.environment(&nothing), &options()).unwrap_err();
     assert!(matches!(refused, Error::NotADatabase { .. }), "{refused}");
     let storage = SimulatedStorage::from_contents(3, &sample.contents);
-    let db = Sample::open_in(sample.environment_over(storage.clone())).unwrap();
+    let db = sample.open_in(sample.environment_over(storage.clone())).unwrap();
     let refused = repair_in(sample.environment_over(storage), &options()).unwrap_err();
     assert!(matches!(refused, Error::Locked { .. }), "{refused}");
     drop(db);

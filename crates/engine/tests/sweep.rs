@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use alluvium::{ManifestRepair, RepairOptions, RepairReport, repair_in};
 use alluvium_io::SimulatedStorage;
-use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan};
+use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan_in_buckets};
 
 /// One byte in so many is changed, at different places of each file.
 fn stride() -> usize {
@@ -37,7 +37,7 @@ fn places(bytes: &[u8], shift: usize) -> Vec<usize> {
 
 fn repaired(sample: &Sample, contents: &Contents, what: &str) -> (RepairReport, Contents) {
     let storage = SimulatedStorage::from_contents(3, contents);
-    let options = RepairOptions { plan: plan(), ..RepairOptions::default() };
+    let options = RepairOptions { plan: sample.plan.clone(), ..RepairOptions::default() };
     let report = repair_in(sample.environment_over(storage.clone()), &options)
         .unwrap_or_else(|error| panic!("{what}: repair: {error}"));
     (report, storage.contents())
@@ -71,7 +71,15 @@ fn check_repair(sample: &Sample, contents: &Contents, what: &str) -> RepairRepor
 
 #[test]
 fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
-    let sample = Sample::new();
+    change_bytes(&Sample::new());
+}
+
+#[test]
+fn every_changed_byte_of_tables_in_buckets_is_noticed_or_harmless_and_repaired() {
+    change_bytes(&Sample::of(plan_in_buckets()));
+}
+
+fn change_bytes(sample: &Sample) {
     let (mut noticed, mut changed) = (0, 0);
     for (number, (name, bytes)) in sample.contents.iter().enumerate() {
         if name == "LOCK" {
@@ -87,7 +95,7 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
             if sample.check(&contents, &what) == Verdict::Noticed {
                 noticed += 1;
                 // A version of the future is no damage: with a sound checksum it could not be told from one.
-                let report = check_repair(&sample, &contents, &what);
+                let report = check_repair(sample, &contents, &what);
                 let pages = report.pages_lost + report.log_gaps;
                 assert!(pages <= 1 && report.tables_lost <= 1, "{what}: {report:?}");
                 assert!(report.changed, "{what}: noticed, but nothing was repaired: {report:?}");
@@ -168,7 +176,7 @@ fn nothing_of_random_files_panics() {
         }
         let what = format!("round {round}");
         let storage = SimulatedStorage::from_contents(3, &contents);
-        let options = RepairOptions { plan: plan(), ..RepairOptions::default() };
+        let options = RepairOptions { plan: sample.plan.clone(), ..RepairOptions::default() };
         if repair_in(sample.environment_over(storage.clone()), &options).is_ok() {
             read(&sample, &storage.contents(), &what);
         }

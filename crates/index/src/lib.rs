@@ -4,6 +4,7 @@
 
 pub mod bloom_cluster;
 mod broadword;
+pub mod bucketed;
 pub mod cuckoo;
 pub mod elias_fano;
 pub mod fences;

@@ -1,6 +1,7 @@
 //! `bench index`: the index structures alone, in memory, one thread, on random key hashes.
 
 pub mod bloom_cluster;
+pub mod bucketed;
 pub mod cuckoo;
 pub mod fences;
 pub mod hash_filter;

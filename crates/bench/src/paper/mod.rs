@@ -18,6 +18,9 @@ mod slb_2_12;
 mod slb_2_7;
 mod slb_2_8;
 mod slim_9;
+mod wu;
+mod wu_4_5;
+mod wu_4_7;
 
 use std::path::PathBuf;
 
@@ -61,7 +64,7 @@ pub struct Scale {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 12] = [
+const FIGURES: [(&str, Draw); 14] = [
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
@@ -74,6 +77,8 @@ const FIGURES: [(&str, Draw); 12] = [
     ("slb-2.11", slb_2_11::draw),
     ("slb-2.12", slb_2_12::draw),
     ("slim-9", slim_9::draw),
+    ("wu-4.5", wu_4_5::draw),
+    ("wu-4.7", wu_4_7::draw),
 ];
 
 /// Runs the figures asked for, writes each as numbers and as a drawing, and reports what can be held against the paper.

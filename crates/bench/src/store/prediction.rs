@@ -5,7 +5,7 @@
 //! gets and merges read side by side, or where everything was merged by hand.
 
 use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload};
-use alluvium_model::{Growth, KeyDistribution, ModelError, Plan};
+use alluvium_model::{Growth, KeyDistribution, LevelSpec, ModelError, Plan};
 use serde_json::{Map, Value};
 
 use super::config::StoreOptions;
@@ -81,10 +81,17 @@ impl Predictor {
                     true => self.writes_of_update()?,
                     false => busy.cost.write_amplification(),
                 };
-                vec![
-                    ("write_amplification", writes),
-                    ("index_bytes_per_item_second_half", busy.cost.bytes_per_item()),
-                ]
+                let mut figures = vec![("write_amplification", writes)];
+                // Levels that nothing but their runs bounds take many rounds of updates to fill.
+                if !self.collects_everywhere() {
+                    figures.push(("index_bytes_per_item_second_half", busy.cost.bytes_per_item()));
+                }
+                figures
+            }
+            Phase::Get | Phase::Stream | Phase::All | Phase::Miss
+                if self.state == State::Updated && self.collects_everywhere() =>
+            {
+                Vec::new()
             }
             Phase::Get | Phase::Stream | Phase::All if self.state != State::Other => {
                 let cost = self.cost(self.state, false)?.cost;
@@ -115,6 +122,12 @@ impl Predictor {
             }
             Plan::Chained(_) => false,
         }
+    }
+
+    /// Whether there are several levels of runs over a last one.
+    fn collects_everywhere(&self) -> bool {
+        let tiers = |level: &LevelSpec| matches!(level.growth, Growth::Tiering { .. });
+        matches!(&self.plan, Plan::Levels { levels, .. } if levels.len() > 2 && levels.iter().all(tiers))
     }
 
     /// Bytes written for each byte of the user's while every item is overwritten about once.

@@ -49,7 +49,8 @@ enum Benchmark {
 
 #[derive(Clone, Debug, clap::Args)]
 struct IndexOptions {
-    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, static-filter, slb
+    /// cuckoo, hash-filter, ect, ect-sparse, fences, multi-level-filter, three-level, bloom-cluster, bucketed,
+    /// static-filter, slb
     /// or all
     #[arg(long, default_value = "all")]
     structure: String,

@@ -12,7 +12,7 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
 use alluvium_model::TableLayout;
 
-use super::level_table::{begin_sorted, level_spec, sorted_index, tag_bits};
+use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
@@ -103,7 +103,6 @@ fn write_sections(
     store: &LogStore,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
     let level = level_spec(&keyspace.plan, 0);
-    let tag_bits = tag_bits(level).expect("the engine refuses plans whose first level has no cuckoo filter");
     let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
@@ -115,7 +114,7 @@ fn write_sections(
         let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
         let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
-        let filter = HashFilter::from_table(&index, tag_bits);
+        let filter = tag_bits(level).map(|tag_bits| HashFilter::from_table(&index, tag_bits));
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;
         let mut items = entries.iter().enumerate().map(|(position, &(slot, offset))| {
@@ -128,8 +127,8 @@ fn write_sections(
             references.add(&item.item);
             Ok((slot, keyspace.hasher.hash(item.item.key), item))
         });
-        if level.table == TableLayout::Hash {
-            writer.begin_hash_section(spec, filter);
+        if let (TableLayout::Hash, Some(filter)) = (level.table, &filter) {
+            writer.begin_hash_section(spec, filter.clone());
             items.try_for_each(|item: Result<_>| {
                 let (slot, hash, item) = item?;
                 Ok::<_, Error>(writer.push_slot(slot, hash, &item)?)
@@ -137,8 +136,16 @@ fn write_sections(
         } else {
             let items = items.collect::<Result<Vec<_>>>()?;
             let bytes = items.iter().map(|(_, _, item)| item.bytes.len() as u64).sum();
-            writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items.len() as u64, bytes));
-            writer.set_filter(filter);
+            match filter {
+                Some(filter) => {
+                    let pages = pages_expected(items.len() as u64, bytes);
+                    writer.begin_sorted_section(spec, sorted_index(level), pages);
+                    writer.set_filter(filter);
+                }
+                None => {
+                    begin_ordered(writer, level, spec, (items.len() as u64, bytes), Below::default());
+                }
+            }
             push_sorted(writer, items)?;
         }
         writer.finish_section()?;
@@ -171,7 +178,13 @@ fn write_section(
     let (range_low, range_high) = shard_range(0, 0);
     let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
     let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
-    begin_sorted(writer, level_spec(&keyspace.plan, 0), spec, (entries.len() as u64, bytes));
+    begin_ordered(
+        writer,
+        level_spec(&keyspace.plan, 0),
+        spec,
+        (entries.len() as u64, bytes),
+        Below::default(),
+    );
     let mut references = ReferenceCounts::default();
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
         if let Some(&(_, _, ahead)) = entries.get(position + PREFETCH_AHEAD) {

@@ -1,8 +1,24 @@
 //! How tables of a level are made, as the plan says.
 
-use alluvium_model::{Filter, Index, LevelSpec, Plan};
+use std::sync::Arc;
 
-use crate::table::{SectionSpec, SortedIndex, TableWriter, pages_expected};
+use alluvium_model::{Filter, Index, LevelSpec, Plan, TableLayout};
+
+use crate::error::Result;
+use crate::level::Level;
+use crate::table::{ClusterSpec, Section, SectionSpec, SortedIndex, TableWriter, pages_expected};
+
+/// Bits of a Bloom filter for each item (Wu's thesis, Table 4.1).
+const BLOOM_BITS: u8 = 16;
+/// Items of a column of filters on flash: those of 56 tables lie on one page.
+const COLUMN_ITEMS_ON_FLASH: u64 = 32;
+/// Items of a column in memory: what a column takes besides is then less than a bit for eight items.
+const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
+/// Items of a column of a section of the youngest level, whose filter no other one takes over.
+const COLUMN_ITEMS_ALONE: u64 = 1024;
+/// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest,
+/// whose filters are taken over together.
+const SHARE_IN_MEMORY: usize = 8;
 
 /// The level of this number. The engine executes plans of levels only, and counts levels by the plan.
 pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
@@ -16,8 +32,8 @@ pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     match level.filter {
         Filter::Cuckoo { tag_bits } => Some(tag_bits),
-        Filter::None => None,
-        Filter::MultiLevelCuckoo { .. } | Filter::BloomCluster { .. } => {
+        Filter::None | Filter::BloomCluster { .. } => None,
+        Filter::MultiLevelCuckoo { .. } => {
             unreachable!("the engine refuses plans with other filters")
         }
     }
@@ -32,15 +48,86 @@ pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     }
 }
 
-/// Begins the section of a table of the level, for so many items of so many bytes, about.
-pub(crate) fn begin_sorted(
+/// Begins the section of a table of the level whose items come by their hashes, for so many of so many bytes, about.
+/// It will lie over `below`.
+pub(crate) fn begin_ordered(
     writer: &mut TableWriter,
     level: &LevelSpec,
     spec: SectionSpec,
     (items, bytes): (u64, u64),
+    below: Below,
 ) {
+    if level.table == TableLayout::Bucketed {
+        let column_items = match (spec.level, stays_on_flash(level)) {
+            (0, false) => COLUMN_ITEMS_ALONE,
+            (_, false) => COLUMN_ITEMS_IN_MEMORY,
+            (_, true) => COLUMN_ITEMS_ON_FLASH,
+        };
+        let cluster = ClusterSpec {
+            bits_per_key: BLOOM_BITS,
+            column_items,
+            on_flash: stays_on_flash(level) && !below.is_young,
+            below: below.heads,
+        };
+        writer.begin_bucketed_section(spec, cluster, items);
+        return;
+    }
     writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items, bytes));
     if let Some(tag_bits) = tag_bits(level) {
         writer.gather_filter(tag_bits, items);
+    }
+}
+
+fn stays_on_flash(level: &LevelSpec) -> bool {
+    matches!(level.filter, Filter::BloomCluster { on_flash: true })
+}
+
+/// The tables below a new one whose filters it takes over.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Young to old, each with all that its filter covers.
+    heads: Vec<Arc<Section>>,
+    /// Whether the new table is one of the few whose filters are in memory though those of the level are not.
+    is_young: bool,
+}
+
+impl Below {
+    /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers
+    /// takes over none: what is below it is not the same everywhere.
+    ///
+    /// In memory each table takes over what is there, so that the youngest one answers for all. On flash that would
+    /// rewrite the filters of a hundred tables for each new one. So the youngest tables, one in eight, share a filter
+    /// in memory, and when they would be more all filters are taken over into one on flash: each is rewritten some
+    /// eight times over a place however many tables that has, and a lookup reads one column.
+    pub fn of(spec: &LevelSpec, present: &Level, low: u128, high: u128) -> Result<Self> {
+        let [container] = present.within(low, high) else { return Ok(Self::default()) };
+        if spec.table != TableLayout::Bucketed || low < container.low || high > container.high {
+            return Ok(Self::default());
+        }
+        let mut heads = Vec::new();
+        let mut young = 0;
+        let mut tables = &container.tables[..];
+        while let Some((first, rest)) = tables.split_first() {
+            let Some((files, on_flash)) = first.section.clustered()? else { break };
+            let covered =
+                rest.iter().zip(&files[1..]).take_while(|(table, file)| table.file.number == **file);
+            let covered = covered.count();
+            if covered + 1 < files.len() {
+                break;
+            }
+            if heads.is_empty() && !on_flash {
+                young = files.len();
+            }
+            heads.push(first.section.clone());
+            tables = &rest[covered..];
+        }
+        if !stays_on_flash(spec) {
+            return Ok(Self { heads, is_young: false });
+        }
+        let is_young = young < (container.tables.len() + 1) / SHARE_IN_MEMORY;
+        if is_young {
+            heads.truncate(usize::from(young > 0));
+        }
+        Ok(Self { heads, is_young })
     }
 }

@@ -24,7 +24,7 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::level::{MergeUnit, Run, RunSection, Version};
 use crate::manifest::Edit;
-use crate::table::{Layout, READS_AHEAD_MAX, SectionScanner, SegmentSpan};
+use crate::table::{READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
 /// A section of a run that is merged, with its run and its number there.
 type Merged = (Arc<Run>, u32, Arc<RunSection>);
@@ -60,7 +60,7 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> R
     let (low, high) = unit.range();
     let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
-    let is_sorted = merged.iter().all(|(_, _, section)| section.section.layout() == Layout::Sorted);
+    let is_sorted = merged.iter().all(|(_, _, section)| section.section.layout().is_ordered());
     if is_sorted {
         for of_run in merged.chunk_by(|(one, ..), (other, ..)| Arc::ptr_eq(one, other)) {
             flow.runs.push(of_run.iter().map(|(_, _, section)| section.section.clone()).collect());

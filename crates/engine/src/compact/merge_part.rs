@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use alluvium_base::KeyHasher;
 
 use super::flow::{Flow, Inputs};
-use super::level_table::{begin_sorted, level_spec};
+use super::level_table::{Below, begin_ordered, level_spec};
 use super::merged::{for_each_merged, scan_streams};
 use super::repeats::Samples;
 use super::young::{YoungItems, YoungRange};
@@ -17,7 +17,8 @@ use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
 use crate::manifest::{Edit, HashRange};
 use crate::table::{
-    READS_AHEAD_MAX, SectionScanner, SectionSpec, SegmentSpan, TableWriter, UnsyncedTable, WRITES_MAX,
+    GROUP_BYTES, Layout, READS_AHEAD_MAX, SectionRange, SectionScanner, SectionSpec, SegmentSpan,
+    TableWriter, UnsyncedTable, WRITES_MAX,
 };
 
 /// References to blobs that came and went with a merge.
@@ -158,7 +159,11 @@ impl<'s> OpenInputs<'s> {
     fn scan(shared: &'s Shared, inputs: &Inputs) -> Result<Self> {
         let sequences = inputs.streams.len();
         let read_bytes = shared.memory.budget().read_bytes_each(sequences);
-        let _buffers = shared.hold_buffers((sequences * read_bytes * READS_AHEAD_MAX) as u64);
+        let of_buckets = |stream: &&Vec<SectionRange>| {
+            stream.iter().any(|range| range.section.layout() == Layout::Bucketed)
+        };
+        let groups = inputs.streams.iter().filter(of_buckets).count() * GROUP_BYTES;
+        let _buffers = shared.hold_buffers((sequences * read_bytes * READS_AHEAD_MAX + groups) as u64);
         let scanners = scan_streams(&*shared.storage, &inputs.streams, read_bytes)?;
         Ok(Self { scanners, of_runs: inputs.of_runs, _buffers })
     }
@@ -219,10 +224,15 @@ impl Part {
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
-        let (keyspace_id, hasher, level) = (keyspace.id, keyspace.hasher, flow.to);
-        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level };
+        let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: flow.to };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
-        begin_sorted(&mut writer, level_spec(&keyspace.plan, flow.to), spec, size);
+        let level = level_spec(&keyspace.plan, flow.to);
+        let below = match flow.pushes {
+            true => Below::of(level, keyspace.version.load().level(flow.to), range_low, range_high)?,
+            false => Below::default(),
+        };
+        begin_ordered(&mut writer, level, spec, size, below);
         let samples = match flow.samples_repeats(&keyspace.plan) {
             true => Samples::of(self.items_estimate),
             false => Samples::default(),
@@ -334,6 +344,9 @@ impl WrittenPart {
                 });
                 next
             });
+            if let Some(table) = &placed {
+                keyspace.version.load().level(flow.to).set_covered_by(table);
+            }
             Ok(())
         };
         // Who has read an item that ends here must not write what follows from it.

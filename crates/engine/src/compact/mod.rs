@@ -27,7 +27,7 @@ pub(crate) use cut::TableSizes;
 pub(crate) use due::{pick, pick_any, pick_of, pick_runs_before, pressure};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};
 pub(crate) use ingest::{ingest, write_spilled};
-pub(crate) use level_table::{begin_sorted, level_spec, tag_bits};
+pub(crate) use level_table::{Below, begin_ordered, level_spec, tag_bits};
 pub(crate) use merge::merge;
 pub(crate) use merged::{for_each_merged, scan_streams};
 pub(crate) use prefix_cut::cut_prefix;

@@ -170,7 +170,7 @@ impl<'v> View<'v> {
                 let Flight { key, mut lookup, section, read } = flights.take(token);
                 result.context(|| format!("reading table {}", section.file().name()))?;
                 let stored_key = StoredKey::of(key.as_ref());
-                if let Some(item) = section.search(read, &mut buffer, lookup.hash, &stored_key)? {
+                if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
                     visit(key, Some(&item).filter(|item| self.moment.is_live(item)))?;
                 } else if let Some((section, read)) = lookup.next_read()? {
                     ready.push_front(Flight { key, lookup, section, read });

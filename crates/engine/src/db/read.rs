@@ -169,9 +169,9 @@ impl View<'_> {
                 buffers.push(AlignedBuffer::zeroed(PAGE_BYTES));
             }
             read_pages(shared, &reading, &mut buffers)?;
-            for ((index, lookup, section, read), buffer) in reading.drain(..).zip(&mut buffers) {
+            for ((index, mut lookup, section, read), buffer) in reading.drain(..).zip(&mut buffers) {
                 let key = StoredKey::of(keys[index].as_ref());
-                match section.search(read, buffer, lookup.hash, &key)? {
+                match lookup.search(section, read, buffer, &key)? {
                     Some(item) => values[index] = live_value(index, item)?,
                     None => waiting.push((index, lookup)),
                 }
@@ -257,7 +257,6 @@ pub(crate) fn find_by<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>) -> R,
 ) -> Result<R> {
-    let hash = lookup.hash;
     let mut buffer = None;
     while let Some((section, read)) = lookup.next_read()? {
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
@@ -267,7 +266,7 @@ pub(crate) fn find_by<R>(
             .file()
             .read_at(buffer, section.page_offset(read.page))
             .context(|| format!("reading table {}", section.file().name()))?;
-        if let Some(item) = section.search(read, buffer, hash, key)? {
+        if let Some(item) = lookup.search(section, read, buffer, key)? {
             return Ok(found(Some(&item)));
         }
     }

@@ -103,6 +103,29 @@ impl Level {
         (0..runs).map(stream).collect()
     }
 
+    /// Lets the filters leave memory of those tables for which that of `table`, which lies over them, answers.
+    pub fn set_covered_by(&self, table: &PlacedTable) {
+        let (low, high) = table.section.range();
+        let below = self.within(low, high).iter().flat_map(|container| &container.tables);
+        let covered = below.filter(|below| self.is_covered(below));
+        covered.for_each(|below| below.section.set_covered());
+    }
+
+    /// Whether wherever the table lies the filter of another one answers for it.
+    fn is_covered(&self, table: &PlacedTable) -> bool {
+        let (low, high) = table.section.range();
+        self.within(low, high).iter().all(|container| {
+            let number = |other: &PlacedTable| other.file.number;
+            let Some(depth) = container.tables.iter().position(|other| number(other) == number(table)) else {
+                return true;
+            };
+            container.tables[..depth].iter().enumerate().any(|(above, head)| {
+                let files = head.section.clustered().ok().flatten().map(|(files, _)| files);
+                files.is_some_and(|files| files.get(depth - above) == Some(&number(table)))
+            })
+        })
+    }
+
     /// Declares that the manifest no longer names those files over `low..=high` of `before` that lie nowhere in this
     /// level, which came from it by a change of that range.
     pub fn set_obsolete_since(&self, before: &Self, low: u128, high: u128) {

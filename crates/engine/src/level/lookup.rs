@@ -1,16 +1,18 @@
 //! One get on its way through a version, reading pages as its caller sees fit.
 
-use alluvium_base::KeyHash;
+use alluvium_base::{Corruption, KeyHash};
 use smallvec::SmallVec;
 
 use super::levels::Level;
 use super::version::Version;
 use crate::error::Result;
-use crate::table::{PageList, PageRead, Section};
+use crate::item::Item;
+use crate::table::{Asked, ColumnRead, PageList, PageRead, Searched, Section, Verdict};
 
-/// A lookup below the log: yields the pages to read, young to old, until the caller finds the key in one.
+/// A lookup below the log: yields what to read, young to old, until the caller finds the key in it.
 ///
-/// Keeps the reading to the caller, who can put the pages of many lookups in flight together.
+/// Keeps the reading to the caller, who can put the pages of many lookups in flight together. What is read is a page of
+/// items as a rule, else a column of a filter; [`Lookup::search`] knows.
 #[derive(Debug)]
 pub(crate) struct Lookup<'v> {
     pub hash: KeyHash,
@@ -20,6 +22,12 @@ pub(crate) struct Lookup<'v> {
     next_section: usize,
     pages: PageList,
     next_read: usize,
+    /// Whether these pages were named by the bucket where the key would be at home.
+    is_moved: bool,
+    /// What the filter of the section of this number says, of that and of those behind it that it covers.
+    verdict: Option<(usize, Verdict)>,
+    /// The column that is being read.
+    column: Option<ColumnRead>,
 }
 
 /// Sections over one place that take no allocation: more than a unit has when it is due.
@@ -30,8 +38,12 @@ type Sections<'v> = SmallVec<[&'v Section; SECTIONS_INLINE]>;
 /// Adds the tables of the container that holds `hash`, and starts loading what tells whether they have it.
 #[inline]
 fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) {
+    let mut covered = 0;
     for table in level.container(hash).into_iter().flat_map(|container| &container.tables) {
-        table.section.prefetch(hash);
+        match covered {
+            0 => covered = table.section.prefetch(hash),
+            _ => covered -= 1,
+        }
         sections.push(&*table.section);
     }
 }
@@ -49,7 +61,7 @@ impl<'v> Lookup<'v> {
         for level in &version.levels {
             add_tables(&mut sections, level, hash);
         }
-        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_read: 0 }
+        Self::over(sections, hash)
     }
 
     /// A lookup in the level of this number, from 1 on, and in those below it.
@@ -58,7 +70,20 @@ impl<'v> Lookup<'v> {
         for level in &version.levels[number - 1..] {
             add_tables(&mut sections, level, hash);
         }
-        Self { hash, sections, next_section: 0, pages: PageList::EMPTY, next_read: 0 }
+        Self::over(sections, hash)
+    }
+
+    fn over(sections: Sections<'v>, hash: KeyHash) -> Self {
+        Self {
+            hash,
+            sections,
+            next_section: 0,
+            pages: PageList::EMPTY,
+            next_read: 0,
+            is_moved: false,
+            verdict: None,
+            column: None,
+        }
     }
 
     /// The next read of what may hold the key; `None` when it is absent.
@@ -68,10 +93,75 @@ impl<'v> Lookup<'v> {
                 self.next_read += 1;
                 return Ok(Some((self.sections[self.next_section - 1], read)));
             }
-            let Some(section) = self.sections.get(self.next_section) else { return Ok(None) };
-            self.pages = section.locate(self.hash)?;
+            let Some(&section) = self.sections.get(self.next_section) else { return Ok(None) };
+            let number = self.next_section;
             self.next_section += 1;
-            self.next_read = 0;
+            self.set_pages(PageList::EMPTY, false);
+            if let Some((head, verdict)) = &self.verdict {
+                match verdict.says(number - head, section.file_number()) {
+                    Some(true) => {
+                        self.set_pages(section.locate_covered(self.hash)?, false);
+                        continue;
+                    }
+                    Some(false) => continue,
+                    None => self.verdict = None,
+                }
+            }
+            match section.ask(self.hash)? {
+                Asked::Pages(pages) => self.set_pages(pages, false),
+                Asked::Runs(verdict) => self.take_verdict(section, verdict)?,
+                Asked::Column(column) => {
+                    let read = column.read;
+                    self.column = Some(column);
+                    return Ok(Some((section, read)));
+                }
+            }
         }
+    }
+
+    /// Looks for `key` in `bytes`, which were read for what [`Lookup::next_read`] returned last. `None` when it isn't
+    /// there: then what is read next says more.
+    ///
+    /// # Errors
+    /// When the bytes are not what was to be read: nothing of them is returned then.
+    pub fn search<'a>(
+        &mut self,
+        section: &'v Section,
+        read: PageRead,
+        bytes: &'a mut [u8],
+        key: &[u8],
+    ) -> Result<Option<Item<'a>>> {
+        if let Some(column) = self.column.take() {
+            let verdict = section.judge(column, bytes, self.hash)?;
+            self.take_verdict(section, verdict)?;
+            return Ok(None);
+        }
+        match section.search(read, bytes, self.hash, key)? {
+            Searched::Item(item) => Ok(Some(item)),
+            Searched::Nothing => Ok(None),
+            Searched::On(page) if !self.is_moved => {
+                self.set_pages(PageList::range(page, PageRead::new(page, false)), true);
+                Ok(None)
+            }
+            Searched::On(page) => {
+                let found = format!("an item moved on to page {page}");
+                let expected = "items that were moved once";
+                let offset = section.page_offset(read.page);
+                Err(Corruption::new(section.file().name(), offset, expected, found).into())
+            }
+        }
+    }
+
+    /// Takes in what the filter of the section asked last says.
+    fn take_verdict(&mut self, section: &'v Section, verdict: Verdict) -> Result<()> {
+        if verdict.says(0, section.file_number()) == Some(true) {
+            self.set_pages(section.locate_covered(self.hash)?, false);
+        }
+        self.verdict = Some((self.next_section - 1, verdict));
+        Ok(())
+    }
+
+    fn set_pages(&mut self, pages: PageList, is_moved: bool) {
+        (self.pages, self.next_read, self.is_moved) = (pages, 0, is_moved);
     }
 }

@@ -10,7 +10,7 @@ use alluvium_model::Plan;
 
 use crate::level::{Container, replaced};
 use crate::manifest::{DatabaseState, Edit, HashRange, PlacedTableState, RunState};
-use crate::table::{Layout, Section, SegmentSpan};
+use crate::table::{Section, SegmentSpan};
 
 /// A table of a level below the youngest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,7 +47,7 @@ impl Found {
 
 /// Whether the section is a table of a level below the youngest.
 fn is_of_level(section: &Section) -> bool {
-    section.layout() == Layout::Sorted && section.level() != Some(0)
+    section.layout().is_ordered() && section.level() != Some(0)
 }
 
 /// `plan`, with as many levels as the sections name.

@@ -8,7 +8,7 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};
 
 use super::Repair;
-use crate::compact::{YoungItems, begin_sorted, level_spec, tag_bits};
+use crate::compact::{Below, YoungItems, begin_ordered, level_spec, tag_bits};
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::{shard_range, table_file_name};
@@ -67,7 +67,7 @@ impl Repair {
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
         writer.set_segments(segments);
         let size = (items.len() as u64, items.encoded_bytes());
-        begin_sorted(&mut writer, level_spec(plan, level), spec, size);
+        begin_ordered(&mut writer, level_spec(plan, level), spec, size, Below::default());
         let mut range = items.range(spec.range_low, spec.range_high);
         while let Some((hash, item)) = range.peek() {
             writer.push(hash, &item)?;
@@ -92,6 +92,17 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
         return Ok(false);
     }
     let hash = |item: &EncodedItem<'_>| run.hasher.hash(item.item.key);
+    let (keyspace, hasher) = (run.keyspace, run.hasher);
+    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0 };
+    let level = level_spec(run.plan, 0);
+    let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
+    let size = (items.len() as u64, bytes);
+    let Some(tag_bits) = tag_bits(level) else {
+        begin_ordered(writer, level, spec, size, Below::default());
+        items.iter().try_for_each(|item| writer.push(hash(item), item))?;
+        writer.finish_section()?;
+        return Ok(true);
+    };
     let mut entries = (items.len() as f64 / FILL) as usize + 1;
     let index = loop {
         let index = CuckooTable::with_entries(entries);
@@ -102,10 +113,6 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
         }
         entries += entries / 8 + 1;
     };
-    let (keyspace, hasher) = (run.keyspace, run.hasher);
-    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0 };
-    let level = level_spec(run.plan, 0);
-    let tag_bits = tag_bits(level).expect("the engine refuses plans whose first level has no cuckoo filter");
     let filter = HashFilter::from_table(&index, tag_bits);
     if level.table == TableLayout::Hash {
         writer.begin_hash_section(spec, filter);
@@ -114,8 +121,7 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
             writer.push_slot(slot, hash(item), item)?;
         }
     } else {
-        let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
-        begin_sorted(writer, level, spec, (items.len() as u64, bytes));
+        begin_ordered(writer, level, spec, size, Below::default());
         writer.set_filter(filter);
         // They come in the order of their hashes.
         items.iter().try_for_each(|item| writer.push(hash(item), item))?;

@@ -11,7 +11,7 @@ use crate::item::EncodedItem;
 use crate::level::{Container, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
 use crate::table::{
-    Error as TableError, Layout, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
+    Error as TableError, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
     is_of_other_version, salvage_file,
 };
 
@@ -47,7 +47,7 @@ impl Claim {
                     !run.dropped.contains(&shard)
                 }
                 &Place::Sorted { low, high, .. } => {
-                    item.layout == Layout::Sorted && (low..=high).contains(&item.hash.0)
+                    item.layout.is_ordered() && (low..=high).contains(&item.hash.0)
                 }
             }
     }
@@ -62,7 +62,7 @@ impl Claim {
                     !run.dropped.contains(&(shard as u32))
                 }
                 Place::Sorted { low: from, high: to, .. } => {
-                    section.layout() == Layout::Sorted && *from <= high && *to >= low
+                    section.layout().is_ordered() && *from <= high && *to >= low
                 }
             }
     }

@@ -142,9 +142,19 @@ fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
         filter: Filter::Cuckoo { tag_bits: 12 },
         index: Index::ThreeLevel,
     };
-    let mut levels = random_levels(rng, young);
-    levels.iter_mut().for_each(|level| level.index = Index::ThreeLevel);
+    let mut levels = random_levels(rng, young.clone());
+    for level in &mut levels {
+        if level.table == TableLayout::Bucketed {
+            level.filter = young.filter;
+        }
+        (level.table, level.index) = (TableLayout::Sorted, Index::ThreeLevel);
+    }
     levels
+}
+
+fn bucketed(growth: Growth, on_flash: bool) -> LevelSpec {
+    let filter = Filter::BloomCluster { on_flash };
+    LevelSpec { growth, table: TableLayout::Bucketed, filter, index: Index::Implicit }
 }
 
 /// Levels below a youngest one, so small that a few hundred items reach the last.
@@ -155,11 +165,27 @@ fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
     if rng.random() {
         (levels[0].table, levels[0].index) = (TableLayout::Sorted, Index::Fences);
     }
+    if rng.random_range(0..4) == 0 {
+        levels[0] = bucketed(levels[0].growth, false);
+    }
+    if rng.random_range(0..4) == 0 {
+        // LSM-trie's way: nothing but buckets, and runs up to many at the end.
+        let growth = Growth::Tiering { runs_max: rng.random_range(2..40), share: Growth::ANY_SHARE };
+        let between = rng.random_range(0..3);
+        levels[0] = bucketed(levels[0].growth, false);
+        levels.extend((0..between).map(|_| bucketed(tiering(rng), false)));
+        levels.push(bucketed(growth, true));
+        return levels;
+    }
     for _ in 0..rng.random_range(1..5) {
         let growth = match rng.random() {
             true => Growth::Leveling { ratio: rng.random_range(1.1..2.0) },
             false => tiering(rng),
         };
+        if rng.random_range(0..3) == 0 {
+            levels.push(bucketed(growth, rng.random()));
+            continue;
+        }
         let filter = match rng.random_range(0..3) {
             0 => Filter::None,
             _ => Filter::Cuckoo { tag_bits: rng.random_range(4..16) },

@@ -52,6 +52,8 @@ pub(crate) enum IndexKind {
     Trie = 3,
     /// Prefix trie, groups of pages, suffixes: for semi-sorted keyspaces.
     ThreeLevel = 4,
+    /// Groups of buckets, with what the most overloaded ones gave away, and what the filter covers.
+    Buckets = 5,
 }
 
 impl IndexKind {
@@ -62,6 +64,7 @@ impl IndexKind {
             2 => Some(Self::PageFences),
             3 => Some(Self::Trie),
             4 => Some(Self::ThreeLevel),
+            5 => Some(Self::Buckets),
             _ => None,
         }
     }
@@ -128,6 +131,8 @@ pub(crate) struct SectionEntry {
     pub page_count: u32,
     /// Whether an item of the section may go on in the page behind it.
     pub items_go_on: bool,
+    /// Whether the filter stays on flash: lookups read a column of it.
+    pub filter_on_flash: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
     pub level: Option<u8>,
     pub totals: Totals,
@@ -151,6 +156,10 @@ const HASHER_SEMI_SORTED: u8 = 3;
 const RULE_LENGTH: u8 = 1;
 const RULE_DELIMITER: u8 = 2;
 const RULE_FUNCTION: u8 = 3;
+/// On disk: do not renumber.
+const ITEMS_GO_ON: u8 = 1;
+/// On disk: do not renumber.
+const FILTER_ON_FLASH: u8 = 2;
 
 impl SectionEntry {
     /// Whether it takes a long entry.
@@ -174,7 +183,7 @@ impl SectionEntry {
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
         let level = self.level.map_or(0, |level| level.saturating_add(1));
-        out.extend_from_slice(&[u8::from(self.items_go_on), level, 0, 0]);
+        out.extend_from_slice(&[self.flags(), level, 0, 0]);
         let totals = self.totals;
         for number in [
             totals.item_count,
@@ -203,6 +212,11 @@ impl SectionEntry {
             self.marks.encode(out);
             debug_assert_eq!(out.len() - start, ENTRY_BYTES_LONG);
         }
+    }
+
+    fn flags(&self) -> u8 {
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        flag(self.items_go_on, ITEMS_GO_ON) | flag(self.filter_on_flash, FILTER_ON_FLASH)
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -253,7 +267,8 @@ impl SectionEntry {
             range_high: whole(32, high_rest),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
-            items_go_on: bytes[52] & 1 != 0,
+            items_go_on: bytes[52] & ITEMS_GO_ON != 0,
+            filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             level: bytes[53].checked_sub(1),
             totals: Totals {
                 item_count: u64_at(bytes, 56),
@@ -287,6 +302,7 @@ impl SectionEntry {
             IndexKind::PageFences | IndexKind::Trie | IndexKind::ThreeLevel => {
                 layout == Layout::Sorted && entry.index.len > 0
             }
+            IndexKind::Buckets => layout == Layout::Bucketed && entry.index.len > 0 && entry.filter.len > 0,
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());

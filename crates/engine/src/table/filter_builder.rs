@@ -4,6 +4,8 @@ use alluvium_base::KeyHash;
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 
+use super::cluster_filter::ClusterBuilder;
+
 /// How often a filter is tried in a larger table when its keys don't fit.
 const TRIES_MAX: usize = 8;
 /// Hashes whose places are fetched into the cache before they are needed.
@@ -20,23 +22,26 @@ pub(super) enum FilterBuilder {
         tag_bits: u32,
         hashes: Vec<KeyHash>,
     },
+    /// Of a table in buckets, made of the items' hashes at the end, and of the filters of others.
+    Clustered(ClusterBuilder),
 }
 
 impl FilterBuilder {
     /// Notes an item. Equal hashes come one after the other.
     #[inline]
     pub fn push(&mut self, hash: KeyHash) {
-        if let Self::Gathered { hashes, .. } = self
-            && hashes.last() != Some(&hash)
-        {
-            hashes.push(hash);
+        match self {
+            Self::Gathered { hashes, .. } if hashes.last() != Some(&hash) => hashes.push(hash),
+            Self::Clustered(builder) => builder.push(hash),
+            Self::None | Self::Made(_) | Self::Gathered { .. } => {}
         }
     }
 
-    /// `None` without a filter, and for hashes so alike that no table takes them: then lookups do without.
+    /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do
+    /// without.
     pub fn finish(self) -> Option<HashFilter> {
         match self {
-            Self::None => None,
+            Self::None | Self::Clustered(_) => None,
             Self::Made(filter) => Some(filter),
             Self::Gathered { tag_bits, hashes } => {
                 let slack = hashes.len() / 16 + 1;

@@ -8,6 +8,7 @@ use alluvium_index::fences::{PageFences, SlotFences};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::three_level::ThreeLevelIndex;
 
+use super::cluster_filter::ClusterFilter;
 use super::directory;
 use super::frame::{self, Trailer};
 use super::page::{Layout, PAGE_BYTES, Page};
@@ -21,10 +22,12 @@ pub fn page(bytes: &[u8]) {
     let _ = Page::check(bytes, 0, Layout::Hash);
     let checksum = checksum64(&padded[8..], 0);
     padded[..8].copy_from_slice(&checksum.to_le_bytes());
-    for layout in [Layout::Hash, Layout::Sorted] {
+    for layout in [Layout::Hash, Layout::Sorted, Layout::Bucketed] {
         if let Ok(page) = Page::check(&padded, 0, layout) {
             let _ = page.items();
             let _ = page.begun();
+            let _ = page.migrations();
+            let _ = page.moved_to(KeyHash::from_halves(1, 1 << 62), 7);
             let _ = padded[page.carried_range()].len();
             for tag in 0..=255 {
                 let _ = page.find(tag, b"key");
@@ -60,5 +63,10 @@ pub fn index(bytes: &[u8]) {
     let _ =
         ThreeLevelIndex::from_bytes(bytes).map(|index| (index.lookup(hash), index.prefix_pages(hash.high())));
     let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash, true));
+    for filter in [&[][..], bytes] {
+        if let Ok(cluster) = ClusterFilter::decode(bytes, (0, u64::MAX), filter) {
+            let _ = (cluster.runs_of(hash), cluster.column_place(hash));
+        }
+    }
     let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
 }

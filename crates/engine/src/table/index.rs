@@ -1,16 +1,20 @@
 //! [`SectionIndex`]: from a key's hash to the pages that may hold it, in memory.
 
 use std::ops::Add;
+use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bucketed::{BucketDirectory, Home};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
 use alluvium_index::hash_filter::{HashFilter, bucket_slots};
 use alluvium_index::three_level::ThreeLevelIndex;
 
+use super::cluster_filter::ClusterFilter;
 use super::directory::{IndexKind, SectionEntry};
 use super::index_memory::Charge;
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
+use super::section_spec::high_halves;
 
 /// Bytes of memory of indexes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,8 @@ enum SectionFilter {
     Dropped {
         slots: u32,
     },
+    /// Of a table in buckets, with those of the tables that it covers.
+    Cluster(ClusterFilter),
 }
 
 #[derive(Clone, Debug)]
@@ -66,17 +72,22 @@ enum PageIndex {
     Trie(Box<PagedTrie>),
     /// Of a semi-sorted keyspace, over so many pages.
     ThreeLevel(Box<ThreeLevelIndex>, u32),
+    /// Pages are buckets.
+    Buckets(Arc<BucketDirectory>),
 }
 
 impl SectionIndex {
     /// From the blocks of a section, either of which may be empty. Offsets of corruptions are relative to the block.
     pub(super) fn decode(entry: &SectionEntry, filter: &[u8], pages: &[u8]) -> Result<Self, Corruption> {
+        if entry.index_kind == IndexKind::Buckets {
+            return Self::decode_buckets(entry, filter, pages);
+        }
         let filter = match filter {
             [] => SectionFilter::None,
             bytes => SectionFilter::Loaded(HashFilter::from_bytes(bytes)?),
         };
         let pages = match entry.index_kind {
-            IndexKind::None => PageIndex::Empty,
+            IndexKind::None | IndexKind::Buckets => PageIndex::Empty,
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
             IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
@@ -90,6 +101,7 @@ impl SectionIndex {
             PageIndex::Fences(fences) => fences.pages(),
             PageIndex::Trie(trie) => trie.pages(),
             PageIndex::ThreeLevel(_, pages) => u64::from(*pages),
+            PageIndex::Buckets(buckets) => buckets.pages(),
         };
         if page_count != u64::from(entry.page_count) {
             let expected = format!("an index of {} pages", entry.page_count);
@@ -105,6 +117,31 @@ impl SectionIndex {
         Ok(Self { filter, pages, items_go_on, spreads, _charge: None })
     }
 
+    /// Of a table in buckets: without `filter` it stays on flash.
+    fn decode_buckets(entry: &SectionEntry, filter: &[u8], index: &[u8]) -> Result<Self, Corruption> {
+        let parts = index.split_first_chunk::<8>().and_then(|(length, rest)| {
+            rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+        });
+        let Some((buckets, cluster)) = parts else {
+            let found = format!("{} bytes", index.len());
+            return Err(Corruption::new(
+                "index",
+                0,
+                "a bucket directory of the length in front of it",
+                found,
+            ));
+        };
+        let buckets = BucketDirectory::from_bytes(buckets).map_err(|error| error.within("index", 8))?;
+        if buckets.pages() != u64::from(entry.page_count) {
+            let expected = format!("a directory of {} pages", entry.page_count);
+            return Err(Corruption::new("index", 8, expected, format!("{} pages", buckets.pages())));
+        }
+        let cluster =
+            ClusterFilter::decode(cluster, high_halves((entry.range_low, entry.range_high)), filter)?;
+        let (filter, pages) = (SectionFilter::Cluster(cluster), PageIndex::Buckets(Arc::new(buckets)));
+        Ok(Self { filter, pages, items_go_on: false, spreads: false, _charge: None })
+    }
+
     /// The same, with its memory counted by `charge`.
     pub(super) fn charged(self, charge: Charge) -> Self {
         Self { _charge: Some(charge), ..self }
@@ -116,6 +153,7 @@ impl SectionIndex {
             SectionFilter::None => SectionFilter::None,
             SectionFilter::Loaded(filter) => SectionFilter::Dropped { slots: filter.slots() as u32 },
             SectionFilter::Dropped { slots } => SectionFilter::Dropped { slots: *slots },
+            SectionFilter::Cluster(cluster) => SectionFilter::Cluster(cluster.away()),
         };
         let pages = self.pages.clone();
         let Self { items_go_on, spreads, .. } = *self;
@@ -125,7 +163,55 @@ impl SectionIndex {
     /// Whether nothing was dropped.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        !matches!(self.filter, SectionFilter::Dropped { .. })
+        match &self.filter {
+            SectionFilter::Dropped { .. } => false,
+            SectionFilter::Cluster(cluster) => cluster.is_in_memory(),
+            SectionFilter::None | SectionFilter::Loaded(_) => true,
+        }
+    }
+
+    /// The filter of a table in buckets, wherever it is.
+    #[inline]
+    pub(super) fn cluster(&self) -> Option<&ClusterFilter> {
+        match &self.filter {
+            SectionFilter::Cluster(cluster) => Some(cluster),
+            SectionFilter::None | SectionFilter::Loaded(_) | SectionFilter::Dropped { .. } => None,
+        }
+    }
+
+    /// Whether some filter is in memory.
+    pub fn has_filter(&self) -> bool {
+        matches!(self.filter, SectionFilter::Loaded(_))
+            || self.cluster().is_some_and(ClusterFilter::is_in_memory)
+    }
+
+    /// Where pages lie, of a table in buckets.
+    pub fn buckets(&self) -> Option<&Arc<BucketDirectory>> {
+        match &self.pages {
+            PageIndex::Buckets(buckets) => Some(buckets),
+            _ => None,
+        }
+    }
+
+    /// Starts loading what tells whether the section has a key of this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        match &self.filter {
+            SectionFilter::Loaded(filter) => filter.prefetch(self.placing(hash)),
+            SectionFilter::Cluster(cluster) => cluster.prefetch(hash),
+            SectionFilter::None | SectionFilter::Dropped { .. } => {}
+        }
+    }
+
+    /// The pages where a key of hash `hash` is looked for in a table in buckets, whatever a filter says.
+    #[inline]
+    pub fn locate_bucket(&self, hash: KeyHash) -> PageList {
+        let PageIndex::Buckets(buckets) = &self.pages else { return PageList::EMPTY };
+        match buckets.locate(hash) {
+            None => PageList::EMPTY,
+            Some(Home::Page(page)) => PageList::range(page, PageRead::new(page, false)),
+            Some(Home::Pages { first, last }) => PageList::range(first, PageRead::new(last, false)),
+        }
     }
 
     /// The pages that may hold a key of hash `hash`.
@@ -141,6 +227,13 @@ impl SectionIndex {
                     .flatten()
                     .filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
+            (PageIndex::Buckets(_), SectionFilter::Cluster(cluster)) => {
+                let is_absent = cluster
+                    .runs_of(hash)
+                    .is_some_and(|runs| !runs.contains(cluster.runs().saturating_sub(1)));
+                if is_absent { PageList::EMPTY } else { self.locate_bucket(hash) }
+            }
+            (PageIndex::Buckets(_), _) => self.locate_bucket(hash),
             (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
             (PageIndex::Fences(fences), _) => {
                 let range = fences.lookup(hash.high());
@@ -164,6 +257,7 @@ impl SectionIndex {
     pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
+            PageIndex::Buckets(buckets) => Some(buckets.group_pages(buckets.group_of(hash.high())).start),
             PageIndex::Slots(_) | PageIndex::Trie(_) | PageIndex::ThreeLevel(..) | PageIndex::Empty => None,
         }
     }
@@ -176,7 +270,11 @@ impl SectionIndex {
                 let range = index.prefix_pages(prefix_hash)?;
                 Some((page_number(range.first), page_number(range.last)))
             }
-            PageIndex::Slots(_) | PageIndex::Fences(_) | PageIndex::Trie(_) | PageIndex::Empty => None,
+            PageIndex::Slots(_)
+            | PageIndex::Fences(_)
+            | PageIndex::Trie(_)
+            | PageIndex::Buckets(_)
+            | PageIndex::Empty => None,
         }
     }
 
@@ -186,25 +284,28 @@ impl SectionIndex {
         if self.spreads { hash.spread() } else { hash }
     }
 
-    /// The filter, where there is one.
+    /// The filter that is its own, where there is one.
     pub fn filter(&self) -> Option<&HashFilter> {
         match &self.filter {
             SectionFilter::Loaded(filter) => Some(filter),
-            SectionFilter::None | SectionFilter::Dropped { .. } => None,
+            SectionFilter::None | SectionFilter::Dropped { .. } | SectionFilter::Cluster(_) => None,
         }
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> MemoryBytes {
+        let (cluster, cluster_index) = self.cluster().map_or((0, 0), ClusterFilter::memory_bytes);
         MemoryBytes {
-            filter: self.filter().map_or(0, |filter| filter.memory_bytes() as u64),
-            index: match &self.pages {
-                PageIndex::Empty => 0,
-                PageIndex::Slots(fences) => fences.memory_bytes(),
-                PageIndex::Fences(fences) => fences.memory_bytes(),
-                PageIndex::Trie(trie) => trie.memory_bytes(),
-                PageIndex::ThreeLevel(index, _) => index.memory_bytes(),
-            },
+            filter: cluster + self.filter().map_or(0, |filter| filter.memory_bytes() as u64),
+            index: cluster_index
+                + match &self.pages {
+                    PageIndex::Empty => 0,
+                    PageIndex::Slots(fences) => fences.memory_bytes(),
+                    PageIndex::Fences(fences) => fences.memory_bytes(),
+                    PageIndex::Trie(trie) => trie.memory_bytes(),
+                    PageIndex::ThreeLevel(index, _) => index.memory_bytes(),
+                    PageIndex::Buckets(buckets) => buckets.memory_bytes(),
+                },
         }
     }
 

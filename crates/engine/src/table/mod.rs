@@ -10,10 +10,15 @@
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
 //! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
 //! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ:
-//! items have any size and are packed into pages, and page fences may stand in for the trie.
+//! items have any size and are packed into pages, and page fences may stand in for the trie. Sections of bucketed
+//! layout are LSM-trie's HTables (Wu's thesis, §4.2.4), with the filters of the tables below them.
 //!
 //! Architecture invariant: tables know nothing of logs, versions or levels, and never read the clock.
 
+mod bucket_check;
+mod bucket_group;
+mod bucket_section;
+mod cluster_filter;
 mod directory;
 mod error;
 mod expiry;
@@ -21,10 +26,12 @@ mod filter_builder;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
+mod group_scan;
 mod hash_marks;
 mod index;
 mod index_builder;
 mod index_memory;
+mod layout;
 mod open;
 mod output;
 mod page;
@@ -33,10 +40,12 @@ mod page_list;
 mod paged_trie;
 mod read_ahead;
 mod salvage;
+mod scan_scope;
 mod scanner;
 mod search;
 mod section;
 mod section_range;
+mod section_spec;
 mod segment_span;
 #[cfg(test)]
 mod tests;
@@ -44,8 +53,10 @@ mod unsynced_table;
 mod verify;
 mod writer;
 
+pub(crate) use cluster_filter::ClusterSpec;
 pub(crate) use error::Error;
 pub(crate) use frame::TRAILER_BYTES;
+pub(crate) use group_scan::GROUP_BYTES;
 pub(crate) use index_builder::SortedIndex;
 pub(crate) use index_memory::{Degradation, IndexMemory, Loan};
 pub(crate) use open::Table;
@@ -57,8 +68,10 @@ pub(crate) use page_list::{PageList, PageRead};
 pub(crate) use read_ahead::READS_AHEAD_MAX;
 pub(crate) use salvage::{SalvagedItem, SalvagedPages, is_of_other_version, salvage_file};
 pub(crate) use scanner::{READ_AHEAD_BYTES, SectionScanner};
-pub(crate) use section::Section;
+pub(crate) use search::Searched;
+pub(crate) use section::{Asked, ColumnRead, Section, Verdict};
 pub(crate) use section_range::SectionRange;
+pub(crate) use section_spec::SectionSpec;
 pub(crate) use segment_span::SegmentSpan;
 pub(crate) use unsynced_table::UnsyncedTable;
-pub(crate) use writer::{SectionSpec, TableWriter};
+pub(crate) use writer::TableWriter;

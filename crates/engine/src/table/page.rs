@@ -4,11 +4,14 @@
 //!  0   8  checksum64 of bytes 8..4096, seeded with file seed XOR page number
 //!  8   2  items that begin here
 //! 10   2  bytes used, this header included
-//! 12   1  layout of the section (1 hash, 2 sorted)
+//! 12   1  layout of the section (1 hash, 2 sorted, 3 bucketed)
 //! 13   1  bit 0: the page begins with the rest of an item; bit 1: its last item goes on in the next page
 //! 14   2  with bit 0 the length of that rest, else the length of every item, or 0 when they differ
 //! 16      one tag byte per item, the rest of an item, then the items, back to back; zeros up to 4096
 //! ```
+//!
+//! In bucketed layout no item goes on, and what lies in the place of an item's rest are the bucket's migrations (see
+//! `alluvium_index::bucketed`).
 //!
 //! Where ending a page in front of an item would waste more than [`PAGE_LOSS_MAX`] bytes, the item goes on in the next
 //! page ([decision 0014](../../../../docs/decisions/0014-large-items-go-on-in-the-next-page.md)). Small items never do.
@@ -20,7 +23,9 @@
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bucketed::{Migration, destination_of, rank, read_migrations};
 
+pub(crate) use super::layout::Layout;
 use crate::item::{EncodedItem, Item};
 
 /// Bytes of a page.
@@ -41,26 +46,6 @@ pub(super) const GOES_ON: u8 = 2;
 
 const _: () = assert!(HEADER_BYTES + 34 * (1 + 3 + 116) == PAGE_BYTES);
 const _: () = assert!(PAGE_BYTES == alluvium_io::ALIGNMENT && PAGE_BYTES <= u16::MAX as usize);
-
-/// The order of items in a section. On disk: do not renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// In the order of the slots of the section's hash filter (SILT's HashStore).
-    Hash = 1,
-    /// By key hash, ties by key (SILT's SortedStore).
-    Sorted = 2,
-}
-
-impl Layout {
-    /// The layout that `byte` stands for.
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            1 => Some(Self::Hash),
-            2 => Some(Self::Sorted),
-            _ => None,
-        }
-    }
-}
 
 /// The byte of `hash` that stands for an item in its page. These bits choose neither cuckoo bucket nor cuckoo tag, so
 /// that a false positive of the filter is told apart too.
@@ -83,6 +68,8 @@ pub(crate) struct Page<'a> {
     tags: &'a [u8],
     /// The rest of the last item of the page before.
     carried: &'a [u8],
+    /// What of the bucket lies elsewhere, where the page is one. Checked.
+    migrations: &'a [u8],
     body: &'a [u8],
     uniform_len: usize,
     goes_on: bool,
@@ -138,13 +125,22 @@ impl<'a> Page<'a> {
         }
         let (tags, rest) = bytes[HEADER_BYTES..used].split_at(items);
         let (carried, body) = rest.split_at(carried_len);
+        let (carried, migrations) =
+            if layout == Layout::Bucketed { (&[][..], carried) } else { (carried, &[][..]) };
+        if goes_on && layout == Layout::Bucketed {
+            return Err(fault("a bucket with whole items".to_owned(), "one that goes on".to_owned()));
+        }
+        if !migrations.is_empty() {
+            let offset = (HEADER_BYTES + items) as u64;
+            read_migrations(migrations).map(drop).map_err(|corruption| corruption.within("page", offset))?;
+        }
         if uniform_len != 0 && uniform_len * items != body.len() {
             return Err(fault(
                 format!("{items} items of {uniform_len} bytes"),
                 format!("{} bytes of items", body.len()),
             ));
         }
-        Ok(Self { tags, carried, body, uniform_len, goes_on })
+        Ok(Self { tags, carried, migrations, body, uniform_len, goes_on })
     }
 
     /// Number of items that begin and end here.
@@ -173,6 +169,17 @@ impl<'a> Page<'a> {
         self.carried
     }
 
+    /// What of a bucket lies elsewhere.
+    pub fn migrations(&self) -> Vec<Migration> {
+        read_migrations(self.migrations).map(Iterator::collect).unwrap_or_default()
+    }
+
+    /// The items that begin here, back to back.
+    #[inline]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
     /// Bytes used, header included.
     #[inline]
     pub fn used_bytes(&self) -> usize {
@@ -182,7 +189,19 @@ impl<'a> Page<'a> {
     /// Where in the page the first item starts.
     #[inline]
     pub fn items_start(&self) -> usize {
-        HEADER_BYTES + self.tags.len() + self.carried.len()
+        HEADER_BYTES + self.tags.len() + self.carried.len() + self.migrations.len()
+    }
+
+    /// The page where an item of `hash` lies whose home is this one, number `page` of its section; `None` when it is
+    /// here, if anywhere.
+    #[inline]
+    pub fn moved_to(&self, hash: KeyHash, page: u32) -> Option<u32> {
+        if self.migrations.is_empty() {
+            return None;
+        }
+        let migrations = read_migrations(self.migrations).ok()?;
+        let distance = destination_of(migrations, rank(hash, page))?;
+        Some(page.wrapping_add_signed(distance.into()))
     }
 
     /// The item with `key`, of those that begin here. Only items under `tag` are compared.

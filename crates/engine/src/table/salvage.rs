@@ -105,7 +105,7 @@ pub(crate) fn salvage_file(
             unsound += 1;
             return;
         };
-        let layouts = [Layout::Hash, Layout::Sorted].into_iter();
+        let layouts = [Layout::Hash, Layout::Sorted, Layout::Bucketed].into_iter();
         let page = layouts
             .filter_map(|layout| Some((layout, Page::check(bytes, page_seed(seed, number), layout).ok()?)))
             .next();
@@ -169,7 +169,9 @@ impl Owner {
 fn items_of<'a>(page: &Page<'a>, owner: Owner) -> Option<Vec<SalvagedItem<'a>>> {
     let items = page.encoded_items().ok()?;
     let salvaged: Option<Vec<_>> = items.into_iter().map(|(tag, item)| owner.own(tag, item)).collect();
-    salvaged.filter(|items| !items.is_empty() || !page.carried().is_empty())
+    // A bucket may have nothing.
+    let may_be_empty = !page.carried().is_empty() || owner.layout == Layout::Bucketed;
+    salvaged.filter(|items| !items.is_empty() || may_be_empty)
 }
 
 /// An item that goes on in the page behind its own: what has been seen of it.

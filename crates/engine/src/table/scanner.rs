@@ -6,8 +6,10 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::{AlignedBuffer, Storage};
 
 use super::error::{Error, Result};
-use super::page::{Layout, PAGE_BYTES};
+use super::group_scan::GroupItems;
+use super::page::PAGE_BYTES;
 use super::read_ahead::{Extent, ReadAhead};
+use super::scan_scope::Scope;
 use super::section::Section;
 use super::section_range::SectionRange;
 use crate::item::{EncodedItem, Item};
@@ -21,8 +23,8 @@ pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 /// A cursor over the items of a section from a page on, or of several sections one after the other.
 ///
 /// [`SectionScanner::advance`] moves to the next item, [`SectionScanner::current_encoded`] is the item there. Starts
-/// before the first item. Every page is checked as it is entered; in a section of sorted layout also that (hash, key)
-/// ascends, so that a merge may rely on it.
+/// before the first item. Every page is checked as it is entered; in a section of sorted or bucketed layout also that
+/// (hash, key) ascends, so that a merge may rely on it. Of a section in buckets it holds the items of a group.
 #[derive(Debug)]
 pub(crate) struct SectionScanner {
     reads: ReadAhead,
@@ -46,28 +48,27 @@ pub(crate) struct SectionScanner {
     goes_on: bool,
     /// Whether `joined` is an item to come.
     joined_waits: bool,
+    /// In bucketed layout the items of the group of buckets that the scanner is in.
+    group: GroupItems,
     current: Option<Current>,
     /// Key of the item before, where it has left the buffer or was needed.
     previous_key: Vec<u8>,
 }
 
-/// The section being scanned.
-#[derive(Clone, Debug)]
-struct Scope {
-    /// Its number among the sections to scan.
-    number: usize,
-    section: Arc<Section>,
-    /// Lowest and highest hash wanted.
-    wanted: (u128, u128),
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Current {
     hash: KeyHash,
-    /// Where it lies in the buffer, or in `joined`.
     start: usize,
     end: usize,
-    is_joined: bool,
+    place: Place,
+}
+
+/// What holds an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Buffer,
+    Joined,
+    Group,
 }
 
 impl SectionScanner {
@@ -122,6 +123,7 @@ impl SectionScanner {
             joined: Vec::new(),
             goes_on: false,
             joined_waits: false,
+            group: GroupItems::default(),
             current: None,
             previous_key: Vec::new(),
         }
@@ -144,7 +146,11 @@ impl SectionScanner {
 
     #[inline]
     fn bytes_of(&self, item: Current) -> &[u8] {
-        let bytes = if item.is_joined { &self.joined[..] } else { &self.buffer[..] };
+        let bytes = match item.place {
+            Place::Buffer => &self.buffer[..],
+            Place::Joined => &self.joined[..],
+            Place::Group => self.group.bytes(),
+        };
         &bytes[item.start..item.end]
     }
 
@@ -186,6 +192,10 @@ impl SectionScanner {
     #[inline]
     fn step(&mut self) -> std::result::Result<Current, Corruption> {
         let scope = self.scope.as_ref().expect("a page of it was entered");
+        if let Some((hash, range)) = self.group.next() {
+            self.items_left -= 1;
+            return Ok(Current { hash, start: range.start, end: range.end, place: Place::Group });
+        }
         let is_joined = std::mem::take(&mut self.joined_waits);
         let (bytes, start) =
             if is_joined { (&self.joined[..], 0) } else { (&self.buffer[..self.items_end], self.position) };
@@ -209,7 +219,8 @@ impl SectionScanner {
             let found = format!("{} more bytes", bytes.len() - end);
             return Err(fault(end, "the end of the page's items", found));
         }
-        Ok(Current { hash, start, end, is_joined })
+        let place = if is_joined { Place::Joined } else { Place::Buffer };
+        Ok(Current { hash, start, end, place })
     }
 
     /// Hash and key ascend in a section of sorted layout. The key of the `previous` item was kept if the scanner
@@ -221,16 +232,13 @@ impl SectionScanner {
         previous: Option<Current>,
         left_page: bool,
     ) -> std::result::Result<(), Corruption> {
+        let is_ordered = self.scope.as_ref().is_some_and(|scope| scope.section.layout().is_ordered());
         match previous {
-            Some(previous) if item.hash <= previous.hash && self.is_sorted() => {
+            Some(previous) if item.hash <= previous.hash && is_ordered => {
                 self.check_tie(item, previous, left_page)
             }
             _ => Ok(()),
         }
-    }
-
-    fn is_sorted(&self) -> bool {
-        self.scope.as_ref().is_some_and(|scope| scope.section.layout() == Layout::Sorted)
     }
 
     #[cold]
@@ -286,11 +294,19 @@ impl SectionScanner {
             if self.next_page == self.buffer.len() && !self.read_on()? {
                 return Ok(Entered::End);
             }
-            let Some(Scope { section, number, .. }) = &self.scope else { return Ok(Entered::End) };
+            let Some(Scope { section, number, buckets, .. }) = &self.scope else { return Ok(Entered::End) };
             let start = self.next_page;
             self.next_page += PAGE_BYTES;
             let page_number = self.buffer_page + (start / PAGE_BYTES) as u32;
             let page = section.check_page(page_number, &self.buffer[start..self.next_page])?;
+            if let Some(buckets) = buckets {
+                if !self.group.take_in(section, buckets, page_number, &page)? {
+                    continue;
+                }
+                self.items_left = self.group.len();
+                let same = number_before == Some(*number);
+                return Ok(if same { Entered::Page } else { Entered::Section });
+            }
             self.items_left = page.whole_count();
             self.position = start + page.items_start();
             self.items_end = start + page.used_bytes();
@@ -346,7 +362,8 @@ impl SectionScanner {
         self.buffer_page = piece.extent.pages.start;
         if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
             let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u128::MAX));
-            self.scope = Some(Scope { number: piece.number, section: piece.extent.section, wanted });
+            self.group.clear();
+            self.scope = Some(Scope::new(piece.number, piece.extent.section, wanted)?);
         }
         Ok(true)
     }
@@ -360,6 +377,7 @@ impl SectionScanner {
         self.items_left = 0;
         self.goes_on = false;
         self.joined_waits = false;
+        self.group.clear();
         self.current = None;
         error
     }

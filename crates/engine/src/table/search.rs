@@ -8,6 +8,26 @@ use super::page_list::PageRead;
 use super::section::Section;
 use crate::item::Item;
 
+/// What a search of what was read came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Searched<'a> {
+    /// The item.
+    Item(Item<'a>),
+    /// It is not here.
+    Nothing,
+    /// If it is anywhere, it is on the page of this number.
+    On(u32),
+}
+
+/// Where in what was read an item starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Here(usize),
+    Nowhere,
+    /// Perhaps on the page of this number.
+    On(u32),
+}
+
 impl Section {
     /// Looks for `key` of hash `hash` in `bytes`, what was read for `read` at the offset of its page. Of an item on two
     /// pages the second part is moved behind the first in `bytes`.
@@ -21,31 +41,39 @@ impl Section {
         bytes: &'a mut [u8],
         hash: KeyHash,
         key: &[u8],
-    ) -> Result<Option<Item<'a>>> {
-        let place = self.find(read, bytes, hash, key)?;
-        Ok(place.and_then(|start| Item::decode(&bytes[start..])).map(|(item, _)| item))
+    ) -> Result<Searched<'a>> {
+        Ok(match self.find(read, bytes, hash, key)? {
+            Place::Here(start) => {
+                Item::decode(&bytes[start..]).map_or(Searched::Nothing, |(item, _)| Searched::Item(item))
+            }
+            Place::Nowhere => Searched::Nothing,
+            Place::On(page) => Searched::On(page),
+        })
     }
 
     /// Like [`Section::search`]: where in `bytes` the item starts.
     #[inline]
-    pub(super) fn find(
-        &self,
-        read: PageRead,
-        bytes: &mut [u8],
-        hash: KeyHash,
-        key: &[u8],
-    ) -> Result<Option<usize>> {
+    pub(super) fn find(&self, read: PageRead, bytes: &mut [u8], hash: KeyHash, key: &[u8]) -> Result<Place> {
         let (first, second) = bytes.split_at(PAGE_BYTES.min(bytes.len()));
-        let found = self.check_page(read.page, first)?.find(page_tag(hash), key);
+        let page = self.check_page(read.page, first)?;
+        // What a bucket gave away lies within its group, so within the section.
+        if let Some(page) = page.moved_to(hash, read.page) {
+            let corruption = Corruption::new("page", 16, "migrations within the table", page.to_string());
+            return match page < self.page_count() {
+                true => Ok(Place::On(page)),
+                false => Err(self.within_page(read.page, corruption).into()),
+            };
+        }
+        let found = page.find(page_tag(hash), key);
         let found = found.map_err(|corruption| self.within_page(read.page, corruption))?;
         match found {
-            Found::Item(start, _) => Ok(Some(start)),
+            Found::Item(start, _) => Ok(Place::Here(start)),
             Found::Begun(start) if read.count > 1 => {
                 let rest = self.check_page(read.page + 1, second)?.carried_range();
                 self.join(read.page, bytes, start, rest, key)
             }
             // An index that leads to this page alone does not mean its last item.
-            Found::Nothing | Found::Begun(_) => Ok(None),
+            Found::Nothing | Found::Begun(_) => Ok(Place::Nowhere),
         }
     }
 
@@ -58,11 +86,13 @@ impl Section {
         start: usize,
         rest: std::ops::Range<usize>,
         key: &[u8],
-    ) -> Result<Option<usize>> {
+    ) -> Result<Place> {
         let len = PAGE_BYTES - start + rest.len();
         bytes.copy_within(PAGE_BYTES + rest.start..PAGE_BYTES + rest.end, PAGE_BYTES);
         match Item::decode(&bytes[start..start + len]) {
-            Some((item, taken)) if taken == len => Ok((item.key == key).then_some(start)),
+            Some((item, taken)) if taken == len => {
+                Ok(if item.key == key { Place::Here(start) } else { Place::Nowhere })
+            }
             _ => {
                 let corruption = Corruption::new(
                     "page",

@@ -7,8 +7,10 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::AlignedBuffer;
 
 use super::error::Result;
+use super::page::Layout;
 use super::read_ahead::Extent;
 use super::section::Section;
+use super::section_spec::high_halves;
 use crate::item::Item;
 
 /// Fewer pages of a prefix are read without a look at the first.
@@ -29,6 +31,13 @@ impl SectionRange {
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, low, high } = self;
         if let Some(pages) = self.prefix_pages()? {
+            return Ok(Extent { section: Arc::clone(section), pages });
+        }
+        if section.layout() == Layout::Bucketed && section.page_count() > 0 {
+            let index = section.index_without_filter()?;
+            let (low, high) = high_halves((*low, *high));
+            let group = |hash| index.buckets().map(|buckets| buckets.group_pages(buckets.group_of(hash)));
+            let pages = group(low).map_or(0, |pages| pages.start)..group(high).map_or(0, |pages| pages.end);
             return Ok(Extent { section: Arc::clone(section), pages });
         }
         let first = first_page_for(section, KeyHash(*low))?;

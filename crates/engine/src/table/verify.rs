@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::AlignedBuffer;
 
+use super::bucket_check::BucketCheck;
 use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
@@ -99,6 +100,8 @@ struct SectionCheck<'a> {
     /// The occupied slots of the filter that are still to come, in hash layout.
     slots: std::vec::IntoIter<u32>,
     previous: Option<(KeyHash, Vec<u8>)>,
+    /// In bucketed layout, what the group of buckets holds.
+    buckets: Option<BucketCheck>,
     /// Tag and beginning of the item that goes on in the next page.
     begun: Option<(u8, Vec<u8>)>,
     totals: Totals,
@@ -113,6 +116,7 @@ impl<'a> SectionCheck<'a> {
             index: None,
             slots: Vec::new().into_iter(),
             previous: None,
+            buckets: None,
             begun: None,
             totals: Totals::default(),
             is_damaged: false,
@@ -125,6 +129,7 @@ impl<'a> SectionCheck<'a> {
                 if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.filter()) {
                     self.slots = filter.occupied().collect::<Vec<_>>().into_iter();
                 }
+                self.buckets = index.buckets().map(|buckets| BucketCheck::new(buckets.clone()));
                 self.index = Some(index);
             }
             Err(error) => report.note(Err(error))?,
@@ -141,6 +146,13 @@ impl<'a> SectionCheck<'a> {
                 self.is_damaged |= checked.is_err();
                 report.item_count += self.totals.item_count - before;
                 report.note(checked)?;
+                if let Some(buckets) = &mut self.buckets {
+                    report.note(buckets.end_page(page).map_err(|found| {
+                        let name = self.section.file().name();
+                        Corruption::new(name, self.section.page_offset(page), found.expected, found.found)
+                            .into()
+                    }))?;
+                }
             }
         }
         if self.begun.is_some() {
@@ -164,6 +176,9 @@ impl<'a> SectionCheck<'a> {
         let place = |corruption: Corruption| Error::from(self.section.within_page(number, corruption));
         let items = page.items().map_err(place)?;
         let begins = page.begun().map_err(place)?;
+        if let Some(buckets) = &mut self.buckets {
+            buckets.begin_page(number, &page);
+        }
         if let Some(at) = bytes[page.used_bytes()..].iter().position(|&byte| byte != 0) {
             let offset = (page.used_bytes() + at) as u64;
             return Err(place(Corruption::new("page", offset, "zeros behind the items", "other bytes")));
@@ -231,6 +246,17 @@ impl<'a> SectionCheck<'a> {
         };
         if !page.is_none_or(is_found) {
             return Err((format!("one item of hash {hash:?} under its key"), "another".to_owned()));
+        }
+        if let Some(buckets) = &mut self.buckets {
+            buckets.add(number, hash, item.key);
+            let index = self.index.as_ref().and_then(|index| index.cluster());
+            let is_known = index.is_none_or(|cluster| {
+                cluster.runs_of(hash).is_none_or(|runs| runs.contains(cluster.runs() - 1))
+            });
+            if !is_known {
+                return Err((format!("a filter that has hash {hash:?}"), "one that has not".to_owned()));
+            }
+            return Ok(());
         }
         if let Some(index) = self.index.clone() {
             self.check_index(&index, PageRead::new(number, page.is_none()), hash)?;

@@ -1,9 +1,10 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
-use alluvium_base::{KeyHash, KeyHasher, checksum::checksum64};
+use alluvium_base::{KeyHash, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
+use super::bucket_group::GroupBuilder;
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
@@ -14,24 +15,10 @@ use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::PageBuilder;
+use super::section_spec::SectionSpec;
 use super::segment_span::SegmentSpan;
 use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
-
-/// What a section is about, whatever its layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SectionSpec {
-    /// Keyspace that the items belong to.
-    pub keyspace: u32,
-    /// How the keys became hashes.
-    pub hasher: KeyHasher,
-    /// Lowest hash of the section's part of the hash space.
-    pub range_low: u128,
-    /// Highest one, included.
-    pub range_high: u128,
-    /// Number of the level in the keyspace's plan that the section is for.
-    pub level: usize,
-}
 
 /// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
 ///
@@ -43,30 +30,32 @@ pub(crate) struct TableWriter {
     output: Output,
     identity: Identity,
     finished: Vec<FinishedSection>,
-    section: Option<OpenSection>,
+    pub(super) section: Option<OpenSection>,
     segments: SegmentSpan,
 }
 
 #[derive(Debug)]
-struct FinishedSection {
-    entry: SectionEntry,
-    filter: Vec<u8>,
-    index: Vec<u8>,
+pub(super) struct FinishedSection {
+    pub(super) entry: SectionEntry,
+    pub(super) filter: Vec<u8>,
+    pub(super) index: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct OpenSection {
-    entry: SectionEntry,
-    filter: FilterBuilder,
+pub(super) struct OpenSection {
+    pub(super) entry: SectionEntry,
+    pub(super) filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
+    /// Items on their way into buckets, in bucketed layout.
+    pub(super) group: Option<Box<GroupBuilder>>,
     /// Where a page that is full ends: behind the last item whose group is complete.
     cut: Cut,
     /// Group of the last item.
-    group: u128,
+    last_group: u128,
     /// Encoded length of the last item.
     last_len: usize,
-    expiry: ExpirySample,
+    pub(super) expiry: ExpirySample,
     marks: HashMarksBuilder,
 }
 
@@ -120,7 +109,13 @@ impl TableWriter {
         self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
-    fn begin(&mut self, spec: SectionSpec, layout: Layout, index: IndexBuilder, filter: FilterBuilder) {
+    pub(super) fn begin(
+        &mut self,
+        spec: SectionSpec,
+        layout: Layout,
+        index: IndexBuilder,
+        filter: FilterBuilder,
+    ) {
         assert!(self.section.is_none(), "the section before was not finished");
         assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
         let entry = SectionEntry {
@@ -132,6 +127,7 @@ impl TableWriter {
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
             items_go_on: false,
+            filter_on_flash: false,
             level: u8::try_from(spec.level).ok(),
             totals: Totals::default(),
             index_kind: IndexKind::None,
@@ -144,8 +140,18 @@ impl TableWriter {
         };
         let page = PageBuilder::default();
         let (cut, expiry, marks) = (Cut::default(), ExpirySample::default(), HashMarksBuilder::default());
-        self.section =
-            Some(OpenSection { entry, filter, index, page, cut, group: 0, last_len: 0, expiry, marks });
+        self.section = Some(OpenSection {
+            entry,
+            filter,
+            index,
+            page,
+            group: None,
+            cut,
+            last_group: 0,
+            last_len: 0,
+            expiry,
+            marks,
+        });
     }
 
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
@@ -161,7 +167,7 @@ impl TableWriter {
         self.push_in_group(u128::from(slot), Layout::Hash, hash, item)
     }
 
-    /// Appends an item to a section of sorted layout. Hashes ascend, with equal ones the keys.
+    /// Appends an item to a section of sorted or bucketed layout. Hashes ascend, with equal ones the keys.
     ///
     /// # Errors
     /// [`Error::ItemTooLarge`], after which the section may go on without the item.
@@ -171,7 +177,10 @@ impl TableWriter {
     /// range.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
-        let section = self.section.as_ref().expect("an open section");
+        let section = self.section.as_mut().expect("an open section");
+        if section.group.is_some() {
+            return section.push_bucketed(&mut self.output, self.identity, hash, item);
+        }
         let group = section.index.group(hash);
         self.push_in_group(group, Layout::Sorted, hash, item)
     }
@@ -198,17 +207,17 @@ impl TableWriter {
         debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.0));
         debug_assert!(
             section.entry.totals.item_count == 0
-                || group > section.group
-                || (group == section.group && layout == Layout::Sorted),
+                || group > section.last_group
+                || (group == section.last_group && layout == Layout::Sorted),
             "items come in the order of their layout"
         );
-        if group != section.group {
+        if group != section.last_group {
             if section.page.is_overfull() {
                 section.cut_behind_all();
                 section.end_page(&mut self.output, self.identity)?;
             }
             section.cut_behind_all();
-            section.group = group;
+            section.last_group = group;
         }
         while !section.page.fits(encoded_len) && !section.goes_on(encoded_len) {
             if section.cut.items == 0 {
@@ -276,15 +285,23 @@ impl TableWriter {
             }
             section.end_page(&mut self.output, self.identity)?;
         }
+        section.end_group(KeyHash(section.entry.range_high).high(), &mut self.output, self.identity)?;
         section.entry.expiry = section.expiry.finish();
         section.entry.marks = section.marks.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
-            finished.entry.index_kind = section.index.kind();
-            finished.index = section.index.finish();
-            if let Some(filter) = section.filter.finish() {
-                finished.entry.filter_tag_bits = filter.tag_bits() as u8;
-                finished.filter = filter.to_bytes();
+            match (section.group, section.filter) {
+                (Some(group), FilterBuilder::Clustered(filter)) => {
+                    finished.set_buckets(*group, filter)?;
+                }
+                (_, filter) => {
+                    finished.entry.index_kind = section.index.kind();
+                    finished.index = section.index.finish();
+                    if let Some(filter) = filter.finish() {
+                        finished.entry.filter_tag_bits = filter.tag_bits() as u8;
+                        finished.filter = filter.to_bytes();
+                    }
+                }
             }
         }
         self.finished.push(finished);

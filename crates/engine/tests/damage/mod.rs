@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use alluvium::{Db, Environment, Error, Keyspace, Metadata, Plan, VerifyReport};
 use alluvium_io::{Clock as _, SimulatedClock, SimulatedStorage};
+use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 
 /// Files by name.
 pub type Contents = BTreeMap<String, Vec<u8>>;
@@ -24,6 +25,7 @@ pub struct Sample {
     pub items: BTreeMap<Name, Vec<u8>>,
     /// All values that a key ever had.
     pub history: BTreeMap<Name, BTreeSet<Vec<u8>>>,
+    pub plan: Plan,
     clock: SimulatedClock,
 }
 
@@ -41,6 +43,18 @@ pub fn plan() -> Plan {
     Plan::Levels { sharding, log, levels }
 }
 
+/// The same with tables in buckets, some of whose filters answer for others.
+pub fn plan_in_buckets() -> Plan {
+    let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
+    let bucketed = |runs_max, on_flash| LevelSpec {
+        growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+        table: TableLayout::Bucketed,
+        filter: Filter::BloomCluster { on_flash },
+        index: Index::Implicit,
+    };
+    Plan::Levels { sharding, log, levels: vec![bucketed(2, false), bucketed(3, false), bucketed(9, true)] }
+}
+
 pub fn environment(storage: SimulatedStorage, clock: &SimulatedClock) -> Environment {
     Environment { clock: Arc::new(clock.clone()), random_seed: 11, ..Environment::over(Arc::new(storage)) }
 }
@@ -49,12 +63,17 @@ impl Sample {
     /// Sorted run, hash runs of two ages, a log; in each, values, values that replace older ones, tombstones, items
     /// with flags, and expired ones.
     pub fn new() -> Self {
+        Self::of(plan())
+    }
+
+    /// The same under another plan.
+    pub fn of(plan: Plan) -> Self {
         let clock = SimulatedClock::default();
         let storage = SimulatedStorage::new(1);
         let mut sample =
-            Self { contents: Contents::new(), items: BTreeMap::new(), history: BTreeMap::new(), clock };
+            Self { contents: Contents::new(), items: BTreeMap::new(), history: BTreeMap::new(), plan, clock };
         let db = Db::builder("sample")
-            .plan(plan())
+            .plan(sample.plan.clone())
             .background(false)
             .inline_bytes_max(INLINE_BYTES_MAX)
             .environment(environment(storage.clone(), &sample.clock))
@@ -110,11 +129,11 @@ impl Sample {
     }
 
     pub fn open(&self, contents: &Contents) -> Result<Db, Error> {
-        Self::open_in(self.environment(contents))
+        self.open_in(self.environment(contents))
     }
 
-    pub fn open_in(environment: Environment) -> Result<Db, Error> {
-        let builder = Db::builder("sample").plan(plan()).create(false).background(false);
+    pub fn open_in(&self, environment: Environment) -> Result<Db, Error> {
+        let builder = Db::builder("sample").plan(self.plan.clone()).create(false).background(false);
         builder.inline_bytes_max(INLINE_BYTES_MAX).environment(environment).open()
     }
 

@@ -76,6 +76,11 @@ impl BloomCluster {
         Self { directory: writer.finish(), bytes }
     }
 
+    /// Where the columns are.
+    pub fn directory(&self) -> &ClusterDirectory {
+        &self.directory
+    }
+
     /// Number of buckets.
     pub fn buckets(&self) -> u64 {
         self.directory.buckets()
@@ -136,26 +141,31 @@ impl BloomCluster {
         let (nested, offset) = reader.nested()?;
         let directory = ClusterDirectory::from_bytes(nested).map_err(|error| error.within(NAME, offset))?;
         let (columns, offset) = reader.nested()?;
-        if columns.len() as u64 != directory.len() {
-            return Err(
-                reader.corruption(format!("{} bytes of columns", directory.len()), columns.len().to_string())
-            );
-        }
         reader.finish()?;
-        let cluster = Self { directory, bytes: columns.to_vec() };
+        Self::from_parts(directory, columns.to_vec()).map_err(|error| error.within(NAME, offset))
+    }
+
+    /// A cluster of `columns` as a [`ClusterWriter`] wrote them, dense or not, and their directory.
+    ///
+    /// # Errors
+    /// When a column is wrong. The offset is relative to `columns`.
+    pub fn from_parts(directory: ClusterDirectory, columns: Vec<u8>) -> Result<Self, Corruption> {
+        if columns.len() as u64 != directory.len() {
+            let expected = format!("{} bytes of columns", directory.len());
+            return Err(Corruption::new(NAME, 0, expected, columns.len().to_string()));
+        }
+        let cluster = Self { directory, bytes: columns };
         let mut probes = None;
         for bucket in 0..cluster.buckets() {
             let range = cluster.directory.column(bucket);
-            let begin = offset + range.map_or(0, |range| range.offset);
+            let begin = range.map_or(0, |range| range.offset);
+            let length = range.map_or(0, |range| range.length);
             let column = Column::open(cluster.column_bytes(bucket).unwrap_or_default(), bucket)
                 .map_err(|error| error.within(NAME, begin))?;
-            let found = (column.runs(), column.probes(), column.len() as u64);
-            let expected = (
-                cluster.runs(),
-                *probes.get_or_insert(column.probes()),
-                range.map_or(0, |range| range.length),
-            );
-            if found != expected {
+            let found = (column.runs(), column.probes(), (column.len() as u64).max(length));
+            let expected = (cluster.runs(), *probes.get_or_insert(column.probes()), length);
+            let gap = cluster.column_bytes(bucket).unwrap_or_default().get(column.len()..);
+            if found != expected || gap.is_none_or(|gap| gap.iter().any(|&byte| byte != 0)) {
                 return Err(Corruption::new(
                     NAME,
                     begin,

@@ -78,10 +78,14 @@ impl LevelSpec {
         }
         match (number, self.table, self.filter) {
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
-            | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None) => {}
+            | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None)
+            | (_, TableLayout::Bucketed, Filter::BloomCluster { .. }) => {}
+            (_, TableLayout::Bucketed, _) => {
+                return refuse("the engine gives Bucketed tables clustered Bloom filters");
+            }
             (0, ..) => {
                 return refuse(
-                    "the engine's youngest level has Hash or Sorted tables, with a cuckoo filter each",
+                    "the engine's youngest level has Hash or Sorted tables, a cuckoo filter each, or Bucketed ones",
                 );
             }
             (_, TableLayout::Sorted, _) => {
@@ -89,7 +93,7 @@ impl LevelSpec {
                     "the engine keeps a cuckoo filter for each table of a Sorted level, or no filter",
                 );
             }
-            _ => return refuse("the engine's levels below the youngest have Sorted tables"),
+            _ => return refuse("the engine's levels below the youngest have Sorted or Bucketed tables"),
         }
         Ok(())
     }
@@ -106,8 +110,7 @@ mod tests {
     #[test]
     fn plans_of_cuckoo_filters_fences_and_tries_are_executed() {
         for name in Plan::NAMES {
-            let waits =
-                ["lsm-trie", "slimdb", "slimdb-tiering", "semi-sorted", "skimpystash"].contains(&name);
+            let waits = ["slimdb", "slimdb-tiering", "semi-sorted", "skimpystash"].contains(&name);
             assert_eq!(Plan::named(name).unwrap().is_executable(), !waits, "{name}");
         }
     }

@@ -151,7 +151,9 @@ impl PlanModel {
         let user = self.workload.written_bytes();
         let amount = state.records_written * self.table_bytes(level, user)
             + state.live_written * self.table_bytes(level, self.workload.item.bytes());
-        amount / user
+        // Filters of tables in buckets are written again with those that come to lie over them.
+        let taken_over = self.filters_taken_over(level, state) * (state.records_written + state.live_written);
+        (amount + self.taken_over_bytes(taken_over)) / user
     }
 
     fn space(&self, levels: &[LevelSpec], stack: &Stack, live: f64) -> Vec<Component> {
@@ -203,7 +205,7 @@ impl PlanModel {
     pub(super) fn table_bytes(&self, level: &LevelSpec, bytes: f64) -> f64 {
         let rules = &self.rules;
         let pages = match level.table {
-            TableLayout::Bucketed => (bytes + rules.page_item_bytes) / rules.bucket_fill,
+            TableLayout::Bucketed => rules.bucket_item_bytes(bytes, self.workload.item.deviation_bytes),
             TableLayout::Hash => rules.page_bytes / self.items_per_page(level, bytes) / rules.hash_fill,
             TableLayout::Sorted => rules.page_bytes / self.items_per_page(level, bytes),
         };
@@ -226,8 +228,10 @@ impl PlanModel {
 
     /// Memory of the level's filters, of so many `records` that are [`stored`](Self::stored) there.
     pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
-        let in_memory = !matches!(level.filter, Filter::BloomCluster { on_flash: true });
-        if in_memory { records * self.filter_bits(level) / state.filter_crowding / 8.0 } else { 0.0 }
+        match level.filter {
+            Filter::BloomCluster { on_flash } => records * self.cluster_memory_bits(on_flash, state) / 8.0,
+            _ => records * self.filter_bits(level) / state.filter_crowding / 8.0,
+        }
     }
 
     /// Memory of the level's indexes, likewise.
@@ -242,7 +246,7 @@ impl PlanModel {
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
             // The number of the run beside the fingerprint; the secondary table is a hundredth of it.
             Filter::MultiLevelCuckoo { tag_bits } => f64::from(tag_bits + 3) / self.rules.filter_fill * 1.01,
-            Filter::BloomCluster { .. } => self.rules.bloom_bits,
+            Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
     }
 
@@ -254,7 +258,9 @@ impl PlanModel {
                 // Slots of the first item of each page, in an Elias-Fano list.
                 ((items / self.rules.filter_fill).max(1.0).log2() + 2.0) / items
             }
-            (TableLayout::Bucketed, _) => self.rules.remembered_share * 64.0 / items,
+            (TableLayout::Bucketed, _) => {
+                self.rules.bucket_index_bits(self.workload.item.bytes(), self.workload.item.deviation_bytes)
+            }
             (_, Index::Fences | Index::Implicit) => self.rules.fence_bits / items,
             (_, Index::Trie) => self.rules.trie_bits / items,
             (_, Index::ThreeLevel) => self.rules.three_level_bits,
@@ -291,7 +297,12 @@ impl PlanModel {
         resident: (f64, f64),
     ) -> Stage {
         let (filter_share, index_share) = resident;
-        let page_reads = if level.table == TableLayout::Bucketed { self.rules.bucket_reads } else { 1.0 };
+        let page_reads = match level.table {
+            TableLayout::Bucketed => {
+                self.rules.bucket_reads(self.workload.item.bytes(), self.workload.item.deviation_bytes)
+            }
+            TableLayout::Hash | TableLayout::Sorted => 1.0,
+        };
         // Without its index in memory a table reads a page of it first.
         let page_reads = page_reads + 1.0 - index_share;
         let errors = 8.0 * self.rules.filter_fill;
@@ -306,7 +317,10 @@ impl PlanModel {
             }
             Filter::BloomCluster { on_flash } => {
                 let absent = bloom_false_positive_rate(self.rules.bloom_bits);
-                (state.runs, state.younger, absent, if on_flash { 1.0 } else { 0.0 })
+                // A table that lies alone is read at once.
+                let several = if on_flash { (state.runs - 1.0).clamp(0.0, 1.0) } else { 1.0 };
+                let before = if on_flash { several } else { 0.0 };
+                (state.runs, state.younger, absent * several + 1.0 - several, before)
             }
         };
         // Of a filter on the device a page is read, or the runs are searched without it, whichever is less.

@@ -5,6 +5,7 @@
 //!
 //! Limits: requests are independent of each other; items of one size class; compaction keeps up with writes.
 
+mod buckets;
 mod evaluate;
 mod parts;
 mod phase_level;

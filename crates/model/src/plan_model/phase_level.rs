@@ -167,11 +167,13 @@ impl PhaseLevel {
         Some(Due { place, pressure, slowing: pressure })
     }
 
-    fn runs(&self, place: usize) -> f64 {
+    /// Runs at a place.
+    pub fn runs(&self, place: usize) -> f64 {
         self.places[place].len() as f64
     }
 
-    fn items_of(&self, writes: &Writes, place: usize) -> f64 {
+    /// Records at a place.
+    pub fn items_of(&self, writes: &Writes, place: usize) -> f64 {
         self.places[place].iter().map(|run| writes.keys(run.from, run.to) * self.span()).sum()
     }
 

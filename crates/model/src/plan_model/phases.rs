@@ -35,6 +35,8 @@ pub struct Phases<'a> {
     log_since: f64,
     /// Records written into each level in this phase.
     records: Vec<f64>,
+    /// Records in each level whose filters were written again with those that came over them.
+    taken_over: Vec<f64>,
     /// Time that merges have, less what the one under way takes; in nanoseconds.
     merging_ns: f64,
 }
@@ -74,6 +76,7 @@ impl<'a> Phases<'a> {
             writes: Writes::none(keys.clone()),
             log_since: 0.0,
             records: vec![0.0; specs.len()],
+            taken_over: vec![0.0; specs.len()],
             merging_ns: 0.0,
         })
     }
@@ -99,6 +102,7 @@ impl<'a> Phases<'a> {
     fn run(&mut self, writes: f64, fresh_share: f64) -> Result<Vec<Component>, ModelError> {
         let model = self.model;
         self.records.fill(0.0);
+        self.taken_over.fill(0.0);
         let end = self.writes.now() + writes;
         loop {
             let freeze = (self.log_since + self.log_interval(fresh_share)?).max(self.writes.now());
@@ -114,7 +118,8 @@ impl<'a> Phases<'a> {
         let user = model.workload.item.bytes();
         let mut written = vec![Component::new("log", model.log_record_bytes() / user)];
         for (number, (spec, records)) in self.specs.iter().zip(&self.records).enumerate() {
-            let bytes = records * model.table_bytes(spec, user);
+            let taken_over = model.taken_over_bytes(self.taken_over[number]);
+            let bytes = records * model.table_bytes(spec, user) + taken_over;
             written.push(Component::new(format!("level {number}"), bytes / (writes * user)));
         }
         Ok(written)
@@ -244,12 +249,16 @@ impl<'a> Phases<'a> {
         let repeats =
             if is_tiering && self.ends_garbage(target) { self.writes.repeats(from, to) } else { 0.0 };
         let level = &mut self.levels[target];
-        let mut records = 0.0;
+        let spec = &self.specs[target];
+        let (mut records, mut taken_over) = (0.0, 0.0);
         for child in place * children..(place + 1) * children {
             let run = if is_tiering { Run { from, to, repeats } } else { level.joined(child, from, to) };
             records += self.writes.keys(run.from, run.to) * level.span();
+            let share = self.model.share_taken_over(spec, target, level.runs(child));
+            taken_over += share * level.items_of(&self.writes, child);
             level.push(child, run);
         }
+        self.taken_over[target] += taken_over;
         (target, records)
     }
 

@@ -45,8 +45,8 @@ pub struct Rules {
     pub three_level_bits: f64,
     /// Share of a bucketed table's buckets whose migrations are kept in memory, 8 bytes each.
     pub remembered_share: f64,
-    /// Reads to fetch an item from a bucketed table.
-    pub bucket_reads: f64,
+    /// Reads to fetch an item from a bucketed table; where none is given they follow from the items' sizes.
+    pub bucket_reads: Option<f64>,
     /// How far young levels are over their bound, from 1: merges that only just keep up with writers at full speed find
     /// more to merge at a time. The engine slows writers from 1.15 on.
     pub overrun: f64,
@@ -91,8 +91,8 @@ impl Rules {
             trie_bits: 25.6,
             section_bytes: 350.0,
             three_level_bits: 2.0,
-            remembered_share: 0.2,
-            bucket_reads: 1.01,
+            remembered_share: 1792.0 / 8192.0,
+            bucket_reads: None,
             overrun: 1.0,
             put_ns: 0.0,
             merge_byte_ns: 0.0,
@@ -123,6 +123,7 @@ impl Rules {
             section_bytes: 0.0,
             straddle: true,
             bucket_fill: 1.0,
+            bucket_reads: Some(1.01),
             young_garbage_max: f64::INFINITY,
             stored_indexes: false,
             ..Self::engine()

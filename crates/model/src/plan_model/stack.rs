@@ -110,6 +110,19 @@ impl Stack {
                     (last_tiering(&arrivals, stream, workload, f64::from(runs_max), rules), arrivals)
                 }
             };
+            // What a store holds that was never fuller fits in this level, or in those above: nothing has come further.
+            let above: f64 = stack.levels.iter().map(|state| state.records).sum();
+            let left = (stream.keys.keys() - above).max(0.0);
+            let hands_on_runs = matches!(
+                (level.growth, levels.get(number + 1).map(|next| next.growth)),
+                (Growth::Tiering { .. }, Some(Growth::Tiering { .. }))
+            );
+            if stream.fresh_share >= 1.0 && hands_on_runs && state.records >= left {
+                let places = if number == 0 { stack.shards } else { f64::INFINITY };
+                let (state, _) = filling(&arrivals, left / arrivals.records, places);
+                stack.levels.push(LevelState { records: above + left, ..state });
+                return Ok(stack);
+            }
             stack.levels.push(state);
             arrivals = next;
         }
@@ -227,7 +240,7 @@ fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals
         sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
-        younger: (runs - 1.0) / 2.0,
+        younger: ((runs - 1.0) / 2.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
         live_written: 0.0,
         interval: f64::INFINITY,

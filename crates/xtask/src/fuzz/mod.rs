@@ -3,6 +3,7 @@
 //! Stable Rust has no coverage-guided fuzzer, so the driver starts from valid samples and breaks them a little: that
 //! gets past checksums no more than chance does, so parsers under test are entered behind theirs where they have one.
 
+mod bucketed;
 mod index;
 mod mutate;
 mod registry;

@@ -3,7 +3,7 @@
 use alluvium_base::varint;
 use alluvium_transfer::Format;
 
-use super::index;
+use super::{bucketed, index};
 
 /// A parser under test.
 pub struct Target {
@@ -69,6 +69,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "table-index", run: alluvium::fuzz::index, samples: Vec::new },
     ];
     targets.extend(index::targets());
+    targets.extend(bucketed::targets());
     targets
 }
 

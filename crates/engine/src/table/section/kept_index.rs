@@ -1,5 +1,6 @@
 //! Filter and index of a section in memory: read when they are first wanted, kept as far as memory allows.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, TryLockError, Weak};
 
 use alluvium_io::AlignedBuffer;
@@ -27,26 +28,49 @@ impl Section {
         }
         if !self.memory.has_room_for_index(self.entry.index.len) {
             self.memory.count_index_reads(1);
-            return self.read_index().map(Arc::new);
+            return self.read_index(self.wants_filter()).map(Arc::new);
         }
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let present = self.index.load_full();
         if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
             return Ok(index);
         }
-        Ok(self.keep(self.read_index()?))
+        Ok(self.keep(self.read_index(self.wants_filter())?))
+    }
+
+    /// Whether the filter belongs in memory, where there is room.
+    fn wants_filter(&self) -> bool {
+        self.entry.filter.len > 0 && !self.entry.filter_on_flash && !self.is_covered.load(Ordering::Relaxed)
+    }
+
+    /// The index of a table in buckets, and its filter only if that is in memory anyway.
+    pub fn index_without_filter(&self) -> Result<Arc<SectionIndex>> {
+        if let Some(index) = self.index.load_full() {
+            return Ok(index);
+        }
+        if !self.memory.has_room_for_index(self.entry.index.len) {
+            self.memory.count_index_reads(1);
+            return self.read_index(false).map(Arc::new);
+        }
+        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = self.index.load_full() {
+            return Ok(index);
+        }
+        Ok(self.keep(self.read_index(false)?))
     }
 
     /// Whether reading `index` once more would add the filter that it lacks.
     fn is_worth_loading(&self, index: &SectionIndex) -> bool {
-        !index.is_whole() && self.memory.has_room_for_filter(self.entry.filter.len + self.entry.index.len)
+        !index.is_whole()
+            && self.wants_filter()
+            && self.memory.has_room_for_filter(self.entry.filter.len + self.entry.index.len)
     }
 
     /// Filter and index, from flash what is not in memory. Keeps nothing.
     pub fn whole_index(&self) -> Result<Arc<SectionIndex>> {
         match self.index.load_full().filter(|index| index.is_whole()) {
             Some(index) => Ok(index),
-            None => self.read_index().map(Arc::new),
+            None => self.read_index(true).map(Arc::new),
         }
     }
 
@@ -80,7 +104,9 @@ impl Section {
     /// it is just being loaded.
     pub(in crate::table) fn drop_filter(&self) -> bool {
         self.change_index(|index| {
-            index.filter()?;
+            if !index.has_filter() {
+                return None;
+            }
             let bytes = MemoryBytes { filter: 0, ..index.memory_bytes() };
             Some(Some(Arc::new(index.without_filter(self.memory.charge(bytes)))))
         })
@@ -116,7 +142,7 @@ impl Section {
         }
         let index = self.index.load();
         let has_filter = index.as_ref().is_some_and(|index| index.is_whole());
-        (self.entry.filter.len > 0 && !has_filter, index.is_none())
+        (self.wants_filter() && !has_filter, index.is_none())
     }
 
     /// Memory of filter and index; zero until they are loaded.
@@ -124,17 +150,22 @@ impl Section {
         self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())
     }
 
-    fn read_index(&self) -> Result<SectionIndex> {
-        let (start, end) = self.index_blocks().fold((u64::MAX, 0), |(start, end), block| {
+    /// Reads the index, and the filter if `with_filter`.
+    fn read_index(&self, with_filter: bool) -> Result<SectionIndex> {
+        if !with_filter {
+            let index = self.read_block(self.entry.index, "index")?;
+            return self.decode_index(&[], &index);
+        }
+        let (start, end) = self.all_blocks().fold((u64::MAX, 0), |(start, end), block| {
             (start.min(block.offset), end.max(block.offset + block.len))
         });
         let start = start - start % PAGE_BYTES as u64;
-        let bytes: u64 = self.index_blocks().map(|block| block.len).sum();
+        let bytes: u64 = self.all_blocks().map(|block| block.len).sum();
         if start < end && end - start <= bytes + GAP_BYTES_MAX {
             let len = (end - start).next_multiple_of(PAGE_BYTES as u64);
             let mut buffer = AlignedBuffer::with_len(len as usize);
             read_exact(&*self.file, &mut buffer, start)?;
-            return self.index_from(&buffer, start);
+            return self.index_from(&buffer, start, true);
         }
         let filter = self.read_block(self.entry.filter, "filter")?;
         let index = self.read_block(self.entry.index, "index")?;
@@ -142,26 +173,33 @@ impl Section {
     }
 
     /// Where filter and index lie; without those that are empty.
-    pub(in crate::table) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
+    fn all_blocks(&self) -> impl Iterator<Item = BlockHandle> {
         [self.entry.filter, self.entry.index].into_iter().filter(|block| block.len > 0)
+    }
+
+    /// Where lies what belongs in memory of filter and index.
+    pub(in crate::table) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
+        let filter = if self.wants_filter() { self.entry.filter } else { BlockHandle::default() };
+        [filter, self.entry.index].into_iter().filter(|block| block.len > 0)
     }
 
     /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
     pub(in crate::table) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if self.index.load().is_none() {
-            self.keep(self.index_from(bytes, start)?);
+            self.keep(self.index_from(bytes, start, self.wants_filter())?);
         }
         Ok(())
     }
 
-    fn index_from(&self, bytes: &[u8], start: u64) -> Result<SectionIndex> {
+    fn index_from(&self, bytes: &[u8], start: u64, with_filter: bool) -> Result<SectionIndex> {
         let block = |block: BlockHandle, what| {
             let from = block.offset.saturating_sub(start) as usize;
             let bytes = if block.len == 0 { &[] } else { &bytes[from..from + block.len as usize] };
             self.check_block(bytes, block, what)
         };
-        self.decode_index(block(self.entry.filter, "filter")?, block(self.entry.index, "index")?)
+        let filter = if with_filter { self.entry.filter } else { BlockHandle::default() };
+        self.decode_index(block(filter, "filter")?, block(self.entry.index, "index")?)
     }
 
     fn decode_index(&self, filter: &[u8], index: &[u8]) -> Result<SectionIndex> {

@@ -1,8 +1,10 @@
 //! [`Section`]: one keyspace's items over one range of hashes, within a table file.
 
+mod clustered;
 mod kept_index;
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
@@ -16,6 +18,8 @@ use super::index::SectionIndex;
 use super::index_memory::{Charge, IndexMemory};
 use super::page::{Layout, PAGE_BYTES, Page, page_seed};
 use super::page_list::{PageList, PageRead};
+#[cfg(test)]
+use super::search::Place;
 use super::segment_span::SegmentSpan;
 #[cfg(test)]
 use crate::item::Item;
@@ -33,6 +37,8 @@ pub(crate) struct Section {
     /// Held while the index changes, so that two first lookups don't both read it.
     loading: Mutex<()>,
     memory: Arc<IndexMemory>,
+    /// Whether the filter of a table over this one answers for it, so that its own is not wanted in memory.
+    is_covered: AtomicBool,
     /// This section, for those who may drop its index.
     me: Weak<Self>,
     /// What it takes without filter and index.
@@ -41,6 +47,7 @@ pub(crate) struct Section {
 
 /// What a section takes without filter and index, with what versions and registers hold for it.
 const SECTION_BYTES: u64 = size_of::<Section>() as u64 + 128;
+
 impl Section {
     /// A section whose filter and index will be counted in `memory`, and be bounded by it.
     pub(super) fn new(
@@ -56,6 +63,7 @@ impl Section {
             index: ArcSwapOption::empty(),
             loading: Mutex::new(()),
             memory: Arc::clone(memory),
+            is_covered: AtomicBool::new(false),
             me: Weak::clone(me),
             _charge: memory.charge_table(SECTION_BYTES),
         })
@@ -183,6 +191,11 @@ impl Section {
         &self.entry
     }
 
+    /// Number of the file that holds the section.
+    pub fn file_number(&self) -> u64 {
+        self.identity.file_number
+    }
+
     /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
     ///
     /// Of hash layout: `1 + 8 · 2^-tag bits` pages for a key that is there, `8 · 2^-tag bits` for others. Of sorted
@@ -198,6 +211,11 @@ impl Section {
             Some(index) if index.is_whole() => index.locate(hash),
             _ => self.locate_degraded(hash)?,
         };
+        self.within_pages(pages)
+    }
+
+    #[inline]
+    fn within_pages(&self, pages: PageList) -> Result<PageList> {
         match pages.iter().find(|read| read.page >= self.entry.page_count - (read.count - 1)) {
             None => Ok(pages),
             Some(read) => Err(self.beyond(read)),
@@ -216,11 +234,16 @@ impl Section {
         Ok(pages)
     }
 
-    /// Starts loading what [`Section::locate`] looks at first, where the index is in memory.
+    /// Starts loading what [`Section::ask`] looks at first, where that is in memory. Returns for how many tables below
+    /// this one it answers.
     #[inline]
-    pub fn prefetch(&self, hash: KeyHash) {
-        if let Some(filter) = self.index.load().as_ref().and_then(|index| index.filter()) {
-            filter.prefetch(self.entry.hasher.placing(hash));
+    pub fn prefetch(&self, hash: KeyHash) -> usize {
+        match &*self.index.load() {
+            Some(index) => {
+                index.prefetch(hash);
+                index.cluster().map_or(0, |cluster| cluster.covers().len())
+            }
+            None => 0,
         }
     }
 
@@ -253,11 +276,17 @@ impl Section {
         buffer: &'a mut AlignedBuffer,
     ) -> Result<Option<Item<'a>>> {
         let mut place = None;
-        for read in self.locate(hash)?.iter() {
+        let mut reads: Vec<PageRead> = self.locate(hash)?.iter().collect();
+        reads.reverse();
+        while let Some(read) = reads.pop() {
             self.read_pages(read.page, read.count as usize, buffer)?;
-            place = self.find(read, buffer, hash, key)?;
-            if place.is_some() {
-                break;
+            match self.find(read, buffer, hash, key)? {
+                Place::Here(start) => {
+                    place = Some(start);
+                    break;
+                }
+                Place::Nowhere => {}
+                Place::On(page) => reads.push(PageRead::new(page, false)),
             }
         }
         Ok(place.and_then(|start| Item::decode(&buffer[start..])).map(|(item, _)| item))
@@ -269,6 +298,8 @@ impl Section {
         read_exact(&*self.file, buffer, self.page_offset(first))
     }
 }
+
+pub(crate) use clustered::{Asked, ColumnRead, Verdict};
 
 impl fmt::Debug for Section {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

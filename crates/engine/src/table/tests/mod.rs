@@ -1,5 +1,6 @@
 //! Tests of whole table files, against vectors of items.
 
+mod buckets;
 mod corruption;
 mod format_document;
 mod lookup;
@@ -157,7 +158,7 @@ fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, 
     (Table::open(storage, NAME, &[]).unwrap(), info)
 }
 
-/// A small table of a section of hash layout and one of sorted layout for each index.
+/// A small table of a section of hash layout, one of sorted layout for each index, and one in buckets.
 fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
     let items: Vec<_> = (0..40u8)
         .map(|number| OwnedItem {
@@ -172,6 +173,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
         write_hash_section(writer, SPEC, &items, 15);
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+        buckets::write_section(writer, &items);
     });
     (table, items)
 }

@@ -1,0 +1,89 @@
+//! Writing sections in buckets.
+
+use alluvium_base::KeyHash;
+
+use super::bucket_group::GroupBuilder;
+use super::cluster_filter::{ClusterBuilder, ClusterSpec, MadeCluster};
+use super::directory::IndexKind;
+use super::error::{Error, Result};
+use super::filter_builder::FilterBuilder;
+use super::frame::Identity;
+use super::index_builder::IndexBuilder;
+use super::output::Output;
+use super::page::{ITEM_BYTES_MAX, Layout};
+use super::section_spec::{SectionSpec, high_halves};
+use super::writer::{FinishedSection, OpenSection, TableWriter};
+use crate::item::EncodedItem;
+
+impl TableWriter {
+    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with a filter as
+    /// `cluster` says for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
+    ///
+    /// # Panics
+    /// When a section is open.
+    pub fn begin_bucketed_section(&mut self, spec: SectionSpec, cluster: ClusterSpec, items_expected: u64) {
+        let range = high_halves((spec.range_low, spec.range_high));
+        let filter = FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected));
+        self.begin(spec, Layout::Bucketed, IndexBuilder::slots(), filter);
+        let section = self.section.as_mut().expect("it was just begun");
+        section.group = Some(Box::new(GroupBuilder::new(range.0)));
+    }
+}
+
+impl FinishedSection {
+    /// Takes over index and filter of a section of buckets.
+    pub(super) fn set_buckets(&mut self, group: GroupBuilder, filter: ClusterBuilder) -> Result<()> {
+        let directory = group.finish(KeyHash(self.entry.range_high).high()).to_bytes();
+        self.entry.index_kind = IndexKind::Buckets;
+        self.entry.filter_tag_bits = filter.bits_per_key();
+        let MadeCluster { header, columns, on_flash } = filter.finish()?;
+        self.index = (directory.len() as u64).to_le_bytes().to_vec();
+        self.index.extend_from_slice(&directory);
+        self.index.extend_from_slice(&header);
+        self.filter = columns;
+        self.entry.filter_on_flash = on_flash;
+        Ok(())
+    }
+}
+
+impl OpenSection {
+    /// Appends an item to the group of buckets, or to the next one.
+    pub(super) fn push_bucketed(
+        &mut self,
+        output: &mut Output,
+        identity: Identity,
+        hash: KeyHash,
+        encoded: &EncodedItem<'_>,
+    ) -> Result<()> {
+        let encoded_len = encoded.bytes.len();
+        if encoded_len > ITEM_BYTES_MAX {
+            return Err(Error::ItemTooLarge {
+                encoded_bytes: encoded_len,
+                encoded_bytes_max: ITEM_BYTES_MAX,
+            });
+        }
+        debug_assert!((self.entry.range_low..=self.entry.range_high).contains(&hash.0));
+        let group = self.group.as_mut().expect("a section of buckets");
+        if let Some(high) = group.ends_before(hash) {
+            self.end_group(high, output, identity)?;
+        }
+        let group = self.group.as_mut().expect("a section of buckets");
+        group.push(hash, encoded.bytes);
+        self.filter.push(hash);
+        self.entry.totals.add(&encoded.item);
+        if let Some(expires_at_ms) = encoded.item.expires_at_ms {
+            self.expiry.push(expires_at_ms);
+        }
+        Ok(())
+    }
+
+    /// Writes the group of buckets, in bucketed layout, whose hashes end with `high`.
+    pub(super) fn end_group(&mut self, high: u64, output: &mut Output, identity: Identity) -> Result<()> {
+        if let Some(group) = &mut self.group {
+            let written = group.write(high, output, identity.seed)?;
+            self.entry.page_count += written.pages;
+            self.entry.totals.used_bytes += written.used_bytes;
+        }
+        Ok(())
+    }
+}

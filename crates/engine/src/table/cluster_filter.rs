@@ -1,0 +1,342 @@
+//! [`ClusterFilter`]: the Bloom filter of a table in buckets, and of the tables that it lies over (LSM-trie's
+//! BloomCluster, Wu's thesis, §4.2.4.3).
+//!
+//! The filter is cut into *columns* by leading hash bits, the same for all tables that share it: a column has the part
+//! of each table's filter that is about its hashes, so that one read tells which of the tables may hold a key. A new
+//! table over others takes their columns over into its own filter and names their files: what lies under a table in its
+//! level never changes while the table counts there. So the filters of a container are always one block of its youngest
+//! table, in memory or on flash, and no file of their own.
+//!
+//! ```text
+//! index block of a table in buckets:
+//! 0  8  length of the bucket directory
+//! 8     the bucket directory (see `alluvium_index::bucketed`)
+//!    8  hash bits behind those that tell the columns apart
+//!    8  number of tables covered besides this one
+//!    8  for each, young to old: number of its file
+//!       the directory of the columns (see `alluvium_index::bloom_cluster`), which are the filter block
+//! ```
+
+use std::sync::Arc;
+
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bloom_cluster::{
+    BloomCluster, ClusterDirectory, ClusterWriter, ColumnBuilder, ColumnRange, Packing, RUNS_MAX, RunSet,
+};
+use alluvium_io::AlignedBuffer;
+
+use super::error::Result;
+use super::frame::u64_at;
+use super::index::SectionIndex;
+use super::section::Section;
+
+/// Bytes of a filter block that are read at a time while it is taken over.
+const READ_BYTES: u64 = 256 << 10;
+
+/// How the filter of a table in buckets is made.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterSpec {
+    /// Bits for each item, 1 to 32.
+    pub bits_per_key: u8,
+    /// Items of a column in a table, about.
+    pub column_items: u64,
+    /// Whether lookups read it column by column; else it is in memory.
+    pub on_flash: bool,
+    /// Tables whose filters it takes over, young to old, with all that they cover: right below the new one, wherever it
+    /// will lie.
+    pub below: Vec<Arc<Section>>,
+}
+
+/// How a range of hashes is cut into columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Number of the first among those of all hashes.
+    first: u64,
+    count: u64,
+    /// Hash bits behind those that tell columns apart, less than 64.
+    shift: u32,
+}
+
+impl Columns {
+    fn new((low, high): (u64, u64), shift: u32) -> Self {
+        Self { first: low >> shift, count: ((high >> shift) - (low >> shift)).saturating_add(1), shift }
+    }
+
+    /// Columns of about `column_items` of so many items.
+    fn for_items((low, high): (u64, u64), items: u64, column_items: u64) -> Self {
+        let columns = items.div_ceil(column_items).max(1);
+        let width = ((high - low) / columns).max(1);
+        // The nearest power of two: 0.7 to 1.4 times as many items.
+        let shift = (width as f64).log2().round() as u32;
+        Self::new((low, high), shift.min(63))
+    }
+
+    /// The column of a hash of the range.
+    #[inline]
+    fn column(&self, hash: KeyHash) -> u64 {
+        (hash.high() >> self.shift).wrapping_sub(self.first)
+    }
+}
+
+/// The filter of a table and those it covers, or where it is.
+#[derive(Clone, Debug)]
+pub(super) struct ClusterFilter {
+    columns: Columns,
+    /// File numbers of the tables covered besides the one whose filter this is, young to old.
+    covers: Vec<u64>,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Memory(BloomCluster),
+    Flash(ClusterDirectory),
+}
+
+/// A column to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ColumnPlace {
+    pub number: u64,
+    pub range: ColumnRange,
+}
+
+impl ClusterFilter {
+    /// From the second part of the index block and the filter block, which may be empty: then it is on flash.
+    pub fn decode(bytes: &[u8], range: (u64, u64), filter: &[u8]) -> std::result::Result<Self, Corruption> {
+        let bad = |expected: &str, found: String| Err(Corruption::new("index", 0, expected, found));
+        if bytes.len() < 16 {
+            return bad("columns of a filter", format!("{} bytes", bytes.len()));
+        }
+        let (shift, covered) = (u64_at(bytes, 0), u64_at(bytes, 8));
+        if shift > 63 || covered >= u64::from(RUNS_MAX) {
+            return bad("a cut of hashes into columns", format!("{shift} bits, {covered} tables"));
+        }
+        let Some((files, directory)) = bytes[16..].split_at_checked(8 * covered as usize) else {
+            return bad("files covered", format!("{} bytes", bytes.len() - 16));
+        };
+        let covers: Vec<u64> = files.chunks_exact(8).map(|file| u64_at(file, 0)).collect();
+        let columns = Columns::new(range, shift as u32);
+        let at = (16 + files.len()) as u64;
+        let directory = ClusterDirectory::from_bytes(directory).map_err(|error| error.within("index", at))?;
+        if directory.buckets() != columns.count || u64::from(directory.runs()) != covered + 1 {
+            let expected = format!("{} columns of {} filters", columns.count, covered + 1);
+            return bad(&expected, format!("{} of {}", directory.buckets(), directory.runs()));
+        }
+        let place = match filter {
+            [] => Place::Flash(directory),
+            bytes => Place::Memory(BloomCluster::from_parts(directory, bytes.to_vec())?),
+        };
+        Ok(Self { columns, covers, place })
+    }
+
+    /// The same without what can be read from flash.
+    pub fn away(&self) -> Self {
+        Self { place: Place::Flash(self.directory().clone()), covers: self.covers.clone(), ..*self }
+    }
+
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.place, Place::Memory(_))
+    }
+
+    /// File numbers of the tables covered besides the one whose filter this is, young to old.
+    pub fn covers(&self) -> &[u64] {
+        &self.covers
+    }
+
+    /// Tables covered, this one included.
+    pub fn runs(&self) -> u32 {
+        self.directory().runs()
+    }
+
+    fn directory(&self) -> &ClusterDirectory {
+        match &self.place {
+            Place::Memory(cluster) => cluster.directory(),
+            Place::Flash(directory) => directory,
+        }
+    }
+
+    /// Which of the tables may hold a key, the oldest covered one being number 0, this one the last; `None` when the
+    /// filter is not in memory.
+    #[inline]
+    pub fn runs_of(&self, hash: KeyHash) -> Option<RunSet> {
+        match &self.place {
+            Place::Memory(cluster) => Some(cluster.runs_of(self.columns.column(hash), hash)),
+            Place::Flash(_) => None,
+        }
+    }
+
+    /// Where in the filter block the column of the hash is; `None` for a hash of none.
+    pub fn column_place(&self, hash: KeyHash) -> Option<ColumnPlace> {
+        let number = self.columns.column(hash);
+        Some(ColumnPlace { number, range: self.directory().column(number)? })
+    }
+
+    /// Starts loading the column of the hash.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        if let Place::Memory(cluster) = &self.place {
+            cluster.prefetch(self.columns.column(hash));
+        }
+    }
+
+    /// Bytes of memory of the filter, and of what says where it is.
+    pub fn memory_bytes(&self) -> (u64, u64) {
+        let known = (size_of::<Self>() + self.covers.capacity() * 8) as u64;
+        match &self.place {
+            Place::Memory(cluster) => (cluster.memory_bytes(), known),
+            Place::Flash(directory) => (0, known + directory.memory_bytes()),
+        }
+    }
+}
+
+/// Gathers hashes and makes the filter of a section.
+#[derive(Debug)]
+pub(super) struct ClusterBuilder {
+    spec: ClusterSpec,
+    range: (u64, u64),
+    hashes: Vec<KeyHash>,
+}
+
+/// What [`ClusterBuilder::finish`] made.
+#[derive(Debug)]
+pub(super) struct MadeCluster {
+    /// The second part of the index block.
+    pub header: Vec<u8>,
+    /// The filter block.
+    pub columns: Vec<u8>,
+    pub on_flash: bool,
+}
+
+impl ClusterBuilder {
+    pub fn new(spec: ClusterSpec, range: (u64, u64), items_expected: u64) -> Self {
+        Self { spec, range, hashes: Vec::with_capacity(items_expected as usize) }
+    }
+
+    /// Notes an item. Equal hashes come one after the other.
+    #[inline]
+    pub fn push(&mut self, hash: KeyHash) {
+        if self.hashes.last() != Some(&hash) {
+            self.hashes.push(hash);
+        }
+    }
+
+    /// As the directory of the file has them.
+    pub fn bits_per_key(&self) -> u8 {
+        self.spec.bits_per_key
+    }
+
+    /// Takes over what lies below and adds the items' filters. Reads the filters below that are not in memory.
+    pub fn finish(self) -> Result<MadeCluster> {
+        let Self { spec, range, hashes } = self;
+        let mut columns = Columns::for_items(range, hashes.len() as u64, spec.column_items);
+        let mut readers = Vec::new();
+        let mut runs_left = RUNS_MAX - 1;
+        for section in &spec.below {
+            let reader = ColumnReader::new(section, spec.bits_per_key)?;
+            let Some(reader) = reader.filter(|reader| reader.runs <= runs_left) else { break };
+            // Columns of a quarter or of four times as many items still do; beyond, filters begin anew.
+            if readers.is_empty() && reader.columns.shift.abs_diff(columns.shift) <= 2 {
+                columns = Columns::new(range, reader.columns.shift);
+            }
+            if reader.columns.shift != columns.shift || !reader.holds(&columns) {
+                break;
+            }
+            runs_left -= reader.runs;
+            readers.push(reader);
+        }
+        let packing = if spec.on_flash { Packing::Pages } else { Packing::Dense };
+        let mut writer = ClusterWriter::new(packing);
+        let mut builder = ColumnBuilder::new(spec.bits_per_key.into());
+        let mut out = Vec::new();
+        let mut rest = &hashes[..];
+        for number in 0..columns.count {
+            builder.clear();
+            for reader in readers.iter_mut().rev() {
+                reader.copy_to(columns.first + number, &mut builder)?;
+            }
+            let end = rest.partition_point(|hash| columns.column(*hash) <= number);
+            let (here, later) = rest.split_at(end);
+            builder.add(here);
+            rest = later;
+            writer.push(&builder, &mut out);
+        }
+        let directory = writer.finish();
+        let covers: Vec<u64> = readers.iter().flat_map(|reader| reader.files.iter().copied()).collect();
+        let mut header = Vec::new();
+        header.extend_from_slice(&u64::from(columns.shift).to_le_bytes());
+        header.extend_from_slice(&(covers.len() as u64).to_le_bytes());
+        covers.iter().for_each(|file| header.extend_from_slice(&file.to_le_bytes()));
+        header.extend_from_slice(&directory.to_bytes());
+        Ok(MadeCluster { header, columns: out, on_flash: spec.on_flash })
+    }
+}
+
+/// Reads the columns of a table's filter in their order: from memory, or from flash some at a time.
+struct ColumnReader<'s> {
+    section: &'s Section,
+    index: Arc<SectionIndex>,
+    columns: Columns,
+    runs: u32,
+    /// The table's file and those that its filter covers.
+    files: Vec<u64>,
+    buffer: AlignedBuffer,
+    /// What of the filter block the buffer holds.
+    buffered: std::ops::Range<u64>,
+}
+
+impl<'s> ColumnReader<'s> {
+    /// `None` for a table without such a filter, or with one of another number of bits.
+    fn new(section: &'s Section, bits_per_key: u8) -> Result<Option<Self>> {
+        let index = section.index_without_filter()?;
+        let Some(filter) = index.cluster() else { return Ok(None) };
+        if section.entry().filter_tag_bits != bits_per_key {
+            return Ok(None);
+        }
+        let mut files = vec![section.file_number()];
+        files.extend_from_slice(filter.covers());
+        Ok(Some(Self {
+            section,
+            columns: filter.columns,
+            runs: filter.runs(),
+            files,
+            index,
+            buffer: AlignedBuffer::new(),
+            buffered: 0..0,
+        }))
+    }
+
+    /// Whether the table has a column wherever others do.
+    fn holds(&self, others: &Columns) -> bool {
+        self.columns.first <= others.first
+            && others.first + others.count <= self.columns.first + self.columns.count
+    }
+
+    /// Adds the filters of the column of this number among those of all hashes.
+    fn copy_to(&mut self, number: u64, builder: &mut ColumnBuilder) -> Result<()> {
+        let number = number - self.columns.first;
+        let Some(filter) = self.index.cluster() else { return Ok(()) };
+        if let Place::Memory(cluster) = &filter.place {
+            if let Some(column) = cluster.column(number) {
+                builder.copy(&column, |_| true);
+            }
+            return Ok(());
+        }
+        let Some(range) = filter.directory().column(number) else { return Ok(()) };
+        let end = range.offset + range.length;
+        if range.offset < self.buffered.start || end > self.buffered.end {
+            let length = range.length.max(READ_BYTES).min(self.section.entry().filter.len - range.offset);
+            self.section.read_filter(range.offset, length, &mut self.buffer)?;
+            self.buffered = range.offset..range.offset + length;
+        }
+        let start = (range.offset - self.buffered.start) as usize;
+        let start = self.section.filter_skip(self.buffered.start) + start;
+        let bytes = &self.buffer[start..start + range.length as usize];
+        let column = self.section.open_column(bytes, ColumnPlace { number, range }, self.runs)?;
+        if column.probes() == builder.probes() {
+            builder.copy(&column, |_| true);
+            return Ok(());
+        }
+        let (expected, found) = (format!("{} probes", builder.probes()), column.probes().to_string());
+        Err(self.section.within_filter(range.offset, Corruption::new("column", 8, expected, found)).into())
+    }
+}

@@ -1,0 +1,31 @@
+//! [`Scope`]: the section that a scanner is in.
+
+use std::sync::Arc;
+
+use alluvium_index::bucketed::BucketDirectory;
+
+use super::error::Result;
+use super::page::Layout;
+use super::section::Section;
+
+/// The section being scanned.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    /// Its number among the sections to scan.
+    pub number: usize,
+    pub section: Arc<Section>,
+    /// Where its groups of buckets are, in bucketed layout.
+    pub buckets: Option<Arc<BucketDirectory>>,
+    /// Lowest and highest hash wanted.
+    pub wanted: (u128, u128),
+}
+
+impl Scope {
+    pub fn new(number: usize, section: Arc<Section>, wanted: (u128, u128)) -> Result<Self> {
+        let buckets = match section.layout() {
+            Layout::Bucketed => section.index_without_filter()?.buckets().cloned(),
+            Layout::Hash | Layout::Sorted => None,
+        };
+        Ok(Self { number, section, buckets, wanted })
+    }
+}

@@ -1,0 +1,173 @@
+//! Asking the filter of a table in buckets, which answers for the tables below it too.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bloom_cluster::{Column, RunSet};
+use alluvium_io::AlignedBuffer;
+
+use super::{Section, read_exact};
+use crate::table::cluster_filter::ColumnPlace;
+use crate::table::error::Result;
+use crate::table::index::SectionIndex;
+use crate::table::page::{Layout, PAGE_BYTES};
+use crate::table::page_list::{PageList, PageRead};
+
+/// What a section says when it is asked for a hash.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// The pages that may hold the key.
+    Pages(PageList),
+    /// Which tables may hold it, of this one and those that its filter covers.
+    Runs(Verdict),
+    /// First a column of the filter has to be read.
+    Column(ColumnRead),
+}
+
+/// Which of several tables may hold a key.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    index: Arc<SectionIndex>,
+    runs: RunSet,
+}
+
+/// A read of a column of a filter.
+#[derive(Debug)]
+pub(crate) struct ColumnRead {
+    index: Arc<SectionIndex>,
+    place: ColumnPlace,
+    /// What to read. The pages are numbered as if the filter were a part of the section's pages.
+    pub read: PageRead,
+    /// Where in that the column begins.
+    skip: usize,
+}
+
+impl Verdict {
+    /// Whether the table at `depth` below the one asked may hold the key; `None` when its file, of that number, is not
+    /// the one that the filter covers there.
+    #[inline]
+    pub fn says(&self, depth: usize, file: u64) -> Option<bool> {
+        let cluster = self.index.cluster()?;
+        let is_known = depth == 0 || cluster.covers().get(depth - 1) == Some(&file);
+        let run = (cluster.runs() as usize).checked_sub(1 + depth)?;
+        is_known.then(|| self.runs.contains(run as u32))
+    }
+}
+
+impl Section {
+    /// Whether the section has a key of this hash, as far as that is known without reading pages.
+    #[inline]
+    pub fn ask(&self, hash: KeyHash) -> Result<Asked> {
+        if self.entry.layout != Layout::Bucketed || self.entry.page_count == 0 {
+            return self.locate(hash).map(Asked::Pages);
+        }
+        let index = match self.index.load_full() {
+            Some(index) if index.is_whole() => index,
+            _ if self.entry.filter_on_flash => self.index_without_filter()?,
+            _ => self.index()?,
+        };
+        let Some(cluster) = index.cluster() else { return self.locate(hash).map(Asked::Pages) };
+        if let Some(runs) = cluster.runs_of(hash) {
+            return Ok(Asked::Runs(Verdict { index, runs }));
+        }
+        if cluster.runs() == 1 {
+            // The column of one table costs as much as its page.
+            return self.locate_covered(hash).map(Asked::Pages);
+        }
+        // The directory was checked against the cut into columns, and the hash lies in the section's range.
+        let Some(place) = cluster.column_place(hash) else { return Ok(Asked::Pages(PageList::EMPTY)) };
+        let offset = self.entry.filter.offset + place.range.offset;
+        let (first, end) =
+            (offset / PAGE_BYTES as u64, (offset + place.range.length).div_ceil(PAGE_BYTES as u64));
+        let page = u32::try_from(first - self.entry.first_page);
+        let Ok(page) = page else { return self.locate_covered(hash).map(Asked::Pages) };
+        let read = PageRead { page, count: (end - first).max(1) as u32 };
+        let skip = (offset % PAGE_BYTES as u64) as usize;
+        Ok(Asked::Column(ColumnRead { index, place, read, skip }))
+    }
+
+    /// What the column says that was read into `bytes`.
+    pub fn judge(&self, column: ColumnRead, bytes: &[u8], hash: KeyHash) -> Result<Verdict> {
+        let ColumnRead { index, place, skip, .. } = column;
+        let bytes = bytes.get(skip..).unwrap_or_default();
+        let bytes = &bytes[..bytes.len().min(place.range.length as usize)];
+        let runs = index.cluster().map_or(0, |cluster| cluster.runs());
+        let runs = self.open_column(bytes, place, runs)?.runs_of(hash);
+        Ok(Verdict { index, runs })
+    }
+
+    /// The pages that may hold a key of hash `hash`, of a section of which some filter says that it may.
+    #[inline]
+    pub fn locate_covered(&self, hash: KeyHash) -> Result<PageList> {
+        if self.entry.page_count == 0 {
+            return Ok(PageList::EMPTY);
+        }
+        let pages = match &*self.index.load() {
+            Some(index) => index.locate_bucket(hash),
+            None => self.index_without_filter()?.locate_bucket(hash),
+        };
+        self.within_pages(pages)
+    }
+
+    /// Declares that the filter of a table over this one answers for it: its own leaves memory.
+    pub fn set_covered(&self) {
+        self.is_covered.store(true, Ordering::Relaxed);
+        self.drop_filter();
+    }
+
+    /// Tables for which the filter answers, this one first, as far as it is one of a table in buckets: the numbers of
+    /// their files, and whether it is one that stays on flash.
+    pub fn clustered(&self) -> Result<Option<(Vec<u64>, bool)>> {
+        if self.entry.layout != Layout::Bucketed || self.entry.page_count == 0 {
+            return Ok(None);
+        }
+        let index = self.index_without_filter()?;
+        Ok(index.cluster().map(|cluster| {
+            let mut files = vec![self.file_number()];
+            files.extend_from_slice(cluster.covers());
+            (files, self.entry.filter_on_flash)
+        }))
+    }
+
+    /// Reads `length` bytes from `offset` of the filter block on; they begin at [`Section::filter_skip`].
+    pub(in crate::table) fn read_filter(
+        &self,
+        offset: u64,
+        length: u64,
+        buffer: &mut AlignedBuffer,
+    ) -> Result<()> {
+        let start = self.entry.filter.offset + offset - self.filter_skip(offset) as u64;
+        let end = (self.entry.filter.offset + offset + length).next_multiple_of(PAGE_BYTES as u64);
+        buffer.resize_unspecified((end - start) as usize);
+        read_exact(&*self.file, buffer, start)
+    }
+
+    /// Where in its page the byte at `offset` of the filter block lies.
+    pub(in crate::table) fn filter_skip(&self, offset: u64) -> usize {
+        ((self.entry.filter.offset + offset) % PAGE_BYTES as u64) as usize
+    }
+
+    /// The column at `place`, whose bytes these are, of so many filters.
+    pub(in crate::table) fn open_column<'a>(
+        &self,
+        bytes: &'a [u8],
+        place: ColumnPlace,
+        runs: u32,
+    ) -> Result<Column<'a>> {
+        let column = Column::open(bytes, place.number)
+            .map_err(|corruption| self.within_filter(place.range.offset, corruption))?;
+        if column.runs() != runs {
+            let (expected, found) = (format!("{runs} filters"), column.runs().to_string());
+            let corruption = Corruption::new("column", 9, expected, found);
+            return Err(self.within_filter(place.range.offset, corruption).into());
+        }
+        Ok(column)
+    }
+
+    /// `corruption`, which tells offsets within a column at `offset` of the filter block, with those in the file.
+    #[cold]
+    pub(in crate::table) fn within_filter(&self, offset: u64, corruption: Corruption) -> Corruption {
+        corruption.within(self.file.name(), self.entry.filter.offset + offset)
+    }
+}

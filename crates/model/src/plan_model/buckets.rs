@@ -1,0 +1,201 @@
+//! What tables in buckets cost: the pages that items take, the reads that moved items cost, and the filters that are
+//! taken over from table to table (docs/decisions/0019).
+
+use std::f64::consts::{PI, SQRT_2};
+
+use crate::plan::{Filter, LevelSpec};
+
+use super::evaluate::PlanModel;
+use super::rules::Rules;
+use super::stack::LevelState;
+
+/// Bytes of a migration in memory.
+const REMEMBERED_BYTES: f64 = 8.0;
+/// Bytes of a group of buckets in memory, and how many buckets it has.
+const GROUP_BYTES: f64 = 20.0;
+const GROUP_BUCKETS: f64 = 64.0;
+/// Items of a column of filters, and bytes that a column takes besides the filters: a checksum, three numbers and the
+/// bits of a set; its place, and what each filter of it takes.
+const COLUMN_ITEMS_IN_MEMORY: f64 = 128.0;
+const COLUMN_ITEMS_ON_FLASH: f64 = 32.0;
+/// Items of a column of the youngest level's sections.
+const COLUMN_ITEMS_ALONE: f64 = 1024.0;
+const COLUMN_BYTES: f64 = 13.0;
+const COLUMN_PLACE_BYTES: f64 = 1.5;
+const COLUMN_FILTER_BYTES: f64 = 1.6;
+/// Of the tables over a place whose filters are on flash one in so many has its filter in memory, and all are
+/// rewritten when more would.
+const TABLES_A_REWRITE: f64 = 8.0;
+
+impl Rules {
+    /// Bytes of pages that an item takes: buckets are filled to a share, and hold whole items.
+    pub(super) fn bucket_item_bytes(&self, bytes: f64, deviation_bytes: f64) -> f64 {
+        let item = bytes + self.page_item_bytes + self.length_bytes(bytes);
+        let by_fill = (self.page_bytes - self.page_header_bytes) * self.bucket_fill / item;
+        let whole = Self { page_loss_max: 1.0, ..*self };
+        self.page_bytes / by_fill.min(whole.items_per_page(bytes, deviation_bytes))
+    }
+
+    /// How full a bucket's home would be, of items that hashes spread: mean and standard deviation of its bytes, and
+    /// its items.
+    fn bucket_load(&self, bytes: f64, deviation_bytes: f64) -> (f64, f64, f64) {
+        let item = bytes + self.page_item_bytes + self.length_bytes(bytes);
+        let items = self.page_bytes / self.bucket_item_bytes(bytes, deviation_bytes);
+        (items * item, (items * (item * item + deviation_bytes * deviation_bytes)).sqrt(), items)
+    }
+
+    /// Share of the buckets that give items away and are remembered.
+    fn remembered_buckets(&self, bytes: f64, deviation_bytes: f64) -> f64 {
+        let (mean, deviation, _) = self.bucket_load(bytes, deviation_bytes);
+        let overloaded = 1.0 - below((self.page_bytes - self.page_header_bytes - mean) / deviation);
+        overloaded.min(self.remembered_share)
+    }
+
+    /// Reads to fetch an item: two for those that were moved from a bucket that is not remembered, one of the less
+    /// overloaded. Loads are nearly normal; a bucket gives what is over its capacity, and the item at the mark, which
+    /// is met in proportion to its size.
+    pub(super) fn bucket_reads(&self, bytes: f64, deviation_bytes: f64) -> f64 {
+        if let Some(reads) = self.bucket_reads {
+            return reads;
+        }
+        let (mean, deviation, items) = self.bucket_load(bytes, deviation_bytes);
+        let item = mean / items;
+        let capacity = (self.page_bytes - self.page_header_bytes - mean) / deviation;
+        let remembered = at_share_above(self.remembered_share);
+        if remembered <= capacity {
+            return 1.0;
+        }
+        let buckets = below(remembered) - below(capacity);
+        let moved_bytes = deviation * (density(capacity) - density(remembered) - capacity * buckets);
+        let at_mark = (item * item + deviation_bytes * deviation_bytes) / (2.0 * item * item);
+        1.0 + (moved_bytes / item + buckets * at_mark) / items
+    }
+
+    /// Bytes of memory for an item of what leads to its bucket.
+    pub(super) fn bucket_index_bits(&self, bytes: f64, deviation_bytes: f64) -> f64 {
+        let (_, _, items) = self.bucket_load(bytes, deviation_bytes);
+        let remembered = self.remembered_buckets(bytes, deviation_bytes);
+        8.0 * (remembered * REMEMBERED_BYTES + GROUP_BYTES / GROUP_BUCKETS) / items
+    }
+}
+
+/// Bits of a clustered filter for an item, where so many tables share columns of so many items each.
+fn cluster_bits(bloom_bits: f64, items: f64, tables: f64) -> f64 {
+    let of_column = (COLUMN_BYTES + COLUMN_PLACE_BYTES) / tables.max(1.0) + COLUMN_FILTER_BYTES;
+    bloom_bits + 8.0 * of_column / items
+}
+
+/// Tables over a place that are written until the filters of all are rewritten on flash.
+fn tables_a_rewrite(runs: f64) -> f64 {
+    ((runs + 1.0) / TABLES_A_REWRITE).floor().max(1.0)
+}
+
+impl PlanModel {
+    /// Bits of filter and column places that a level keeps in memory for each of its items.
+    pub(super) fn cluster_memory_bits(&self, on_flash: bool, state: &LevelState) -> f64 {
+        if !self.rules.stored_indexes {
+            return if on_flash { 0.0 } else { self.rules.bloom_bits };
+        }
+        let items = match (on_flash, state.sections > 0.0) {
+            (true, _) => COLUMN_ITEMS_ON_FLASH,
+            (false, true) => COLUMN_ITEMS_ALONE,
+            (false, false) => COLUMN_ITEMS_IN_MEMORY,
+        };
+        // Sections of the youngest level have a filter each.
+        let tables = if state.sections > 0.0 { 1.0 } else { state.runs };
+        let share = match on_flash {
+            true => (tables_a_rewrite(state.runs) - 1.0) / 2.0 / state.runs.max(1.0),
+            false => 1.0,
+        };
+        let places = if state.sections > 0.0 { 0.0 } else { 8.0 * COLUMN_PLACE_BYTES / items };
+        share * cluster_bits(self.rules.bloom_bits, items, tables) + places
+    }
+
+    /// Bits of a filter of its own that are written with each item of a table.
+    pub(super) fn own_filter_bits(&self, on_flash: bool) -> f64 {
+        let items = if on_flash { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY };
+        cluster_bits(self.rules.bloom_bits, items, 1.0)
+    }
+
+    /// Filters that a new table of the level takes over, in items of their tables, for each item of its own.
+    pub(super) fn filters_taken_over(&self, level: &LevelSpec, state: &LevelState) -> f64 {
+        match level.filter {
+            Filter::BloomCluster { on_flash: true } => state.runs / tables_a_rewrite(state.runs),
+            Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => state.runs,
+            _ => 0.0,
+        }
+    }
+
+    /// Bytes of filters that are taken over from tables of so many items.
+    pub(super) fn taken_over_bytes(&self, items: f64) -> f64 {
+        if self.rules.stored_indexes { items * self.rules.bloom_bits / 8.0 } else { 0.0 }
+    }
+
+    /// Of a place of the level with so many runs, the share of its filters that a new table takes over, on average.
+    pub(super) fn share_taken_over(&self, level: &LevelSpec, number: usize, runs: f64) -> f64 {
+        match level.filter {
+            Filter::BloomCluster { on_flash: true } => 1.0 / tables_a_rewrite(runs),
+            Filter::BloomCluster { on_flash: false } if number > 0 => 1.0,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The density of the standard normal distribution.
+fn density(x: f64) -> f64 {
+    (-x * x / 2.0).exp() / (2.0 * PI).sqrt()
+}
+
+/// The share of the standard normal distribution below `x`.
+fn below(x: f64) -> f64 {
+    // Abramowitz and Stegun 7.1.26, to 1.5e-7.
+    let z = x.abs() / SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let polynomial = t
+        * (0.254_829_592
+            + t * (-0.284_496_736 + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+    let tail = polynomial * (-z * z).exp() / 2.0;
+    if x >= 0.0 { 1.0 - tail } else { tail }
+}
+
+/// Above which number such a share of the standard normal distribution lies, between -8 and 8.
+fn at_share_above(share: f64) -> f64 {
+    let (mut low, mut high) = (-8.0, 8.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if 1.0 - below(middle) > share { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_distribution() {
+        for (x, share) in [(0.0, 0.5), (1.0, 0.841_344_7), (-2.0, 0.022_750_1)] {
+            assert!((below(x) - share).abs() < 1e-6);
+        }
+        assert!((at_share_above(0.2) - 0.841_621_2).abs() < 1e-5);
+    }
+
+    #[test]
+    fn items_of_1_to_200_bytes_take_1_01_reads() {
+        // The structure itself takes 1.0096 (crates/index/tests/bucketed_model.rs).
+        let rules = Rules { page_item_bytes: 0.0, ..Rules::engine() };
+        let reads = rules.bucket_reads(100.5, 57.7);
+        assert!((1.008..1.012).contains(&reads), "{reads}");
+        let all = Rules { remembered_share: 1.0, ..rules };
+        assert_eq!(all.bucket_reads(100.5, 57.7), 1.0);
+        let none = Rules { remembered_share: 0.0, ..rules }.bucket_reads(100.5, 57.7);
+        assert!((1.045..1.065).contains(&none), "{none}");
+    }
+
+    #[test]
+    fn small_items_fill_buckets_and_large_ones_leave_a_rest() {
+        let rules = Rules::engine();
+        assert!((rules.bucket_item_bytes(116.0, 0.0) - 120.0 / 0.95 * 4096.0 / 4080.0).abs() < 1e-9);
+        assert_eq!(rules.bucket_item_bytes(1400.0, 0.0), 2048.0);
+    }
+}
