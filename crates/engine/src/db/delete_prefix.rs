@@ -15,11 +15,11 @@ impl Keyspace {
     /// Removes all items whose keys have this prefix, as the keyspace finds prefixes, that were there when it was
     /// called. What is written meanwhile counts as before or after it.
     ///
-    /// Atomic: after a crash all of them are there or none. As durable as any write; of a large prefix it survives a
-    /// power cut when this returns, and with it all writes before. Costs a scan of the prefix and a batch of removals,
-    /// or where these take more than 256 KiB (1/16 of a small log segment) a freeze of the log and a merge of the
-    /// youngest level instead, which gives the space back at once. Conditions of other writers on single keys don't see
-    /// such a merge.
+    /// Atomic: after a crash all of them are there or none. A small prefix is as durable as any write; a large one is
+    /// gone for good when this returns, and all writes before are durable then. Costs a scan of the prefix and a batch
+    /// of removals, or where these take more than 256 KiB (1/16 of a log segment where that is less) a freeze of the
+    /// log, a merge of the youngest level and a sync of the manifest that writers of the keyspace wait for; that gives
+    /// the space back at once.
     ///
     /// # Errors
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
