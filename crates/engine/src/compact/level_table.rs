@@ -98,9 +98,10 @@ impl Below {
     /// takes over none: what is below it is not the same everywhere.
     ///
     /// In memory a table takes over what up to three below it have, so that one of four answers for all. On flash that
-    /// would rewrite the filters of a hundred tables for each new one, or take a read for each four. So the youngest tables, one in eight, share a filter
-    /// in memory, and when they would be more all filters are taken over into one on flash: each is rewritten some
-    /// eight times over a place however many tables that has, and a lookup reads one column.
+    /// would rewrite the filters of a hundred tables for each new one, or take a read for each four. So the youngest
+    /// tables, one in eight, share a filter in memory, and when they would be more all filters are taken over into one
+    /// on flash: each is rewritten some eight times over a place however many tables that has, and a lookup reads one
+    /// column.
     pub fn of(spec: &LevelSpec, present: &Level, low: u64, high: u64) -> Result<Self> {
         let [container] = present.within(low, high) else { return Ok(Self::default()) };
         if spec.table != TableLayout::Bucketed || low < container.low || high > container.high {
