@@ -16,6 +16,9 @@ const COLUMN_ITEMS_ON_FLASH: u64 = 32;
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
 /// Items of a column of a section of the youngest level, whose filter no other one takes over.
 const COLUMN_ITEMS_ALONE: u64 = 1024;
+/// Tables that share a filter in memory. Each repeats the filters of those below it on flash, so with more of them disk
+/// is lost, while memory hardly is: what a column takes besides is an eighth of a bit for an item with four.
+const TABLES_IN_MEMORY_MAX: usize = 4;
 /// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest,
 /// whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
@@ -95,10 +98,11 @@ impl Below {
     /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers
     /// takes over none: what is below it is not the same everywhere.
     ///
-    /// In memory each table takes over what is there, so that the youngest one answers for all. On flash that would
-    /// rewrite the filters of a hundred tables for each new one. So the youngest tables, one in eight, share a filter
-    /// in memory, and when they would be more all filters are taken over into one on flash: each is rewritten some
-    /// eight times over a place however many tables that has, and a lookup reads one column.
+    /// In memory a table takes over what up to three below it have, so that one of four answers for all. On flash that
+    /// would rewrite the filters of a hundred tables for each new one, or take a read for each four. So the youngest
+    /// tables, one in eight, share a filter in memory, and when they would be more all filters are taken over into one
+    /// on flash: each is rewritten some eight times over a place however many tables that has, and a lookup reads one
+    /// column.
     pub fn of(spec: &LevelSpec, present: &Level, low: u128, high: u128) -> Result<Self> {
         let [container] = present.within(low, high) else { return Ok(Self::default()) };
         if spec.table != TableLayout::Bucketed || low < container.low || high > container.high {
@@ -122,6 +126,7 @@ impl Below {
             tables = &rest[covered..];
         }
         if !stays_on_flash(spec) {
+            heads.truncate(usize::from(young < TABLES_IN_MEMORY_MAX));
             return Ok(Self { heads, is_young: false });
         }
         let is_young = young < (container.tables.len() + 1) / SHARE_IN_MEMORY;

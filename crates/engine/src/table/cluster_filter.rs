@@ -3,9 +3,9 @@
 //!
 //! The filter is cut into *columns* by leading hash bits, the same for all tables that share it: a column has the part
 //! of each table's filter that is about its hashes, so that one read tells which of the tables may hold a key. A new
-//! table over others takes their columns over into its own filter and names their files: what lies under a table in its
-//! level never changes while the table counts there. So the filters of a container are always one block of its youngest
-//! table, in memory or on flash, and no file of their own.
+//! table over others takes their columns over into its own filter and names their files: what lies under a table in
+//! its level never changes while the table counts there. So filters that are asked together are one block of the
+//! youngest of their tables, in memory or on flash, and no file of their own.
 //!
 //! ```text
 //! index block of a table in buckets:

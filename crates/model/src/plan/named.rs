@@ -138,7 +138,8 @@ impl Plan {
 
     /// What LevelDB and RocksDB do: four runs at most as they come from the log, then levels of one run each, ten times
     /// larger than the one above, a filter on every table. The filters are cuckoo filters of 12-bit tags (12.6 bits a
-    /// key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): the engine has no Bloom filters.
+    /// key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): sorted
+    /// tables have no Bloom filters.
     pub fn leveled() -> Self {
         let young = Self::sorted(Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE });
         let mut levels = vec![Self::sorted(Growth::Leveling { ratio: 10.0 }); 5];

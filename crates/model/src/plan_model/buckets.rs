@@ -23,6 +23,8 @@ const COLUMN_ITEMS_ALONE: f64 = 1024.0;
 const COLUMN_BYTES: f64 = 13.0;
 const COLUMN_PLACE_BYTES: f64 = 1.5;
 const COLUMN_FILTER_BYTES: f64 = 1.6;
+/// Tables that share a filter in memory.
+const TABLES_IN_MEMORY_MAX: f64 = 4.0;
 /// Of the tables over a place whose filters are on flash one in so many has its filter in memory, and all are
 /// rewritten when more would.
 const TABLES_A_REWRITE: f64 = 8.0;
@@ -102,7 +104,11 @@ impl PlanModel {
             (false, false) => COLUMN_ITEMS_IN_MEMORY,
         };
         // Sections of the youngest level have a filter each.
-        let tables = if state.sections > 0.0 { 1.0 } else { state.runs };
+        let tables = match (on_flash, state.sections > 0.0) {
+            (true, _) => state.runs,
+            (false, true) => 1.0,
+            (false, false) => state.runs.min(TABLES_IN_MEMORY_MAX),
+        };
         let share = match on_flash {
             true => (tables_a_rewrite(state.runs) - 1.0) / 2.0 / state.runs.max(1.0),
             false => 1.0,
@@ -121,7 +127,10 @@ impl PlanModel {
     pub(super) fn filters_taken_over(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash: true } => state.runs / tables_a_rewrite(state.runs),
-            Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => state.runs,
+            // The first of those that share one takes over none.
+            Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => {
+                state.runs.min((TABLES_IN_MEMORY_MAX - 1.0) / 2.0)
+            }
             _ => 0.0,
         }
     }
@@ -135,7 +144,9 @@ impl PlanModel {
     pub(super) fn share_taken_over(&self, level: &LevelSpec, number: usize, runs: f64) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash: true } => 1.0 / tables_a_rewrite(runs),
-            Filter::BloomCluster { on_flash: false } if number > 0 => 1.0,
+            Filter::BloomCluster { on_flash: false } if number > 0 && runs > 0.0 => {
+                (runs % TABLES_IN_MEMORY_MAX) / runs
+            }
             _ => 0.0,
         }
     }

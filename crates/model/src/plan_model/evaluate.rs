@@ -159,7 +159,9 @@ impl PlanModel {
     fn space(&self, levels: &[LevelSpec], stack: &Stack, live: f64) -> Vec<Component> {
         let mut space = vec![Component::new("log", self.log_space(stack, live))];
         for (number, (level, stored)) in levels.iter().zip(self.stored(stack)).enumerate() {
-            let amount = self.level_space(level, stored, live);
+            let taken_over = self.filters_taken_over(level, &stack.levels[number]) * stored.0;
+            let amount = self.level_space(level, stored, live)
+                + self.taken_over_bytes(taken_over) / (live * self.workload.item.bytes());
             space.push(Component::new(format!("level {number}"), amount));
         }
         space

@@ -129,7 +129,9 @@ impl<'a> Parts<'a> {
             reads_per_miss: stage.reads_per_miss(),
             memory: (model.filter_bytes(spec, state, records) + model.index_bytes(spec, state, records))
                 / self.live,
-            space: model.level_space(spec, self.stored[number], self.live),
+            space: model.level_space(spec, self.stored[number], self.live)
+                + model.taken_over_bytes(model.filters_taken_over(spec, state) * records)
+                    / (self.live * model.workload.item.bytes()),
         }
     }
 }
