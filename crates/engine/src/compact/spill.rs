@@ -273,9 +273,14 @@ mod tests {
     #[test]
     fn a_finer_spill_parts_by_the_next_bits() {
         let storage = storage();
-        let spilled = spill(&storage, &[3 << 56, 3 << 56 | 5 << 48], 10, u64::MAX);
+        let hashes = [3 << 56, 3 << 56 | 5 << 48];
+        let spilled = spill(&storage, &hashes, 10, u64::MAX);
         assert!(spilled.can_split(3));
-        let finer = spilled.finer(3, 8).finish().unwrap();
+        let mut finer = spilled.finer(3, 8);
+        for hash in hashes {
+            finer.push(KeyHash::from_halves(hash, 0), b"an item").unwrap();
+        }
+        let finer = finer.finish().unwrap();
         let filled: Vec<usize> = (0..finer.parts()).filter(|&part| finer.items(part) > 0).collect();
         assert_eq!(filled.len(), 2);
         let (low, high) = finer.range(filled[1]);
