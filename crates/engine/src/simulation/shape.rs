@@ -142,7 +142,7 @@ fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
         filter: Filter::Cuckoo { tag_bits: 12 },
         index: Index::ThreeLevel,
     };
-    let mut levels = random_levels(rng, young.clone());
+    let mut levels = random_levels(rng, young);
     for level in &mut levels {
         if level.table == TableLayout::Bucketed {
             level.filter = young.filter;
