@@ -9,13 +9,13 @@
 //!
 //! Its checksum is in the trailer. Byte by byte in `docs/format.md`.
 
-use alluvium_base::prefix_rule::PREFIX_NAME_BYTES_MAX;
-use alluvium_base::{Corruption, KeyHasher, PrefixFunction, PrefixName, PrefixRule};
+use alluvium_base::{Corruption, KeyHasher};
 
 use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
 use super::hash_marks::{HashMarks, MARKS_BYTES};
 use super::page::{Layout, PAGE_BYTES};
+use super::rule_bytes::{RULE_BYTES, decode_rule, encode_rule};
 use super::segment_span::SegmentSpan;
 use crate::item::Item;
 
@@ -34,8 +34,6 @@ const ENTRY_BYTES_LONG: usize = RULE_START + RULE_BYTES + MARKS_BYTES;
 const RANGE_REST_START: usize = ENTRY_BYTES;
 /// Where the rule of prefixes lies in a long entry.
 const RULE_START: usize = RANGE_REST_START + 16;
-/// Bytes of that: its kind, the length of the function's name or the delimiter, the length of prefixes, the name.
-const RULE_BYTES: usize = 8 + PREFIX_NAME_BYTES_MAX;
 
 const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN && ENTRY_BYTES_LONG == 560);
 
@@ -153,9 +151,6 @@ const HASHER_SIPHASH13: u8 = 1;
 const HASHER_XXH3: u8 = 2;
 const HASHER_SEMI_SORTED: u8 = 3;
 
-const RULE_LENGTH: u8 = 1;
-const RULE_DELIMITER: u8 = 2;
-const RULE_FUNCTION: u8 = 3;
 /// On disk: do not renumber.
 const ITEMS_GO_ON: u8 = 1;
 /// On disk: do not renumber.
@@ -329,39 +324,6 @@ impl SectionEntry {
             && [pages_end, block_end(self.filter), block_end(self.index)]
                 .into_iter()
                 .all(|end| end.is_some_and(|end| end <= limit))
-    }
-}
-
-/// Bytes of a rule of prefixes: all zero without one.
-fn encode_rule(rule: Option<PrefixRule>, out: &mut Vec<u8>) {
-    let mut bytes = [0; RULE_BYTES];
-    match rule {
-        None => {}
-        Some(PrefixRule::Length { bytes: length }) => {
-            bytes[0] = RULE_LENGTH;
-            bytes[2..4].copy_from_slice(&length.to_le_bytes());
-        }
-        Some(PrefixRule::Delimiter { byte }) => bytes[..2].copy_from_slice(&[RULE_DELIMITER, byte]),
-        Some(PrefixRule::Function(function)) => {
-            let name = function.name();
-            let name = name.as_str().as_bytes();
-            bytes[..2].copy_from_slice(&[RULE_FUNCTION, name.len() as u8]);
-            bytes[8..8 + name.len()].copy_from_slice(name);
-        }
-    }
-    out.extend_from_slice(&bytes);
-}
-
-/// A rule from [`RULE_BYTES`] bytes; `None` when they are none.
-fn decode_rule(bytes: &[u8]) -> Option<PrefixRule> {
-    match bytes[0] {
-        RULE_LENGTH => Some(PrefixRule::Length { bytes: u16::from_le_bytes([bytes[2], bytes[3]]) }),
-        RULE_DELIMITER => Some(PrefixRule::Delimiter { byte: bytes[1] }),
-        RULE_FUNCTION => {
-            let name = std::str::from_utf8(bytes.get(8..8 + usize::from(bytes[1]))?).ok()?;
-            Some(PrefixRule::Function(PrefixFunction::named(PrefixName::new(name)?)))
-        }
-        _ => None,
     }
 }
 

@@ -39,6 +39,7 @@ mod page_builder;
 mod page_list;
 mod paged_trie;
 mod read_ahead;
+mod rule_bytes;
 mod salvage;
 mod scan_scope;
 mod scanner;

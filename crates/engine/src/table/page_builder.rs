@@ -4,6 +4,13 @@ use alluvium_base::checksum::checksum64;
 
 use super::page::{CARRIES, GOES_ON, HEADER_BYTES, Layout, PAGE_BYTES, PAGE_LOSS_MAX};
 
+/// A place between two items of the page being filled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cut {
+    pub items: usize,
+    pub body_len: usize,
+}
+
 /// Pages that `items` items of `item_bytes` encoded bytes in all will need, with the loss at page ends.
 pub(crate) fn pages_expected(items: u64, item_bytes: u64) -> u64 {
     if items == 0 {

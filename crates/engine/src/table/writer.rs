@@ -14,7 +14,7 @@ use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
-use super::page_builder::PageBuilder;
+use super::page_builder::{Cut, PageBuilder};
 use super::section_spec::SectionSpec;
 use super::segment_span::SegmentSpan;
 use super::unsynced_table::{TableInfo, UnsyncedTable};
@@ -57,13 +57,6 @@ pub(super) struct OpenSection {
     last_len: usize,
     pub(super) expiry: ExpirySample,
     marks: HashMarksBuilder,
-}
-
-/// A place between two items of the page being filled.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cut {
-    items: usize,
-    body_len: usize,
 }
 
 impl TableWriter {

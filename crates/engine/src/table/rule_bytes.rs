@@ -1,0 +1,44 @@
+//! How the directory of a table says how prefixes are found.
+
+use alluvium_base::prefix_rule::PREFIX_NAME_BYTES_MAX;
+use alluvium_base::{PrefixFunction, PrefixName, PrefixRule};
+
+/// Bytes of a rule: its kind, the length of the function's name or the delimiter, the length of prefixes, the name.
+pub(super) const RULE_BYTES: usize = 8 + PREFIX_NAME_BYTES_MAX;
+
+const RULE_LENGTH: u8 = 1;
+const RULE_DELIMITER: u8 = 2;
+const RULE_FUNCTION: u8 = 3;
+
+/// Bytes of a rule of prefixes: all zero without one.
+pub(super) fn encode_rule(rule: Option<PrefixRule>, out: &mut Vec<u8>) {
+    let mut bytes = [0; RULE_BYTES];
+    match rule {
+        None => {}
+        Some(PrefixRule::Length { bytes: length }) => {
+            bytes[0] = RULE_LENGTH;
+            bytes[2..4].copy_from_slice(&length.to_le_bytes());
+        }
+        Some(PrefixRule::Delimiter { byte }) => bytes[..2].copy_from_slice(&[RULE_DELIMITER, byte]),
+        Some(PrefixRule::Function(function)) => {
+            let name = function.name();
+            let name = name.as_str().as_bytes();
+            bytes[..2].copy_from_slice(&[RULE_FUNCTION, name.len() as u8]);
+            bytes[8..8 + name.len()].copy_from_slice(name);
+        }
+    }
+    out.extend_from_slice(&bytes);
+}
+
+/// A rule from [`RULE_BYTES`] bytes; `None` when they are none.
+pub(super) fn decode_rule(bytes: &[u8]) -> Option<PrefixRule> {
+    match bytes[0] {
+        RULE_LENGTH => Some(PrefixRule::Length { bytes: u16::from_le_bytes([bytes[2], bytes[3]]) }),
+        RULE_DELIMITER => Some(PrefixRule::Delimiter { byte: bytes[1] }),
+        RULE_FUNCTION => {
+            let name = std::str::from_utf8(bytes.get(8..8 + usize::from(bytes[1]))?).ok()?;
+            Some(PrefixRule::Function(PrefixFunction::named(PrefixName::new(name)?)))
+        }
+        _ => None,
+    }
+}
