@@ -1,4 +1,4 @@
-//! How long operations took: a histogram with three significant digits from 100 ns to 100 s.
+//! How long operations took: a histogram with two significant digits from 100 ns to 100 s.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::measurement::Measurement;
 const NANOSECONDS_MIN: u64 = 100;
 const NANOSECONDS_MAX: u64 = 100_000_000_000;
 
-/// Durations of many operations. About 150 KB; recording takes some nanoseconds.
+/// Durations of many operations. About 25 KB, since
+/// memory limits count it; recording takes some nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     histogram: Histogram<u32>,
@@ -17,7 +18,7 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(NANOSECONDS_MIN, NANOSECONDS_MAX, 3);
+        let histogram = Histogram::new_with_bounds(NANOSECONDS_MIN, NANOSECONDS_MAX, 2);
         Self { histogram: histogram.expect("the bounds are constants that the histogram takes") }
     }
 }
@@ -76,9 +77,9 @@ mod tests {
             upper.record(Duration::from_micros(microseconds + 500));
         }
         latencies.add(&upper);
-        assert!((latencies.quantile_us(0.5) - 500.0).abs() < 1.0);
-        assert!((latencies.quantile_us(0.99) - 990.0).abs() < 1.0);
-        assert!((latencies.max_ms() - 1.0).abs() < 0.001);
+        assert!((latencies.quantile_us(0.5) - 500.0).abs() < 5.0);
+        assert!((latencies.quantile_us(0.99) - 990.0).abs() < 10.0);
+        assert!((latencies.max_ms() - 1.0).abs() < 0.01);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod ahead_clock;
 mod config;
+mod degrade;
 mod drive;
 mod leaving;
 mod phase;
@@ -88,6 +89,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Expire => bench.expire()?,
             Phase::Delete => bench.delete()?,
             Phase::Snapshot => bench.snapshot()?,
+            Phase::Degrade => bench.degrade(report)?,
             Phase::Reopen => {
                 let (reopened, measurement) = bench.reopen()?;
                 bench = reopened;

@@ -39,9 +39,11 @@ pub enum Phase {
     Delete,
     /// Takes a snapshot, overwrites every item, reads the snapshot, and drops it.
     Snapshot,
+    /// Gets and misses while filters and indexes have less and less memory, and when they have it back.
+    Degrade,
 }
 
-const NAMES: [(&str, Phase); 17] = [
+const NAMES: [(&str, Phase); 18] = [
     ("load", Phase::Load),
     ("ingest", Phase::Ingest),
     ("settle", Phase::Settle),
@@ -59,6 +61,7 @@ const NAMES: [(&str, Phase); 17] = [
     ("expire", Phase::Expire),
     ("delete", Phase::Delete),
     ("snapshot", Phase::Snapshot),
+    ("degrade", Phase::Degrade),
 ];
 
 impl Phase {

@@ -110,21 +110,8 @@ impl StoreBench {
 
     /// Gets absent keys.
     pub(super) fn miss(&self) -> Result<Measurement, BenchError> {
-        let outcome = self.drive(&self.reading("miss", self.options.operations()), |worker| {
-            let count = self.batch_of(worker);
-            let keys: Vec<Vec<u8>> = (0..count)
-                .map(|_| {
-                    let mut key = Vec::new();
-                    self.workload.absent_key(worker.random.next_u64(), &mut key);
-                    key
-                })
-                .collect();
-            let answers = self.lookup(&keys)?;
-            if answers.iter().any(Option::is_some) {
-                return Err(BenchError::WrongAnswer("a key that was never put is present".to_owned()));
-            }
-            Ok(Step::Gets(count))
-        })?;
+        let drive = self.reading("miss", self.options.operations());
+        let outcome = self.drive(&drive, |worker| self.miss_batch(worker))?;
         Ok(self.read_measurement("miss", &outcome))
     }
 
@@ -230,7 +217,7 @@ impl StoreBench {
         (self.options.batch as u64).min(worker.quota - worker.done)
     }
 
-    fn get_batch(
+    pub(super) fn get_batch(
         &self,
         worker: &mut Worker,
         mut choose: impl FnMut(&mut Worker) -> u64,
@@ -255,6 +242,23 @@ impl StoreBench {
         Ok(Step::Gets(count))
     }
 
+    /// Gets a batch of absent keys.
+    pub(super) fn miss_batch(&self, worker: &mut Worker) -> Result<Step, BenchError> {
+        let count = self.batch_of(worker);
+        let keys: Vec<Vec<u8>> = (0..count)
+            .map(|_| {
+                let mut key = Vec::new();
+                self.workload.absent_key(worker.random.next_u64(), &mut key);
+                key
+            })
+            .collect();
+        let answers = self.lookup(&keys)?;
+        if answers.iter().any(Option::is_some) {
+            return Err(BenchError::WrongAnswer("a key that was never put is present".to_owned()));
+        }
+        Ok(Step::Gets(count))
+    }
+
     fn get_one(&self, worker: &mut Worker, item: u64) -> Result<Step, BenchError> {
         let version = self.workload.version(item);
         self.workload.key(item, &mut worker.key);
@@ -264,7 +268,7 @@ impl StoreBench {
     }
 
     /// One get, or one multi_get where `--batch` asks for it.
-    pub(super) fn lookup(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, BenchError> {
+    fn lookup(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, BenchError> {
         if self.options.batch == 1 {
             return keys.iter().map(|key| Ok(self.keyspace.get(key)?)).collect();
         }

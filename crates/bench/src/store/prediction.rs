@@ -57,7 +57,8 @@ impl Predictor {
             Phase::Load | Phase::Ingest => State::Loaded,
             Phase::Update => State::Updated,
             Phase::Sustain | Phase::Mixed if self.state == State::Updated => State::Updated,
-            Phase::Settle | Phase::Get | Phase::Stream | Phase::All | Phase::Miss | Phase::Scan => self.state,
+            Phase::Settle | Phase::Get | Phase::Stream | Phase::All => self.state,
+            Phase::Miss | Phase::Scan | Phase::Degrade => self.state,
             Phase::Sustain | Phase::Mixed | Phase::Flush | Phase::Compact | Phase::Reopen => State::Other,
             Phase::Expire | Phase::Delete | Phase::Snapshot => State::Other,
         };

@@ -53,6 +53,21 @@ fn items_that_leave_are_gone_and_the_others_stay() {
 }
 
 #[test]
+fn lookups_are_right_in_every_step_of_degradation() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(directory.path(), &["--phases", "load,flush,degrade", "--threads", "2"]);
+    let mut report = Report::new(false);
+    run(&options, &mut report).unwrap();
+    let measured = &report.measurements()[2..];
+    assert_eq!(measured.len(), 7);
+    let index_reads: Vec<f64> =
+        measured.iter().map(|step| step.metrics["index_reads_per_get"].as_f64().unwrap()).collect();
+    assert_eq!(index_reads[0], 0.0);
+    assert!(index_reads[5] > 0.9, "without indexes in memory a get reads one: {index_reads:?}");
+    assert!(index_reads[6] < 0.1, "indexes come back: {index_reads:?}");
+}
+
+#[test]
 fn a_kept_database_serves_later_runs() {
     let directory = tempfile::tempdir().unwrap();
     let mut report = Report::new(false);

@@ -140,15 +140,20 @@ impl Db {
         Ok(())
     }
 
-    /// Bounds filters and indexes alone, below what the limit leaves them. For tests: the smallest limit has room for
-    /// the indexes of millions of items.
-    #[doc(hidden)]
+    /// Bounds filters and indexes alone, in bytes, below what the limit leaves them; [`u64::MAX`] is no bound of their
+    /// own. Not kept: an opening and [`Db::set_memory_bytes_max`] give them their share of the limit again.
+    ///
+    /// Without room for all, filters go first: a lookup then reads a page of each run that may have the key. Then go
+    /// indexes: a lookup in such a section reads its place in the index before its page. At 0 all are read from flash.
+    /// Under a larger bound they come back as lookups need them. [`crate::Stats::memory_limit`] counts what is gone and
+    /// what that costs.
     pub fn set_index_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
         memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
     }
 
-    /// Bounds the young items of one pass of a merge, and the buffers of ingests, alone, for the same reason.
+    /// Bounds the young items of one pass of a merge, and the buffers of ingests, alone. For tests: the smallest
+    /// limit has room for many.
     #[doc(hidden)]
     pub fn set_merge_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
