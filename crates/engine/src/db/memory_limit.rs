@@ -143,8 +143,9 @@ impl Db {
     /// Bounds filters and indexes alone, in bytes, below what the limit leaves them; [`u64::MAX`] is no bound of their
     /// own. Not kept: an opening and [`Db::set_memory_bytes_max`] give them their share of the limit again.
     ///
-    /// Without room for all, filters go first: a lookup then reads a page of each run that may have the key. Then go
-    /// indexes: a lookup in such a section reads its place in the index before its page. At 0 all are read from flash.
+    /// Without room for all goes first what saves the fewest reads a byte. A lookup in a table without its index reads
+    /// that, with the filter, before its page; one without its filter alone reads a page that the filter might have
+    /// spared it. At 0 all are read from flash.
     /// Under a larger bound they come back as lookups need them. [`crate::Stats::memory_limit`] counts what is gone and
     /// what that costs.
     pub fn set_index_bytes_max(&self, bytes: u64) {

@@ -1,14 +1,14 @@
 //! [`IndexMemory`]: how much memory filters and indexes take, how much they may, and what goes when that is too little.
 //!
-//! Fail-graceful indexing (Lim et al., SOSP 2011, §4): over the bound filters go first, then indexes; both are on flash
-//! and come back when there is room again. We differ in how a lookup does without: see
+//! Fail-graceful indexing (Lim et al., SOSP 2011, §4): over the bound goes what saves the fewest reads a byte; it is on
+//! flash and comes back when there is room again. We differ in what goes first and in how a lookup does without: see
 //! `docs/decisions/0013-one-memory-limit.md`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::index::MemoryBytes;
-use super::section::Section;
+use super::section::{Part, Section};
 
 /// Counts what the filters and indexes of open tables take, those included that only old versions still use, and keeps
 /// it within a bound.
@@ -24,6 +24,8 @@ pub(crate) struct IndexMemory {
     /// The sum of the three, so that a reservation is one atomic step.
     used: AtomicU64,
     degradation: Counts,
+    /// Counts how often memory became free: who was refused before may ask again.
+    releases: AtomicU64,
     loaded: Mutex<Loaded>,
 }
 
@@ -74,6 +76,7 @@ pub(crate) struct Loan {
 impl Drop for Loan {
     fn drop(&mut self) {
         self.memory.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.releases.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -87,6 +90,7 @@ impl Default for IndexMemory {
             tables: AtomicU64::new(0),
             used: AtomicU64::new(0),
             degradation: Counts::default(),
+            releases: AtomicU64::new(0),
             loaded: Mutex::default(),
         }
     }
@@ -114,26 +118,21 @@ impl IndexMemory {
         }
     }
 
-    /// Changes the bound. Drops filters, oldest first, then indexes, until what is left fits; under a larger bound they
-    /// come back as lookups need them.
+    /// Changes the bound. Drops what is worth least until the rest fits; under a larger bound it comes back as lookups
+    /// need it.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
-        self.keep_within_bound();
+        self.releases.fetch_add(1, Ordering::Relaxed);
+        self.drop_parts(0, self.parts_below(f64::INFINITY));
     }
 
     /// Lowers the bound by `bytes` while the loan lives.
     pub fn lend(self: &Arc<Self>, bytes: u64) -> Loan {
         self.lent.fetch_add(bytes, Ordering::Relaxed);
-        if !self.has_room_for_filter(0) {
-            self.keep_within_bound();
+        if !self.has_room(0) {
+            self.drop_parts(0, self.parts_below(f64::INFINITY));
         }
         Loan { memory: Arc::clone(self), bytes }
-    }
-
-    fn keep_within_bound(&self) {
-        let loaded = self.loaded();
-        self.drop_until(&loaded, 0, Section::drop_filter, &self.degradation.filters_dropped);
-        self.drop_until(&loaded, 0, Section::drop_index, &self.degradation.indexes_dropped);
     }
 
     /// What degraded indexing came to so far.
@@ -160,15 +159,27 @@ impl IndexMemory {
         self.degradation.indexes_dropped.fetch_add(indexes, Ordering::Relaxed);
     }
 
-    /// Whether a filter of so many bytes fits: filters displace nothing.
-    pub(super) fn has_room_for_filter(&self, bytes: u64) -> bool {
+    /// Whether so many bytes more fit.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max()
     }
 
-    /// Whether an index of so many bytes fits when all filters go.
-    pub(super) fn has_room_for_index(&self, bytes: u64) -> bool {
-        let kept = self.indexes.load(Ordering::Relaxed) + self.table_bytes();
-        kept.saturating_add(bytes) <= self.bytes_max()
+    /// How often memory has become free: while it stays, [`IndexMemory::could_make_room`] does not change to `true`.
+    pub(super) fn releases(&self) -> u64 {
+        self.releases.load(Ordering::Relaxed)
+    }
+
+    /// Whether so many bytes more fit when everything goes that is worth less, a byte, than `worth`.
+    pub(super) fn could_make_room(&self, bytes: u64, worth: f64) -> bool {
+        let droppable: u64 = self.parts_below(worth).iter().map(|(_, part)| part.bytes).sum();
+        self.used.load(Ordering::Relaxed).saturating_sub(droppable).saturating_add(bytes) <= self.bytes_max()
+    }
+
+    /// Drops what is worth less, a byte, than `worth` until so many bytes more fit; nothing where that is not enough.
+    fn make_room(&self, bytes: u64, worth: f64) {
+        if !self.has_room(bytes) && self.could_make_room(bytes, worth) {
+            self.drop_parts(bytes, self.parts_below(worth));
+        }
     }
 
     /// Counts `bytes`, whatever the bound.
@@ -184,20 +195,12 @@ impl IndexMemory {
         Charge { memory: Arc::clone(self), bytes: MemoryBytes::default(), table_bytes: bytes }
     }
 
-    /// Counts an index of so many bytes, in place of filters if need be; `None` when it doesn't fit even so.
-    pub(super) fn try_charge_index(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
-        let charge = MemoryBytes { filter: 0, index: bytes };
-        if !self.reserve(bytes) {
-            if !self.has_room_for_index(bytes) {
-                return None;
-            }
-            let loaded = self.loaded();
-            self.drop_until(&loaded, bytes, Section::drop_filter, &self.degradation.filters_dropped);
-            if !self.reserve(bytes) {
-                return None;
-            }
-        }
-        Some(self.count(charge))
+    /// Counts so many bytes that are worth `worth` a byte, in place of what is worth less if need be; `None` when they
+    /// don't fit even so.
+    pub(super) fn try_charge(self: &Arc<Self>, bytes: MemoryBytes, worth: f64) -> Option<Charge> {
+        let sum = bytes.filter + bytes.index;
+        self.make_room(sum, worth);
+        self.reserve(sum).then(|| self.count(bytes))
     }
 
     fn reserve(&self, bytes: u64) -> bool {
@@ -228,20 +231,33 @@ impl IndexMemory {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops parts of sections, oldest first, until `needed` more bytes fit.
-    fn drop_until(&self, loaded: &Loaded, needed: u64, drop: impl Fn(&Section) -> bool, count: &AtomicU64) {
-        for section in loaded.sections.iter().filter_map(Weak::upgrade) {
-            if self.has_room_for_filter(needed) {
+    /// Parts of sections that are in memory and worth less, a byte, than `worth`.
+    fn parts_below(&self, worth: f64) -> Vec<(Arc<Section>, Part)> {
+        let loaded = self.loaded();
+        let sections = loaded.sections.iter().filter_map(Weak::upgrade);
+        let parts =
+            sections.flat_map(|section| section.parts().map(move |part| (Arc::clone(&section), part)));
+        parts.filter(|(_, part)| part.worth < worth).collect()
+    }
+
+    /// Drops these, what is worth least first, until so many bytes more fit.
+    fn drop_parts(&self, bytes: u64, mut parts: Vec<(Arc<Section>, Part)>) {
+        parts.sort_by(|left, right| left.1.worth.total_cmp(&right.1.worth));
+        for (section, part) in parts {
+            if self.has_room(bytes) {
                 return;
             }
-            count.fetch_add(u64::from(drop(&section)), Ordering::Relaxed);
+            if section.drop_part(part) {
+                self.count_unkept(u64::from(part.has_filter), u64::from(part.has_index));
+            }
         }
     }
 }
 
 impl Charge {
-    /// Counts a filter as well, if it fits.
-    pub(super) fn try_add_filter(&mut self, bytes: u64) -> bool {
+    /// Counts a filter as well that is worth `worth` a byte, if it fits, perhaps in place of what is worth less.
+    pub(super) fn try_add_filter(&mut self, bytes: u64, worth: f64) -> bool {
+        self.memory.make_room(bytes, worth);
         let fits = self.memory.reserve(bytes);
         if fits {
             self.memory.filters.fetch_add(bytes, Ordering::Relaxed);
@@ -258,6 +274,7 @@ impl Drop for Charge {
         self.memory.indexes.fetch_sub(index, Ordering::Relaxed);
         self.memory.tables.fetch_sub(self.table_bytes, Ordering::Relaxed);
         self.memory.used.fetch_sub(filter + index + self.table_bytes, Ordering::Relaxed);
+        self.memory.releases.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -265,22 +282,30 @@ impl Drop for Charge {
 mod tests {
     use super::*;
 
+    const ANY: f64 = 1.0;
+
+    fn index(bytes: u64) -> MemoryBytes {
+        MemoryBytes { filter: 0, index: bytes }
+    }
+
     #[test]
     fn charges_are_counted_while_they_live_and_refused_beyond_the_bound() {
         let memory = Arc::new(IndexMemory::default());
         memory.set_bytes_max(100);
-        let mut index = memory.try_charge_index(60).unwrap();
-        assert!(!index.try_add_filter(41));
-        assert!(index.try_add_filter(40));
+        let mut charge = memory.try_charge(index(60), ANY).unwrap();
+        assert!(!charge.try_add_filter(41, ANY));
+        assert!(charge.try_add_filter(40, ANY));
         assert_eq!(memory.bytes(), MemoryBytes { filter: 40, index: 60 });
-        assert!(!memory.has_room_for_filter(1));
-        assert!(memory.has_room_for_index(40) && !memory.has_room_for_index(41));
-        assert!(memory.try_charge_index(40).is_none(), "no section is registered whose filter could go");
-        let beyond = memory.charge(MemoryBytes { filter: 0, index: 7 });
-        drop(index);
-        assert_eq!(memory.bytes(), MemoryBytes { filter: 0, index: 7 });
+        assert!(!memory.has_room(1));
+        assert!(!memory.could_make_room(1, ANY), "no section is registered that could go");
+        assert!(memory.try_charge(index(40), ANY).is_none());
+        let beyond = memory.charge(index(7));
+        let releases = memory.releases();
+        drop(charge);
+        assert_ne!(memory.releases(), releases);
+        assert_eq!(memory.bytes(), index(7));
         drop(beyond);
-        assert!(memory.has_room_for_filter(100));
+        assert!(memory.has_room(100));
     }
 
     #[test]
@@ -290,10 +315,10 @@ mod tests {
         assert_eq!(memory.bytes_max(), u64::MAX);
         memory.set_bytes_max(100);
         let lent = memory.lend(70);
-        assert!(memory.has_room_for_index(29) && !memory.has_room_for_index(30));
+        assert!(memory.has_room(29) && !memory.has_room(30));
         let beyond = memory.lend(40);
         assert_eq!(memory.bytes_max(), 0);
         drop((unbounded, lent, beyond));
-        assert!(memory.has_room_for_index(100));
+        assert!(memory.has_room(100));
     }
 }

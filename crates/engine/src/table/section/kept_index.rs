@@ -22,48 +22,58 @@ impl Section {
     /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is
     /// not remembered: the next call tries again.
     pub fn index(&self) -> Result<Arc<SectionIndex>> {
-        let present = self.index.load_full();
-        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
-            return Ok(index);
-        }
-        if !self.memory.has_room_for_index(self.entry.index.len) {
-            self.memory.count_index_reads(1);
-            return self.read_index(self.wants_filter()).map(Arc::new);
-        }
-        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let present = self.index.load_full();
-        if let Some(index) = present.filter(|index| !self.is_worth_loading(index)) {
-            return Ok(index);
-        }
-        Ok(self.keep(self.read_index(self.wants_filter())?))
-    }
-
-    /// Whether the filter belongs in memory, where there is room.
-    fn wants_filter(&self) -> bool {
-        self.entry.filter.len > 0 && !self.entry.filter_on_flash && !self.is_covered.load(Ordering::Relaxed)
+        self.index_with(self.wants_filter())
     }
 
     /// The index of a table in buckets, and its filter only if that is in memory anyway.
     pub fn index_without_filter(&self) -> Result<Arc<SectionIndex>> {
-        if let Some(index) = self.index.load_full() {
+        self.index_with(false)
+    }
+
+    fn index_with(&self, with_filter: bool) -> Result<Arc<SectionIndex>> {
+        let suffices = |index: &Arc<SectionIndex>| !with_filter || !self.is_worth_loading(index);
+        if let Some(index) = self.index.load_full().filter(suffices) {
             return Ok(index);
         }
-        if !self.memory.has_room_for_index(self.entry.index.len) {
+        let bytes = self.entry.index.len + if self.is_joint() { self.entry.filter.len } else { 0 };
+        if self.index.load().is_none() && !self.gets_room(bytes, self.index_worth()) {
             self.memory.count_index_reads(1);
-            return self.read_index(false).map(Arc::new);
+            return self.read_index(with_filter).map(Arc::new);
         }
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = self.index.load_full() {
+        if let Some(index) = self.index.load_full().filter(suffices) {
             return Ok(index);
         }
-        Ok(self.keep(self.read_index(false)?))
+        Ok(self.keep(self.read_index(with_filter)?))
+    }
+
+    /// Whether the filter belongs in memory, where there is room.
+    pub(super) fn wants_filter(&self) -> bool {
+        self.entry.filter.len > 0 && !self.entry.filter_on_flash && !self.is_covered.load(Ordering::Relaxed)
     }
 
     /// Whether reading `index` once more would add the filter that it lacks.
     fn is_worth_loading(&self, index: &SectionIndex) -> bool {
         !index.is_whole()
             && self.wants_filter()
-            && self.memory.has_room_for_filter(self.entry.filter.len + self.entry.index.len)
+            && self.gets_room(self.entry.filter.len + self.entry.index.len, self.filter_worth())
+    }
+
+    /// Whether so many bytes have room, perhaps in place of what is worth less. A refusal holds until memory becomes
+    /// free, so that lookups which go without don't ask each time.
+    fn gets_room(&self, bytes: u64, worth: f64) -> bool {
+        if self.memory.has_room(bytes) {
+            return true;
+        }
+        let releases = self.memory.releases();
+        if self.refused_at.load(Ordering::Relaxed) == releases {
+            return false;
+        }
+        let could = self.memory.could_make_room(bytes, worth);
+        if !could {
+            self.refused_at.store(releases, Ordering::Relaxed);
+        }
+        could
     }
 
     /// Filter and index, from flash what is not in memory. Keeps nothing.
@@ -78,16 +88,20 @@ impl Section {
     fn keep(&self, whole: SectionIndex) -> Arc<SectionIndex> {
         let bytes = whole.memory_bytes();
         let was_kept = self.index.load().is_some();
-        let charge = match was_kept {
+        let charge = if was_kept {
             // The pages' index is in memory already; for a moment it is there twice.
-            true => Some(self.memory.charge(MemoryBytes { filter: 0, index: bytes.index })),
-            false => self.memory.try_charge_index(bytes.index),
+            Some(self.memory.charge(MemoryBytes { filter: 0, ..bytes }))
+        } else if self.is_joint() {
+            self.memory.try_charge(bytes, self.index_worth())
+        } else {
+            self.memory.try_charge(MemoryBytes { filter: 0, ..bytes }, self.index_worth())
         };
         let Some(mut charge) = charge else {
             self.memory.count_unkept(u64::from(bytes.filter > 0), 1);
             return Arc::new(whole);
         };
-        let kept = if charge.try_add_filter(bytes.filter) {
+        let is_whole = !was_kept && self.is_joint();
+        let kept = if is_whole || charge.try_add_filter(bytes.filter, self.filter_worth()) {
             Arc::new(whole.charged(charge))
         } else {
             self.memory.count_unkept(u64::from(!was_kept), 0);

@@ -2,9 +2,10 @@
 
 mod clustered;
 mod kept_index;
+mod worth;
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
@@ -39,6 +40,8 @@ pub(crate) struct Section {
     memory: Arc<IndexMemory>,
     /// Whether the filter of a table over this one answers for it, so that its own is not wanted in memory.
     is_covered: AtomicBool,
+    /// Releases of memory when filter or index was last refused room.
+    refused_at: AtomicU64,
     /// This section, for those who may drop its index.
     me: Weak<Self>,
     /// What it takes without filter and index.
@@ -64,6 +67,7 @@ impl Section {
             loading: Mutex::new(()),
             memory: Arc::clone(memory),
             is_covered: AtomicBool::new(false),
+            refused_at: AtomicU64::new(u64::MAX),
             me: Weak::clone(me),
             _charge: memory.charge_table(SECTION_BYTES),
         })
@@ -300,6 +304,7 @@ impl Section {
 }
 
 pub(crate) use clustered::{Asked, ColumnRead, Verdict};
+pub(super) use worth::Part;
 
 impl fmt::Debug for Section {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

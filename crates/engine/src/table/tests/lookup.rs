@@ -305,8 +305,9 @@ fn without_its_filter_a_section_names_the_pages_of_both_buckets() {
         assert_eq!(section.memory_bytes(), whole);
     }
     let memory = table.sections()[0].index_memory();
-    memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
     let section = &table.sections()[0];
+    assert!(section.drop_filter());
+    memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
     assert_eq!(section.lacks(), (true, false));
     let pages: usize = items.iter().map(|item| section.locate(item.hash()).unwrap().len()).sum();
     assert!((16_000 - 800..=16_000 + 2_400).contains(&pages), "{pages} pages for 8000 keys: about two each");

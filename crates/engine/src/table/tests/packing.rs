@@ -99,6 +99,7 @@ fn items_that_go_on_are_found_without_filter_and_index() {
         for table_section in table.sections() {
             table_section.index().unwrap();
         }
+        assert!(section.drop_filter());
         memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
         assert_eq!(section.lacks(), (true, false));
         let mut with_next = 0;
