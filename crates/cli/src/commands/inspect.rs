@@ -23,7 +23,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut keyspaces = Vec::new();
     for name in db.keyspace_names() {
         let keyspace = db.keyspace(&name)?;
-        keyspaces.push((name, keyspace.approximate_len(), keyspace.plan().clone()));
+        keyspaces.push((name, keyspace.approximate_len(), keyspace.plan()));
     }
     db.close()?;
     let described =

@@ -121,6 +121,11 @@ impl Section {
         self.entry.level.map(usize::from)
     }
 
+    /// How many plans the keyspace had before the one that the section was made for.
+    pub fn plan_number(&self) -> u16 {
+        self.entry.plan_number
+    }
+
     /// Items, tombstones included.
     pub fn item_count(&self) -> u64 {
         self.entry.totals.item_count
@@ -187,7 +192,7 @@ impl Section {
         &self.file
     }
 
-    pub(super) fn entry(&self) -> &SectionEntry {
+    pub fn entry(&self) -> &SectionEntry {
         &self.entry
     }
 
