@@ -213,3 +213,56 @@ fn semi_sorted_keyspaces_change_among_plans_that_suit_them() {
     check(&items, &contents, KEYS, "back again");
     assert_eq!(db.verify().unwrap().problems, Vec::<String>::new());
 }
+
+#[test]
+fn a_plan_that_was_outgrown_is_made_anew_once() {
+    let storage = SimulatedStorage::new(13);
+    let open = || {
+        let environment = Environment {
+            clock: Arc::new(SimulatedClock::default()),
+            random_seed: 5,
+            ..Environment::over(Arc::new(storage.reopen()))
+        };
+        let builder = Db::builder("growing").expected_items(60_000).background(false);
+        builder.durability(Durability::Buffered).environment(environment).open().unwrap()
+    };
+    let db = open();
+    let items = db.keyspace("items").unwrap();
+    let first = items.plan();
+    let put = |range: std::ops::Range<u32>| {
+        for number in range {
+            items.insert(key(number), number.to_le_bytes()).unwrap();
+        }
+        while db.run_background_job().unwrap() {}
+    };
+    put(0..60_000);
+    assert!(db.stats().plan_decisions.is_empty() && items.plan() == first);
+    put(60_000..160_000);
+    let decisions = db.stats().plan_decisions;
+    assert_eq!(decisions.len(), 1);
+    let decision = &decisions[0];
+    assert!(decision.items >= 100_000 && decision.items_planned == 2 * decision.items, "{decision:?}");
+    assert!(decision.item_bytes < 20.0 && decision.best.is_some(), "{decision:?}");
+    assert_eq!(decision.is_changed, items.plan() != first);
+    assert!(!db.is_changing_plan());
+    put(160_000..180_000);
+    assert_eq!(db.stats().plan_decisions, decisions);
+    for number in (0..180_000).step_by(97) {
+        assert_eq!(items.get(key(number)).unwrap().as_deref(), Some(&number.to_le_bytes()[..]));
+    }
+    let plan = items.plan();
+    drop(items);
+    db.close().unwrap();
+    // It is remembered for how many items the plan is.
+    let db = open();
+    let items = db.keyspace("items").unwrap();
+    while db.run_background_job().unwrap() {}
+    assert!(db.stats().plan_decisions.is_empty() && items.plan() == plan);
+    // One that is chosen is not made anew, until that is asked for.
+    db.change_plan(Plan::silt()).unwrap();
+    while db.run_background_job().unwrap() {}
+    assert!(db.stats().plan_decisions.is_empty() && items.plan() == Plan::silt());
+    db.change_plan(alluvium::PlanChoice::Auto).unwrap();
+    while db.run_background_job().unwrap() {}
+    assert_eq!(db.stats().plan_decisions.len(), 1);
+}

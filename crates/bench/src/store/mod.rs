@@ -9,6 +9,7 @@ mod phase;
 mod phases;
 mod prediction;
 mod probe;
+mod replan;
 mod sampler;
 mod stream;
 mod sustain;
@@ -88,6 +89,12 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Expire => bench.expire()?,
             Phase::Delete => bench.delete()?,
             Phase::Snapshot => bench.snapshot()?,
+            Phase::Replan(name) => {
+                // Later openings have it, too.
+                name.clone_into(&mut bench.options.plan);
+                bench.config = bench.options.describe();
+                bench.replan(name)?
+            }
             Phase::Reopen => {
                 let (reopened, measurement) = bench.reopen()?;
                 bench = reopened;

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use alluvium_model::Plan;
+
 /// One phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -39,7 +41,12 @@ pub enum Phase {
     Delete,
     /// Takes a snapshot, overwrites every item, reads the snapshot, and drops it.
     Snapshot,
+    /// Changes to the plan of this name, with gets and overwrites side by side meanwhile.
+    Replan(&'static str),
 }
+
+/// In front of `=` and a plan's name.
+const REPLAN: &str = "replan";
 
 const NAMES: [(&str, Phase); 17] = [
     ("load", Phase::Load),
@@ -64,6 +71,9 @@ const NAMES: [(&str, Phase); 17] = [
 impl Phase {
     /// Its name on the command line and in measurements.
     pub fn name(self) -> &'static str {
+        if let Self::Replan(_) = self {
+            return REPLAN;
+        }
         NAMES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
     }
 
@@ -74,7 +84,7 @@ impl Phase {
 
     /// Whether it overwrites items, so that versions must be kept.
     pub fn overwrites(self) -> bool {
-        matches!(self, Self::Update | Self::Mixed | Self::Sustain | Self::Snapshot)
+        matches!(self, Self::Update | Self::Mixed | Self::Sustain | Self::Snapshot | Self::Replan(_))
     }
 }
 
@@ -82,9 +92,15 @@ impl FromStr for Phase {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(plan) = text.strip_prefix(REPLAN).and_then(|rest| rest.strip_prefix('=')) {
+            let known = Plan::NAMES.into_iter().find(|name| *name == plan);
+            return known
+                .map(Self::Replan)
+                .ok_or_else(|| format!("no plan is named {plan:?}; known: {}", Plan::NAMES.join(", ")));
+        }
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, phase)| *phase).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            format!("no phase is named {text:?}; known: {}", names.join(", "))
+            format!("no phase is named {text:?}; known: {}, {REPLAN}=PLAN", names.join(", "))
         })
     }
 }
@@ -99,6 +115,8 @@ mod tests {
             assert_eq!(name.parse::<Phase>(), Ok(phase));
             assert_eq!(phase.name(), name);
         }
+        assert_eq!("replan=silt".parse(), Ok(Phase::Replan("silt")));
+        assert!("replan=castle".parse::<Phase>().unwrap_err().contains("silt-deep"));
         assert!("lode".parse::<Phase>().unwrap_err().contains("load"));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{convert, follow_plan, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
-use crate::db::Shared;
+use crate::db::{Shared, replan};
 use crate::error::Result;
 use crate::options::Durability;
 
@@ -130,6 +130,9 @@ fn reclaim(shared: &Shared) -> Result<bool> {
 }
 
 fn merge_one(shared: &Shared) -> Result<bool> {
+    if replan(shared)? {
+        return Ok(true);
+    }
     let Some(due) = pick(shared) else {
         return Ok(give_back_garbage(shared)? || follow_plan(shared)?);
     };

@@ -125,6 +125,19 @@ impl Shared {
         source: PlanSource,
         items_planned: u64,
     ) -> Result<()> {
+        self.set_plan_after(keyspace, None, plan, source, items_planned).map(drop)
+    }
+
+    /// Like [`Shared::set_plan`], but does nothing and gives `false` where another change was quicker than who decided
+    /// on this one `before` it.
+    pub fn set_plan_after(
+        &self,
+        keyspace: &Arc<KeyspaceShared>,
+        before: Option<&PlanState>,
+        plan: &Plan,
+        source: PlanSource,
+        items_planned: u64,
+    ) -> Result<bool> {
         self.check_failure()?;
         check_plan(plan, &keyspace.hasher)?;
         // Merges and conversions go by one plan from their beginning to their end.
@@ -132,17 +145,22 @@ impl Shared {
         let _no_merge = self.merge_lock.lock().expect("no panic while held");
         keyspace.check_present()?;
         let state = keyspace.plan_state();
+        if before.is_some_and(|before| *before != *state) {
+            return Ok(false);
+        }
         let next = match state.plan == *plan {
             true => PlanState { source, items_planned, ..PlanState::clone(&state) },
             false => state.followed_by(plan.clone(), source, items_planned),
         };
         if next == *state {
-            return Ok(());
+            return Ok(true);
         }
         self.append_edits(&[Edit::set_plan(keyspace.id, &next)])?;
         keyspace.update_version(|version| version.with_plan(next.clone()));
-        keyspace.inherited_pressure.set(pressure_of(self, keyspace));
+        if next.plan != state.plan {
+            keyspace.inherited_pressure.set(pressure_of(self, keyspace));
+        }
         self.scheduler.wake();
-        Ok(())
+        Ok(true)
     }
 }

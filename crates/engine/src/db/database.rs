@@ -9,6 +9,7 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::order::{KeyspaceOptions, check_plan, complete_hasher};
+use super::replan::replan;
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
@@ -191,13 +192,14 @@ impl Db {
             None => shared.plan_for_new_keyspace(&hasher)?,
         };
         check_plan(&plan.plan, &hasher)?;
-        shared.append_edits(&[Edit::CreateKeyspace {
-            keyspace: id,
-            name: name.to_owned(),
-            hasher,
-            plan: plan.plan.clone(),
-            source: plan.source,
-        }])?;
+        let (name_of, source) = (name.to_owned(), plan.source);
+        let create =
+            Edit::CreateKeyspace { keyspace: id, name: name_of, hasher, plan: plan.plan.clone(), source };
+        let mut edits = vec![create];
+        if plan.items_planned > 0 {
+            edits.push(Edit::set_plan(id, &plan));
+        }
+        shared.append_edits(&edits)?;
         let entries_max = shared.memory.budget().log_entries_max;
         let items = plan.plan.items_sharded(0, shared.settings.expected_items);
         let store = new_log_store(&plan.plan, hasher, shared.log.active_segment(), items, 0, entries_max);
@@ -277,6 +279,9 @@ impl Db {
         shared.check_failure()?;
         let work = || -> Result<bool> {
             if convert(shared)? {
+                return Ok(true);
+            }
+            if replan(shared)? {
                 return Ok(true);
             }
             match pick(shared) {

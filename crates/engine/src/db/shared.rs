@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_base::KeyHasher;
 use alluvium_io::{Clock, DirectoryLock, Storage};
-use alluvium_model::planner::{Demand, Space, plan_executable};
+use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};
 
 use super::disk_quota::DiskQuota;
@@ -18,6 +18,7 @@ use super::keyspace::KeyspaceShared;
 use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
 use super::order::check_plan;
+use super::replan::PlanDecision;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub random: Mutex<u64>,
     /// Where the plan of new keyspaces comes from, and of those that have the database's.
     pub plan_choice: Mutex<PlanChoice>,
+    /// What was decided since the opening about plans that data had outgrown, the latest last.
+    pub plan_decisions: Mutex<Vec<PlanDecision>>,
     /// The plan of new keyspaces where none was given, once one is made.
     pub auto_plan: OnceLock<Plan>,
     pub _directory_lock: Box<dyn DirectoryLock>,
@@ -105,7 +108,9 @@ impl Shared {
         if hasher.is_semi_sorted() {
             return Ok(PlanState::first(Plan::semi_sorted(), PlanSource::Database));
         }
-        let auto = |plan: &Plan| PlanState::first(plan.clone(), PlanSource::Auto);
+        let items_planned = items_expected(self.settings.expected_items);
+        let auto =
+            |plan: &Plan| PlanState { items_planned, ..PlanState::first(plan.clone(), PlanSource::Auto) };
         if let Some(plan) = self.auto_plan.get() {
             return Ok(auto(plan));
         }

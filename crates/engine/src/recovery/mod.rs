@@ -112,6 +112,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
         plan_choice: Mutex::new(plan_choice),
+        plan_decisions: Mutex::default(),
         auto_plan: OnceLock::new(),
         _directory_lock: directory_lock,
     })

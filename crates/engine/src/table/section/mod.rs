@@ -155,13 +155,11 @@ impl Section {
     }
 
     /// Bytes of all keys.
-    #[cfg(test)]
     pub fn key_bytes(&self) -> u64 {
         self.entry.totals.key_bytes
     }
 
     /// Bytes of all values.
-    #[cfg(test)]
     pub fn value_bytes(&self) -> u64 {
         self.entry.totals.value_bytes
     }
