@@ -91,7 +91,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Snapshot => bench.snapshot()?,
             Phase::Replan(name) => {
                 // Later openings have it, too.
-                name.clone_into(&mut bench.options.plan);
+                bench.options.plan = name.to_owned();
                 bench.config = bench.options.describe();
                 bench.replan(name)?
             }
