@@ -41,8 +41,8 @@ pub enum PlanChoice {
     /// The best plan that the engine executes: within half a byte of memory per item, for
     /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did. When there are
     /// half as many items again as it was made for, and 100,000 at least, it is made anew for twice those that are
-    /// there, and takes the old one's place if that pays before the items have doubled: [`crate::Stats::plan_decisions`].
-    /// Keyspaces that have a plan that was given keep it.
+    /// there, and takes the old one's place if that pays before the items have doubled
+    /// ([`crate::Stats::plan_decisions`]). Keyspaces that have a plan that was given keep it.
     #[default]
     Auto,
     /// This plan.

@@ -44,7 +44,8 @@ enum Action {
     Apply(apply::Options),
 }
 
-/// Looks for the plan and prints it, or gives a database one. Fails where no plan keeps the limits, with how far each can be brought down.
+/// Looks for the plan and prints it, or gives a database one. Fails where no plan keeps the limits, with how far each
+/// can be brought down.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if let Some(Action::Apply(options)) = &options.action {
         return apply::run(options);
