@@ -91,7 +91,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Snapshot => bench.snapshot()?,
             Phase::Replan(name) => {
                 // Later openings have it, too.
-                bench.options.plan = name.to_owned();
+                bench.options.plan = (*name).to_owned();
                 bench.config = bench.options.describe();
                 bench.replan(name)?
             }

@@ -21,10 +21,11 @@ impl Db {
     ///
     /// The plan counts when this returns, and survives a power cut. Costs a record in the manifest for each keyspace,
     /// after the merge and the conversion that are under way; reads and writes go on. The data follow in the background
-    /// like other merges, at [`crate::Builder::background_bytes_per_s_max`], without what writers would have to pay for
-    /// beyond that: tables are read where they lie meanwhile, [`crate::Stats::plan_changes`] says what is left, and a
-    /// crash costs the table being written. Everything is written about once; the disk holds what one merge makes
-    /// besides. Another change may come before the end.
+    /// like other merges, within [`crate::Builder::background_bytes_per_s_max`]; writers are slowed for what they
+    /// write, not for what the change left behind. Tables are read where they lie meanwhile,
+    /// [`crate::Stats::plan_changes`] says what is left, and a crash costs the table being written. What lies otherwise
+    /// than the plan has it is written once or twice; the disk holds what one merge makes besides. Another change may
+    /// come before the end.
     ///
     /// With [`PlanChoice::Auto`] keyspaces keep the plan they have, and it is planned anew as their data grow.
     ///
