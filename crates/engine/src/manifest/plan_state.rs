@@ -69,7 +69,10 @@ impl PlanState {
 
 #[cfg(test)]
 mod tests {
+    use alluvium_base::KeyHasher;
+
     use super::*;
+    use crate::manifest::{DatabaseState, Edit, HashRange};
 
     #[test]
     fn the_plan_before_is_the_one_that_data_came_from() {
@@ -81,5 +84,34 @@ mod tests {
         let back = third.followed_by(Plan::silt(), PlanSource::Database, 0);
         assert_eq!((back.number, back.before.as_ref()), (3, Some(&Plan::leveled())));
         assert!(!back.arrived().is_moving() && back.arrived().plan == Plan::silt());
+    }
+
+    #[test]
+    fn a_change_of_plan_keeps_tables_and_is_rebuilt() {
+        let mut state = DatabaseState::default();
+        let (name, hasher) = ("deep".to_owned(), KeyHasher::Xxh3 { seed: 1 });
+        let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+        levels.extend([levels[1]; 2]);
+        let (plan, source) = (Plan::Levels { sharding, log, levels }, PlanSource::Own);
+        state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
+        for (file, level) in [(1, 3), (2, 2), (3, 1)] {
+            let (range, over, repeats) = (HashRange { low: 0, high: u128::MAX }, false, 0.0);
+            state.apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats }).unwrap();
+        }
+        let plan = state.keyspaces[&0].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
+        state.apply(&Edit::set_plan(0, &plan)).unwrap();
+        let files: Vec<u64> =
+            state.keyspaces[&0].levels[0][0].tables.iter().map(|table| table.file).collect();
+        assert_eq!((state.keyspaces[&0].levels.len(), files), (1, vec![3, 2, 1]));
+        for plan in [plan.clone(), plan.arrived()] {
+            state.apply(&Edit::set_plan(0, &plan)).unwrap();
+            assert_eq!(state.keyspaces[&0].plan, plan);
+            let mut rebuilt = DatabaseState::default();
+            state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+            assert_eq!(rebuilt, state);
+        }
+        assert!(state.apply(&Edit::set_plan(1, &plan)).is_err());
+        let chained = plan.followed_by(Plan::skimpystash(), PlanSource::Own, 0);
+        assert!(state.apply(&Edit::set_plan(0, &chained)).unwrap_err().contains("levels"));
     }
 }

@@ -331,30 +331,6 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_plan_keeps_tables_and_is_rebuilt() {
-        let mut state = created_deep();
-        for (file, level) in [(1, 3), (2, 2), (3, 1)] {
-            let (range, over, repeats) = (HashRange { low: 0, high: u128::MAX }, false, 0.0);
-            state.apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats }).unwrap();
-        }
-        let plan = state.keyspaces[&0].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
-        state.apply(&Edit::set_plan(0, &plan)).unwrap();
-        let files: Vec<u64> =
-            state.keyspaces[&0].levels[0][0].tables.iter().map(|table| table.file).collect();
-        assert_eq!((state.keyspaces[&0].levels.len(), files), (1, vec![3, 2, 1]));
-        for plan in [plan.clone(), plan.arrived()] {
-            state.apply(&Edit::set_plan(0, &plan)).unwrap();
-            assert_eq!(state.keyspaces[&0].plan, plan);
-            let mut rebuilt = DatabaseState::default();
-            state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
-            assert_eq!(rebuilt, state);
-        }
-        assert!(state.apply(&Edit::set_plan(1, &plan)).is_err());
-        let chained = plan.followed_by(Plan::skimpystash(), PlanSource::Own, 0);
-        assert!(state.apply(&Edit::set_plan(0, &chained)).unwrap_err().contains("levels"));
-    }
-
-    #[test]
     fn references_to_blobs_are_counted_until_the_file_is_dropped() {
         let mut state = created();
         let count = |delta| Edit::BlobReferences { keyspace: 0, file: 9, delta };
