@@ -63,6 +63,22 @@ pub fn memory(stats: &Stats) -> String {
     block(&lines)
 }
 
+/// What is left to be moved since plans changed, with an empty line behind; nothing where nothing is.
+pub fn plan_changes(stats: &Stats) -> String {
+    let mut lines = Vec::new();
+    for change in &stats.plan_changes {
+        let left = format!("{} tables, {}", change.tables_left, format_bytes(change.bytes_left));
+        lines.push(format!("the plan of keyspace {} changes: {left} left to move", change.keyspace));
+        lines.push(format!("  from {}", change.from));
+        lines.push(format!("  to   {}", change.to));
+        lines.extend(change.levels.iter().filter(|level| level.tables_left > 0).map(|level| {
+            let bytes = format_bytes(level.bytes_left);
+            format!("  {:<12} {:>7} {bytes:>12}", level.name, level.tables_left)
+        }));
+    }
+    if lines.is_empty() { String::new() } else { block(&lines) + "\n" }
+}
+
 /// What was done since the database was opened, and what is due.
 pub fn traffic(stats: &Stats) -> String {
     let traffic = &stats.traffic;
@@ -106,5 +122,11 @@ mod tests {
         assert_eq!(levels(&stats).lines().count(), 3);
         assert_eq!(memory(&stats).lines().count(), 10);
         assert_eq!(traffic(&stats).lines().count(), 20);
+        assert_eq!(plan_changes(&stats), "");
+        let left = alluvium::LeftStats { name: "level 1".to_owned(), tables_left: 2, bytes_left: 3 };
+        let levels = vec![left, alluvium::LeftStats::default()];
+        let change = alluvium::PlanChangeStats { levels, ..alluvium::PlanChangeStats::default() };
+        let stats = Stats { plan_changes: vec![change], ..stats };
+        assert_eq!(plan_changes(&stats).lines().count(), 5);
     }
 }

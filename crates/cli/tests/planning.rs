@@ -109,3 +109,38 @@ fn a_device_is_measured_before_a_database_is_there_and_used_by_plans() {
     assert_eq!(damaged.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&damaged.stderr).contains("corruption"), "{damaged:?}");
 }
+
+#[test]
+fn a_database_gets_another_plan_and_its_data_follow() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String =
+        (0..30_000).map(|number| format!("{{\"key\":\"key{number}\",\"value\":\"value\"}}\n")).collect();
+    std::fs::write(directory.path().join("items.jsonl"), lines).unwrap();
+    assert!(alluvium(directory.path(), "import data items.jsonl").status.success());
+    assert!(alluvium(directory.path(), "compact data").status.success());
+    let begun = object(directory.path(), "plan apply data lsm-trie");
+    assert!(begun["left"][0]["tables_left"].as_u64().is_some_and(|tables| tables > 0), "{begun}");
+    let inspected = alluvium(directory.path(), "inspect data");
+    assert!(text(&inspected).contains("left to move") && text(&inspected).contains("bucketed"));
+    let ended = object(directory.path(), "plan apply data lsm-trie --wait");
+    assert_eq!(ended["left"], serde_json::json!([]));
+    let inspected = object(directory.path(), "inspect data");
+    assert_eq!(inspected["keyspaces"][0]["plan"]["levels"]["levels"][0]["table"], "bucketed");
+    assert_eq!(text(&alluvium(directory.path(), "get data key77")).trim_end(), "value");
+    assert!(alluvium(directory.path(), "verify data").status.success());
+    // A plan as the planner printed it, for one keyspace.
+    let planned = object(directory.path(), "plan --items 1e6");
+    std::fs::write(directory.path().join("plan.json"), planned.to_string()).unwrap();
+    assert!(alluvium(directory.path(), "plan apply data plan.json --keyspace default").status.success());
+    let inspected = object(directory.path(), "inspect data");
+    assert_eq!(inspected["keyspaces"][0]["plan"], planned["recommended"]["plan"]);
+    for (line, code) in [
+        ("plan apply data castle", 2),
+        ("plan apply data skimpystash", 1),
+        ("plan apply nowhere silt", 1),
+        ("plan apply data silt --keyspace nowhere", 1),
+        ("plan apply data auto --keyspace default", 2),
+    ] {
+        assert_eq!(alluvium(directory.path(), line).status.code(), Some(code), "{line}");
+    }
+}

@@ -31,9 +31,9 @@ pub use alluvium_model::Plan;
 pub use db::{
     Backup, Batch, BlobStats, Checkpoint, Condition, Db, FailedCondition, GarbageStats, Health, Ingest,
     Ingested, ItemVersion, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceOptions, KeyspaceSnapshot,
-    LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, Snapshot, SnapshotStats, Stats, TrafficStats,
-    Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, backups, remove_old_backups,
-    restore,
+    LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats, PlanDecision,
+    Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader,
+    VerifyReport, Versioned, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

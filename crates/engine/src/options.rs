@@ -34,11 +34,15 @@ pub struct Builder {
     pub(crate) environment: Option<Environment>,
 }
 
-/// Where the layout of a keyspace comes from when it is created. The layout is kept in the manifest from then on.
+/// Where the layout of keyspaces comes from: of those to be created, and of those that follow the database's. It is
+/// kept in the manifest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PlanChoice {
     /// The best plan that the engine executes: within half a byte of memory per item, for
-    /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did.
+    /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did. When there are
+    /// half as many items again as it was made for, and 100,000 at least, it is made anew for twice those that are
+    /// there, and takes the old one's place if that pays before the items have doubled
+    /// ([`crate::Stats::plan_decisions`]). Keyspaces that have a plan that was given keep it.
     #[default]
     Auto,
     /// This plan.
@@ -146,7 +150,8 @@ impl Builder {
         }
     }
 
-    /// The layout of keyspaces created from now on: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`].
+    /// The layout of keyspaces: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`]. A plan is given to those
+    /// created from now on and to those that are there, as [`Db::change_plan`] does it.
     pub fn plan(mut self, plan: impl Into<PlanChoice>) -> Self {
         self.settings.plan = plan.into();
         self

@@ -103,14 +103,14 @@ fn a_keyspace_without_a_plan_gets_one_that_stays() {
     let directory = tempfile::tempdir().unwrap();
     let planned = |items: u64| {
         let db = Db::builder(directory.path()).expected_items(items).open().unwrap();
-        db.keyspace("items").unwrap().plan().clone()
+        db.keyspace("items").unwrap().plan()
     };
     let plan = planned(10_000_000);
     plan.check_executable().unwrap();
     // Another number of items at another opening changes nothing for what is there.
     assert_eq!(planned(100_000), plan);
     let db = open(directory.path()).unwrap();
-    assert_eq!(db.keyspace("items").unwrap().plan(), &plan);
+    assert_eq!(db.keyspace("items").unwrap().plan(), plan);
 }
 
 #[test]

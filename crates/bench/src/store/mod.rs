@@ -10,6 +10,7 @@ mod phase;
 mod phases;
 mod prediction;
 mod probe;
+mod replan;
 mod sampler;
 mod stream;
 mod sustain;
@@ -90,6 +91,12 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Delete => bench.delete()?,
             Phase::Snapshot => bench.snapshot()?,
             Phase::Degrade => bench.degrade(report)?,
+            Phase::Replan(name) => {
+                // Later openings have it, too.
+                bench.options.plan = (*name).to_owned();
+                bench.config = bench.options.describe();
+                bench.replan(name)?
+            }
             Phase::Reopen => {
                 let (reopened, measurement) = bench.reopen()?;
                 bench = reopened;

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use alluvium_model::Plan;
+
 /// One phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -41,7 +43,12 @@ pub enum Phase {
     Snapshot,
     /// Gets and misses while filters and indexes have less and less memory, and when they have it back.
     Degrade,
+    /// Changes to the plan of this name, with gets and overwrites side by side meanwhile.
+    Replan(&'static str),
 }
+
+/// In front of `=` and a plan's name.
+const REPLAN: &str = "replan";
 
 const NAMES: [(&str, Phase); 18] = [
     ("load", Phase::Load),
@@ -67,6 +74,9 @@ const NAMES: [(&str, Phase); 18] = [
 impl Phase {
     /// Its name on the command line and in measurements.
     pub fn name(self) -> &'static str {
+        if let Self::Replan(_) = self {
+            return REPLAN;
+        }
         NAMES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
     }
 
@@ -77,7 +87,7 @@ impl Phase {
 
     /// Whether it overwrites items, so that versions must be kept.
     pub fn overwrites(self) -> bool {
-        matches!(self, Self::Update | Self::Mixed | Self::Sustain | Self::Snapshot)
+        matches!(self, Self::Update | Self::Mixed | Self::Sustain | Self::Snapshot | Self::Replan(_))
     }
 }
 
@@ -85,9 +95,15 @@ impl FromStr for Phase {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(plan) = text.strip_prefix(REPLAN).and_then(|rest| rest.strip_prefix('=')) {
+            let known = Plan::NAMES.into_iter().find(|name| *name == plan);
+            return known
+                .map(Self::Replan)
+                .ok_or_else(|| format!("no plan is named {plan:?}; known: {}", Plan::NAMES.join(", ")));
+        }
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, phase)| *phase).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            format!("no phase is named {text:?}; known: {}", names.join(", "))
+            format!("no phase is named {text:?}; known: {}, {REPLAN}=PLAN", names.join(", "))
         })
     }
 }
@@ -102,6 +118,8 @@ mod tests {
             assert_eq!(name.parse::<Phase>(), Ok(phase));
             assert_eq!(phase.name(), name);
         }
+        assert_eq!("replan=silt".parse(), Ok(Phase::Replan("silt")));
+        assert!("replan=castle".parse::<Phase>().unwrap_err().contains("silt-deep"));
         assert!("lode".parse::<Phase>().unwrap_err().contains("load"));
     }
 }

@@ -118,14 +118,7 @@ impl StoreBench {
     /// Gets and overwrites side by side.
     pub(super) fn mixed(&self) -> Result<Measurement, BenchError> {
         let drive = Drive { settles: true, ..self.reading("mixed", self.options.operations()) };
-        let outcome = self.drive(&drive, |worker| {
-            let share = worker.random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
-            if share >= self.options.get_ratio {
-                return self.overwrite(worker);
-            }
-            let item = worker.random.below(self.workload.live_items());
-            self.get_one(worker, item)
-        })?;
+        let outcome = self.drive(&drive, |worker| self.get_or_overwrite(worker))?;
         let measurement = self.read_measurement("mixed", &outcome);
         Ok(measurement
             .metric("get_ratio", self.options.get_ratio)
@@ -133,6 +126,16 @@ impl StoreBench {
             .metric("put_p999_us", outcome.puts.quantile_us(0.999))
             .metric("put_max_ms", outcome.puts.max_ms())
             .metric("settle_s", outcome.settling.as_secs_f64()))
+    }
+
+    /// Gets any item, or overwrites one of the worker's own, as often as the options say.
+    pub(super) fn get_or_overwrite(&self, worker: &mut Worker) -> Result<Step, BenchError> {
+        let share = worker.random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+        if share >= self.options.get_ratio {
+            return self.overwrite(worker);
+        }
+        let item = worker.random.below(self.workload.live_items());
+        self.get_one(worker, item)
     }
 
     /// Iterates over everything with one thread. Each item must come once with its value, and nothing else may come.

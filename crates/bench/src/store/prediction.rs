@@ -61,6 +61,10 @@ impl Predictor {
             Phase::Miss | Phase::Scan | Phase::Degrade => self.state,
             Phase::Sustain | Phase::Mixed | Phase::Flush | Phase::Compact | Phase::Reopen => State::Other,
             Phase::Expire | Phase::Delete | Phase::Snapshot => State::Other,
+            Phase::Replan(name) => {
+                self.plan = Plan::named(name).map_err(|error| BenchError::Usage(error.to_string()))?;
+                State::Other
+            }
         };
         Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
     }

@@ -68,6 +68,22 @@ fn lookups_are_right_in_every_step_of_degradation() {
 }
 
 #[test]
+fn plans_change_while_the_store_is_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let phases = "load,get,replan=tiered,all,replan=lsm-trie,reopen,update,replan=silt,all,scan";
+    let options = options(
+        directory.path(),
+        &["--phases", phases, "--threads", "2", "--writers", "2", "--get-ratio", "0.5"],
+    );
+    let mut report = Report::new(false);
+    run(&options, &mut report).unwrap();
+    let measured = report.measurements();
+    assert_eq!(measured[2].case, "replan");
+    assert_eq!(measured[2].config["plan"], "tiered");
+    assert!(measured[4].metrics["ops_per_s"].as_f64().is_some_and(|rate| rate > 0.0));
+}
+
+#[test]
 fn a_kept_database_serves_later_runs() {
     let directory = tempfile::tempdir().unwrap();
     let mut report = Report::new(false);

@@ -16,14 +16,14 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Prints keyspaces with their plans, levels and memory.
+/// Prints keyspaces with their plans, what is left of changes of these, levels and memory.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_to_read()?;
     let stats = db.stats();
     let mut keyspaces = Vec::new();
     for name in db.keyspace_names() {
         let keyspace = db.keyspace(&name)?;
-        keyspaces.push((name, keyspace.approximate_len(), keyspace.plan().clone()));
+        keyspaces.push((name, keyspace.approximate_len(), keyspace.plan()));
     }
     db.close()?;
     let described =
@@ -33,6 +33,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let mut text = "keyspace              items  plan\n".to_owned();
         text.extend(keyspaces.iter().map(|(name, items, plan)| format!("{name:<16} {items:>10}  {plan}\n")));
         let (levels, memory) = (output::levels(&stats), output::memory(&stats));
-        format!("{text}\n{levels}\n{memory}\nstorage: {}\n", stats.storage)
+        let changes = output::plan_changes(&stats);
+        format!("{text}\n{changes}{levels}\n{memory}\nstorage: {}\n", stats.storage)
     })
 }

@@ -64,7 +64,8 @@ fn print(options: &Options, db: &Db) -> Result<(), Failure> {
         let stats = &sample.stats;
         let (levels, memory, traffic) =
             (output::levels(stats), output::memory(stats), output::traffic(stats));
-        format!("{levels}\n{memory}\n{traffic}")
+        let changes = output::plan_changes(stats);
+        format!("{levels}\n{memory}\n{changes}{traffic}")
     })
 }
 

@@ -102,7 +102,8 @@ fn write_sections(
     keyspace: &KeyspaceShared,
     store: &LogStore,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
-    let level = level_spec(&keyspace.plan, 0);
+    let plan = keyspace.plan_state();
+    let level = level_spec(&plan.plan, 0);
     let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
@@ -113,7 +114,9 @@ fn write_sections(
         }
         let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
-        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
+        let plan_number = plan.number;
+        let spec =
+            SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0, plan_number };
         let filter = tag_bits(level).map(|tag_bits| HashFilter::from_table(&index, tag_bits));
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;
@@ -177,14 +180,10 @@ fn write_section(
     });
     let (range_low, range_high) = shard_range(0, 0);
     let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
-    let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0 };
-    begin_ordered(
-        writer,
-        level_spec(&keyspace.plan, 0),
-        spec,
-        (entries.len() as u64, bytes),
-        Below::default(),
-    );
+    let plan = keyspace.plan_state();
+    let plan_number = plan.number;
+    let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0, plan_number };
+    begin_ordered(writer, level_spec(&plan.plan, 0), spec, (entries.len() as u64, bytes), Below::default());
     let mut references = ReferenceCounts::default();
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
         if let Some(&(_, _, ahead)) = entries.get(position + PREFETCH_AHEAD) {

@@ -41,7 +41,7 @@ pub(crate) fn pick(shared: &Shared) -> Option<Due> {
         let version = keyspace.version.load();
         let young = of_runs(shared, &keyspace, &version);
         let room = room_of_runs(shared, &keyspace, &version);
-        let old = of_levels(&keyspace.plan, Order::of(&keyspace), &version, room);
+        let old = of_levels(Order::of(&keyspace), &version, room);
         for (place, pressure) in young.into_iter().chain(old.map(|level| (level.place, level.due))) {
             if pressure > 1.0 && best.as_ref().is_none_or(|best| best.pressure < pressure) {
                 best = Some(Due { keyspace: keyspace.clone(), place, pressure });
@@ -90,17 +90,22 @@ fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place>
     above_last.into_iter().find_map(|(number, level)| next_of(number, level, Order::of(keyspace)))
 }
 
-/// How far the keyspaces are over their bounds: the largest pressure of any level.
+/// How far the keyspaces are over their bounds, as far as writers are to pay for it: the largest pressure of any level.
 pub(crate) fn pressure(shared: &Shared) -> f64 {
-    let pressures = shared.all_keyspaces().into_iter().map(|keyspace| {
-        let version = keyspace.version.load();
-        let bounds = bounds(shared, &keyspace, &version);
-        let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
-        let by_garbage = version.garbage_estimate() / bounds.garbage_max.max(1.0);
-        let old = of_levels(&keyspace.plan, Order::of(&keyspace), &version, bounds.room);
-        old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
-    });
+    let pressures = shared.all_keyspaces().into_iter();
+    let pressures =
+        pressures.map(|keyspace| keyspace.inherited_pressure.excuse(pressure_of(shared, &keyspace)));
     pressures.fold(0.0, f64::max)
+}
+
+/// How far the keyspace is over the bounds of its plan, also where it was so when it got the plan.
+pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
+    let version = keyspace.version.load();
+    let bounds = bounds(shared, keyspace, &version);
+    let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
+    let by_garbage = version.garbage_estimate() / bounds.garbage_max.max(1.0);
+    let old = of_levels(Order::of(keyspace), &version, bounds.room);
+    old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
 }
 
 /// The unit of the youngest level that is to merge next, and how far the level is over its bounds; `None` without runs.
@@ -142,7 +147,7 @@ fn room_of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -
 }
 
 fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Bounds {
-    let growth = level_spec(&keyspace.plan, 0).growth;
+    let growth = level_spec(&version.plan.plan, 0).growth;
     let Growth::Tiering { runs_max, .. } = growth else {
         unreachable!("the engine refuses plans whose first level is leveled")
     };
@@ -154,7 +159,7 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
     let items_max = share_items.max(freeze_items).min(runs_items);
     let runs_full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
     let live = present as f64 - version.garbage_estimate();
-    let garbage_max = match ends_garbage(&keyspace.plan, 0) {
+    let garbage_max = match ends_garbage(&version.plan.plan, 0) {
         true => (GARBAGE_SHARE_MAX * live).max(freeze_items),
         false => f64::INFINITY,
     };

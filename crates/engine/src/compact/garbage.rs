@@ -170,16 +170,15 @@ pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
 }
 
 /// Rewrites these ranges of leading hash bits of a level, without what has expired, as a table each.
-fn rewrite(
+pub(super) fn rewrite(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
     ranges: impl Iterator<Item = (u128, u128)>,
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
-    // The keyspace may have been cleared or dropped since the ranges were chosen.
-    let is_there =
-        |&(low, high): &(u128, u128)| !keyspace.version.load().level(level).within(low, high).is_empty();
+    // The keyspace may have been cleared or dropped, or its plan changed, since the ranges were chosen.
+    let is_there = |&(low, high): &(u128, u128)| keyspace.version.load().lies_in(level, low, high);
     let ranges = ranges.filter(is_there);
     let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;
     shared.blobs.unhide(&counts.placed);

@@ -42,7 +42,9 @@ pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;
-    let flow = Flow::into_level(&keyspace.plan, keyspace.version.load().last_level());
+    let version = keyspace.version.load_full();
+    let flow = Flow::into_level(&version.plan.plan, version.last_level());
+    drop(version);
     let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }

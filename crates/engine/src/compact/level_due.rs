@@ -25,12 +25,8 @@ pub(super) struct LevelDue {
 
 /// How the levels below the youngest stand, of those that hold anything and have bounds. `room` is what the youngest
 /// holds when it is full.
-pub(super) fn of_levels(
-    plan: &Plan,
-    order: Order,
-    version: &Version,
-    room: f64,
-) -> impl Iterator<Item = LevelDue> {
+pub(super) fn of_levels(order: Order, version: &Version, room: f64) -> impl Iterator<Item = LevelDue> {
+    let plan = &version.plan.plan;
     let Plan::Levels { levels: specs, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let last = version.last_level();
     let mut room = room;

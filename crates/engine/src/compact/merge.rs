@@ -56,7 +56,7 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> R
         .into_iter()
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
-    let mut flow = Flow::into_level(&keyspace.plan, 1);
+    let mut flow = Flow::into_level(&version.plan.plan, 1);
     let (low, high) = unit.range();
     let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
@@ -102,17 +102,17 @@ fn merge_container(
     high: u128,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
-    let of_level = version.level(level);
-    // It may have been merged, or the keyspace cleared, since it was picked.
-    if of_level.within(low, high).is_empty() {
+    // It may have been merged, or the keyspace cleared or its plan changed, since it was picked.
+    if !version.lies_in(level, low, high) {
         return Ok(());
     }
+    let of_level = version.level(level);
     let (flow, ranges) = if level == version.last_level() {
         let is_semi_sorted = keyspace.hasher.is_semi_sorted();
         let sizes = &shared.settings.table_sizes;
         (Flow::within_level(level), ranges_within(of_level, (low, high), is_semi_sorted, sizes))
     } else {
-        let flow = Flow { from: vec![level], ..Flow::into_level(&keyspace.plan, level + 1) };
+        let flow = Flow { from: vec![level], ..Flow::into_level(&version.plan.plan, level + 1) };
         let bytes = of_level.bytes_within(low, high);
         let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
         (flow, ranges)
@@ -143,7 +143,7 @@ fn ranges_of(
         Mass::even((low, high), bytes + to.bytes_within(low, high))
     };
     if flow.pushes {
-        return pushed_ranges(&keyspace.plan, flow.to, to, (low, high), &mass, sizes);
+        return pushed_ranges(&version.plan.plan, flow.to, to, (low, high), &mass, sizes);
     }
     merged_ranges(to, (low, high), &mass, sizes)
 }

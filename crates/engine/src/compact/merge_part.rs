@@ -225,15 +225,17 @@ impl Part {
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
-        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: flow.to };
+        let plan = keyspace.plan_state();
+        let (level, plan_number) = (flow.to, plan.number);
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level, plan_number };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
-        let level = level_spec(&keyspace.plan, flow.to);
+        let level = level_spec(&plan.plan, flow.to);
         let below = match flow.pushes {
             true => Below::of(level, keyspace.version.load().level(flow.to), range_low, range_high)?,
             false => Below::default(),
         };
         begin_ordered(&mut writer, level, spec, size, below);
-        let samples = match flow.samples_repeats(&keyspace.plan) {
+        let samples = match flow.samples_repeats(&plan.plan) {
             true => Samples::of(self.items_estimate),
             false => Samples::default(),
         };

@@ -25,10 +25,10 @@ const SAMPLES_MAX: usize = 32;
 /// # Errors
 /// Those of the log. Of a table that can't be read nothing is known here; whoever needs its items will report it.
 pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &LogStore) -> Result<f64> {
-    if !bounds_garbage(&keyspace.plan) || store.len() == 0 {
+    let version = keyspace.version.load_full();
+    if !bounds_garbage(&version.plan.plan) || store.len() == 0 {
         return Ok(0.0);
     }
-    let version = keyspace.version.load_full();
     let step = store.len().div_ceil(SAMPLES_MAX);
     let indexes: Vec<_> = store.shards().iter().map(|shard| shard.index()).collect();
     let entries = indexes.iter().flat_map(|index| index.entries());

@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{convert, give_back_garbage, merge, pick};
+use super::{convert, follow_plan, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
-use crate::db::Shared;
+use crate::db::{Shared, replan};
 use crate::error::Result;
 use crate::options::Durability;
 
@@ -130,7 +130,12 @@ fn reclaim(shared: &Shared) -> Result<bool> {
 }
 
 fn merge_one(shared: &Shared) -> Result<bool> {
-    let Some(due) = pick(shared) else { return give_back_garbage(shared) };
+    if replan(shared)? {
+        return Ok(true);
+    }
+    let Some(due) = pick(shared) else {
+        return Ok(give_back_garbage(shared)? || follow_plan(shared)?);
+    };
     merge(shared, &due)?;
     Ok(true)
 }

@@ -13,7 +13,7 @@ use crate::blob::blob_file_name;
 use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name};
-use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, RunState};
+use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
 use crate::table::TRAILER_BYTES;
 
 /// Bytes copied at a time. Pieces of zeros are left out: they are holes in the source.
@@ -155,7 +155,7 @@ fn checkpoint_state(
         let keyspace_state = KeyspaceState {
             name: keyspace.name.clone(),
             hasher: keyspace.hasher,
-            plan: keyspace.plan.clone(),
+            plan: PlanState::clone(&version.plan),
             log_start: 0,
             runs: version.runs.iter().rev().filter(|run| !run.is_empty()).map(|run| run_state(run)).collect(),
             levels: version.levels.iter().map(level_state).collect(),

@@ -44,6 +44,7 @@ impl Keyspace {
         }
         keyspace.scan_cache.clear();
         keyspace.update_version(|version| Version {
+            plan: version.plan.clone(),
             log_stores: vec![version.active().clone()],
             runs: Vec::new(),
             levels: version.empty_levels(),

@@ -9,14 +9,16 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::order::{KeyspaceOptions, check_plan, complete_hasher};
+use super::replan::replan;
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
-    Scheduler, convert, drop_expired, give_back_garbage, merge, pick, pick_any, pick_garbage, pick_of,
+    Scheduler, convert, drop_expired, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any,
+    pick_garbage, pick_of,
 };
 use crate::error::{Error, IoContext, Result};
-use crate::manifest::Edit;
-use crate::options::{Builder, Environment, PlanChoice, Settings};
+use crate::manifest::{Edit, PlanSource, PlanState};
+use crate::options::{Builder, Environment, Settings};
 use crate::recovery;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
@@ -76,11 +78,7 @@ impl Db {
 
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
         let Builder { path, mut settings, environment } = builder;
-        if let PlanChoice::Fixed(plan) = &settings.plan
-            && plan.check_executable_semi_sorted().is_err()
-        {
-            plan.check_executable()?;
-        }
+        settings.plan.check()?;
         if settings.read_only {
             settings.background = false;
             settings.create = false;
@@ -105,6 +103,10 @@ impl Db {
             shared.log.refuse_writes();
         }
         shared.measure_disk();
+        if !read_only {
+            shared.adopt_plan_choice()?;
+            shared.excuse_backlogs();
+        }
         if background {
             Scheduler::start(&shared);
         }
@@ -186,23 +188,25 @@ impl Db {
         let hasher = complete_hasher(name, hasher, given)?;
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
         let plan = match &options.plan {
-            Some(plan) => plan.clone(),
+            Some(plan) => PlanState::first(plan.clone(), PlanSource::Own),
             None => shared.plan_for_new_keyspace(&hasher)?,
         };
-        check_plan(&plan, &hasher)?;
-        shared.append_edits(&[Edit::CreateKeyspace {
-            keyspace: id,
-            name: name.to_owned(),
-            hasher,
-            plan: plan.clone(),
-        }])?;
+        check_plan(&plan.plan, &hasher)?;
+        let (name_of, source) = (name.to_owned(), plan.source);
+        let create =
+            Edit::CreateKeyspace { keyspace: id, name: name_of, hasher, plan: plan.plan.clone(), source };
+        let mut edits = vec![create];
+        if plan.items_planned > 0 {
+            edits.push(Edit::set_plan(id, &plan));
+        }
+        shared.append_edits(&edits)?;
         let entries_max = shared.memory.budget().log_entries_max;
-        let items = plan.items_sharded(0, shared.settings.expected_items);
-        let store = new_log_store(&plan, hasher, shared.log.active_segment(), items, 0, entries_max);
+        let items = plan.plan.items_sharded(0, shared.settings.expected_items);
+        let store = new_log_store(&plan.plan, hasher, shared.log.active_segment(), items, 0, entries_max);
         let _files_stay = shared.blobs.hold_files();
-        let mut version = first_version(&plan, store);
+        let mut version = first_version(plan, store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
-        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, plan, version));
+        let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
         Ok(keyspace)
     }
@@ -228,8 +232,8 @@ impl Db {
         flush(self.shared())
     }
 
-    /// Waits until no frozen segment waits for conversion, no merge is due, and what has expired or was removed is no
-    /// large part of any place.
+    /// Waits until no frozen segment waits for conversion, no merge is due, what has expired or was removed is no large
+    /// part of any place, and all tables lie as their keyspace's plan has it.
     pub fn wait_idle(&self) -> Result<()> {
         let shared = self.shared();
         loop {
@@ -244,6 +248,7 @@ impl Db {
                 && shared.frozen_count() == 0
                 && pick(shared).is_none()
                 && pick_garbage(shared).is_none()
+                && !is_moving(shared)
                 && !collect_is_due(shared)
             {
                 shared.reclaimer.drain();
@@ -253,7 +258,8 @@ impl Db {
         }
     }
 
-    /// Merges everything into the last levels, log included, whether that is due or not, and drops what has expired.
+    /// Merges everything into the last levels, log included, whether that is due or not, drops what has expired, and
+    /// ends a change of plan.
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         let shared = self.shared();
@@ -261,6 +267,7 @@ impl Db {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
         drop_expired(shared).inspect_err(|error| shared.log.fail(error))?;
+        while follow_plan(shared).inspect_err(|error| shared.log.fail(error))? {}
         while collect(shared).inspect_err(|error| shared.log.fail(error))? {}
         Ok(())
     }
@@ -274,9 +281,12 @@ impl Db {
             if convert(shared)? {
                 return Ok(true);
             }
+            if replan(shared)? {
+                return Ok(true);
+            }
             match pick(shared) {
                 Some(due) => merge(shared, &due).map(|()| true),
-                None => Ok(give_back_garbage(shared)? || collect(shared)?),
+                None => Ok(give_back_garbage(shared)? || follow_plan(shared)? || collect(shared)?),
             }
         };
         work().inspect_err(|error| shared.log.fail(error))

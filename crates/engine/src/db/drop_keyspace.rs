@@ -46,6 +46,7 @@ impl Db {
             let _files_stay = shared.blobs.hold_files();
             shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
             keyspace.update_version(|version| Version {
+                plan: version.plan.clone(),
                 log_stores: vec![version.active().clone()],
                 runs: Vec::new(),
                 levels: version.empty_levels(),

@@ -12,9 +12,11 @@ use super::order::Order;
 use super::scan_cache::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
+use crate::compact::InheritedPressure;
 use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
+use crate::manifest::PlanState;
 
 /// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
 ///
@@ -32,7 +34,6 @@ pub(crate) struct KeyspaceShared {
     pub id: u32,
     pub name: String,
     pub hasher: KeyHasher,
-    pub plan: Plan,
     pub version: ArcSwap<Version>,
     /// Held while a new version is made from the last.
     publish: Mutex<()>,
@@ -41,6 +42,8 @@ pub(crate) struct KeyspaceShared {
     pub scan_cache: ScanCache,
     /// Whether writes hide so much in blob files that they look up what.
     pub hides_large: AtomicBool,
+    /// What writers don't pay for since the plan changed.
+    pub inherited_pressure: InheritedPressure,
     /// Versions that snapshots hold.
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
     /// Set before the active log store closes for good.
@@ -49,17 +52,17 @@ pub(crate) struct KeyspaceShared {
 
 const UPDATE_STRIPES: usize = 64;
 impl KeyspaceShared {
-    pub fn new(id: u32, name: String, hasher: KeyHasher, plan: Plan, version: Version) -> Self {
+    pub fn new(id: u32, name: String, hasher: KeyHasher, version: Version) -> Self {
         Self {
             id,
             name,
             hasher,
-            plan,
             version: ArcSwap::from_pointee(version),
             publish: Mutex::new(()),
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             scan_cache: ScanCache::default(),
             hides_large: AtomicBool::new(false),
+            inherited_pressure: InheritedPressure::default(),
             snapshots: Mutex::default(),
             dropped: AtomicBool::new(false),
         }
@@ -77,6 +80,11 @@ impl KeyspaceShared {
     /// Makes every handle refuse its work.
     pub fn set_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
+    }
+
+    /// The plan that new tables are made for.
+    pub fn plan_state(&self) -> Arc<PlanState> {
+        self.version.load().plan.clone()
     }
 
     /// Replaces the version by what `change` makes of it.
@@ -141,8 +149,9 @@ impl KeyspaceShared {
             per_shard + per_shard / 16
         });
         let present = version.level_items() + version.young_items();
-        let items = self.plan.items_sharded(present, expected_items);
-        new_log_store(&self.plan, self.hasher, segment, items, hint, entries_max)
+        let plan = &version.plan.plan;
+        let items = plan.items_sharded(present, expected_items);
+        new_log_store(plan, self.hasher, segment, items, hint, entries_max)
     }
 
     /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted
@@ -191,9 +200,10 @@ impl Keyspace {
         &self.shared.name
     }
 
-    /// The layout it was created with.
-    pub fn plan(&self) -> &Plan {
-        &self.shared.plan
+    /// Its layout: the one it was created with, or the last that it was given since
+    /// ([`Keyspace::change_plan`]). Older tables may still lie as another plan had it.
+    pub fn plan(&self) -> Plan {
+        self.shared.plan_state().plan.clone()
     }
 
     /// The order it was created with.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use alluvium_base::KeyHasher;
 use alluvium_io::{Clock, DirectoryLock, Storage};
-use alluvium_model::planner::{Demand, Space, plan_executable};
+use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};
 
 use super::disk_quota::DiskQuota;
@@ -18,6 +18,7 @@ use super::keyspace::KeyspaceShared;
 use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
 use super::order::check_plan;
+use super::replan::PlanDecision;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
@@ -26,7 +27,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
-use crate::manifest::{Edit, KeyspaceState, Manifest};
+use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 
 /// Files of converted segments that are kept for the next ones.
@@ -65,6 +66,10 @@ pub(crate) struct Shared {
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
     pub random: Mutex<u64>,
+    /// Where the plan of new keyspaces comes from, and of those that have the database's.
+    pub plan_choice: Mutex<PlanChoice>,
+    /// What was decided since the opening about plans that data had outgrown, the latest last.
+    pub plan_decisions: Mutex<Vec<PlanDecision>>,
     /// The plan of new keyspaces where none was given, once one is made.
     pub auto_plan: OnceLock<Plan>,
     pub _directory_lock: Box<dyn DirectoryLock>,
@@ -93,23 +98,27 @@ impl Shared {
     }
 
     /// The plan that was given, or the best one for what is known. That one is made once, not for each keyspace.
-    pub fn plan_for_new_keyspace(&self, hasher: &KeyHasher) -> Result<Plan> {
-        if let PlanChoice::Fixed(plan) = &self.settings.plan
-            && (!hasher.is_semi_sorted() || check_plan(plan, hasher).is_ok())
+    pub fn plan_for_new_keyspace(&self, hasher: &KeyHasher) -> Result<PlanState> {
+        let choice = self.plan_choice.lock().expect("no panic while held").clone();
+        if let PlanChoice::Fixed(plan) = choice
+            && (!hasher.is_semi_sorted() || check_plan(&plan, hasher).is_ok())
         {
-            return Ok(plan.clone());
+            return Ok(PlanState::first(plan, PlanSource::Database));
         }
         if hasher.is_semi_sorted() {
-            return Ok(Plan::semi_sorted());
+            return Ok(PlanState::first(Plan::semi_sorted(), PlanSource::Database));
         }
+        let items_planned = items_expected(self.settings.expected_items);
+        let auto =
+            |plan: &Plan| PlanState { items_planned, ..PlanState::first(plan.clone(), PlanSource::Auto) };
         if let Some(plan) = self.auto_plan.get() {
-            return Ok(plan.clone());
+            return Ok(auto(plan));
         }
         let device = device::read(&*self.storage)?.unwrap_or_default();
         let planned = Demand::unknown(self.settings.expected_items, device)
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
-        Ok(self.auto_plan.get_or_init(|| planned.plan).clone())
+        Ok(auto(self.auto_plan.get_or_init(|| planned.plan)))
     }
 
     /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
@@ -287,6 +296,7 @@ impl Shared {
 
     fn frozen_one(&self) {
         self.counters.freezes.fetch_add(1, Ordering::Relaxed);
+        self.all_keyspaces().iter().for_each(|keyspace| keyspace.inherited_pressure.pay_off());
         self.update_throttle();
         self.scheduler.wake();
     }
@@ -368,7 +378,14 @@ impl Settings {
 }
 
 /// A keyspace's first version over the log's active segment.
-pub(crate) fn first_version(plan: &Plan, store: LogStore) -> Version {
-    let levels = KeyspaceState::empty_levels(plan).iter().map(|_| Level::default()).collect();
-    Version { log_stores: vec![Arc::new(store)], runs: Vec::new(), levels, blobs: Arc::default(), cuts: 0 }
+pub(crate) fn first_version(plan: PlanState, store: LogStore) -> Version {
+    let levels = vec![Level::default(); plan.levels()];
+    Version {
+        plan: Arc::new(plan),
+        log_stores: vec![Arc::new(store)],
+        runs: Vec::new(),
+        levels,
+        blobs: Arc::default(),
+        cuts: 0,
+    }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::database::Db;
 use super::memory_limit::MemoryLimitStats;
+use super::plan_change_stats::PlanChangeStats;
+use super::replan::PlanDecision;
 use super::shared::Shared;
 use super::snapshot_stats::SnapshotStats;
 use crate::level::PlacedTable;
@@ -38,6 +40,10 @@ pub struct Stats {
     pub blobs: BlobStats,
     /// Items in tables that nobody can read any more.
     pub garbage: GarbageStats,
+    /// Keyspaces whose data have not followed a change of their plan yet, with what is left.
+    pub plan_changes: Vec<PlanChangeStats>,
+    /// What was decided since the opening about plans that data had outgrown, the latest last.
+    pub plan_decisions: Vec<PlanDecision>,
     /// What is kept for snapshots alone.
     pub snapshots: SnapshotStats,
     /// How files are reached.
@@ -225,6 +231,9 @@ impl Db {
         stats.snapshots = SnapshotStats::of(shared, &keyspaces);
         memory.snapshots = stats.snapshots.log_memory;
         let now_ms = shared.now_ms();
+        stats.plan_decisions = shared.plan_decisions.lock().expect("no panic while held").clone();
+        stats.plan_decisions = shared.plan_decisions.lock().expect("no panic while held").clone();
+        stats.plan_changes = keyspaces.iter().filter_map(|keyspace| PlanChangeStats::of(keyspace)).collect();
         for keyspace in &keyspaces {
             let version = keyspace.version.load();
             log.runs = log.runs.max(version.log_stores.len());

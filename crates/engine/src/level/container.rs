@@ -66,6 +66,38 @@ pub(crate) fn pushed<T: Clone>(
     result
 }
 
+/// What lies over each place when all of `young` comes over all of `old`.
+fn overlaid<T: Clone>(young: &[Container<T>], old: &[Container<T>]) -> Vec<Container<T>> {
+    let mut result = Vec::with_capacity(young.len() + old.len());
+    let clipped = |low: u128, high: u128| {
+        within(old, low, high).iter().map(move |container| container.clipped(low, high))
+    };
+    let mut next = Some(0);
+    for &Container { low, high, ref tables } in young {
+        if let Some(from) = next.filter(|&from| from < low) {
+            result.extend(clipped(from, low - 1));
+        }
+        let below: Vec<_> = clipped(low, high).collect();
+        result.extend(tables.iter().rev().fold(below, |stack, table| pushed(&stack, low, high, table)));
+        next = high.checked_add(1);
+    }
+    result.extend(next.into_iter().flat_map(|from| clipped(from, u128::MAX)));
+    result
+}
+
+/// The tables of these levels, young to old, in `count` levels, at least one, of which at every place each is older
+/// than those above it, as before: the last level becomes the last; the others keep their numbers as far as there are
+/// that many, and come over each other in the one above the last where there are fewer. Moves no data.
+pub(crate) fn relevelled<T: Clone>(levels: &[Vec<Container<T>>], count: usize) -> Vec<Vec<Container<T>>> {
+    let mut result = vec![Vec::new(); count];
+    for (index, level) in levels.iter().enumerate().rev() {
+        let is_last = index + 1 == levels.len();
+        let to = if is_last { count - 1 } else { index.min(count.saturating_sub(2)) };
+        result[to] = if result[to].is_empty() { level.clone() } else { overlaid(level, &result[to]) };
+    }
+    result
+}
+
 /// Those that reach into `low..=high`.
 pub(crate) fn within<T>(containers: &[Container<T>], low: u128, high: u128) -> &[Container<T>] {
     let start = containers.partition_point(|container| container.high < low);
@@ -97,7 +129,50 @@ mod tests {
         if hash == TOP { u128::MAX } else { hash }
     }
 
+    /// Containers with what lies over each small hash, from changes as the test below makes them.
+    fn laid(changes: &[(u128, u128)], first: usize) -> (Vec<Container<usize>>, Vec<Vec<usize>>) {
+        let mut containers = Vec::new();
+        let mut model = vec![Vec::new(); TOP as usize + 1];
+        for (number, &(a, b)) in (first..).zip(changes) {
+            let (low, high) = (a.min(b), a.max(b));
+            containers = pushed(&containers, scaled(low), scaled(high), &number);
+            model[low as usize..=high as usize].iter_mut().for_each(|stack| stack.insert(0, number));
+        }
+        (containers, model)
+    }
+
     proptest! {
+        /// The reference is what lies over each small hash in all levels, young to old: that stays as it is.
+        #[test]
+        fn other_levels_hold_the_same_in_the_same_order(
+            levels in prop::collection::vec(prop::collection::vec((0..=TOP, 0..=TOP), 0..6), 1..6),
+            count in 1usize..6,
+        ) {
+            let laid: Vec<_> =
+                levels.iter().enumerate().map(|(level, changes)| laid(changes, level * 100)).collect();
+            let containers: Vec<_> = laid.iter().map(|(containers, _)| containers.clone()).collect();
+            let moved = relevelled(&containers, count);
+            prop_assert_eq!(moved.len(), count);
+            let over = |levels: &[Vec<Container<usize>>], hash: u128| -> Vec<usize> {
+                let of = |level: &Vec<Container<usize>>| within(level, hash, hash).first().cloned();
+                levels.iter().filter_map(of).flat_map(|container| container.tables.to_vec()).collect()
+            };
+            for level in &moved {
+                prop_assert!(level.iter().all(|one| one.low <= one.high && !one.tables.is_empty()));
+                prop_assert!(level.windows(2).all(|pair| pair[0].high < pair[1].low));
+            }
+            for hash in 0..=TOP {
+                let expected: Vec<usize> =
+                    laid.iter().flat_map(|(_, model)| model[hash as usize].clone()).collect();
+                prop_assert_eq!(over(&moved, scaled(hash)), expected);
+                let last = over(&moved[count - 1..], scaled(hash));
+                let last_before = &laid[laid.len() - 1].1[hash as usize];
+                prop_assert!(last.ends_with(last_before));
+                prop_assert!(count == 1 || last.len() == last_before.len());
+            }
+            prop_assert_eq!(&relevelled(&containers, levels.len()), &containers);
+        }
+
         /// The reference is a list of what lies over each small hash.
         #[test]
         fn what_lies_over_a_hash_is_what_came_to_it(

@@ -9,7 +9,7 @@ mod run;
 mod table_file;
 mod version;
 
-pub(crate) use container::{Container, pushed, replaced};
+pub(crate) use container::{Container, pushed, relevelled, replaced};
 pub(crate) use levels::Level;
 pub(crate) use lookup::Lookup;
 pub(crate) use placed_table::PlacedTable;

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use super::container::relevelled;
 use super::levels::Level;
 use super::placed_table::PlacedTable;
 use super::run::Run;
 use super::table_file::TableFile;
 use crate::blob::VersionBlobs;
 use crate::log::LogStore;
+use crate::manifest::PlanState;
 use crate::table::{Section, SectionRange};
 
 /// Everything a reader of one keyspace needs, immutable but for the youngest log store. A lookup goes through it in
 /// order and stops at the first item, which is the newest.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
+    /// What the levels are those of, and new tables are made for.
+    pub plan: Arc<PlanState>,
     /// Young to old; the first is the active one.
     pub log_stores: Vec<Arc<LogStore>>,
     /// The youngest level, level 0. Young to old.
@@ -61,9 +65,23 @@ impl Version {
         *level = changed;
     }
 
+    /// The version with its tables in the levels of another plan.
+    pub fn with_plan(&self, plan: PlanState) -> Self {
+        let containers: Vec<_> = self.levels.iter().map(|level| level.containers().to_vec()).collect();
+        let levels = relevelled(&containers, plan.levels());
+        let levels = levels.into_iter().map(Level::from_containers).collect();
+        Self { plan: Arc::new(plan), levels, ..self.clone() }
+    }
+
     /// The levels with nothing in them.
     pub fn empty_levels(&self) -> Vec<Level> {
         vec![Level::default(); self.levels.len()]
+    }
+
+    /// Whether there is a level of this number that holds anything in `low..=high`.
+    pub fn lies_in(&self, number: usize, low: u128, high: u128) -> bool {
+        let level = number.checked_sub(1).and_then(|index| self.levels.get(index));
+        level.is_some_and(|level| !level.within(low, high).is_empty())
     }
 
     /// Whether a level below the one of this number holds anything in `low..=high`.

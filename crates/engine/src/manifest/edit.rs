@@ -7,6 +7,7 @@ use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
 use super::hash_range::HashRange;
+use super::plan_state::{PlanSource, PlanState};
 
 /// One change. On disk: fields may be added with a default, names never change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +25,30 @@ pub(crate) enum Edit {
     /// Recovery found the end of this segment: nothing after it counts, and the log goes on in the next one.
     LogEnd { segment: u64, offset: u64 },
     /// A new keyspace.
-    CreateKeyspace { keyspace: u32, name: String, hasher: KeyHasher, plan: Plan },
+    CreateKeyspace {
+        keyspace: u32,
+        name: String,
+        hasher: KeyHasher,
+        plan: Plan,
+        /// Who chose the plan.
+        #[serde(default)]
+        source: PlanSource,
+    },
+    /// The keyspace has this plan from now on, and the tables of its levels lie in those of this plan, the last in the
+    /// last. Also when everything has moved: then there is no plan before.
+    SetPlan {
+        keyspace: u32,
+        plan: Plan,
+        /// How many plans the keyspace had before.
+        number: u16,
+        source: PlanSource,
+        /// What tables are to leave, while some are to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<Plan>,
+        /// How many items the plan was made for, if it was made for what is there.
+        #[serde(default)]
+        items_planned: u64,
+    },
     /// The keyspace is gone with all its items. Its number is never used again.
     DropKeyspace { keyspace: u32 },
     /// This is a backup of another database, as it was at this time (milliseconds since 1970).
@@ -74,6 +98,14 @@ pub(crate) enum Edit {
     /// The keyspace's tables refer to so many bytes more (or fewer) of the blob file. Means nothing for a file that was
     /// dropped: what still refers to it is hidden.
     BlobReferences { keyspace: u32, file: u64, delta: i64 },
+}
+
+impl Edit {
+    /// The keyspace has the plan of this state, and its data have come as far.
+    pub fn set_plan(keyspace: u32, state: &PlanState) -> Self {
+        let PlanState { plan, number, source, before, items_planned } = state.clone();
+        Self::SetPlan { keyspace, plan, number, source, before, items_planned }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

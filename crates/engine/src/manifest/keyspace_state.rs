@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::KeyHasher;
-use alluvium_model::Plan;
-
+use super::plan_state::PlanState;
 use crate::level::Container;
+use alluvium_base::KeyHasher;
 
 /// The structure of one keyspace.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyspaceState {
     pub name: String,
     pub hasher: KeyHasher,
-    pub plan: Plan,
+    pub plan: PlanState,
     /// Records of earlier segments don't count.
     pub log_start: u64,
     /// Old to young.
@@ -41,11 +40,8 @@ pub(crate) struct PlacedTableState {
 
 impl KeyspaceState {
     /// As many levels as the plan has below the youngest, with nothing in them.
-    pub fn empty_levels(plan: &Plan) -> Vec<Vec<Container<PlacedTableState>>> {
-        match plan {
-            Plan::Levels { levels, .. } => vec![Vec::new(); levels.len().saturating_sub(1)],
-            Plan::Chained(_) => Vec::new(),
-        }
+    pub fn empty_levels(plan: &PlanState) -> Vec<Vec<Container<PlacedTableState>>> {
+        vec![Vec::new(); plan.levels()]
     }
 
     /// Numbers of the table files in use; some come several times.

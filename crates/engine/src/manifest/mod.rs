@@ -8,6 +8,7 @@ mod edit;
 mod file;
 mod hash_range;
 mod keyspace_state;
+mod plan_state;
 mod salvage;
 mod state;
 
@@ -21,5 +22,6 @@ pub(crate) use file::{
 };
 pub(crate) use hash_range::HashRange;
 pub(crate) use keyspace_state::{KeyspaceState, PlacedTableState, RunState};
+pub(crate) use plan_state::{PlanSource, PlanState};
 pub(crate) use salvage::{Scraps, salvage};
 pub(crate) use state::DatabaseState;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::edit::Edit;
 use super::hash_range::HashRange;
 use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
-use crate::level::{Container, pushed, replaced};
+use super::plan_state::PlanState;
+use crate::level::{Container, pushed, relevelled, replaced};
 
 /// The whole structure.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,20 +42,32 @@ impl DatabaseState {
             Edit::LogEnd { segment, offset } => {
                 self.log_ends.insert(*segment, *offset);
             }
-            Edit::CreateKeyspace { keyspace, name, hasher, plan } => {
+            Edit::CreateKeyspace { keyspace, name, hasher, plan, source } => {
+                let plan = PlanState::first(plan.clone(), *source);
                 let state = KeyspaceState {
                     name: name.clone(),
                     hasher: *hasher,
-                    plan: plan.clone(),
                     log_start: 0,
                     runs: Vec::new(),
-                    levels: KeyspaceState::empty_levels(plan),
+                    levels: KeyspaceState::empty_levels(&plan),
+                    plan,
                     blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
                     return Err(format!("keyspace {keyspace} is created twice"));
                 }
                 self.next_keyspace = self.next_keyspace.max(keyspace + 1);
+            }
+            Edit::SetPlan { keyspace, plan, number, source, before, items_planned } => {
+                let (plan, before) = (plan.clone(), before.clone());
+                let (number, source, items_planned) = (*number, *source, *items_planned);
+                let plan = PlanState { plan, number, source, before, items_planned };
+                let state = self.keyspace(*keyspace)?;
+                if plan.levels() == 0 {
+                    return Err(format!("keyspace {keyspace} is to have no levels"));
+                }
+                state.levels = relevelled(&state.levels, plan.levels());
+                state.plan = plan;
             }
             Edit::DropKeyspace { keyspace } => {
                 self.keyspace(*keyspace)?;
@@ -171,8 +184,12 @@ impl DatabaseState {
                 keyspace,
                 name: state.name.clone(),
                 hasher: state.hasher,
-                plan: state.plan.clone(),
+                plan: state.plan.plan.clone(),
+                source: state.plan.source,
             });
+            if state.plan != PlanState::first(state.plan.plan.clone(), state.plan.source) {
+                edits.push(Edit::set_plan(keyspace, &state.plan));
+            }
             if state.log_start > 0 {
                 edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
             }
@@ -219,6 +236,7 @@ mod tests {
     use alluvium_model::Plan;
     use proptest::prelude::*;
 
+    use super::super::plan_state::PlanSource;
     use super::*;
 
     fn created() -> DatabaseState {
@@ -228,6 +246,7 @@ mod tests {
             name: "default".to_owned(),
             hasher: KeyHasher::Xxh3 { seed: 1 },
             plan: Plan::silt(),
+            source: PlanSource::Database,
         };
         state.apply(&create).unwrap();
         state
@@ -241,7 +260,8 @@ mod tests {
         state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
         let plan = Plan::Levels { sharding, log, levels };
         let hasher = KeyHasher::Xxh3 { seed: 1 };
-        state.apply(&Edit::CreateKeyspace { keyspace: 0, name: "deep".to_owned(), hasher, plan }).unwrap();
+        let (name, source) = ("deep".to_owned(), PlanSource::Own);
+        state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
         state
     }
 

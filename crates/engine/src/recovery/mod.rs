@@ -77,6 +77,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         })
         .collect::<Result<Vec<_>>>()?;
     let next_file = state.next_file;
+    let plan_choice = settings.plan.clone();
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);
     let merge_rate = RateLimit::default();
     merge_rate.set(settings.background_bytes_per_s_max.unwrap_or(0));
@@ -110,6 +111,8 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
         buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),
         random: Mutex::new(random_seed),
+        plan_choice: Mutex::new(plan_choice),
+        plan_decisions: Mutex::default(),
         auto_plan: OnceLock::new(),
         _directory_lock: directory_lock,
     })
@@ -182,7 +185,7 @@ fn open_keyspace(
     replayed: &Replayed,
     (expected_items, entries_max): (u64, u64),
 ) -> Result<Arc<KeyspaceShared>> {
-    check_plan(&state.plan, &state.hasher)?;
+    check_plan(&state.plan.plan, &state.hasher)?;
     let mut runs = Vec::new();
     for run_state in state.runs.iter().rev() {
         let file = TableFile::open(reclaimer, run_state.file)?;
@@ -199,15 +202,16 @@ fn open_keyspace(
     }
     let levels = open_levels(reclaimer, state)?;
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
-    let mut version = Version { log_stores: Vec::new(), runs, levels, blobs, cuts: 0 };
+    let plan = Arc::new(state.plan.clone());
+    let mut version = Version { plan, log_stores: Vec::new(), runs, levels, blobs, cuts: 0 };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let present = version.level_items() + version.run_items();
-    let items = state.plan.items_sharded(present, expected_items);
-    let active = new_log_store(&state.plan, state.hasher, log.active_segment(), items, 0, entries_max);
+    let items = state.plan.plan.items_sharded(present, expected_items);
+    let active = new_log_store(&state.plan.plan, state.hasher, log.active_segment(), items, 0, entries_max);
     version.log_stores.push(Arc::new(active));
     let frozen = stores.iter().rev().cloned();
     version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
-    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, state.plan.clone(), version);
+    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, version);
     Ok(Arc::new(keyspace))
 }
 

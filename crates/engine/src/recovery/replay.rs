@@ -205,8 +205,8 @@ fn index(segment: &Arc<Segment>, state: &DatabaseState, replayed: &mut Replayed,
         let store = stores.entry(keyspace).or_insert_with(|| {
             // The number of shards is that of the newest run: the best guess at the size of the keyspace.
             let bits = owner.runs.last().map_or(0, |run| run.shard_bits);
-            let items = crate::db::items_for_shard_bits(&owner.plan, bits);
-            new_log_store(&owner.plan, owner.hasher, segment.clone(), items, 0, u64::MAX)
+            let items = crate::db::items_for_shard_bits(&owner.plan.plan, bits);
+            new_log_store(&owner.plan.plan, owner.hasher, segment.clone(), items, 0, u64::MAX)
         });
         let hash = owner.hasher.hash(item.key);
         replayed.references.add(item);

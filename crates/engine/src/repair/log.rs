@@ -20,7 +20,7 @@ use crate::item::EncodedItem;
 use crate::log::record::Record;
 use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment::{self, BLOCK};
-use crate::manifest::{DatabaseState, RunState, read_all};
+use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
 use crate::table::SegmentSpan;
 
 /// A segment whose header is damaged was written in one of so many last sessions.
@@ -224,7 +224,7 @@ impl Repair {
                 let key0 = checksum64(&keyspace.to_le_bytes(), segment.seed);
                 let hasher =
                     KeyHasher::SipHash13 { key0, key1: checksum64(&key0.to_le_bytes(), segment.seed) };
-                unnamed(keyspace, hasher, plan.clone())
+                unnamed(keyspace, hasher, PlanState::first(plan.clone(), PlanSource::Database))
             });
             state.next_keyspace = state.next_keyspace.max(keyspace + 1);
         }
@@ -241,7 +241,7 @@ impl Repair {
             let items = self.settle_all(keyspace, items, true)?;
             let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
             let is_semi_sorted = owner.hasher.is_semi_sorted();
-            let shard_bits = if is_semi_sorted { 0 } else { shard_bits(&owner.plan, count) };
+            let shard_bits = if is_semi_sorted { 0 } else { shard_bits(&owner.plan.plan, count) };
             let (hasher, plan) = (owner.hasher, &owner.plan);
             runs.push(RunItems { keyspace, hasher, plan, shard_bits, segments: SegmentSpan::one(id), items });
         }

@@ -2,8 +2,10 @@
 //!
 //! What is in a level is older than what is in those above it. So a table is superseded where a deeper level has items
 //! from the table's newest segment or a later one: it was merged down. In its own level one of a later file that has
-//! items from that segment, among others, was made of it.
+//! items from that segment, among others, was made of it. Where the plan changed, levels mean that only among tables
+//! that were made for one plan; a table of a later plan was made of the earlier one's that have its segments.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_model::Plan;
@@ -17,6 +19,8 @@ use crate::table::{Section, SegmentSpan};
 struct Found {
     keyspace: u32,
     level: usize,
+    /// How many plans the keyspace had before the one that has this level.
+    plan_number: u16,
     file: u64,
     low: u128,
     high: u128,
@@ -33,15 +37,22 @@ impl Found {
         let (low, high) = section.range();
         // Older files don't say which level: there was one of sorted layout, the last.
         let level = section.level().unwrap_or(last).clamp(1, last);
-        Some(Self { keyspace, level, file, low, high, segments: section.segments() })
+        let (plan_number, segments) = (section.plan_number(), section.segments());
+        Some(Self { keyspace, level, plan_number, file, low, high, segments })
     }
 
     /// Whether this table holds what the other does, as far as they cover the same place.
     fn supersedes(&self, other: &Self) -> bool {
         let newest = other.segments.newest;
-        self.keyspace == other.keyspace
-            && (self.level > other.level && self.segments.newest >= newest
-                || self.level == other.level && self.file > other.file && self.segments.contains(newest))
+        let is_made_of_it = self.file > other.file && self.segments.contains(newest);
+        // Levels of different plans don't tell which is the older.
+        let is_merged_down = match self.plan_number.cmp(&other.plan_number) {
+            Ordering::Less => false,
+            Ordering::Equal if self.level == other.level => is_made_of_it,
+            Ordering::Equal => self.level > other.level && self.segments.newest >= newest,
+            Ordering::Greater => is_made_of_it,
+        };
+        self.keyspace == other.keyspace && is_merged_down
     }
 }
 
@@ -65,6 +76,10 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
     let mut found: Vec<Found> =
         sections.iter().filter_map(|(file, section)| Found::of(state, *file, section)).collect();
     found.sort_by_key(|table| (table.segments.newest, table.file));
+    let mut plan_numbers: BTreeMap<u32, BTreeSet<u16>> = BTreeMap::new();
+    for table in &found {
+        plan_numbers.entry(table.keyspace).or_default().insert(table.plan_number);
+    }
     for table in &found {
         let superseding = found.iter().filter(|other| other.supersedes(table));
         let places = superseding.fold(vec![(table.low, table.high)], |places, other| {
@@ -72,6 +87,8 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
         });
         for (low, high) in places {
             let Found { keyspace, level, file, .. } = *table;
+            // In the last level, 0, those of several plans lie over each other by their age.
+            let level = if plan_numbers[&keyspace].len() > 1 { 0 } else { level };
             let range = HashRange { low, high };
             let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0 };
             // The keyspace exists: it was created for this section if it was not known before.
@@ -171,6 +188,7 @@ mod tests {
         let table = |level, file, oldest, newest| Found {
             keyspace: 1,
             level,
+            plan_number: 0,
             file,
             low: 0,
             high: 9,
@@ -182,5 +200,12 @@ mod tests {
         assert!(!table(1, 6, 2, 9).supersedes(&young), "made before it");
         assert!(!table(1, 8, 7, 9).supersedes(&young), "lies over it");
         assert!(!table(1, 8, 7, 6).supersedes(&young), "was ingested over it");
+        let later = |found: Found| Found { plan_number: 1, ..found };
+        assert!(
+            !later(table(2, 8, 7, 9)).supersedes(&young),
+            "lies over it, in a deeper level of another plan"
+        );
+        assert!(later(table(1, 8, 2, 9)).supersedes(&young), "made of it for another plan");
+        assert!(!young.supersedes(&later(table(1, 8, 2, 5))), "was there before it");
     }
 }

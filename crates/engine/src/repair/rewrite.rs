@@ -12,6 +12,7 @@ use crate::compact::{Below, YoungItems, begin_ordered, level_spec, tag_bits};
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::{shard_range, table_file_name};
+use crate::manifest::PlanState;
 use crate::table::{SectionSpec, SegmentSpan, TableWriter};
 
 /// How full a filter's table is made: below what it can take, so that few have to be made twice.
@@ -21,7 +22,7 @@ const FILL: f64 = 0.9;
 pub(super) struct RunItems<'a> {
     pub keyspace: u32,
     pub hasher: KeyHasher,
-    pub plan: &'a Plan,
+    pub plan: &'a PlanState,
     pub shard_bits: u32,
     pub segments: SegmentSpan,
     pub items: YoungItems,
@@ -93,8 +94,9 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     }
     let hash = |item: &EncodedItem<'_>| run.hasher.hash(item.item.key);
     let (keyspace, hasher) = (run.keyspace, run.hasher);
-    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0 };
-    let level = level_spec(run.plan, 0);
+    let plan_number = run.plan.number;
+    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0, plan_number };
+    let level = level_spec(&run.plan.plan, 0);
     let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
     let size = (items.len() as u64, bytes);
     let Some(tag_bits) = tag_bits(level) else {

@@ -13,8 +13,8 @@ use crate::db::check_plan;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, Current, DatabaseState, Edit, KeyspaceState, RunState, Scraps, manifest_file_name, parse,
-    parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, PlanSource, PlanState, RunState, Scraps,
+    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 
@@ -135,10 +135,12 @@ impl Repair {
             let own = || sections.iter().map(|(_, section)| *section).filter(|own| own.keyspace() == id);
             let keyspace = state.keyspaces.entry(id).or_insert_with(|| {
                 let plan = suited(plan, &section.hasher());
-                unnamed(id, section.hasher(), plan_with_levels(&plan, own()))
+                let plan = plan_with_levels(&plan, own());
+                unnamed(id, section.hasher(), PlanState::first(plan, PlanSource::Database))
             });
             // The tables' own hash key counts: their items were placed by it.
             keyspace.hasher = section.hasher();
+            keyspace.plan.number = keyspace.plan.number.max(section.plan_number());
         }
         place_sorted(&mut state, &sections);
         place_runs(&mut state, &sections);
@@ -198,7 +200,9 @@ struct Known {
     counters: (u64, u64, u32),
     log_start: u64,
     log_ends: BTreeMap<u64, u64>,
-    created: BTreeMap<u32, (String, KeyHasher, Plan)>,
+    created: BTreeMap<u32, (String, KeyHasher, PlanState)>,
+    /// Plans that keyspaces came to have later.
+    planned: BTreeMap<u32, PlanState>,
     dropped: BTreeSet<u32>,
     /// Blob files with their lengths, as far as they are known.
     blobs: BTreeMap<u64, Option<u64>>,
@@ -219,8 +223,15 @@ impl Known {
                 }
                 Edit::LogStart { segment } => known.log_start = known.log_start.max(*segment),
                 Edit::LogEnd { segment, offset } => drop(known.log_ends.insert(*segment, *offset)),
-                Edit::CreateKeyspace { keyspace, name, hasher, plan } => {
-                    known.created.insert(*keyspace, (name.clone(), *hasher, plan.clone()));
+                Edit::CreateKeyspace { keyspace, name, hasher, plan, source } => {
+                    let plan = PlanState::first(plan.clone(), *source);
+                    known.created.insert(*keyspace, (name.clone(), *hasher, plan));
+                }
+                Edit::SetPlan { keyspace, plan, number, source, before, items_planned } => {
+                    let (plan, before) = (plan.clone(), before.clone());
+                    let (number, source, items_planned) = (*number, *source, *items_planned);
+                    let plan = PlanState { plan, number, source, before, items_planned };
+                    known.planned.insert(*keyspace, plan);
                 }
                 Edit::ClearKeyspace { keyspace, log_start } => {
                     let cleared = known.cleared.entry(*keyspace).or_default();
@@ -263,7 +274,11 @@ impl Known {
         for (&id, (name, hasher, own_plan)) in
             self.created.iter().filter(|(id, _)| !self.dropped.contains(id))
         {
-            let plan = suited(if check_plan(own_plan, hasher).is_ok() { own_plan } else { plan }, hasher);
+            let own_plan = self.planned.get(&id).unwrap_or(own_plan);
+            let plan = match check_plan(&own_plan.plan, hasher) {
+                Ok(()) => own_plan.clone(),
+                Err(_) => PlanState { plan: suited(plan, hasher), ..own_plan.clone() },
+            };
             let taken = state.keyspaces.values().any(|keyspace| keyspace.name == *name);
             let mut keyspace = unnamed(id, *hasher, plan);
             keyspace.log_start = self.cleared.get(&id).copied().unwrap_or(0);
@@ -286,7 +301,7 @@ fn suited(plan: &Plan, hasher: &KeyHasher) -> Plan {
 }
 
 /// A keyspace whose name is lost.
-pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: Plan) -> KeyspaceState {
+pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: PlanState) -> KeyspaceState {
     let name = format!("keyspace-{id}");
     let levels = KeyspaceState::empty_levels(&plan);
     KeyspaceState {

@@ -226,8 +226,9 @@ impl Repair {
                 }
                 Place::Sorted { level, low, high } => {
                     let (hasher, range_low, range_high) = (*hasher, low, high);
-                    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level };
-                    let file = self.write_sorted(spec, plan, level, segments, &items)?;
+                    let plan_number = plan.number;
+                    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level, plan_number };
+                    let file = self.write_sorted(spec, &plan.plan, level, segments, &items)?;
                     sorted_places.push((keyspace, level, low, file));
                 }
             }

@@ -6,6 +6,7 @@
 
 mod model;
 mod modify;
+mod plans;
 mod prefixes;
 mod reads;
 mod session;
@@ -85,7 +86,8 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let mut summary = Summary::default();
     let mut model = Model::default();
     let mut order_rng = StdRng::seed_from_u64(!seed);
-    let shape = shape::Shape::random(&mut rng, &mut order_rng);
+    let mut plan_rng = StdRng::seed_from_u64(seed.rotate_left(32) ^ 0x706c_616e);
+    let shape = shape::Shape::random(&mut rng, &mut order_rng, &mut plan_rng);
     let sessions = rng.random_range(2..7);
     let clock = SimulatedClock::default();
     let mut current = storage.clone();

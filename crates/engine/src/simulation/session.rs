@@ -101,6 +101,9 @@ impl<'a> Session<'a> {
             }
         })?;
         db.compact().map_err(describe)?;
+        if db.is_changing_plan() {
+            return fail("a compaction did not end a change of plan");
+        }
         let problems = db.verify().map_err(describe)?.problems;
         if !problems.is_empty() {
             return fail(format!("verify finds {problems:?}"));
@@ -125,7 +128,7 @@ impl<'a> Session<'a> {
         };
         let (blob_file_bytes, aligned_bytes, garbage_bytes) = self.shape.blob_sizes;
         let db = Db::builder("simulated")
-            .plan(self.shape.plan.clone())
+            .plan(self.shape.plans.to_open_with(self.rng).unwrap_or_else(|| self.shape.plan.clone()))
             .durability(self.durability)
             .background(false)
             .inline_bytes_max(self.shape.inline_bytes_max)
@@ -236,7 +239,8 @@ impl<'a> Session<'a> {
             22 => self.conditional_batch(db, keyspaces),
             23 => self.quietly("idling", false, || db.wait_idle()),
             24 => self.check_prefix(keyspaces),
-            _ => self.delete_prefix(keyspaces),
+            25 => self.delete_prefix(keyspaces),
+            _ => self.change_plan(db, keyspaces),
         }
     }
 
@@ -295,7 +299,7 @@ impl<'a> Session<'a> {
     }
 
     /// Performs something that changes no item; with `durable` everything so far survives from then on.
-    fn quietly(
+    pub(super) fn quietly(
         &mut self,
         doing: &str,
         durable: bool,

@@ -5,6 +5,7 @@ use alluvium_model::{Filter, Growth, Index, LevelSpec, Plan, TableLayout};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use super::plans::Plans;
 use crate::KeyspaceOptions;
 
 /// What stays the same over the life of one simulated database.
@@ -15,6 +16,8 @@ pub(super) struct Shape {
     /// How the keyspaces find prefixes that are semi-sorted, and their plan.
     pub prefix_rules: Vec<Option<PrefixRule>>,
     pub semi_sorted_plan: Plan,
+    /// The plans among which the database changes.
+    pub plans: Plans,
     pub keys: u32,
     pub value_bytes_max: usize,
     /// What memory is limited to; `None` for no limit.
@@ -42,12 +45,12 @@ pub(super) struct ShortMemory {
     pub merge_bytes: u64,
 }
 
-const OPERATIONS: usize = 26;
+const OPERATIONS: usize = 27;
 
 impl Shape {
-    /// `order_rng` decides about semi-sorted keyspaces alone: so seeds without them replay as they did before there
-    /// were any.
-    pub fn random(rng: &mut StdRng, order_rng: &mut StdRng) -> Self {
+    /// `order_rng` decides about semi-sorted keyspaces alone, and `plan_rng` about changes of plans: so seeds without
+    /// them replay as they did before there were any.
+    pub fn random(rng: &mut StdRng, order_rng: &mut StdRng, plan_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
         let is_deep = rng.random_range(0..3) > 0;
@@ -58,7 +61,8 @@ impl Shape {
         sharding.items_per_shard = rng.random_range(50..1000);
         sharding.shards_max = 1 << rng.random_range(0..4);
         log.segment_bytes_max = 64 << 10;
-        let mut weights = [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3, 0, 0];
+        let mut weights =
+            [40, 10, 6, 6, 20, 5, 2, 1, 2, 1, 1, 3, 3, 2, 1, 4, 1, 3, 1, 3, 2, 3, 4, 3, 0, 0, 0];
         for weight in &mut weights[1..24] {
             if rng.random_range(0..5) == 0 {
                 *weight = 0;
@@ -78,11 +82,17 @@ impl Shape {
         if prefix_rules.iter().any(Option::is_some) {
             (weights[24], weights[25]) = (order_rng.random_range(1..6), order_rng.random_range(0..3));
         }
+        let plan = Plan::Levels { sharding, log, levels };
+        let plans = Plans::random(plan_rng, &plan, &semi_sorted_plan);
+        if plans.change() {
+            weights[26] = plan_rng.random_range(1..5);
+        }
         Self {
             memory,
+            plans,
             prefix_rules,
             semi_sorted_plan,
-            plan: Plan::Levels { sharding, log, levels },
+            plan,
             keyspaces,
             keys: rng.random_range(5..if is_deep { 800 } else { 400 }),
             value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),
@@ -135,7 +145,7 @@ pub(super) fn prefixed_key(number: u32) -> Vec<u8> {
 }
 
 /// Levels of a semi-sorted keyspace, so small that a few hundred items reach the last.
-fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
+pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     let young = LevelSpec {
         growth: Growth::Tiering { runs_max: 2, share: Growth::ANY_SHARE },
         table: TableLayout::Sorted,
@@ -158,7 +168,7 @@ fn bucketed(growth: Growth, on_flash: bool) -> LevelSpec {
 }
 
 /// Levels below a youngest one, so small that a few hundred items reach the last.
-fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
+pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
     let tiering =
         |rng: &mut StdRng| Growth::Tiering { runs_max: rng.random_range(2..5), share: Growth::ANY_SHARE };
     let mut levels = vec![LevelSpec { growth: tiering(rng), ..young }];

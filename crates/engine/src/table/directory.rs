@@ -133,6 +133,8 @@ pub(crate) struct SectionEntry {
     pub filter_on_flash: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
     pub level: Option<u8>,
+    /// How many plans the keyspace had before that one.
+    pub plan_number: u16,
     pub totals: Totals,
     pub index_kind: IndexKind,
     /// Bits of a tag in the hash filter; 0 without one.
@@ -178,7 +180,8 @@ impl SectionEntry {
         }
         out.extend_from_slice(&self.page_count.to_le_bytes());
         let level = self.level.map_or(0, |level| level.saturating_add(1));
-        out.extend_from_slice(&[self.flags(), level, 0, 0]);
+        out.extend_from_slice(&[self.flags(), level]);
+        out.extend_from_slice(&self.plan_number.to_le_bytes());
         let totals = self.totals;
         for number in [
             totals.item_count,
@@ -265,6 +268,7 @@ impl SectionEntry {
             items_go_on: bytes[52] & ITEMS_GO_ON != 0,
             filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             level: bytes[53].checked_sub(1),
+            plan_number: u16::from_le_bytes([bytes[54], bytes[55]]),
             totals: Totals {
                 item_count: u64_at(bytes, 56),
                 tombstone_count: u64_at(bytes, 64),

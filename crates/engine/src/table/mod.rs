@@ -55,6 +55,7 @@ mod verify;
 mod writer;
 
 pub(crate) use cluster_filter::ClusterSpec;
+pub(crate) use directory::IndexKind;
 pub(crate) use error::Error;
 pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use group_scan::GROUP_BYTES;

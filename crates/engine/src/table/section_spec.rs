@@ -15,6 +15,8 @@ pub(crate) struct SectionSpec {
     pub range_high: u128,
     /// Number of the level in the keyspace's plan that the section is for.
     pub level: usize,
+    /// How many plans the keyspace had before that one.
+    pub plan_number: u16,
 }
 
 /// The high halves of the lowest and the highest hash of a range, by which buckets are found.

@@ -122,6 +122,7 @@ impl TableWriter {
             items_go_on: false,
             filter_on_flash: false,
             level: u8::try_from(spec.level).ok(),
+            plan_number: spec.plan_number,
             totals: Totals::default(),
             index_kind: IndexKind::None,
             filter_tag_bits: 0,

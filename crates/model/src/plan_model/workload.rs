@@ -104,7 +104,7 @@ impl Workload {
     }
 
     /// Bytes that the user writes per write.
-    pub(crate) fn written_bytes(&self) -> f64 {
+    pub fn written_bytes(&self) -> f64 {
         self.item.key_bytes + (1.0 - self.deletes()) * self.item.value_bytes
     }
 

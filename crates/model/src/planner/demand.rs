@@ -134,6 +134,11 @@ pub struct Demand {
     pub rules: Rules,
 }
 
+/// For how many items [`Demand::unknown`] asks: a hundred million where it is not known how many are expected (0).
+pub fn items_expected(expected_items: u64) -> u64 {
+    if expected_items == 0 { 100_000_000 } else { expected_items.min(1 << 53) }
+}
+
 impl Demand {
     /// The default mix on `keys` (1 to 2⁵³) of this popularity, within half a byte of memory per item, under the rules
     /// of the engine with writers as fast as it takes them: what has been promised then holds at the worst time, too.
@@ -152,7 +157,7 @@ impl Demand {
     /// What to plan for where nothing is known but perhaps a number of items: items of 16+100 bytes, uniform, a hundred
     /// million of them unless `expected_items` says otherwise.
     pub fn unknown(expected_items: u64, device: DeviceFigures) -> Result<Self, ModelError> {
-        let items = if expected_items == 0 { 1e8 } else { (expected_items as f64).min(2f64.powi(53)) };
+        let items = items_expected(expected_items) as f64;
         let item = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
         Ok(Self::new(KeyDistribution::uniform(items)?, item, device))
     }

@@ -16,7 +16,7 @@ mod space;
 mod tests;
 
 pub use choice::{NamedCandidate, Planned, plan, plan_executable};
-pub use demand::{Demand, Limits, OperationMix, Weights};
+pub use demand::{Demand, Limits, OperationMix, Weights, items_expected};
 pub use device::{DeviceFigures, ReadRate};
 pub use figures::{Candidate, Figures};
 pub use space::Space;

@@ -1,5 +1,6 @@
-//! `alluvium plan`: the plan that fits a workload, and why.
+//! `alluvium plan`: the plan that fits a workload, and why; and `plan apply`, which changes a database's.
 
+mod apply;
 mod demand;
 mod html;
 mod picture;
@@ -18,7 +19,10 @@ use report::Report;
 
 /// Options of `plan`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Options {
+    #[command(subcommand)]
+    action: Option<Action>,
     #[command(flatten)]
     demand: DemandOptions,
     #[command(flatten)]
@@ -33,8 +37,19 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Looks for the plan and prints it. Fails where no plan keeps the limits, with how far each can be brought down.
+/// What else to do with plans.
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Action {
+    /// Give a database another plan; its data follow in the background
+    Apply(apply::Options),
+}
+
+/// Looks for the plan and prints it, or gives a database one. Fails where no plan keeps the limits, with how far each
+/// can be brought down.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    if let Some(Action::Apply(options)) = &options.action {
+        return apply::run(options);
+    }
     let demand = options.demand.demand()?;
     let wear = options.wear.wear(demand.workload.item.bytes());
     wear.validate()?;

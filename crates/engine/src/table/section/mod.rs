@@ -125,6 +125,11 @@ impl Section {
         self.entry.level.map(usize::from)
     }
 
+    /// How many plans the keyspace had before the one that the section was made for.
+    pub fn plan_number(&self) -> u16 {
+        self.entry.plan_number
+    }
+
     /// Items, tombstones included.
     pub fn item_count(&self) -> u64 {
         self.entry.totals.item_count
@@ -154,13 +159,11 @@ impl Section {
     }
 
     /// Bytes of all keys.
-    #[cfg(test)]
     pub fn key_bytes(&self) -> u64 {
         self.entry.totals.key_bytes
     }
 
     /// Bytes of all values.
-    #[cfg(test)]
     pub fn value_bytes(&self) -> u64 {
         self.entry.totals.value_bytes
     }
@@ -191,7 +194,7 @@ impl Section {
         &self.file
     }
 
-    pub(super) fn entry(&self) -> &SectionEntry {
+    pub fn entry(&self) -> &SectionEntry {
         &self.entry
     }
 

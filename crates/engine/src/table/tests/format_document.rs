@@ -14,8 +14,14 @@ fn example() -> Vec<u8> {
         OwnedItem::value("apple", "red"),
         OwnedItem { flags: 5, expires_at_ms: Some(1_800_000_000_000), ..OwnedItem::value("pear", "green") },
     ];
-    let spec =
-        |keyspace| SectionSpec { keyspace, hasher: HASHER, range_low: 0, range_high: u128::MAX, level: 0 };
+    let spec = |keyspace| SectionSpec {
+        keyspace,
+        hasher: HASHER,
+        range_low: 0,
+        range_high: u128::MAX,
+        level: 0,
+        plan_number: 0,
+    };
     let storage = MemoryStorage::default();
     table(&storage, |writer| {
         write_hash_section(writer, spec(3), &items, 15);

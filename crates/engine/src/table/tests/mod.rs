@@ -23,8 +23,14 @@ use crate::item::{EncodedItem, Item, ItemKind};
 const NAME: &str = "000007.table";
 /// Seed 0 matters to [`colliding_key`].
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
-const SPEC: SectionSpec =
-    SectionSpec { keyspace: 3, hasher: HASHER, range_low: 0, range_high: u128::MAX, level: 0 };
+const SPEC: SectionSpec = SectionSpec {
+    keyspace: 3,
+    hasher: HASHER,
+    range_low: 0,
+    range_high: u128::MAX,
+    level: 0,
+    plan_number: 0,
+};
 
 /// An item that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,162 @@
+//! What lies otherwise than its keyspace's plan has it, since it was made for an earlier one.
+//!
+//! A change of plan moves nothing: tables lie in the levels of the new plan from then on, of which each holds the same
+//! items in the same order of age ([`crate::level::relevelled`]), and every table says itself how it is read. What is
+//! not as the plan would have made it is merged as anything is, when it is due, and rewritten for its own sake when
+//! nothing else is.
+
+use std::sync::Arc;
+
+use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
+
+use super::cut::ranges_within;
+use super::due::{Due, Place};
+use super::garbage::rewrite;
+use super::level_table::level_spec;
+use super::merge::merge;
+use crate::db::{KeyspaceShared, Shared};
+use crate::error::Result;
+use crate::level::{Container, Level, MergeUnit, PlacedTable, RunSection, Version};
+use crate::manifest::Edit;
+use crate::table::{IndexKind, Layout, Section};
+
+/// Tables that are to be rewritten, and the bytes of their pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub tables: usize,
+    pub bytes: u64,
+}
+
+/// Whether the section was made for an earlier plan that had it otherwise than this level.
+fn is_misfit(section: &Section, level: &LevelSpec, plan_number: u16) -> bool {
+    section.plan_number() != plan_number && !fits(section, level)
+}
+
+/// Whether the section is as one that is made for the level.
+fn fits(section: &Section, level: &LevelSpec) -> bool {
+    let entry = section.entry();
+    let layout = match level.table {
+        TableLayout::Hash => Layout::Hash,
+        TableLayout::Bucketed => Layout::Bucketed,
+        TableLayout::Sorted => Layout::Sorted,
+    };
+    let index_fits = match level.index {
+        Index::Implicit => true,
+        Index::Fences => entry.index_kind == IndexKind::PageFences,
+        Index::Trie => entry.index_kind == IndexKind::Trie,
+        Index::ThreeLevel => entry.index_kind == IndexKind::ThreeLevel,
+    };
+    let filter_fits = match level.filter {
+        Filter::None => entry.filter.len == 0,
+        Filter::Cuckoo { tag_bits } | Filter::MultiLevelCuckoo { tag_bits } => {
+            u32::from(entry.filter_tag_bits) == tag_bits
+        }
+        // The youngest of a level whose filters are on flash have theirs in memory.
+        Filter::BloomCluster { on_flash } => on_flash || !entry.filter_on_flash,
+    };
+    entry.index_kind == IndexKind::None || entry.layout == layout && index_fits && filter_fits
+}
+
+/// The containers of the level that are to be rewritten: where a table is not as the level has them, and where several
+/// lie over each other though the level is one run.
+fn containers<'v>(
+    version: &'v Version,
+    number: usize,
+    level: &'v Level,
+) -> impl Iterator<Item = &'v Container<PlacedTable>> {
+    let (spec, plan_number) = (*level_spec(&version.plan.plan, number), version.plan.number);
+    let is_one_run = matches!(spec.growth, Growth::Leveling { .. });
+    level.containers().iter().filter(move |container| {
+        is_one_run && container.tables.len() > 1
+            || container.tables.iter().any(|table| is_misfit(&table.section, &spec, plan_number))
+    })
+}
+
+/// Sections of the youngest level that are not as that is.
+fn run_sections(version: &Version) -> impl Iterator<Item = &Arc<RunSection>> {
+    let (spec, plan_number) = (*level_spec(&version.plan.plan, 0), version.plan.number);
+    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    sections.filter(move |section| is_misfit(&section.section, &spec, plan_number))
+}
+
+/// What to rewrite next, young levels first, so that what is merged down with them is not written twice.
+fn next_of(version: &Version) -> Option<Place> {
+    let run_section = run_sections(version).next();
+    let unit = run_section.and_then(|section| {
+        let low = section.section.range().0;
+        let holds_it = |unit: &MergeUnit| (unit.range().0..=unit.range().1).contains(&low);
+        MergeUnit::all(&version.runs).into_iter().find(holds_it)
+    });
+    unit.map(Place::Unit).or_else(|| {
+        version.numbered_levels().find_map(|(number, level)| {
+            let &Container { low, high, .. } = containers(version, number, level).next()?;
+            Some(Place::Container { level: number, low, high })
+        })
+    })
+}
+
+/// What is left to be rewritten of each level, the youngest first, where the plan of the version changed; else nothing.
+/// Of a table that lies over several containers counts what lies over those that are to be rewritten.
+pub(crate) fn left_to_move(version: &Version) -> Vec<Left> {
+    if !version.plan.is_moving() {
+        return Vec::new();
+    }
+    let mut young = Left::default();
+    for section in run_sections(version) {
+        young.tables += 1;
+        young.bytes += section.section.pages_bytes();
+    }
+    let of_level = |(number, level)| {
+        let mut left = Left::default();
+        let mut files = std::collections::BTreeSet::new();
+        for container in containers(version, number, level) {
+            left.bytes += container.bytes() as u64;
+            files.extend(container.tables.iter().map(|table| table.file.number));
+        }
+        left.tables = files.len();
+        left
+    };
+    std::iter::once(young).chain(version.numbered_levels().map(of_level)).collect()
+}
+
+/// Whether some keyspace's data have not followed its plan yet.
+pub(crate) fn is_moving(shared: &Shared) -> bool {
+    shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().plan.is_moving())
+}
+
+/// Rewrites one place that is not as its keyspace's plan has it, or notes that there is none left; returns whether
+/// there was anything to do.
+pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
+    let moving = |keyspace: &Arc<KeyspaceShared>| keyspace.version.load().plan.is_moving();
+    let Some(keyspace) = shared.all_keyspaces().into_iter().find(moving) else { return Ok(false) };
+    let version = keyspace.version.load_full();
+    match next_of(&version) {
+        None => note_arrival(shared, &keyspace)?,
+        Some(Place::Container { level, low, high }) => {
+            let (is_semi_sorted, sizes) = (keyspace.hasher.is_semi_sorted(), &shared.settings.table_sizes);
+            let ranges = ranges_within(version.level(level), (low, high), is_semi_sorted, sizes);
+            // Held any longer, the version would keep the tables that are replaced.
+            drop(version);
+            rewrite(shared, &keyspace, level, ranges.into_iter())?;
+        }
+        Some(place @ Place::Unit(_)) => {
+            drop(version);
+            merge(shared, &Due { keyspace, place, pressure: 0.0 })?;
+        }
+    }
+    Ok(true)
+}
+
+/// Notes that everything lies as the plan has it, if that is so.
+fn note_arrival(shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
+    let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+    let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+    let version = keyspace.version.load_full();
+    if keyspace.check_present().is_err() || !version.plan.is_moving() || next_of(&version).is_some() {
+        return Ok(());
+    }
+    let arrived = version.plan.arrived();
+    shared.append_edits(&[Edit::set_plan(keyspace.id, &arrived)])?;
+    keyspace.update_version(|version| version.with_plan(arrived.clone()));
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! How far data have followed a change of plan.
+
+use serde::Serialize;
+
+use super::keyspace::KeyspaceShared;
+use crate::compact::left_to_move;
+
+/// How far the data of a keyspace have followed a change of its plan ([`crate::Db::change_plan`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PlanChangeStats {
+    /// The keyspace's name.
+    pub keyspace: String,
+    /// The plan before, in one line.
+    pub from: String,
+    /// The plan that counts, in one line.
+    pub to: String,
+    /// Tables that are to be rewritten: as no table of the plan is, or over others in a level of one run.
+    pub tables_left: usize,
+    /// Bytes of their pages.
+    pub bytes_left: u64,
+    /// The same by levels of the plan that counts, the youngest first.
+    pub levels: Vec<LeftStats>,
+}
+
+/// What of one level is to be rewritten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LeftStats {
+    /// `level` with its number in the plan.
+    pub name: String,
+    /// Tables, of the youngest level sections of runs.
+    pub tables_left: usize,
+    /// Bytes of their pages.
+    pub bytes_left: u64,
+}
+
+impl PlanChangeStats {
+    /// Of this keyspace, if its data are not where its plan has them.
+    pub(super) fn of(keyspace: &KeyspaceShared) -> Option<Self> {
+        let version = keyspace.version.load();
+        let from = version.plan.before.as_ref()?.to_string();
+        let left = left_to_move(&version);
+        let level = |(number, left): (usize, &crate::compact::Left)| LeftStats {
+            name: format!("level {number}"),
+            tables_left: left.tables,
+            bytes_left: left.bytes,
+        };
+        Some(Self {
+            keyspace: keyspace.name.clone(),
+            from,
+            to: version.plan.plan.to_string(),
+            tables_left: left.iter().map(|left| left.tables).sum(),
+            bytes_left: left.iter().map(|left| left.bytes).sum(),
+            levels: left.iter().enumerate().map(level).collect(),
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! [`PlanState`]: the plan of a keyspace, and how far its data have followed.
+
+use alluvium_model::Plan;
+use serde::{Deserialize, Serialize};
+
+/// Who chose a keyspace's plan, and so who may change it. On disk: names never change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PlanSource {
+    /// It is the database's: it changes with that.
+    #[default]
+    Database,
+    /// It was planned for what was known of the data, and may be planned anew when there are many more.
+    Auto,
+    /// It was given for this keyspace alone.
+    Own,
+}
+
+/// The plan of a keyspace, and how far its data have followed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlanState {
+    /// What new tables are made for.
+    pub plan: Plan,
+    /// How many plans the keyspace had before. Tables say which of them they were made for. The last number there is
+    /// stays.
+    pub number: u16,
+    pub source: PlanSource,
+    /// The plan before, as long as there is something that lies as only that one would have it.
+    pub before: Option<Plan>,
+    /// Of a plan that was made for the data: how many items it was made for.
+    pub items_planned: u64,
+}
+
+impl PlanState {
+    /// The first plan of a keyspace.
+    pub fn first(plan: Plan, source: PlanSource) -> Self {
+        Self { plan, number: 0, source, before: None, items_planned: 0 }
+    }
+
+    /// Whether something may lie otherwise than the plan has it.
+    pub fn is_moving(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// The state when `plan` takes the place of this one's.
+    pub fn followed_by(&self, plan: Plan, source: PlanSource, items_planned: u64) -> Self {
+        // Who goes back to where they came from leaves the plan in between.
+        let before = match &self.before {
+            Some(before) if *before != plan => before,
+            _ => &self.plan,
+        };
+        let before = Some(before.clone());
+        Self { plan, number: self.number.saturating_add(1), source, before, items_planned }
+    }
+
+    /// The state when everything lies as the plan has it.
+    pub fn arrived(&self) -> Self {
+        Self { before: None, ..self.clone() }
+    }
+
+    /// Levels of tables below the youngest.
+    pub fn levels(&self) -> usize {
+        match &self.plan {
+            Plan::Levels { levels, .. } => levels.len().saturating_sub(1),
+            Plan::Chained(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_base::KeyHasher;
+
+    use super::*;
+    use crate::manifest::{DatabaseState, Edit, HashRange};
+
+    #[test]
+    fn the_plan_before_is_the_one_that_data_came_from() {
+        let first = PlanState::first(Plan::silt(), PlanSource::Auto);
+        let second = first.followed_by(Plan::tiered(), PlanSource::Database, 0);
+        assert_eq!((second.number, second.before.as_ref()), (1, Some(&Plan::silt())));
+        let third = second.followed_by(Plan::leveled(), PlanSource::Database, 0);
+        assert_eq!((third.number, third.before.as_ref()), (2, Some(&Plan::silt())));
+        let back = third.followed_by(Plan::silt(), PlanSource::Database, 0);
+        assert_eq!((back.number, back.before.as_ref()), (3, Some(&Plan::leveled())));
+        assert!(!back.arrived().is_moving() && back.arrived().plan == Plan::silt());
+    }
+
+    #[test]
+    fn a_change_of_plan_keeps_tables_and_is_rebuilt() {
+        let mut state = DatabaseState::default();
+        let (name, hasher) = ("deep".to_owned(), KeyHasher::Xxh3 { seed: 1 });
+        let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+        levels.extend([levels[1]; 2]);
+        let (plan, source) = (Plan::Levels { sharding, log, levels }, PlanSource::Own);
+        state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
+        for (file, level) in [(1, 3), (2, 2), (3, 1)] {
+            let (range, over, repeats) = (HashRange { low: 0, high: u128::MAX }, false, 0.0);
+            state.apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats }).unwrap();
+        }
+        let plan = state.keyspaces[&0].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
+        state.apply(&Edit::set_plan(0, &plan)).unwrap();
+        let files: Vec<u64> =
+            state.keyspaces[&0].levels[0][0].tables.iter().map(|table| table.file).collect();
+        assert_eq!((state.keyspaces[&0].levels.len(), files), (1, vec![3, 2, 1]));
+        for plan in [plan.clone(), plan.arrived()] {
+            state.apply(&Edit::set_plan(0, &plan)).unwrap();
+            assert_eq!(state.keyspaces[&0].plan, plan);
+            let mut rebuilt = DatabaseState::default();
+            state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+            assert_eq!(rebuilt, state);
+        }
+        assert!(state.apply(&Edit::set_plan(1, &plan)).is_err());
+        let chained = plan.followed_by(Plan::skimpystash(), PlanSource::Own, 0);
+        assert!(state.apply(&Edit::set_plan(0, &chained)).unwrap_err().contains("levels"));
+    }
+}
