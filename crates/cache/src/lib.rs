@@ -32,6 +32,7 @@
 
 mod access;
 mod cache;
+mod canary;
 mod error;
 mod eviction;
 mod ghost;
@@ -44,6 +45,10 @@ mod store;
 mod stripe;
 mod sync;
 mod typed;
+
+#[cfg(loom)]
+#[doc(hidden)]
+pub use canary::{Canary, break_rule};
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive};
 pub use cache::{

@@ -6,7 +6,7 @@ use alluvium_base::{KeyHash, KeyHasher};
 
 use crate::access::{Access, Concurrent};
 use crate::error::TooLarge;
-use crate::index::partition_of;
+use crate::index::{owner_of, partition_of};
 use crate::item::{ItemView, Metadata};
 use crate::partition::Partition;
 
@@ -67,8 +67,7 @@ impl<A: Access> Cache<A> {
 
     /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], is for `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        // The halves of the hash are independent of each other; the middle of the low one is free.
-        partition_of(KeyHash::from_halves(self.hash(key).low().rotate_left(32), 0), count)
+        owner_of(self.hash(key), count)
     }
 
     #[inline(always)]

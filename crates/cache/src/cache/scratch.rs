@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// A buffer on the stack, and for longer values one that the thread keeps.
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     short: [u8; SHORT_BYTES],
     long: Vec<u8>,
     len: usize,

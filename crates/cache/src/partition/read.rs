@@ -3,6 +3,7 @@
 use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
+use crate::canary::{Canary, is_broken};
 use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
@@ -13,10 +14,6 @@ use crate::sync::{Ordering, spin_hint};
 
 use super::Partition;
 use super::body::{Body, Found};
-
-/// Approximate LRU ignores uses of items in the youngest of so many parts of a log. Lim ignores the younger half, which
-/// misses 2.4 % more often than LRU on a Zipf trace; with a quarter it is 0.3 %.
-const YOUNG_SHARE: u64 = 4;
 
 /// An item in its log. Beside a writer its bytes may be anything until the read was validated.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +156,7 @@ impl<A: Access> Partition<A> {
         bucket.is_unchanged(version)
             && self.body.is_current(body)
             && (!self.common.eviction.leaves_entries()
+                || is_broken(Canary::HeadUnchecked)
                 || entry.is_none_or(|entry| body.log(entry).contains(entry.position())))
     }
 
@@ -176,7 +174,8 @@ impl<A: Access> Partition<A> {
             Eviction::S3Fifo => {
                 found.bucket.count_access(found.way, ACCESSES_MAX);
             }
-            Eviction::ApproximateLru => self.mark_if_old(found),
+            // An item that was used is appended again when it is the oldest.
+            Eviction::ApproximateLru => found.bucket.count_access(found.way, 1),
             Eviction::Lru => {
                 if A::READS_BESIDE_WRITES {
                     self.promotions.note(hash);
@@ -186,15 +185,6 @@ impl<A: Access> Partition<A> {
             }
         }
         found.entry
-    }
-
-    /// Approximate LRU: an item that is used will be appended again when it is the oldest, unless it is young.
-    #[inline(always)]
-    pub(super) fn mark_if_old(&self, found: &Found<'_>) {
-        let log = found.body.log(found.entry);
-        if log.layout().distance(found.entry.position(), log.tail()) * YOUNG_SHARE > log.layout().capacity() {
-            found.bucket.count_access(found.way, 1);
-        }
     }
 
     /// Starts loading what tells whether a new key was evicted lately.

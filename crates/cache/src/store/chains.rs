@@ -15,7 +15,7 @@ use crate::memory::Array;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Spare buckets, in percent of the others.
-const SPARE_PERCENT: usize = 10;
+pub(super) const SPARE_PERCENT: usize = 10;
 
 /// See the module.
 #[derive(Debug)]
