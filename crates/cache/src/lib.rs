@@ -36,6 +36,7 @@ mod canary;
 mod error;
 mod eviction;
 mod ghost;
+mod hasher;
 mod index;
 mod item;
 mod log;

@@ -79,6 +79,8 @@ pub fn bench_smoke() -> Result<(), String> {
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
     shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
     shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --shifts --items 20000"))?;
     shell::run(&format!("{alluvium} bench cache --soak 2"))?;
     let compare = "cargo run --release --package alluvium-compare --features caches -- cache";
     shell::run(&format!("{compare} --items 20000 --requests 20000 --rounds 1"))?;

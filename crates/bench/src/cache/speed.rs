@@ -3,9 +3,7 @@
 use std::borrow::Borrow;
 use std::time::Instant;
 
-use alluvium_cache::{
-    BuildError, Builder, Cache, Concurrent, ConcurrentReads, Exclusive, Store, StoreBuilder,
-};
+use alluvium_cache::{BuildError, Builder, Cache, Concurrent, ConcurrentReads, Store, StoreBuilder};
 use alluvium_io::ProcessMemory;
 
 use super::engine::Engine;
@@ -220,6 +218,7 @@ fn resident_bytes() -> Option<u64> {
     ProcessMemory::now().map(|memory| memory.resident_bytes)
 }
 
+/// The error for settings that make no cache or store.
 pub fn refused(error: BuildError) -> BenchError {
     BenchError::Usage(error.to_string())
 }

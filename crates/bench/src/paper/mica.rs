@@ -65,7 +65,6 @@ pub fn rates(scale: &Scale, mode: Mode, threads: usize, mixes: &[Mix]) -> Result
     };
     match mode {
         Mode::Erew => {
-            // By chance one thread's part of the keys is a little more than its share.
             let caches = cache(&case, 1).build_exclusive_each(threads).map_err(refused)?.into_iter();
             let workers = caches
                 .enumerate()
@@ -115,7 +114,8 @@ impl Run {
         share: impl Fn(usize) -> Share,
         mixes: &[Mix],
     ) -> Result<Vec<f64>, BenchError> {
-        let workers = (0..self.threads).map(|number| Worker::new(engine, self.case, share(number))).collect();
+        let workers: Vec<Worker<E, &E>> =
+            (0..self.threads).map(|number| Worker::new(engine, self.case, share(number))).collect();
         self.measure(workers, mixes)
     }
 

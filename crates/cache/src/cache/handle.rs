@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::KeyHash;
 
 use crate::access::{Access, Concurrent};
 use crate::error::TooLarge;
@@ -48,11 +48,6 @@ impl Cache {
 impl<A: Access> Cache<A> {
     pub(super) fn new(partitions: Box<[Partition<A>]>, settings: Builder) -> Self {
         Self { partitions, settings }
-    }
-
-    /// How keys are hashed.
-    pub fn hasher(&self) -> KeyHasher {
-        self.settings.common.hasher
     }
 
     /// Number of partitions.
@@ -142,10 +137,10 @@ impl<A: Access> Cache<A> {
             Err(take) => take,
         };
         let metadata = partition.read(hash, key, ways, |stored, metadata| {
-            stored.copy_value(scratch.bytes_mut(stored.value_len()));
+            scratch.fill(stored.value_len(), |value| stored.copy_value(value));
             metadata
         })?;
-        Some(take(partition.view(scratch.bytes(), metadata)))
+        Some(scratch.lend(|value| take(partition.view(value, metadata))))
     }
 
     /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.

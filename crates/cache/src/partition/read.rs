@@ -123,30 +123,59 @@ impl<A: Access> Partition<A> {
         ways: u32,
         mut extract: impl FnMut(Stored<'_>, Metadata) -> T,
     ) -> Option<T> {
-        loop {
-            let body = self.body.get();
-            let place = body.index.place(hash);
-            let bucket = body.index.bucket(place);
-            let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
-            let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
-            let read = found.map(|found| {
-                let stored = found.stored();
-                let metadata = stored.metadata();
-                (found, metadata, extract(stored, metadata))
-            });
-            if let Some(version) = version
-                && !self.is_valid(body, bucket, version, found.map(|found| found.entry))
-            {
-                spin_hint();
-                continue;
-            }
-            let (found, metadata, value) = read?;
-            if self.is_expired(metadata) {
-                return None;
-            }
-            self.on_hit(&found, hash);
-            return Some(value);
+        match self.try_read(hash, key, ways, &mut extract) {
+            Some(outcome) => outcome,
+            None => self.read_again(hash, key, &mut extract),
         }
+    }
+
+    /// Not inline, so that the usual case is no loop, ahead of which the compiler would prepare what it may need again.
+    #[cold]
+    #[inline(never)]
+    fn read_again<T>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+    ) -> Option<T> {
+        loop {
+            spin_hint();
+            if let Some(outcome) = self.try_read(hash, key, 0, extract) {
+                return outcome;
+            }
+        }
+    }
+
+    /// The outcome of a read; `None` if a writer came in between.
+    #[inline(always)]
+    fn try_read<T>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        ways: u32,
+        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+    ) -> Option<Option<T>> {
+        let body = self.body.get();
+        let place = body.index.place(hash);
+        let bucket = body.index.bucket(place);
+        let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
+        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
+        let read = found.map(|found| {
+            let stored = found.stored();
+            let metadata = stored.metadata();
+            (found, metadata, extract(stored, metadata))
+        });
+        if let Some(version) = version
+            && !self.is_valid(body, bucket, version, found.map(|found| found.entry))
+        {
+            return None;
+        }
+        let Some((found, metadata, value)) = read else { return Some(None) };
+        if self.is_expired(metadata) {
+            return Some(None);
+        }
+        self.on_hit(&found, hash);
+        Some(Some(value))
     }
 
     /// Whether what was loaded since `version` was taken is one moment's state.

@@ -5,8 +5,9 @@ use std::fmt;
 use alluvium_base::{KeyHash, KeyHasher};
 
 use crate::access::{Access, Concurrent, Exclusive};
-use crate::cache::{BATCH_LEN, Builder, Scratch};
+use crate::cache::{BATCH_LEN, Scratch};
 use crate::error::BuildError;
+use crate::hasher::Hasher;
 use crate::index::{owner_of, partition_of};
 
 use super::partition::{Partition, Plan, bytes_for};
@@ -38,7 +39,7 @@ pub struct StoreBuilder {
     memory_limit: usize,
     partitions: usize,
     payload_bytes_mean: usize,
-    hasher: KeyHasher,
+    hasher: Hasher,
     keeps_places: bool,
 }
 
@@ -78,7 +79,7 @@ impl Store {
             memory_limit: 64 << 20,
             partitions: 1,
             payload_bytes_mean: 200,
-            hasher: Builder::default().common.hasher,
+            hasher: Hasher::default(),
             keeps_places: false,
         }
     }
@@ -103,9 +104,9 @@ impl StoreBuilder {
         self
     }
 
-    /// How keys are hashed.
+    /// How keys are hashed; see [`Cache`'s](crate::Builder::hasher).
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
+        self.hasher = Hasher::Given(hasher);
         self
     }
 
@@ -137,11 +138,11 @@ impl StoreBuilder {
         let plan = Plan {
             bytes: share,
             payload: self.payload_bytes_mean,
-            hasher: self.hasher,
+            hasher: self.hasher.clone(),
             keeps_places: self.keeps_places,
         };
         let partitions =
-            (0..self.partitions).map(|_| Partition::new(plan)).collect::<Result<Box<[_]>, _>>()?;
+            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<Box<[_]>, _>>()?;
         Ok(Store { partitions, settings: self })
     }
 
@@ -210,7 +211,7 @@ impl<A: Access> Store<A> {
         let hash = self.hash(key);
         let mut scratch = Scratch::new();
         let is_there = self.partition(hash).get_scratch(hash, key, &mut scratch);
-        is_there.then(|| take(scratch.bytes()))
+        is_there.then(|| scratch.lend(take))
     }
 
     /// Like [`get_into`](Self::get_into), and says where the item lies: a number below 2⁴⁸ for
@@ -246,7 +247,12 @@ impl<A: Access> Store<A> {
             let hashes = self.prefetch(keys);
             for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
                 let is_there = self.partition(hash).get_scratch(hash, key.as_ref(), &mut scratch);
-                take(batch * BATCH_LEN + number, is_there.then(|| scratch.bytes()));
+                let number = batch * BATCH_LEN + number;
+                if is_there {
+                    scratch.lend(|value| take(number, Some(value)));
+                } else {
+                    take(number, None);
+                }
             }
         }
     }

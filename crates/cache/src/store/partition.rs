@@ -2,11 +2,12 @@
 
 use std::io;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
 use crate::cache::Scratch;
 use crate::canary::{Canary, is_broken};
+use crate::hasher::Hasher;
 use crate::index::bucket::Bucket;
 use crate::index::{Entry, Place};
 use crate::item::{Header, Metadata, copy_out, is_key, write_item};
@@ -22,13 +23,13 @@ use super::space::{BLOCK_WORDS_MIN, Space};
 const ENTRIES_PER_BUCKET: usize = if cfg!(loom) { 2 } else { 11 };
 
 /// How the partitions of a store are made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Bytes of memory.
     pub bytes: usize,
     /// Bytes of key and value of an item, on average.
     pub payload: usize,
-    pub hasher: KeyHasher,
+    pub hasher: Hasher,
     /// Whether items stay where they are until their key is set or removed.
     pub keeps_places: bool,
 }
@@ -121,7 +122,7 @@ impl<A: Access> Partition<A> {
     pub fn get_scratch(&self, hash: KeyHash, key: &[u8], value: &mut Scratch) -> bool {
         let copy = |unit: usize, header: Header| {
             let start = unit * UNIT_BYTES + header.value_start();
-            copy_out(self.space.ring(), start, value.bytes_mut(header.value_len()));
+            value.fill(header.value_len(), |value| copy_out(self.space.ring(), start, value));
         };
         self.read(hash, key, copy).is_some()
     }
