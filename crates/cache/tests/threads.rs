@@ -191,6 +191,21 @@ fn a_store_moves_items_unseen() {
                     assert!(is_there || !was_there[number as usize], "{number} was lost");
                     assert!(!is_there || found == kept(number), "{number}: {found:?}");
                     was_there[number as usize] |= is_there;
+                    if number == 0 {
+                        let mut visited = vec![0; KEPT as usize];
+                        store.for_each(|key, value| {
+                            let number = u64::from_le_bytes(key.try_into().unwrap());
+                            if let Some(times) = visited.get_mut(number as usize) {
+                                *times += 1;
+                                assert_eq!(value, kept(number));
+                            }
+                        });
+                        let once = visited
+                            .iter()
+                            .zip(&was_there)
+                            .all(|(&times, &there)| times == 1 || !there && times == 0);
+                        assert!(once, "{visited:?}");
+                    }
                 }
             });
         }

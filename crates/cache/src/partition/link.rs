@@ -59,7 +59,7 @@ impl<A: Access> Partition<A> {
     /// one whose item would be evicted first.
     #[cold]
     pub(super) fn make_way(&self, body: &Body, bucket: &Bucket) -> usize {
-        let counts = self.common.eviction == Eviction::S3Fifo;
+        let counts = matches!(self.common.eviction, Eviction::S3Fifo | Eviction::ApproximateLru);
         let (way, is_there) = (0..WAYS)
             .map(|way| {
                 let entry = bucket.entry(way);

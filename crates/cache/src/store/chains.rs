@@ -70,6 +70,11 @@ impl Chains {
         &self.buckets[place.bucket]
     }
 
+    /// Bucket number `number`.
+    pub fn bucket(&self, number: usize) -> &Bucket {
+        &self.buckets[number]
+    }
+
     /// Buckets at which chains begin.
     pub fn first_buckets(&self) -> usize {
         self.first_buckets

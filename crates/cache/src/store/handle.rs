@@ -303,7 +303,8 @@ impl<A: Access> Store<A> {
         self.partition(hash).remove(hash, key)
     }
 
-    /// Calls `visit` with key and value of every item, in no order. It must not write to the store.
+    /// Calls `visit` with copies of key and value of every item, in no order. What is there throughout is visited once;
+    /// what comes or goes meanwhile, perhaps.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
         self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
     }

@@ -167,12 +167,18 @@ impl<A: Access> Partition<A> {
     /// The header at `unit`, if it is of an item of `key`.
     #[inline(always)]
     fn item_of(&self, unit: usize, key: &[u8]) -> Option<Header> {
+        let header = self.header(unit)?;
+        let is_it =
+            header.key_len() == key.len() && is_key(self.space.ring(), unit + header.fixed_words(), key);
+        is_it.then_some(header)
+    }
+
+    /// The header at `unit`, if it can be one: beside a writer it may be anything.
+    #[inline(always)]
+    fn header(&self, unit: usize) -> Option<Header> {
         let header = Header(self.space.load(unit as u32));
         let fits = header.is_sound() && unit + header.words() <= self.space.words() as usize;
-        let is_it = fits
-            && header.key_len() == key.len()
-            && is_key(self.space.ring(), unit + header.fixed_words(), key);
-        is_it.then_some(header)
+        fits.then_some(header)
     }
 
     /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
@@ -251,20 +257,33 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Calls `visit` with each item. Writers wait meanwhile, as far as the access mode has them wait at all.
+    /// Calls `visit` with each item. One that is there throughout is visited once, also beside a writer.
     pub fn visit(&self, visit: &mut impl FnMut(&[u8], &[u8])) {
-        let _writing = self.gate.enter();
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        for bucket in 0..self.chains.first_buckets() {
-            for entry in self.chains.entries(bucket) {
-                let unit = entry.position().0 as usize;
-                let header = Header(self.space.load(unit as u32));
-                key.resize(header.key_len(), 0);
-                value.resize(header.value_len(), 0);
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), &mut value);
+        for chain in 0..self.chains.first_buckets() {
+            for (key, value) in self.items_of(chain) {
                 visit(&key, &value);
             }
+        }
+    }
+
+    /// Keys and values of the items of the chain that begins in bucket number `chain`.
+    fn items_of(&self, chain: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let first = self.chains.bucket(chain);
+        loop {
+            let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
+            let items = self.chains.entries(chain).filter_map(|entry| {
+                let unit = entry.position().0 as usize;
+                let header = self.header(unit)?;
+                let (mut key, mut value) = (vec![0; header.key_len()], Vec::new());
+                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
+                self.copy_value(unit, header, &mut value);
+                Some((key, value))
+            });
+            let items = items.collect();
+            if version.is_none_or(|version| first.is_unchanged(version)) {
+                return items;
+            }
+            spin_hint();
         }
     }
 
