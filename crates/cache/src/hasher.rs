@@ -43,8 +43,8 @@ impl Hasher {
     }
 }
 
-/// 64 bits as both halves of a hash. The high half chooses the partition by its first bits, on which all bits of the low
-/// half have a say: what chooses bucket and tag says nothing about them.
+/// 64 bits as both halves of a hash. The high half chooses the partition by its first bits, on which all bits of the
+/// low half have a say: what chooses bucket and tag says nothing about them.
 #[inline(always)]
 fn widened(low: u64) -> KeyHash {
     KeyHash::from_halves(low.wrapping_mul(0x9e37_79b9_7f4a_7c15), low)

@@ -1,8 +1,8 @@
 //! `bench cache`: the memory engine in process.
 //!
 //! Programs of their own, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies'
-//! miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak that ends with the accounts balanced
-//! (`soak`).
+//! miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak that ends with the accounts
+//! balanced (`soak`).
 
 pub mod engine;
 pub mod items;

@@ -48,8 +48,8 @@ pub struct CacheOptions {
     /// Replay a synthetic trace instead and report miss ratios of all policies
     #[arg(long, value_enum)]
     pub trace: Option<TraceKind>,
-    /// Fill a store instead, remove half at random, fill it with items of another size, and so on; report how full it was
-    /// whenever it first refused an item
+    /// Fill a store instead, remove half at random, fill it with items of another size, and so on; report how full it
+    /// was whenever it first refused an item
     #[arg(long)]
     pub shifts: bool,
     /// Run random operations for so many seconds instead, and balance the accounts

@@ -208,6 +208,7 @@ pub fn together<E: Engine, C: Borrow<E> + Send>(
         sum.gets += tally.gets;
         sum.misses += tally.misses;
         sum.cpu_s += tally.cpu_s;
+        sum.cpu_s_max = sum.cpu_s_max.max(tally.cpu_s_max);
     }
     // Each phase has new threads; the next one writes.
     workers.iter().for_each(|worker| worker.cache().hand_over());

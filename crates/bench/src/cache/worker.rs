@@ -33,8 +33,10 @@ pub struct Tally {
     pub gets: u64,
     /// Gets that found nothing.
     pub misses: u64,
-    /// CPU time of the thread, in seconds.
+    /// CPU time of the threads, in seconds.
     pub cpu_s: f64,
+    /// That of the busiest thread.
+    pub cpu_s_max: f64,
 }
 
 /// A thread's cache or store, or its reference to one, and its requests.
@@ -113,6 +115,7 @@ impl<E: Engine, C: Borrow<E>> Worker<E, C> {
         let mut tally =
             if batch == 1 { self.work_one_by_one() } else { self.work_in_batches(batch.min(BATCH_LEN)) }?;
         tally.cpu_s = (thread_cpu_time() - started).as_secs_f64();
+        tally.cpu_s_max = tally.cpu_s;
         Ok(tally)
     }
 
@@ -134,7 +137,7 @@ impl<E: Engine, C: Borrow<E>> Worker<E, C> {
                 None => misses += 1,
             }
         }
-        Ok(Tally { requests: self.requests.len() as u64, gets, misses, cpu_s: 0.0 })
+        Ok(Tally { requests: self.requests.len() as u64, gets, misses, ..Tally::default() })
     }
 
     fn work_in_batches(&mut self, len: usize) -> Result<Tally, BenchError> {

@@ -1,8 +1,12 @@
 //! Lim's Figure 5.16: throughput by mode of access, for reads and writes, uniform and skewed.
 //!
-//! The thesis measures over a network with 16 cores: EREW is consistently good, CREW a little better for reads of skewed
-//! keys, and CRCW "offers no benefit over EREW and CREW". Here are two threads in one process, which directs requests to
-//! their owners as the thesis's clients do.
+//! The thesis measures over a network with 16 cores: EREW is consistently good, CREW a little better for reads of
+//! skewed keys, and CRCW "offers no benefit over EREW and CREW". Here are two threads in one process, which directs
+//! requests to their owners as the thesis's clients do.
+//!
+//! What differs: CREW doesn't gain on skewed keys. It does so in the thesis because it spreads the reads of popular
+//! items over 16 cores, where under EREW the busiest core has far more than its share; of two threads the busier one
+//! has a few percent more, and each has its part of the popular items to itself in its cache.
 
 use super::mica::{Mix, Mode, rates};
 use super::{Axis, Figure, Panel, Published, Scale, Series};

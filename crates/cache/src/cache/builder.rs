@@ -94,8 +94,8 @@ impl Builder {
         self
     }
 
-    /// How keys are hashed. Default folded multiplications with a random seed: 2 ns for short keys, where XXH3 takes 4 and
-    /// SipHash 20. Only SipHash keeps keys apart that an adversary chose.
+    /// How keys are hashed. Default folded multiplications with a random seed: a third of the instructions of XXH3 for
+    /// short keys, which takes a fifth of SipHash's time. Only SipHash keeps keys apart that an adversary chose.
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
         self.common.hasher = Hasher::Given(hasher);
         self

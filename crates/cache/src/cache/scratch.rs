@@ -34,8 +34,8 @@ impl Scratch {
         }
     }
 
-    /// Calls `take` with what was written last. What other scratches of the thread were filled with in between must have
-    /// been taken.
+    /// Calls `take` with what was written last. What other scratches of the thread were filled with in between must
+    /// have been taken.
     #[inline(always)]
     pub fn lend<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
         match self.short.get(..self.len) {

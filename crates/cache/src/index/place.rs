@@ -27,8 +27,8 @@ pub(crate) fn partition_of(hash: KeyHash, partitions: usize) -> usize {
     ((u128::from(hash.high()) * partitions as u128) >> 64) as usize
 }
 
-/// Which of `count` caches or stores that hash alike is for a key. The halves of the hash are independent of each other,
-/// and what chooses partition, bucket and tag are other bits than the middle of the low one.
+/// Which of `count` caches or stores that hash alike is for a key: by the middle of the hash's low half, which neither
+/// the bucket (its first bits) nor the tag (its last) is taken from.
 pub(crate) fn owner_of(hash: KeyHash, count: usize) -> usize {
     partition_of(KeyHash::from_halves(hash.low().rotate_left(32), 0), count)
 }

@@ -64,8 +64,9 @@ pub struct StoreStats {
 ///
 /// Items lie in one space for all sizes, whose free neighbours are always joined: a store full of small items takes
 /// large ones after those are removed. Where only some of them are, a set moves others to join what is free; it refuses
-/// an item for lack of space only when less than a sixty-fourth of the space is free, or less than the item needs. A get costs what it does in a [`Cache`](crate::Cache), and one more access for
-/// some five percent of the items, whose bucket overflowed. Access modes are those of a cache.
+/// an item for lack of space only when less than a sixty-fourth of the space is free, or less than the item needs. A
+/// get costs what it does in a [`Cache`](crate::Cache), and one more access for some five percent of the items, whose
+/// bucket overflowed. Access modes are those of a cache.
 #[derive(Debug)]
 pub struct Store<A: Access = Concurrent> {
     partitions: Box<[Partition<A>]>,
@@ -146,8 +147,8 @@ impl StoreBuilder {
         Ok(Store { partitions, settings: self })
     }
 
-    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives them:
-    /// one for each of `count` threads.
+    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives
+    /// them: one for each of `count` threads.
     ///
     /// # Errors
     /// [`BuildError`].

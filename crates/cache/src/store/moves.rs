@@ -21,8 +21,8 @@ const MOVED_WORDS_MAX: u64 = 64 << 10;
 const SHORT_KEY_BYTES: usize = 128;
 
 impl<A: Access> Partition<A> {
-    /// Writer: a block of `words` words, made from smaller free ones. `None` if too little is free, if it would take too
-    /// many moves, or if items must stay.
+    /// Writer: a block of `words` words, made from smaller free ones. `None` if too little is free, if it would take
+    /// too many moves, or if items must stay.
     #[cold]
     pub(super) fn gather(&self, words: u32) -> Option<(u32, u32)> {
         let free = self.space.free_words();

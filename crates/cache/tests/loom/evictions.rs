@@ -82,8 +82,8 @@ pub fn item_across_the_end() {
     assert!(seen.is_none_or(|seen| seen == value::<24>(across as u8)), "half of another item");
 }
 
-/// The oldest item was used, so that a set appends it again instead of dropping it, over its own former place, and drops
-/// the one behind it. A reader finds the used item throughout.
+/// The oldest item was used, so that a set appends it again instead of dropping it, over its own former place, and
+/// drops the one behind it. A reader finds the used item throughout.
 pub fn item_appended_again() {
     let cache: Shared = small(Eviction::ApproximateLru);
     let next = fill::<24>(&cache);
@@ -93,8 +93,8 @@ pub fn item_appended_again() {
     assert_eq!(seen.as_deref(), Some(&value::<24>(oldest as u8)[..]), "it was there throughout");
 }
 
-/// While the main log has room, a set moves the oldest item on probation there and writes over its former place. A reader
-/// finds it throughout.
+/// While the main log has room, a set moves the oldest item on probation there and writes over its former place. A
+/// reader finds it throughout.
 pub fn item_that_leaves_probation() {
     let cache: Shared = small(Eviction::S3Fifo);
     let left_probation = || cache.stats().total().reinserted;
