@@ -24,8 +24,8 @@ pub enum Eviction {
     Lru,
     /// An approximation of LRU after Lim's (thesis, §5.3.3): items that were used are appended again, but only when
     /// they are the oldest. So reads move nothing, also beside a writer, and no space is taken by former places; which
-    /// gives no more misses than LRU itself (decision 0030). Lim moves items at once, and only those in the older half of
-    /// the log.
+    /// gives no more misses than LRU itself (decision 0030). Lim moves items at once, and only those in the older half
+    /// of the log.
     ApproximateLru,
 }
 
