@@ -17,13 +17,15 @@ pub enum Eviction {
     /// What the circular log does by itself: the oldest item goes, whatever was read. The fastest writes, since an
     /// eviction touches neither index nor item.
     Fifo,
-    /// The item goes that was not read or written for longest: every read moves its item to the tail of the log. Reads
-    /// beside a writer only note the item; the writer moves a sample of the noted ones. Former places take up space
-    /// until the log comes round, more than half of it when few items are used much; so prefer the approximation.
+    /// The item goes that was not read or written for longest: a read moves its item to the tail of the log, unless it
+    /// is among the youngest sixteenth. Reads beside a writer only note the item; the writer moves a sample of the
+    /// noted ones. Former places take up space until the log comes round, a third of it when few items are used much;
+    /// so prefer the approximation.
     Lru,
-    /// An approximation of LRU after Lim's (thesis, §5.3.3): items used outside the youngest quarter of the log are
-    /// appended again, but only when they are the oldest. So reads move nothing, also beside a writer, and no space is
-    /// taken by former places.
+    /// An approximation of LRU after Lim's (thesis, §5.3.3): items that were used are appended again, but only when
+    /// they are the oldest. So reads move nothing, also beside a writer, and no space is taken by former places; which
+    /// gives no more misses than LRU itself (decision 0030). Lim moves items at once, and only those in the older half
+    /// of the log.
     ApproximateLru,
 }
 

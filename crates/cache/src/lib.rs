@@ -32,9 +32,11 @@
 
 mod access;
 mod cache;
+mod canary;
 mod error;
 mod eviction;
 mod ghost;
+mod hasher;
 mod index;
 mod item;
 mod log;
@@ -44,6 +46,10 @@ mod store;
 mod stripe;
 mod sync;
 mod typed;
+
+#[cfg(loom)]
+#[doc(hidden)]
+pub use canary::{Canary, break_rule};
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive};
 pub use cache::{

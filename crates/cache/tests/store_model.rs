@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use alluvium_cache::{Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace, Store};
 use proptest::prelude::*;
 
-fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)]) {
-    let store = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100).build_as::<A>().unwrap();
+fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)], keeps_places: bool) {
+    let builder = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100);
+    let builder = if keeps_places { builder.keep_places() } else { builder };
+    let store = builder.build_as::<A>().unwrap();
     let mut map: HashMap<u16, Vec<u8>> = HashMap::new();
     for (stamp, &(number, len)) in operations.iter().enumerate() {
         let key = number.to_le_bytes();
@@ -24,6 +26,9 @@ fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)]) {
             None => assert_eq!(store.remove(&key), map.remove(&number).is_some()),
         }
         assert_eq!(store.get(&key), map.get(&number).cloned());
+        if !keeps_places {
+            continue;
+        }
         let mut value = Vec::new();
         let place = store.get_located_into(&key, &mut value);
         assert_eq!(place.map(|_| value.clone()), map.get(&number).cloned());
@@ -66,9 +71,9 @@ proptest! {
             1..1500,
         )
     ) {
-        agrees_with_a_map::<Exclusive>(&operations);
-        agrees_with_a_map::<ConcurrentReads>(&operations);
-        agrees_with_a_map::<Concurrent>(&operations);
+        agrees_with_a_map::<Exclusive>(&operations, false);
+        agrees_with_a_map::<ConcurrentReads>(&operations, true);
+        agrees_with_a_map::<Concurrent>(&operations, false);
     }
 }
 
@@ -87,4 +92,37 @@ fn a_shift_of_sizes_finds_the_space_again() {
     }
     assert!(fullness.iter().all(|&full| full > 0.9), "{fullness:?}");
     assert_eq!(store.stats().space_bytes_used, 0);
+}
+
+/// A store full of items of one size, half of them removed at random, and then items of another size: items move until
+/// the space is full again, nothing is forgotten, and what is there is right.
+#[test]
+fn half_the_items_make_room_for_others_of_any_size() {
+    let store = Store::builder().memory_limit(4 << 20).payload_bytes_mean(24).build().unwrap();
+    let mut lens: HashMap<u64, usize> = HashMap::new();
+    let mut next = 0_u64;
+    let value = |number: u64, len: usize| vec![number as u8 ^ (number >> 8) as u8; len];
+    for len in [16, 1000, 40, 30_000, 5000, 16, 300, 60_000, 24] {
+        while store.set(&next.to_le_bytes(), &value(next, len)).is_ok() {
+            lens.insert(next, len);
+            next += 1;
+        }
+        let stats = store.stats();
+        let free = stats.space_bytes - stats.space_bytes_used;
+        // Either next to nothing is free, or less than the item needed.
+        assert!(
+            free <= stats.space_bytes / 60 || free < len as u64 + 24,
+            "{free} of {} bytes free, but an item of {len} was refused",
+            stats.space_bytes
+        );
+        for (number, &len) in &lens {
+            assert_eq!(store.get(&number.to_le_bytes()), Some(value(*number, len)), "{number}");
+        }
+        lens.retain(|number, _| {
+            let leaves = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == next & 1;
+            leaves == store.remove(&if leaves { *number } else { u64::MAX }.to_le_bytes()) && !leaves
+        });
+    }
+    assert!(store.stats().moved > 1000);
+    assert_eq!(store.stats().items, lens.len() as u64);
 }

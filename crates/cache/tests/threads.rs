@@ -1,9 +1,9 @@
 //! Threads that read and write the same few keys: every value found is one that its key had.
 #![cfg(not(loom))]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alluvium_cache::{Access, Cache, Concurrent, ConcurrentReads, Eviction};
+use alluvium_cache::{Access, Cache, Concurrent, ConcurrentReads, Eviction, Store};
 
 /// Miri runs some hundred times slower.
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
@@ -93,4 +93,126 @@ fn values_are_of_one_piece_beside_several_writers() {
     for eviction in [Eviction::S3Fifo, Eviction::Lru] {
         readers_beside_writers::<Concurrent>(eviction, 2);
     }
+}
+
+/// A log of a few hundred items comes round all the time, and readers ask for those that are about to go: each is found
+/// whole or not at all.
+fn readers_at_the_head_of_the_log(eviction: Eviction) {
+    let cache = Cache::builder()
+        .memory_limit(40 << 10)
+        .payload_bytes_mean(60)
+        .eviction(eviction)
+        .build_as::<ConcurrentReads>()
+        .unwrap();
+    // Sets so far; each is of a new key.
+    let written = AtomicU64::new(0);
+    let rounds = ROUNDS * 10;
+    std::thread::scope(|scope| {
+        let (cache, written) = (&cache, &written);
+        scope.spawn(move || {
+            for number in 0..rounds {
+                cache.set(&number.to_le_bytes(), &value(number, number)).unwrap();
+                written.store(number + 1, Ordering::Relaxed);
+            }
+        });
+        for reader in 0..2_u64 {
+            scope.spawn(move || {
+                let (mut found, mut age, mut hits) = (Vec::new(), 1, 0_u64);
+                loop {
+                    let next = written.load(Ordering::Relaxed);
+                    let number = next.saturating_sub(age);
+                    if cache.get_into(&number.to_le_bytes(), &mut found) {
+                        assert!(is_value(&found, number), "{number}: {found:?}");
+                        hits += 1;
+                        age += 1 + reader;
+                    } else {
+                        // Too old; the head is a little nearer.
+                        age = (age - age / 8).max(1);
+                    }
+                    if next == rounds {
+                        break;
+                    }
+                }
+                assert!(hits > 0 || cfg!(miri));
+            });
+        }
+    });
+    let total = cache.stats().total();
+    assert!(total.log_bytes_used * 20 < rounds * 60 || cfg!(miri), "the log came round many times");
+}
+
+#[test]
+fn values_are_of_one_piece_where_the_log_comes_round() {
+    for eviction in [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru] {
+        readers_at_the_head_of_the_log(eviction);
+    }
+}
+
+/// A store is filled with items of ever other sizes and half emptied, so that items move to join free space, while
+/// readers ask for items that are never removed: each is found throughout, whole.
+#[test]
+fn a_store_moves_items_unseen() {
+    const KEPT: u64 = 500;
+    let store =
+        Store::builder().memory_limit(1 << 20).payload_bytes_mean(40).build_as::<ConcurrentReads>().unwrap();
+    let kept = |number: u64| value(number, number % 90);
+    let rounds = if cfg!(miri) { 3 } else { 60 };
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (store, is_done) = (&store, &is_done);
+        let writer = scope.spawn(move || {
+            let mut others = Vec::new();
+            let mut next = KEPT;
+            for round in 0..rounds {
+                // Items that stay lie everywhere among those that go.
+                let len = [16, 700, 60, 5000, 30, 20_000][round % 6];
+                while store.set(&next.to_le_bytes(), &vec![7; len]).is_ok() {
+                    others.push(next);
+                    if round == 0 && next < 2 * KEPT {
+                        let number = next - KEPT;
+                        store.set(&number.to_le_bytes(), &kept(number)).unwrap();
+                    }
+                    next += 1;
+                }
+                let mut count = 0;
+                others.retain(|number| {
+                    count += 1;
+                    (count + round) % 2 == 0 || !store.remove(&number.to_le_bytes())
+                });
+            }
+        });
+        for reader in 0..2_u64 {
+            scope.spawn(move || {
+                let (mut found, mut was_there) = (Vec::new(), vec![false; KEPT as usize]);
+                let mut number = reader;
+                while !is_done.load(Ordering::Relaxed) {
+                    number = (number + 7) % KEPT;
+                    let is_there = store.get_into(&number.to_le_bytes(), &mut found);
+                    assert!(is_there || !was_there[number as usize], "{number} was lost");
+                    assert!(!is_there || found == kept(number), "{number}: {found:?}");
+                    was_there[number as usize] |= is_there;
+                    if number == 0 {
+                        let mut visited = vec![0; KEPT as usize];
+                        store.for_each(|key, value| {
+                            let number = u64::from_le_bytes(key.try_into().unwrap());
+                            if let Some(times) = visited.get_mut(number as usize) {
+                                *times += 1;
+                                assert_eq!(value, kept(number));
+                            }
+                        });
+                        let once = visited
+                            .iter()
+                            .zip(&was_there)
+                            .all(|(&times, &there)| times == 1 || !there && times == 0);
+                        assert!(once, "{visited:?}");
+                    }
+                }
+            });
+        }
+        let outcome = writer.join();
+        is_done.store(true, Ordering::Relaxed);
+        outcome.unwrap();
+    });
+    assert!(store.stats().moved > 100 || cfg!(miri), "{:?}", store.stats());
+    assert!((0..KEPT).all(|number| store.get(&number.to_le_bytes()) == Some(kept(number))));
 }

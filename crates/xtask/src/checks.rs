@@ -4,9 +4,6 @@ use std::path::Path;
 
 use crate::shell;
 
-/// Crates that contain unsafe code: what Miri and valgrind look at.
-const UNSAFE_CRATES: [&str; 3] = ["alluvium-cache", "alluvium-index", "alluvium-io"];
-
 /// Where tests run under loom: the package, and what their names contain.
 const LOOM_TESTS: [(&str, &str); 3] =
     [("alluvium-cache", "loom"), ("alluvium-index", "loom"), ("alluvium-io", "append_buffer")];
@@ -49,18 +46,36 @@ pub fn miri() -> Result<(), String> {
     shell::run_command(line, command)
 }
 
-/// Unit tests of the crates with unsafe code under valgrind's memcheck.
+/// What runs under valgrind: the unit tests of the crates with unsafe code, and random operations on caches and stores
+/// beside a map.
+const VALGRIND_TESTS: [(&str, &str); 4] = [
+    ("alluvium-cache", "--lib"),
+    ("alluvium-index", "--lib"),
+    ("alluvium-io", "--lib"),
+    ("alluvium-cache", "--test model --test store_model"),
+];
+
+/// Tests of the crates with unsafe code under valgrind's memcheck.
 pub fn valgrind() -> Result<(), String> {
+    under_valgrind(&VALGRIND_TESTS, 4)
+}
+
+/// The first of them, with the fewest cases: a minute's worth for CI.
+pub fn valgrind_smoke() -> Result<(), String> {
+    under_valgrind(&VALGRIND_TESTS[..1], 1)
+}
+
+fn under_valgrind(tests: &[(&str, &str)], cases: u32) -> Result<(), String> {
     if !shell::succeeds("valgrind --version") {
         println!("valgrind: skipped, not installed");
         return Ok(());
     }
-    for package in UNSAFE_CRATES {
-        let line = format!("cargo test --package {package} --lib");
+    for (package, targets) in tests {
+        let line = format!("cargo test --package {package} {targets}");
         let mut command = shell::command(&line);
         command
             .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind --quiet --error-exitcode=9")
-            .env("PROPTEST_CASES", "4");
+            .env("PROPTEST_CASES", cases.to_string());
         shell::run_command(&line, command)?;
     }
     Ok(())
@@ -79,6 +94,8 @@ pub fn bench_smoke() -> Result<(), String> {
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
     shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
     shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;
+    shell::run(&format!("{alluvium} bench cache --shifts --items 20000"))?;
     shell::run(&format!("{alluvium} bench cache --soak 2"))?;
     let compare = "cargo run --release --package alluvium-compare --features caches -- cache";
     shell::run(&format!("{compare} --items 20000 --requests 20000 --rounds 1"))?;

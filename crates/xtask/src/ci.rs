@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
     ("bench-smoke", checks::bench_smoke),
     ("loom", checks::loom),
+    ("valgrind-smoke", checks::valgrind_smoke),
     ("redis", checks::redis),
     // What compilers do to code at its fastest is seen nowhere else.
     ("test-optimized", || {

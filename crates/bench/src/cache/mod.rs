@@ -1,14 +1,17 @@
 //! `bench cache`: the memory engine in process.
 //!
-//! Three programs, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies' miss
-//! ratios (`trace`), and a soak that ends with the accounts balanced (`soak`).
+//! Programs of their own, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies'
+//! miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak that ends with the accounts
+//! balanced (`soak`).
 
+pub mod engine;
 pub mod items;
 pub mod options;
 mod raw;
 pub mod requests;
+mod shift;
 mod soak;
-mod speed;
+pub mod speed;
 mod trace;
 pub mod worker;
 
@@ -24,6 +27,9 @@ use crate::report::Report;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     if let Some(kind) = options.trace {
         return trace::run(options, kind, report);
+    }
+    if options.shifts {
+        return shift::run(options, report);
     }
     if let Some(seconds) = options.soak {
         return soak::run(options, seconds, report);

@@ -30,6 +30,9 @@ pub struct CacheOptions {
     /// Requests in one call; by default 1, then 32
     #[arg(long)]
     pub batch: Option<usize>,
+    /// What forgets or what refuses
+    #[arg(long, value_enum, default_value = "cache")]
+    pub mode: Mode,
     /// Who may read and write what
     #[arg(long, value_enum, default_value = "concurrent-reads")]
     pub access: AccessMode,
@@ -45,6 +48,10 @@ pub struct CacheOptions {
     /// Replay a synthetic trace instead and report miss ratios of all policies
     #[arg(long, value_enum)]
     pub trace: Option<TraceKind>,
+    /// Fill a store instead, remove half at random, fill it with items of another size, and so on; report how full it
+    /// was whenever it first refused an item
+    #[arg(long)]
+    pub shifts: bool,
     /// Run random operations for so many seconds instead, and balance the accounts
     #[arg(long, value_name = "SECONDS")]
     pub soak: Option<u64>,
@@ -64,6 +71,15 @@ pub enum Shape {
     Large,
     /// One after another
     All,
+}
+
+/// The two modes of the memory engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Items make room for others
+    Cache,
+    /// Nothing is forgotten
+    Store,
 }
 
 /// Access modes.

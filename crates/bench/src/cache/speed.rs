@@ -3,10 +3,11 @@
 use std::borrow::Borrow;
 use std::time::Instant;
 
-use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Exclusive};
+use alluvium_cache::{BuildError, Builder, Cache, Concurrent, ConcurrentReads, Store, StoreBuilder};
 use alluvium_io::ProcessMemory;
 
-use super::options::{AccessMode, CacheOptions, Case};
+use super::engine::Engine;
+use super::options::{AccessMode, CacheOptions, Case, Mode};
 use super::raw::{self, RawRates};
 use super::worker::{Share, Tally, Worker};
 use crate::error::BenchError;
@@ -19,10 +20,25 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
         let limit = raw::measure(&case, options.requests);
         for threads in options.threads.map_or(vec![1, 2], |threads| vec![threads.max(1)]) {
             let run = Run { options, case, limit, threads };
-            match options.access {
-                AccessMode::Exclusive => run.exclusive(report)?,
-                AccessMode::ConcurrentReads => run.shared::<ConcurrentReads>(report)?,
-                AccessMode::Concurrent => run.shared::<Concurrent>(report)?,
+            match (options.mode, options.access) {
+                (Mode::Cache, AccessMode::Exclusive) => {
+                    run.exclusive(|| run.cache().build_exclusive_each(threads), report)?;
+                }
+                (Mode::Cache, AccessMode::ConcurrentReads) => {
+                    run.shared(|| run.cache().build_as::<ConcurrentReads>(), report)?;
+                }
+                (Mode::Cache, AccessMode::Concurrent) => {
+                    run.shared(|| run.cache().build_as::<Concurrent>(), report)?;
+                }
+                (Mode::Store, AccessMode::Exclusive) => {
+                    run.exclusive(|| run.store().build_exclusive_each(threads), report)?;
+                }
+                (Mode::Store, AccessMode::ConcurrentReads) => {
+                    run.shared(|| run.store().build_as::<ConcurrentReads>(), report)?;
+                }
+                (Mode::Store, AccessMode::Concurrent) => {
+                    run.shared(|| run.store().build_as::<Concurrent>(), report)?;
+                }
             }
         }
     }
@@ -46,58 +62,78 @@ struct Loaded {
 }
 
 impl Run<'_> {
-    fn builder(&self) -> Builder {
+    /// Items that there is to be room for.
+    fn room(&self) -> usize {
+        (self.case.items * self.options.room / 100).max(1) as usize
+    }
+
+    fn partitions(&self) -> usize {
+        if self.options.access == AccessMode::Exclusive { 1 } else { self.threads }
+    }
+
+    fn cache(&self) -> Builder {
         let case = &self.case;
         Cache::builder()
             .payload_bytes_mean(case.key_bytes + case.value_bytes)
             .eviction(self.options.eviction.eviction())
-            .partitions(if self.options.access == AccessMode::Exclusive { 1 } else { self.threads })
-            .room_for((case.items * self.options.room / 100).max(1) as usize)
+            .partitions(self.partitions())
+            .room_for(self.room())
     }
 
-    fn exclusive(&self, report: &mut Report) -> Result<(), BenchError> {
+    fn store(&self) -> StoreBuilder {
+        let case = &self.case;
+        // Parts by key hash don't get quite the same number of items.
+        let parts = if self.options.access == AccessMode::Exclusive { self.threads } else { 1 };
+        let spread = (self.room() / parts).isqrt() * 4 * (parts - 1);
+        Store::builder()
+            .payload_bytes_mean(case.key_bytes + case.value_bytes)
+            .partitions(self.partitions())
+            .room_for(self.room() + spread * parts)
+    }
+
+    fn exclusive<E: Engine + Send>(
+        &self,
+        build: impl FnOnce() -> Result<Vec<E>, BuildError>,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
         let before = resident_bytes();
-        let caches = self.builder().build_exclusive_each(self.threads).map_err(refused)?;
-        let workers = caches.into_iter().enumerate();
-        let mut workers: Vec<Worker<Exclusive, Cache<Exclusive>>> = workers
-            .map(|(number, cache)| Worker::new(cache, self.case, Share::Owner(number, self.threads)))
+        let engines = build().map_err(refused)?.into_iter().enumerate();
+        let mut workers: Vec<Worker<E, E>> = engines
+            .map(|(number, engine)| Worker::new(engine, self.case, Share::Owner(number, self.threads)))
             .collect();
         self.measure(&mut workers, before, report)
     }
 
-    fn shared<A: Access>(&self, report: &mut Report) -> Result<(), BenchError>
-    where
-        Cache<A>: Sync,
-    {
+    fn shared<E: Engine + Sync>(
+        &self,
+        build: impl FnOnce() -> Result<E, BuildError>,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
         let before = resident_bytes();
-        let cache = self.builder().build_as::<A>().map_err(refused)?;
+        let engine = build().map_err(refused)?;
         let share = |number| match self.options.access {
             AccessMode::ConcurrentReads => Share::Partition(number),
             _ => Share::All(number, self.threads),
         };
-        let mut workers: Vec<Worker<A, &Cache<A>>> =
-            (0..self.threads).map(|number| Worker::new(&cache, self.case, share(number))).collect();
+        let mut workers: Vec<Worker<E, &E>> =
+            (0..self.threads).map(|number| Worker::new(&engine, self.case, share(number))).collect();
         self.measure(&mut workers, before, report)
     }
 
-    fn measure<A: Access, C: Borrow<Cache<A>> + Send>(
+    fn measure<E: Engine, C: Borrow<E> + Send>(
         &self,
-        workers: &mut [Worker<A, C>],
+        workers: &mut [Worker<E, C>],
         before: Option<u64>,
         report: &mut Report,
     ) -> Result<(), BenchError> {
         let (loading, seconds) = together(workers, |worker| worker.load())?;
-        let mut stats = Vec::new();
-        for worker in
-            workers.iter().take(if self.options.access == AccessMode::Exclusive { usize::MAX } else { 1 })
-        {
-            stats.push(worker.cache().stats().total());
-        }
+        let engines = if self.options.access == AccessMode::Exclusive { workers.len() } else { 1 };
+        let sum = |of: fn(&E) -> u64| workers[..engines].iter().map(|worker| of(worker.cache())).sum();
         let loaded = Loaded {
             sets_per_s: loading.requests as f64 / seconds,
-            items: stats.iter().map(|stats| stats.items).sum(),
+            items: sum(E::items),
             resident_bytes: resident_bytes().zip(before).map(|(now, before)| now.saturating_sub(before)),
-            memory_bytes: stats.iter().map(|stats| stats.memory_bytes).sum(),
+            memory_bytes: sum(E::memory_bytes),
         };
         let options = self.options;
         for skew in options.skew.map_or(vec![0.0, 0.99], |skew| vec![skew]) {
@@ -130,7 +166,7 @@ impl Run<'_> {
         let raw = if batch == 1 { self.limit.single_per_s } else { self.limit.batch_per_s };
         let popularity = if skew == 0.0 { "uniform" } else { "zipf" };
         Measurement::new("cache", &format!("{popularity}_{get_ratio}_batch_{batch}"))
-            .config("mode", "cache")
+            .config("mode", if self.options.mode == Mode::Cache { "cache" } else { "store" })
             .config("items", case.items)
             .config("key_bytes", case.key_bytes)
             .config("value_bytes", case.value_bytes)
@@ -151,10 +187,13 @@ impl Run<'_> {
     }
 }
 
-/// Runs all workers at once, each in a thread.
-fn together<A: Access, C: Borrow<Cache<A>> + Send>(
-    workers: &mut [Worker<A, C>],
-    work: impl Fn(&mut Worker<A, C>) -> Result<Tally, BenchError> + Sync,
+/// Runs all workers at once, each in a thread. Returns the sum of what they did, and the seconds that it took.
+///
+/// # Errors
+/// The first worker's that has one.
+pub fn together<E: Engine, C: Borrow<E> + Send>(
+    workers: &mut [Worker<E, C>],
+    work: impl Fn(&mut Worker<E, C>) -> Result<Tally, BenchError> + Sync,
 ) -> Result<(Tally, f64), BenchError> {
     let started = Instant::now();
     let tallies: Vec<Result<Tally, BenchError>> = std::thread::scope(|scope| {
@@ -169,6 +208,7 @@ fn together<A: Access, C: Borrow<Cache<A>> + Send>(
         sum.gets += tally.gets;
         sum.misses += tally.misses;
         sum.cpu_s += tally.cpu_s;
+        sum.cpu_s_max = sum.cpu_s_max.max(tally.cpu_s_max);
     }
     // Each phase has new threads; the next one writes.
     workers.iter().for_each(|worker| worker.cache().hand_over());
@@ -179,6 +219,7 @@ fn resident_bytes() -> Option<u64> {
     ProcessMemory::now().map(|memory| memory.resident_bytes)
 }
 
-pub(super) fn refused(error: alluvium_cache::BuildError) -> BenchError {
+/// The error for settings that make no cache or store.
+pub fn refused(error: BuildError) -> BenchError {
     BenchError::Usage(error.to_string())
 }

@@ -3,8 +3,9 @@
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 
-use alluvium_cache::{Access, BATCH_LEN, Cache};
+use alluvium_cache::BATCH_LEN;
 
+use super::engine::Engine;
 use super::items::{Keys, Value, is_value, wrong};
 use super::options::Case;
 use super::requests::{IS_SET, draw};
@@ -32,28 +33,30 @@ pub struct Tally {
     pub gets: u64,
     /// Gets that found nothing.
     pub misses: u64,
-    /// CPU time of the thread, in seconds.
+    /// CPU time of the threads, in seconds.
     pub cpu_s: f64,
+    /// That of the busiest thread.
+    pub cpu_s_max: f64,
 }
 
-/// A thread's cache, or its reference to one, and its requests.
+/// A thread's cache or store, or its reference to one, and its requests.
 #[derive(Debug)]
-pub struct Worker<A: Access, C: Borrow<Cache<A>>> {
+pub struct Worker<E: Engine, C: Borrow<E>> {
     cache: C,
     case: Case,
     share: Share,
     requests: Vec<u32>,
-    access: PhantomData<fn() -> A>,
+    engine: PhantomData<fn() -> E>,
 }
 
-impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
+impl<E: Engine, C: Borrow<E>> Worker<E, C> {
     /// A worker without requests.
     pub fn new(cache: C, case: Case, share: Share) -> Self {
-        Self { cache, case, share, requests: Vec::new(), access: PhantomData }
+        Self { cache, case, share, requests: Vec::new(), engine: PhantomData }
     }
 
     /// Its cache.
-    pub fn cache(&self) -> &Cache<A> {
+    pub fn cache(&self) -> &E {
         self.cache.borrow()
     }
 
@@ -112,6 +115,7 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
         let mut tally =
             if batch == 1 { self.work_one_by_one() } else { self.work_in_batches(batch.min(BATCH_LEN)) }?;
         tally.cpu_s = (thread_cpu_time() - started).as_secs_f64();
+        tally.cpu_s_max = tally.cpu_s;
         Ok(tally)
     }
 
@@ -123,17 +127,17 @@ impl<A: Access, C: Borrow<Cache<A>>> Worker<A, C> {
             let number = u64::from(request & !IS_SET);
             keys.set(0, number);
             if request & IS_SET != 0 {
-                self.cache().set(keys.get(0), value.of(number)).map_err(refused)?;
+                self.cache().set(keys.get(0), value.of(number))?;
                 continue;
             }
             gets += 1;
-            match self.cache().get_with(keys.get(0), |item| is_value(item.value, number)) {
+            match self.cache().get(keys.get(0), |value| is_value(value, number)) {
                 Some(true) => {}
                 Some(false) => return Err(wrong(number)),
                 None => misses += 1,
             }
         }
-        Ok(Tally { requests: self.requests.len() as u64, gets, misses, cpu_s: 0.0 })
+        Ok(Tally { requests: self.requests.len() as u64, gets, misses, ..Tally::default() })
     }
 
     fn work_in_batches(&mut self, len: usize) -> Result<Tally, BenchError> {
@@ -184,31 +188,27 @@ impl Batch {
     }
 
     /// Sets the items and empties the batch.
-    fn set<A: Access>(&mut self, cache: &Cache<A>) -> Result<(), BenchError> {
+    fn set(&mut self, cache: &impl Engine) -> Result<(), BenchError> {
         for (value, &number) in self.values.iter_mut().zip(&self.numbers[..self.len]) {
             value.of(number);
         }
         let items: [(&[u8], &[u8]); BATCH_LEN] =
             std::array::from_fn(|at| (self.keys.get(at), self.values[at].bytes()));
-        cache.set_many(&items[..self.len]).map_err(refused)?;
+        cache.set_many(&items[..self.len])?;
         self.len = 0;
         Ok(())
     }
 
     /// Gets the items, verifies them, and empties the batch. Returns the number of misses.
-    fn get<A: Access>(&mut self, cache: &Cache<A>) -> Result<u64, BenchError> {
+    fn get(&mut self, cache: &impl Engine) -> Result<u64, BenchError> {
         let keys: [&[u8]; BATCH_LEN] = std::array::from_fn(|at| self.keys.get(at));
         let (mut misses, mut wrong_number) = (0, None);
-        cache.get_many_with(&keys[..self.len], |at, item| match item {
-            Some(item) if is_value(item.value, self.numbers[at]) => {}
+        cache.get_many(&keys[..self.len], |at, value| match value {
+            Some(value) if is_value(value, self.numbers[at]) => {}
             Some(_) => wrong_number = Some(self.numbers[at]),
             None => misses += 1,
         });
         self.len = 0;
         wrong_number.map_or(Ok(misses), |number| Err(wrong(number)))
     }
-}
-
-fn refused(error: alluvium_cache::TooLarge) -> BenchError {
-    BenchError::Usage(error.to_string())
 }

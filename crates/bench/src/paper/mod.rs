@@ -10,6 +10,9 @@ mod lim_4_12;
 mod lim_4_14;
 mod lim_4_15;
 mod lim_4_9;
+mod mica;
+mod mica_5_12;
+mod mica_5_16;
 mod silt_8;
 mod skimpy_4;
 mod slb;
@@ -64,12 +67,14 @@ pub struct Scale {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 14] = [
+const FIGURES: [(&str, Draw); 16] = [
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
     ("lim-4.14", lim_4_14::draw),
     ("lim-4.15", lim_4_15::draw),
+    ("mica-5.12", mica_5_12::draw),
+    ("mica-5.16", mica_5_16::draw),
     ("silt-8", silt_8::draw),
     ("skimpy-4", skimpy_4::draw),
     ("slb-2.7", slb_2_7::draw),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::KeyHash;
 
 use crate::access::{Access, Concurrent};
 use crate::error::TooLarge;
-use crate::index::partition_of;
+use crate::index::{owner_of, partition_of};
 use crate::item::{ItemView, Metadata};
 use crate::partition::Partition;
 
@@ -50,11 +50,6 @@ impl<A: Access> Cache<A> {
         Self { partitions, settings }
     }
 
-    /// How keys are hashed.
-    pub fn hasher(&self) -> KeyHasher {
-        self.settings.common.hasher
-    }
-
     /// Number of partitions.
     pub fn partitions(&self) -> usize {
         self.partitions.len()
@@ -67,8 +62,7 @@ impl<A: Access> Cache<A> {
 
     /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], is for `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        // The halves of the hash are independent of each other; the middle of the low one is free.
-        partition_of(KeyHash::from_halves(self.hash(key).low().rotate_left(32), 0), count)
+        owner_of(self.hash(key), count)
     }
 
     #[inline(always)]
@@ -143,10 +137,10 @@ impl<A: Access> Cache<A> {
             Err(take) => take,
         };
         let metadata = partition.read(hash, key, ways, |stored, metadata| {
-            stored.copy_value(scratch.bytes_mut(stored.value_len()));
+            scratch.fill(stored.value_len(), |value| stored.copy_value(value));
             metadata
         })?;
-        Some(take(partition.view(scratch.bytes(), metadata)))
+        Some(scratch.lend(|value| take(partition.view(value, metadata))))
     }
 
     /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.

@@ -13,5 +13,6 @@ pub use batch::BATCH_LEN;
 pub use builder::Builder;
 pub use handle::{Cache, SetOptions};
 pub use scan::{Cursor, OwnedItem};
+pub(crate) use scratch::Scratch;
 pub use stats::{PartitionStats, Stats};
 pub use update::{IncrementError, Outcome, Update};

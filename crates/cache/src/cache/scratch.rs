@@ -2,55 +2,85 @@
 
 use std::cell::Cell;
 
+/// Longest value that is copied to the stack.
 const SHORT_BYTES: usize = 128;
 /// A thread's buffer that grew beyond this is not kept.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
+    // Not a part of `Scratch`, whose drop would then have something to do after every short value as well.
     static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// A buffer on the stack, and for longer values one that the thread keeps.
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     short: [u8; SHORT_BYTES],
-    long: Vec<u8>,
     len: usize,
 }
 
 impl Scratch {
     #[inline(always)]
     pub fn new() -> Self {
-        Self { short: [0; SHORT_BYTES], long: Vec::new(), len: 0 }
+        Self { short: [0; SHORT_BYTES], len: 0 }
     }
 
-    /// Makes it `len` bytes long, of any content.
+    /// Makes it `len` bytes long and has `copy` write them all.
     #[inline(always)]
-    pub fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
+    pub fn fill(&mut self, len: usize, copy: impl FnOnce(&mut [u8])) {
         self.len = len;
-        if len <= SHORT_BYTES {
-            return &mut self.short[..len];
+        match self.short.get_mut(..len) {
+            Some(short) => copy(short),
+            None => fill_kept(len, copy),
         }
-        if self.long.is_empty() {
-            self.long = KEPT.take();
-        }
-        if self.long.len() < len {
-            self.long.resize(len, 0);
-        }
-        &mut self.long[..len]
     }
 
-    /// What was written last.
+    /// Calls `take` with what was written last. What other scratches of the thread were filled with in between must
+    /// have been taken.
     #[inline(always)]
-    pub fn bytes(&self) -> &[u8] {
-        if self.len <= SHORT_BYTES { &self.short[..self.len] } else { &self.long[..self.len] }
+    pub fn lend<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
+        match self.short.get(..self.len) {
+            Some(short) => take(short),
+            None => lend_kept(self.len, take),
+        }
     }
 }
 
-impl Drop for Scratch {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if !self.long.is_empty() && self.long.len() <= KEPT_BYTES_MAX {
-            KEPT.set(std::mem::take(&mut self.long));
+#[inline(never)]
+fn fill_kept(len: usize, copy: impl FnOnce(&mut [u8])) {
+    let mut kept = KEPT.take();
+    if kept.len() < len {
+        kept.resize(len, 0);
+    }
+    copy(&mut kept[..len]);
+    KEPT.set(kept);
+}
+
+#[inline(never)]
+fn lend_kept<T>(len: usize, take: impl FnOnce(&[u8]) -> T) -> T {
+    // `take` may read the cache again and so want a buffer too: it finds none, and makes another.
+    let kept = KEPT.take();
+    let outcome = take(&kept[..len]);
+    if kept.len() <= KEPT_BYTES_MAX {
+        KEPT.set(kept);
+    }
+    outcome
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_within_values_have_buffers_of_their_own() {
+        for len in [0, SHORT_BYTES, SHORT_BYTES + 1, 5000, KEPT_BYTES_MAX + 1] {
+            let mut outer = Scratch::new();
+            outer.fill(len, |bytes| bytes.fill(1));
+            outer.lend(|outer| {
+                let mut inner = Scratch::new();
+                inner.fill(len * 2, |bytes| bytes.fill(2));
+                inner.lend(|inner| assert_eq!(inner, vec![2; len * 2]));
+                assert_eq!(outer, vec![1; len]);
+            });
         }
     }
 }

@@ -11,4 +11,4 @@ mod tags;
 
 pub(crate) use entry::Entry;
 pub(crate) use lossy::LossyIndex;
-pub(crate) use place::{Place, partition_of};
+pub(crate) use place::{Place, owner_of, partition_of};

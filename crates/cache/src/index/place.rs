@@ -26,3 +26,9 @@ impl Place {
 pub(crate) fn partition_of(hash: KeyHash, partitions: usize) -> usize {
     ((u128::from(hash.high()) * partitions as u128) >> 64) as usize
 }
+
+/// Which of `count` caches or stores that hash alike is for a key: by the middle of the hash's low half, which neither
+/// the bucket (its first bits) nor the tag (its last) is taken from.
+pub(crate) fn owner_of(hash: KeyHash, count: usize) -> usize {
+    partition_of(KeyHash::from_halves(hash.low().rotate_left(32), 0), count)
+}

@@ -87,9 +87,22 @@ pub(crate) fn write_item(
     packer.finish();
 }
 
-/// Whether the bytes from byte `start` of the ring on are `key`.
+/// Whether the bytes from word `unit` of the ring on are `key`.
+///
+/// Inline are only the shortest keys: of the general comparison the compiler prepares thirty instructions' worth ahead
+/// of the loop over candidates.
 #[inline(always)]
 pub(crate) fn is_key(ring: &Ring, unit: usize, key: &[u8]) -> bool {
+    let load = |word: usize| u64::from_le(ring.word(unit + word).load(Ordering::Relaxed));
+    match key.as_chunks::<UNIT_BYTES>() {
+        ([one], []) => load(0) == u64::from_le_bytes(*one),
+        ([one, two], []) => load(0) == u64::from_le_bytes(*one) && load(1) == u64::from_le_bytes(*two),
+        _ => is_any_key(ring, unit, key),
+    }
+}
+
+#[inline(never)]
+fn is_any_key(ring: &Ring, unit: usize, key: &[u8]) -> bool {
     let (chunks, rest) = key.as_chunks::<UNIT_BYTES>();
     let mut words = ring.run(unit, key.len().div_ceil(UNIT_BYTES));
     let mut load = || words.next().map_or(0, |word| u64::from_le(word.load(Ordering::Relaxed)));
@@ -109,6 +122,19 @@ pub(crate) fn is_key(ring: &Ring, unit: usize, key: &[u8]) -> bool {
 /// Copies the bytes from byte `start` of the ring on to `out`.
 #[inline(always)]
 pub(crate) fn copy_out(ring: &Ring, start: usize, out: &mut [u8]) {
+    if !start.is_multiple_of(UNIT_BYTES) || !out.len().is_multiple_of(UNIT_BYTES) {
+        return copy_any(ring, start, out);
+    }
+    let (chunks, _) = out.as_chunks_mut::<UNIT_BYTES>();
+    let words = ring.run(start / UNIT_BYTES, chunks.len());
+    for (chunk, word) in chunks.iter_mut().zip(words) {
+        *chunk = u64::from_le(word.load(Ordering::Relaxed)).to_le_bytes();
+    }
+}
+
+/// The general case of [`copy_out`], not inline for the reason that [`is_key`] gives.
+#[inline(never)]
+fn copy_any(ring: &Ring, start: usize, out: &mut [u8]) {
     let shift = 8 * (start % UNIT_BYTES) as u32;
     let count = (start % UNIT_BYTES + out.len()).div_ceil(UNIT_BYTES);
     let mut words =

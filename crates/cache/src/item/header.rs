@@ -53,6 +53,11 @@ impl Header {
         Some(Self(self.0 & ((1 << SLACK_SHIFT) - 1) | (slack as u64) << SLACK_SHIFT))
     }
 
+    /// Whether there is room in the header for [two words more](Self::grown_to).
+    pub fn can_grow(self) -> bool {
+        self.slack() + 2 * UNIT_BYTES <= SLACK_BYTES_MAX
+    }
+
     /// The same item in a block of `words` words, at most two more than it needs.
     pub fn grown_to(self, words: usize) -> Self {
         let more = (words - self.words()) as u64;

@@ -19,7 +19,7 @@ pub(crate) const PROBATION: usize = 1;
 
 /// Entries that a bucket of fifteen has on average: more make buckets overflow, which loses items (1.2 % of them at
 /// this figure, 3 % at twelve), fewer waste memory.
-const ENTRIES_PER_BUCKET_TENTHS: usize = 105;
+const ENTRIES_PER_BUCKET_TENTHS: usize = if cfg!(loom) { 20 } else { 105 };
 
 /// Smallest log.
 const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;

@@ -17,6 +17,10 @@ use super::{Counters, Partition};
 /// Keys up to this length are hashed from the stack.
 const SHORT_KEY_BYTES: usize = 128;
 
+/// LRU doesn't move items in the youngest of so many parts of a log, whose order is so not quite kept. A move leaves a
+/// dead copy; on a Zipf trace moving all takes 61 % of the log for those, moving these 33 % (decision 0030).
+const LRU_YOUNG_SHARE: u64 = 16;
+
 /// Items ahead of the oldest whose buckets are loaded in advance: some hundred nanoseconds of evictions.
 const SCOUTED_ITEMS: u64 = 8;
 
@@ -118,13 +122,13 @@ impl<A: Access> Partition<A> {
         debug_assert!(body.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
     }
 
-    /// LRU: moves an item that was read to the tail of its log. Returns its entry.
+    /// LRU: moves an item that was read to the tail of its log, unless it is young. Returns its entry.
     pub(super) fn promote(&self, found: &Found<'_>) -> Entry {
         let Found { body, bucket, way, entry, header } = *found;
         let log = body.log(entry);
         let age = log.layout().distance(entry.position(), log.tail());
-        // The youngest item is at the tail already.
-        let is_young = age <= header.words() as u64;
+        // The youngest item is at the tail already, however small the log is.
+        let is_young = age <= header.words() as u64 || age * LRU_YOUNG_SHARE < log.layout().capacity();
         if is_young {
             return entry;
         }

@@ -1,6 +1,7 @@
 //! Changes of the index, as the only writer.
 
 use crate::access::Access;
+use crate::canary::{Canary, is_broken};
 use crate::eviction::Eviction;
 use crate::index::Entry;
 use crate::index::bucket::{Bucket, WAYS};
@@ -13,11 +14,12 @@ impl<A: Access> Partition<A> {
     /// Makes a change of a bucket or of an item of it; readers see all of it or nothing.
     #[inline(always)]
     pub(super) fn change<T>(&self, bucket: &Bucket, change: impl FnOnce() -> T) -> T {
-        if A::READS_BESIDE_WRITES {
+        let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
+        if is_counted {
             bucket.begin_change();
         }
         let outcome = change();
-        if A::READS_BESIDE_WRITES {
+        if is_counted {
             bucket.end_change();
         }
         outcome
@@ -57,7 +59,7 @@ impl<A: Access> Partition<A> {
     /// one whose item would be evicted first.
     #[cold]
     pub(super) fn make_way(&self, body: &Body, bucket: &Bucket) -> usize {
-        let counts = self.common.eviction == Eviction::S3Fifo;
+        let counts = matches!(self.common.eviction, Eviction::S3Fifo | Eviction::ApproximateLru);
         let (way, is_there) = (0..WAYS)
             .map(|way| {
                 let entry = bucket.entry(way);

@@ -18,11 +18,11 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use alluvium_base::KeyHasher;
 use alluvium_io::Clock;
 
 use crate::access::{Access, Gate};
 use crate::eviction::Eviction;
+use crate::hasher::Hasher;
 use crate::memory::Published;
 
 pub(crate) use body::{Body, Shape};
@@ -36,7 +36,7 @@ use sweep::Sweeper;
 /// What all partitions of a cache have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
-    pub hasher: KeyHasher,
+    pub hasher: Hasher,
     pub eviction: Eviction,
     pub clock: Arc<dyn Clock>,
     /// When the cache was made, by the clock's monotonic time, in milliseconds.

@@ -3,6 +3,7 @@
 use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
+use crate::canary::{Canary, is_broken};
 use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
@@ -13,10 +14,6 @@ use crate::sync::{Ordering, spin_hint};
 
 use super::Partition;
 use super::body::{Body, Found};
-
-/// Approximate LRU ignores uses of items in the youngest of so many parts of a log. Lim ignores the younger half, which
-/// misses 2.4 % more often than LRU on a Zipf trace; with a quarter it is 0.3 %.
-const YOUNG_SHARE: u64 = 4;
 
 /// An item in its log. Beside a writer its bytes may be anything until the read was validated.
 #[derive(Clone, Copy, Debug)]
@@ -126,30 +123,59 @@ impl<A: Access> Partition<A> {
         ways: u32,
         mut extract: impl FnMut(Stored<'_>, Metadata) -> T,
     ) -> Option<T> {
-        loop {
-            let body = self.body.get();
-            let place = body.index.place(hash);
-            let bucket = body.index.bucket(place);
-            let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
-            let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
-            let read = found.map(|found| {
-                let stored = found.stored();
-                let metadata = stored.metadata();
-                (found, metadata, extract(stored, metadata))
-            });
-            if let Some(version) = version
-                && !self.is_valid(body, bucket, version, found.map(|found| found.entry))
-            {
-                spin_hint();
-                continue;
-            }
-            let (found, metadata, value) = read?;
-            if self.is_expired(metadata) {
-                return None;
-            }
-            self.on_hit(&found, hash);
-            return Some(value);
+        match self.try_read(hash, key, ways, &mut extract) {
+            Some(outcome) => outcome,
+            None => self.read_again(hash, key, &mut extract),
         }
+    }
+
+    /// Not inline, so that the usual case is no loop, ahead of which the compiler would prepare what it may need again.
+    #[cold]
+    #[inline(never)]
+    fn read_again<T>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+    ) -> Option<T> {
+        loop {
+            spin_hint();
+            if let Some(outcome) = self.try_read(hash, key, 0, extract) {
+                return outcome;
+            }
+        }
+    }
+
+    /// The outcome of a read; `None` if a writer came in between.
+    #[inline(always)]
+    fn try_read<T>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        ways: u32,
+        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+    ) -> Option<Option<T>> {
+        let body = self.body.get();
+        let place = body.index.place(hash);
+        let bucket = body.index.bucket(place);
+        let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
+        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
+        let read = found.map(|found| {
+            let stored = found.stored();
+            let metadata = stored.metadata();
+            (found, metadata, extract(stored, metadata))
+        });
+        if let Some(version) = version
+            && !self.is_valid(body, bucket, version, found.map(|found| found.entry))
+        {
+            return None;
+        }
+        let Some((found, metadata, value)) = read else { return Some(None) };
+        if self.is_expired(metadata) {
+            return Some(None);
+        }
+        self.on_hit(&found, hash);
+        Some(Some(value))
     }
 
     /// Whether what was loaded since `version` was taken is one moment's state.
@@ -159,6 +185,7 @@ impl<A: Access> Partition<A> {
         bucket.is_unchanged(version)
             && self.body.is_current(body)
             && (!self.common.eviction.leaves_entries()
+                || is_broken(Canary::HeadUnchecked)
                 || entry.is_none_or(|entry| body.log(entry).contains(entry.position())))
     }
 
@@ -176,7 +203,8 @@ impl<A: Access> Partition<A> {
             Eviction::S3Fifo => {
                 found.bucket.count_access(found.way, ACCESSES_MAX);
             }
-            Eviction::ApproximateLru => self.mark_if_old(found),
+            // An item that was used is appended again when it is the oldest.
+            Eviction::ApproximateLru => found.bucket.count_access(found.way, 1),
             Eviction::Lru => {
                 if A::READS_BESIDE_WRITES {
                     self.promotions.note(hash);
@@ -186,15 +214,6 @@ impl<A: Access> Partition<A> {
             }
         }
         found.entry
-    }
-
-    /// Approximate LRU: an item that is used will be appended again when it is the oldest, unless it is young.
-    #[inline(always)]
-    pub(super) fn mark_if_old(&self, found: &Found<'_>) {
-        let log = found.body.log(found.entry);
-        if log.layout().distance(found.entry.position(), log.tail()) * YOUNG_SHARE > log.layout().capacity() {
-            found.bucket.count_access(found.way, 1);
-        }
     }
 
     /// Starts loading what tells whether a new key was evicted lately.

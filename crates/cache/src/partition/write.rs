@@ -192,7 +192,7 @@ impl<A: Access> Partition<A> {
             Eviction::S3Fifo => {
                 found.bucket.count_access(found.way, ACCESSES_MAX);
             }
-            Eviction::ApproximateLru => self.mark_if_old(found),
+            Eviction::ApproximateLru => found.bucket.count_access(found.way, 1),
             Eviction::Lru => {
                 self.promote(&Found { header, ..*found });
             }

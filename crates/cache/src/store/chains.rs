@@ -15,7 +15,7 @@ use crate::memory::Array;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Spare buckets, in percent of the others.
-const SPARE_PERCENT: usize = 10;
+pub(super) const SPARE_PERCENT: usize = 10;
 
 /// See the module.
 #[derive(Debug)]
@@ -68,6 +68,11 @@ impl Chains {
     #[inline(always)]
     pub fn first(&self, place: Place) -> &Bucket {
         &self.buckets[place.bucket]
+    }
+
+    /// Bucket number `number`.
+    pub fn bucket(&self, number: usize) -> &Bucket {
+        &self.buckets[number]
     }
 
     /// Buckets at which chains begin.

@@ -4,12 +4,13 @@ use std::fmt;
 
 use alluvium_base::{KeyHash, KeyHasher};
 
-use crate::access::{Access, Concurrent};
-use crate::cache::{BATCH_LEN, Builder};
+use crate::access::{Access, Concurrent, Exclusive};
+use crate::cache::{BATCH_LEN, Scratch};
 use crate::error::BuildError;
-use crate::index::partition_of;
+use crate::hasher::Hasher;
+use crate::index::{owner_of, partition_of};
 
-use super::partition::Partition;
+use super::partition::{Partition, Plan, bytes_for};
 
 /// Why a store refuses an item. Nothing was changed; removing items helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,8 @@ pub struct StoreBuilder {
     memory_limit: usize,
     partitions: usize,
     payload_bytes_mean: usize,
-    hasher: KeyHasher,
+    hasher: Hasher,
+    keeps_places: bool,
 }
 
 /// Counts and sizes of a store.
@@ -52,6 +54,8 @@ pub struct StoreStats {
     pub space_bytes: u64,
     /// Of these, bytes of items, their headers and rounding included.
     pub space_bytes_used: u64,
+    /// Items moved to join free space, so far.
+    pub moved: u64,
     /// Buckets of the index that overflowed ones use.
     pub spare_buckets_used: u64,
 }
@@ -59,8 +63,10 @@ pub struct StoreStats {
 /// A map in a fixed amount of memory that forgets nothing and refuses what it has no room for: MICA's store mode.
 ///
 /// Items lie in one space for all sizes, whose free neighbours are always joined: a store full of small items takes
-/// large ones after those are removed. A get costs what it does in a [`Cache`](crate::Cache), and one more access for
-/// some five percent of the items, whose bucket overflowed. Access modes are those of a cache.
+/// large ones after those are removed. Where only some of them are, a set moves others to join what is free; it refuses
+/// an item for lack of space only when less than a sixty-fourth of the space is free, or less than the item needs. A
+/// get costs what it does in a [`Cache`](crate::Cache), and one more access for some five percent of the items, whose
+/// bucket overflowed. Access modes are those of a cache.
 #[derive(Debug)]
 pub struct Store<A: Access = Concurrent> {
     partitions: Box<[Partition<A>]>,
@@ -74,7 +80,8 @@ impl Store {
             memory_limit: 64 << 20,
             partitions: 1,
             payload_bytes_mean: 200,
-            hasher: Builder::default().common.hasher,
+            hasher: Hasher::default(),
+            keeps_places: false,
         }
     }
 }
@@ -98,9 +105,28 @@ impl StoreBuilder {
         self
     }
 
-    /// How keys are hashed.
+    /// How keys are hashed; see [`Cache`'s](crate::Builder::hasher).
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
+        self.hasher = Hasher::Given(hasher);
+        self
+    }
+
+    /// The memory limit that has room for `items` items of exactly [`payload_bytes_mean`](Self::payload_bytes_mean)
+    /// bytes in the partitions; set those before.
+    pub fn room_for(mut self, items: usize) -> Self {
+        let parts = self.partitions.max(1);
+        // Partitions get the same memory and, by chance, not quite the same number of items.
+        let spread = if parts > 1 { 4 * items.div_ceil(parts).isqrt() } else { 0 };
+        let each = items.div_ceil(parts) + spread;
+        self.memory_limit = parts * bytes_for::<Concurrent>(each, self.payload_bytes_mean);
+        self
+    }
+
+    /// Items stay where they are until their key is set or removed, as places given by
+    /// [`Store::get_located_into`] need. By default a set that finds free space only in pieces too small moves other
+    /// items to join it; without, what is free in small pieces is lost to larger items.
+    pub fn keep_places(mut self) -> Self {
+        self.keeps_places = true;
         self
     }
 
@@ -110,10 +136,25 @@ impl StoreBuilder {
     /// [`BuildError`].
     pub fn build_as<A: Access>(self) -> Result<Store<A>, BuildError> {
         let share = self.memory_limit.checked_div(self.partitions).ok_or(BuildError::NoPartitions)?;
-        let partitions = (0..self.partitions)
-            .map(|_| Partition::new(share, self.payload_bytes_mean))
-            .collect::<Result<Box<[_]>, _>>()?;
+        let plan = Plan {
+            bytes: share,
+            payload: self.payload_bytes_mean,
+            hasher: self.hasher.clone(),
+            keeps_places: self.keeps_places,
+        };
+        let partitions =
+            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<Box<[_]>, _>>()?;
         Ok(Store { partitions, settings: self })
+    }
+
+    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives
+    /// them: one for each of `count` threads.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Store<Exclusive>>, BuildError> {
+        let share = self.memory_limit.checked_div(count).ok_or(BuildError::NoPartitions)?;
+        (0..count).map(|_| self.clone().memory_limit(share).build_as()).collect()
     }
 
     /// A store that any thread reads and writes.
@@ -136,6 +177,21 @@ impl<A: Access> Store<A> {
         &self.partitions[partition_of(hash, self.partitions.len())]
     }
 
+    /// Bytes that the store may use at most.
+    pub fn memory_limit(&self) -> usize {
+        self.settings.memory_limit
+    }
+
+    /// Number of the partition of `key`: who may write it under [`ConcurrentReads`](crate::ConcurrentReads).
+    pub fn partition_of(&self, key: &[u8]) -> usize {
+        partition_of(self.hash(key), self.partitions.len())
+    }
+
+    /// Which of `count` stores of equal settings, made by [`StoreBuilder::build_exclusive_each`], is for `key`.
+    pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
+        owner_of(self.hash(key), count)
+    }
+
     /// A copy of the value of `key`.
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         let mut value = Vec::new();
@@ -149,10 +205,24 @@ impl<A: Access> Store<A> {
         self.partition(hash).get_into(hash, key, value).is_some()
     }
 
+    /// Calls `take` with a copy of the value of `key`, if there is one, and returns its result. Allocates nothing for
+    /// values of up to 128 bytes.
+    #[inline]
+    pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let hash = self.hash(key);
+        let mut scratch = Scratch::new();
+        let is_there = self.partition(hash).get_scratch(hash, key, &mut scratch);
+        is_there.then(|| scratch.lend(take))
+    }
+
     /// Like [`get_into`](Self::get_into), and says where the item lies: a number below 2⁴⁸ for
     /// [`get_at_into`](Self::get_at_into). The item lies there until the next set or removal of its key.
+    ///
+    /// # Panics
+    /// Unless the store was told to [keep places](StoreBuilder::keep_places).
     #[inline]
     pub fn get_located_into(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
+        assert!(self.settings.keeps_places, "places were asked of a store that moves items");
         let hash = self.hash(key);
         let number = partition_of(hash, self.partitions.len());
         let unit = self.partitions[number].get_into(hash, key, value)?;
@@ -173,21 +243,33 @@ impl<A: Access> Store<A> {
     /// Calls `take` for each of `keys`, in order, with its number and its value; memory accesses overlap as in
     /// [`Cache::get_many_with`](crate::Cache::get_many_with).
     pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], mut take: impl FnMut(usize, Option<&[u8]>)) {
-        let mut value = Vec::new();
-        let mut hashes = [KeyHash::default(); BATCH_LEN];
+        let mut scratch = Scratch::new();
         for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key.as_ref());
-                self.partition(*hash).prefetch(*hash);
-            }
-            for &hash in &hashes[..keys.len()] {
-                self.partition(hash).prefetch_items(hash, self.settings.payload_bytes_mean);
-            }
+            let hashes = self.prefetch(keys);
             for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-                let is_there = self.partition(hash).get_into(hash, key.as_ref(), &mut value).is_some();
-                take(batch * BATCH_LEN + number, is_there.then_some(&value[..]));
+                let is_there = self.partition(hash).get_scratch(hash, key.as_ref(), &mut scratch);
+                let number = batch * BATCH_LEN + number;
+                if is_there {
+                    scratch.lend(|value| take(number, Some(value)));
+                } else {
+                    take(number, None);
+                }
             }
         }
+    }
+
+    /// The hashes of up to [`BATCH_LEN`] keys. Starts loading their buckets, then their items.
+    #[inline(always)]
+    fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> [KeyHash; BATCH_LEN] {
+        let mut hashes = [KeyHash::default(); BATCH_LEN];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash(key.as_ref());
+            self.partition(*hash).prefetch(*hash);
+        }
+        for &hash in &hashes[..keys.len()] {
+            self.partition(hash).prefetch_items(hash, self.settings.payload_bytes_mean);
+        }
+        hashes
     }
 
     /// Gives `key` a value.
@@ -199,13 +281,31 @@ impl<A: Access> Store<A> {
         self.partition(hash).set(hash, key, value)
     }
 
+    /// Gives each key its value, in order; memory accesses overlap.
+    ///
+    /// # Errors
+    /// [`OutOfSpace`] of the last item that was refused; all others are set.
+    pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), OutOfSpace> {
+        let mut outcome = Ok(());
+        for items in items.chunks(BATCH_LEN) {
+            let keys: [&[u8]; BATCH_LEN] =
+                std::array::from_fn(|number| items.get(number).map_or(&[][..], |(key, _)| key.as_ref()));
+            let hashes = self.prefetch(&keys[..items.len()]);
+            for ((key, value), &hash) in items.iter().zip(&hashes) {
+                outcome = self.partition(hash).set(hash, key.as_ref(), value.as_ref()).and(outcome);
+            }
+        }
+        outcome
+    }
+
     /// Removes the item of `key`; whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
         let hash = self.hash(key);
         self.partition(hash).remove(hash, key)
     }
 
-    /// Calls `visit` with key and value of every item, in no order. It must not write to the store.
+    /// Calls `visit` with copies of key and value of every item, in no order. What is there throughout is visited once;
+    /// what comes or goes meanwhile, perhaps.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
         self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
     }
@@ -222,6 +322,7 @@ impl<A: Access> Store<A> {
             refused: sum.refused + part.refused,
             space_bytes: sum.space_bytes + part.space_bytes,
             space_bytes_used: sum.space_bytes_used + part.space_bytes_used,
+            moved: sum.moved + part.moved,
             spare_buckets_used: sum.spare_buckets_used + part.spare_buckets_used,
         })
     }

@@ -1,10 +1,13 @@
 //! Store mode: nothing is forgotten, and what has no room is refused (Lim's thesis, §5.3.3, "Store Mode").
 //!
 //! [`space`] allocates items of any size in one space, segregated fits with boundary tags; [`chains`] is the index
-//! that adds spare buckets to full ones. Readers run beside the writer as in a cache: see `index::bucket`.
+//! that adds spare buckets to full ones; [`gather`] joins free space that lies in pieces. Readers run beside the writer
+//! as in a cache: see `index::bucket`.
 
 mod chains;
+mod gather;
 mod handle;
+mod moves;
 mod partition;
 mod size_class;
 mod space;

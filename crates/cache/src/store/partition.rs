@@ -5,41 +5,82 @@ use std::io;
 use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
+use crate::cache::Scratch;
+use crate::canary::{Canary, is_broken};
+use crate::hasher::Hasher;
+use crate::index::bucket::Bucket;
 use crate::index::{Entry, Place};
 use crate::item::{Header, Metadata, copy_out, is_key, write_item};
 use crate::log::Position;
 use crate::memory::{PAGE_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
 
-use super::chains::{Chains, Slot};
+use super::chains::{Chains, SPARE_PERCENT, Slot};
 use super::handle::{OutOfSpace, StoreStats};
-use super::space::Space;
+use super::space::{BLOCK_WORDS_MIN, Space};
 
 /// Entries per bucket that the sizes count on; more overflow into spare buckets, of which there are a tenth.
-const ENTRIES_PER_BUCKET: usize = 11;
+const ENTRIES_PER_BUCKET: usize = if cfg!(loom) { 2 } else { 11 };
+
+/// How the partitions of a store are made.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Bytes of memory.
+    pub bytes: usize,
+    /// Bytes of key and value of an item, on average.
+    pub payload: usize,
+    pub hasher: Hasher,
+    /// Whether items stay where they are until their key is set or removed.
+    pub keeps_places: bool,
+}
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Partition<A: Access> {
-    gate: A::Gate,
-    chains: Chains,
-    space: Space,
+    pub(super) gate: A::Gate,
+    pub(super) chains: Chains,
+    pub(super) space: Space,
+    pub(super) plan: Plan,
     items: AtomicU64,
     refused: AtomicU64,
+    pub(super) moved: AtomicU64,
+}
+
+/// Hundredths of bytes that the index takes for an item.
+const INDEX_PER_ITEM_HUNDREDTHS: usize =
+    (size_of::<Bucket>() * (100 + SPARE_PERCENT)).div_ceil(ENTRIES_PER_BUCKET);
+
+/// Bytes of the smallest block that holds an item of `payload` bytes.
+fn block_bytes(payload: usize) -> usize {
+    (payload.next_multiple_of(UNIT_BYTES) + UNIT_BYTES).max(BLOCK_WORDS_MIN as usize * UNIT_BYTES)
+}
+
+/// Bytes of a partition beside space and index.
+fn fixed_bytes<A: Access>() -> usize {
+    Space::mapped_bytes(0) + size_of::<Partition<A>>()
+}
+
+/// Bytes of a partition that has room for `items` items of exactly `payload` bytes of key and value.
+pub(super) fn bytes_for<A: Access>(items: usize, payload: usize) -> usize {
+    // Three pages: parts are rounded up or down to one.
+    (items * (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS)).div_ceil(100)
+        + fixed_bytes::<A>()
+        + 3 * PAGE_BYTES
 }
 
 impl<A: Access> Partition<A> {
-    /// An empty partition in `bytes` of memory, for items of `payload` bytes on average.
+    /// An empty partition.
     ///
     /// # Errors
-    /// What the system says when it refuses; `InvalidInput` when `bytes` is too little to be useful.
-    pub fn new(bytes: usize, payload: usize) -> io::Result<Self> {
+    /// What the system says when it refuses; `InvalidInput` when there is too little memory to be useful.
+    pub fn new(plan: Plan) -> io::Result<Self> {
+        let Plan { bytes, payload, .. } = plan;
         let too_small =
             || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
-        let each = payload.next_multiple_of(UNIT_BYTES).max(2 * UNIT_BYTES) + UNIT_BYTES;
-        let items = bytes / (each + 128 * 11 / 10 / ENTRIES_PER_BUCKET);
+        let for_items = bytes.saturating_sub(fixed_bytes::<A>());
+        let items = for_items * 100 / (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS);
         let buckets = items.div_ceil(ENTRIES_PER_BUCKET).max(1);
-        let others = Chains::mapped_bytes(buckets) + Space::mapped_bytes(0) + size_of::<Self>();
+        let others = Chains::mapped_bytes(buckets) + fixed_bytes::<A>();
         let space = bytes.checked_sub(others).ok_or_else(too_small)? / PAGE_BYTES * PAGE_BYTES;
         if space == 0 {
             return Err(too_small());
@@ -48,8 +89,10 @@ impl<A: Access> Partition<A> {
             gate: A::Gate::default(),
             chains: Chains::new(buckets)?,
             space: Space::new(space)?,
+            plan,
             items: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
         })
     }
 
@@ -71,13 +114,30 @@ impl<A: Access> Partition<A> {
     /// Fills `value` with the value of `key`; the unit of its item, if there is one.
     #[inline(always)]
     pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<u32> {
+        self.read(hash, key, |unit, header| self.copy_value(unit, header, value))
+    }
+
+    /// Fills `value` with the value of `key`; whether there is one.
+    #[inline(always)]
+    pub fn get_scratch(&self, hash: KeyHash, key: &[u8], value: &mut Scratch) -> bool {
+        let copy = |unit: usize, header: Header| {
+            let start = unit * UNIT_BYTES + header.value_start();
+            value.fill(header.value_len(), |value| copy_out(self.space.ring(), start, value));
+        };
+        self.read(hash, key, copy).is_some()
+    }
+
+    /// Calls `copy` with unit and header of the item of `key` and returns the unit. Beside a writer it may be called
+    /// several times; only what the last call found counts.
+    #[inline(always)]
+    fn read(&self, hash: KeyHash, key: &[u8], mut copy: impl FnMut(usize, Header)) -> Option<u32> {
         let place = self.chains.place(hash);
         loop {
             let first = self.chains.first(place);
             let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
             let found = self.find(place, key);
             if let Some((_, unit, header)) = found {
-                self.copy_value(unit, header, value);
+                copy(unit, header);
             }
             if version.is_none_or(|version| first.is_unchanged(version)) {
                 return found.map(|(_, unit, _)| unit as u32);
@@ -107,12 +167,18 @@ impl<A: Access> Partition<A> {
     /// The header at `unit`, if it is of an item of `key`.
     #[inline(always)]
     fn item_of(&self, unit: usize, key: &[u8]) -> Option<Header> {
+        let header = self.header(unit)?;
+        let is_it =
+            header.key_len() == key.len() && is_key(self.space.ring(), unit + header.fixed_words(), key);
+        is_it.then_some(header)
+    }
+
+    /// The header at `unit`, if it can be one: beside a writer it may be anything.
+    #[inline(always)]
+    fn header(&self, unit: usize) -> Option<Header> {
         let header = Header(self.space.load(unit as u32));
         let fits = header.is_sound() && unit + header.words() <= self.space.words() as usize;
-        let is_it = fits
-            && header.key_len() == key.len()
-            && is_key(self.space.ring(), unit + header.fixed_words(), key);
-        is_it.then_some(header)
+        fits.then_some(header)
     }
 
     /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
@@ -156,7 +222,12 @@ impl<A: Access> Partition<A> {
             });
             return Ok(());
         }
-        let (start, taken) = self.space.allocate(header.words() as u32).ok_or(OutOfSpace::Item)?;
+        let words = header.words() as u32;
+        let ((start, taken), found) = match self.space.allocate(words) {
+            Some(block) => (block, found),
+            // What is gathered may be the room of this very item: it is looked for again.
+            None => (self.gather(words).ok_or(OutOfSpace::Item)?, self.find(place, key)),
+        };
         let header = header.grown_to(taken as usize);
         write_item(self.space.ring(), start as usize, header, Metadata::default(), key, value);
         let entry = Entry::new(place.tag, 0, Position(u64::from(start)));
@@ -186,20 +257,33 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Calls `visit` with each item. Writers wait meanwhile, as far as the access mode has them wait at all.
+    /// Calls `visit` with each item. One that is there throughout is visited once, also beside a writer.
     pub fn visit(&self, visit: &mut impl FnMut(&[u8], &[u8])) {
-        let _writing = self.gate.enter();
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        for bucket in 0..self.chains.first_buckets() {
-            for entry in self.chains.entries(bucket) {
-                let unit = entry.position().0 as usize;
-                let header = Header(self.space.load(unit as u32));
-                key.resize(header.key_len(), 0);
-                value.resize(header.value_len(), 0);
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), &mut value);
+        for chain in 0..self.chains.first_buckets() {
+            for (key, value) in self.items_of(chain) {
                 visit(&key, &value);
             }
+        }
+    }
+
+    /// Keys and values of the items of the chain that begins in bucket number `chain`.
+    fn items_of(&self, chain: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let first = self.chains.bucket(chain);
+        loop {
+            let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
+            let items = self.chains.entries(chain).filter_map(|entry| {
+                let unit = entry.position().0 as usize;
+                let header = self.header(unit)?;
+                let (mut key, mut value) = (vec![0; header.key_len()], Vec::new());
+                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
+                self.copy_value(unit, header, &mut value);
+                Some((key, value))
+            });
+            let items = items.collect();
+            if version.is_none_or(|version| first.is_unchanged(version)) {
+                return items;
+            }
+            spin_hint();
         }
     }
 
@@ -214,17 +298,19 @@ impl<A: Access> Partition<A> {
             refused: self.refused.load(Ordering::Relaxed),
             space_bytes: u64::from(self.space.words()) * UNIT_BYTES as u64,
             space_bytes_used: self.space.used_words() * UNIT_BYTES as u64,
+            moved: self.moved.load(Ordering::Relaxed),
             spare_buckets_used: u64::from(self.chains.spares_used()),
         }
     }
 
-    fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
+    pub(super) fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
         let first = self.chains.first(place);
-        if A::READS_BESIDE_WRITES {
+        let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
+        if is_counted {
             first.begin_change();
         }
         let outcome = change();
-        if A::READS_BESIDE_WRITES {
+        if is_counted {
             first.end_change();
         }
         outcome

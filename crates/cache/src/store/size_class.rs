@@ -1,7 +1,8 @@
 //! Classes of free blocks by size (Lim's thesis, §5.3.3): steps of a word up to a bound, of a sixteenth beyond.
 
-/// Below this many words every size is a class of its own: 8 KiB.
-const EXACT_WORDS: u32 = 1024;
+/// Below this many words every size is a class of its own: 8 KiB. Fewer for the model checker, to whom each is an
+/// object.
+const EXACT_WORDS: u32 = if cfg!(loom) { 32 } else { 1024 };
 const EXACT_BITS: u32 = EXACT_WORDS.trailing_zeros();
 /// Classes for each doubling beyond.
 const STEPS_BITS: u32 = 4;

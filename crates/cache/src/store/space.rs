@@ -7,13 +7,14 @@
 //!
 //! Free neighbours are always joined, found from below by the header's bit and the last word, so that a space that was
 //! full of small items takes large ones again. A block is at least three words, the size of a free one, and at most
-//! two words larger than its item asked for.
+//! two words larger than its item asked for. Free space in pieces too small is gathered (`gather`).
 
 use std::io;
 
+use crate::canary::{Canary, is_broken};
 use crate::item::Header;
 use crate::memory::{Array, Element, Ring, UNIT_BYTES};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::size_class::{CLASSES, class_of, is_exact};
 
@@ -22,7 +23,7 @@ pub(super) const BLOCK_WORDS_MIN: u32 = 3;
 /// Blocks looked at in a class of several sizes, before one of a later class is taken.
 const TRIES: usize = 8;
 
-const PREVIOUS_IS_FREE: u64 = 1 << 63;
+pub(super) const PREVIOUS_IS_FREE: u64 = 1 << 63;
 /// In the place of a key's length, one that no key has.
 const FREE: u64 = ((1 << 17) - 1) << 24;
 const WORDS_MASK: u64 = (1 << 24) - 1;
@@ -105,6 +106,11 @@ impl Space {
 
     /// Takes a block of at least `words` words and tells its place and size. `None` if there is none.
     pub fn allocate(&self, words: u32) -> Option<(u32, u32)> {
+        // Entries of former items of the block were removed before this line, maybe by another thread: whoever sees a
+        // word written after it sees that too.
+        if !is_broken(Canary::AllocationUnfenced) {
+            fence(Ordering::Release);
+        }
         let words = words.max(BLOCK_WORDS_MIN);
         let start = self.find(words)?;
         let found = self.size(start);
@@ -146,12 +152,17 @@ impl Space {
         self.tell_next(first + sum, true);
     }
 
+    /// Words of all free blocks.
+    pub fn free_words(&self) -> u64 {
+        u64::from(self.words) - self.used_words()
+    }
+
     /// Whether the block before the one at `start` is free, as a bit for its header.
     pub fn previous_bit(&self, start: u32) -> u64 {
         self.load(start) & PREVIOUS_IS_FREE
     }
 
-    fn may_join(&self, words: u32, other: u32) -> bool {
+    pub(super) fn may_join(&self, words: u32, other: u32) -> bool {
         u64::from(words) + u64::from(other) <= WORDS_MASK
     }
 
@@ -172,6 +183,23 @@ impl Space {
         self.first_class_from(first).and_then(|class| self.head(class))
     }
 
+    /// One of the largest free blocks, to within the width of a class, and not the one at `but`.
+    pub(super) fn largest(&self, but: Option<u32>) -> Option<u32> {
+        for (number, bits) in self.occupied.iter().enumerate().rev() {
+            let mut bits = bits.load(Ordering::Relaxed);
+            while bits != 0 {
+                let class = bits.ilog2();
+                let first = self.head(number * 64 + class as usize);
+                let next = first.filter(|&first| Some(first) == but).map(|first| self.links(first).0);
+                if let Some(block) = next.unwrap_or(first) {
+                    return Some(block);
+                }
+                bits ^= 1 << class;
+            }
+        }
+        None
+    }
+
     /// The first class from `class` on that has a free block.
     fn first_class_from(&self, class: usize) -> Option<usize> {
         let mut mask = u64::MAX << (class % 64);
@@ -186,7 +214,7 @@ impl Space {
     }
 
     /// Writes a free block and puts it at the head of its list.
-    fn insert(&self, start: u32, words: u32) {
+    pub(super) fn insert(&self, start: u32, words: u32) {
         let class = class_of(words);
         let next = self.head(class);
         self.store(start, FREE | u64::from(words));
@@ -199,7 +227,7 @@ impl Space {
     }
 
     /// Takes a free block out of its list.
-    fn remove(&self, start: u32, words: u32) {
+    pub(super) fn remove(&self, start: u32, words: u32) {
         let class = class_of(words);
         let (next, previous) = self.links(start);
         match previous {
@@ -212,19 +240,19 @@ impl Space {
     }
 
     /// Tells a used block at `start`, if there is one, whether the block before it is free.
-    fn tell_next(&self, start: u32, is_free: bool) {
+    pub(super) fn tell_next(&self, start: u32, is_free: bool) {
         if start < self.words && !self.is_free(start) {
             let header = self.load(start) & !PREVIOUS_IS_FREE;
             self.store(start, if is_free { header | PREVIOUS_IS_FREE } else { header });
         }
     }
 
-    fn is_free(&self, start: u32) -> bool {
+    pub(super) fn is_free(&self, start: u32) -> bool {
         self.load(start) & FREE == FREE
     }
 
     /// Words of the block at `start`, used or free.
-    fn size(&self, start: u32) -> u32 {
+    pub(super) fn size(&self, start: u32) -> u32 {
         Header(self.load(start)).words() as u32
     }
 
@@ -256,7 +284,17 @@ impl Space {
         self.ring.word(unit as usize).load(Ordering::Relaxed)
     }
 
-    fn store(&self, unit: u32, word: u64) {
+    /// Counts `words` words as free that a block gave up.
+    pub(super) fn count_freed(&self, words: u32) {
+        self.used_words.fetch_sub(u64::from(words), Ordering::Relaxed);
+    }
+
+    /// Marks a block that is in no list as free, for its neighbours.
+    pub(super) fn mark_free(&self, start: u32, words: u32) {
+        self.store(start, FREE | u64::from(words));
+    }
+
+    pub(super) fn store(&self, unit: u32, word: u64) {
         self.ring.word(unit as usize).store(word, Ordering::Relaxed);
     }
 }

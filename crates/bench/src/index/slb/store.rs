@@ -58,6 +58,7 @@ impl Subject for StoreSubject {
         let store = Store::builder()
             .memory_limit((items as usize * MEMORY_PER_ITEM).max(1 << 20))
             .payload_bytes_mean(KEY_BYTES + VALUE_BYTES)
+            .keep_places()
             .build_as()
             .expect("memory for the items");
         for number in 0..items {

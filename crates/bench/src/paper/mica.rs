@@ -1,0 +1,146 @@
+//! What the figures of MICA share: throughput of tiny items, for any mode of access, skew and mix.
+//!
+//! The thesis has 16 cores and a network; what it says of MICA's data structures alone is its Figure 5.12. Here are the
+//! data structures in one process. Rates are per second of CPU time of the busiest thread, which is what bounds the
+//! throughput where keys belong to threads and some are asked for more than others.
+
+use std::borrow::Borrow;
+
+use alluvium_cache::{Builder, Cache, Concurrent, ConcurrentReads, Eviction, Exclusive, Store};
+
+use super::Scale;
+use crate::cache::engine::Engine;
+use crate::cache::options::Case;
+use crate::cache::speed::{refused, together};
+use crate::cache::worker::{Share, Worker};
+use crate::error::BenchError;
+
+/// Most items: the index and the items of 16 million take half a gibibyte, far more than any processor's cache.
+const ITEMS_MAX: u64 = 16 << 20;
+/// Requests of a thread for each point, at most.
+const REQUESTS_MAX: u64 = 4_000_000;
+/// Requests in one call.
+const BATCH: usize = 32;
+/// Turns of which the median counts.
+const TURNS: usize = 3;
+
+/// Who may read and write what; MICA's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Erew,
+    Crew,
+    Crcw,
+    /// CREW, and nothing is forgotten.
+    StoreCrew,
+}
+
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Erew => "EREW",
+            Self::Crew => "CREW",
+            Self::Crcw => "CRCW",
+            Self::StoreCrew => "CREW, store",
+        }
+    }
+}
+
+/// What one point works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    pub skew: f64,
+    pub get_percent: u8,
+}
+
+/// Million operations a second of each mix, `threads` threads in one mode.
+///
+/// # Errors
+/// [`BenchError`]: a wrong answer.
+pub fn rates(scale: &Scale, mode: Mode, threads: usize, mixes: &[Mix]) -> Result<Vec<f64>, BenchError> {
+    let items = scale.simulated_keys_max.clamp(10_000, ITEMS_MAX);
+    let case = Case { name: "tiny", items, key_bytes: 8, value_bytes: 8 };
+    let run = Run { case, threads, requests: (items / 2).min(REQUESTS_MAX) as usize, seed: scale.seed };
+    let shared = |number| match mode {
+        Mode::Crcw => Share::All(number, threads),
+        _ => Share::Partition(number),
+    };
+    match mode {
+        Mode::Erew => {
+            let caches = cache(&case, 1).build_exclusive_each(threads).map_err(refused)?.into_iter();
+            let workers = caches
+                .enumerate()
+                .map(|(number, cache)| Worker::new(cache, case, Share::Owner(number, threads)))
+                .collect::<Vec<Worker<Cache<Exclusive>, _>>>();
+            run.measure(workers, mixes)
+        }
+        Mode::Crew => {
+            let cache = cache(&case, threads).build_as::<ConcurrentReads>().map_err(refused)?;
+            run.measure_shared(&cache, shared, mixes)
+        }
+        Mode::Crcw => {
+            let cache = cache(&case, threads).build_as::<Concurrent>().map_err(refused)?;
+            run.measure_shared(&cache, shared, mixes)
+        }
+        Mode::StoreCrew => {
+            let builder = Store::builder()
+                .payload_bytes_mean(case.key_bytes + case.value_bytes)
+                .partitions(threads)
+                .room_for(items as usize);
+            let store = builder.build_as::<ConcurrentReads>().map_err(refused)?;
+            run.measure_shared(&store, shared, mixes)
+        }
+    }
+}
+
+/// MICA's cache with its own policy, FIFO.
+fn cache(case: &Case, partitions: usize) -> Builder {
+    Cache::builder()
+        .payload_bytes_mean(case.key_bytes + case.value_bytes)
+        .eviction(Eviction::Fifo)
+        .partitions(partitions)
+        .room_for(case.items as usize * 101 / 100)
+}
+
+struct Run {
+    case: Case,
+    threads: usize,
+    requests: usize,
+    seed: u64,
+}
+
+impl Run {
+    fn measure_shared<E: Engine + Sync>(
+        &self,
+        engine: &E,
+        share: impl Fn(usize) -> Share,
+        mixes: &[Mix],
+    ) -> Result<Vec<f64>, BenchError> {
+        let workers: Vec<Worker<E, &E>> =
+            (0..self.threads).map(|number| Worker::new(engine, self.case, share(number))).collect();
+        self.measure(workers, mixes)
+    }
+
+    fn measure<E: Engine, C: Borrow<E> + Send>(
+        &self,
+        mut workers: Vec<Worker<E, C>>,
+        mixes: &[Mix],
+    ) -> Result<Vec<f64>, BenchError> {
+        together(&mut workers, |worker| worker.load())?;
+        let mut rates = Vec::with_capacity(mixes.len());
+        for mix in mixes {
+            for worker in &mut workers {
+                // Of what is drawn, a worker keeps what it may do: one part in so many, of all or of the sets.
+                let drawn = self.requests * self.threads;
+                worker.draw(drawn, mix.skew, mix.get_percent, self.seed)?;
+            }
+            let mut turns = [0.0; TURNS];
+            for turn in &mut turns {
+                let (tally, _) = together(&mut workers, |worker| worker.work(BATCH))?;
+                *turn = tally.requests as f64 / tally.cpu_s_max / 1e6;
+            }
+            turns.sort_by(f64::total_cmp);
+            rates.push(turns[TURNS / 2]);
+        }
+        Ok(rates)
+    }
+}

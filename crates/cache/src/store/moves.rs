@@ -1,0 +1,105 @@
+//! Moving items so that free space is in one piece: which, where to, and when it is worth it.
+
+use crate::access::Access;
+use crate::index::{Entry, Place};
+use crate::item::{Header, copy_out};
+use crate::log::Position;
+use crate::memory::UNIT_BYTES;
+use crate::sync::add_alone;
+
+use super::chains::Slot;
+use super::gather::{Hole, Neighbour};
+use super::partition::Partition;
+
+/// Nothing is moved when less than this part of the space is free: for each word gained, up to as many less one would
+/// slide.
+const FREE_SHARE_MIN: u64 = 64;
+/// Words that one set moves at most, for each word that it needs and beside that.
+const MOVED_PER_WORD_MAX: u64 = 2 * FREE_SHARE_MIN;
+const MOVED_WORDS_MAX: u64 = 64 << 10;
+/// Keys up to this length are hashed from the stack.
+const SHORT_KEY_BYTES: usize = 128;
+
+impl<A: Access> Partition<A> {
+    /// Writer: a block of `words` words, made from smaller free ones. `None` if too little is free, if it would take
+    /// too many moves, or if items must stay.
+    #[cold]
+    pub(super) fn gather(&self, words: u32) -> Option<(u32, u32)> {
+        let free = self.space.free_words();
+        let is_worth_it = free >= u64::from(words) && free * FREE_SHARE_MIN >= u64::from(self.space.words());
+        if self.plan.keeps_places || !is_worth_it {
+            return None;
+        }
+        let mut moves_left = u64::from(words) * MOVED_PER_WORD_MAX + MOVED_WORDS_MAX;
+        let mut at_the_end = None;
+        while let Some(mut hole) = self.space.dig(at_the_end) {
+            let is_enough = self.enlarge(&mut hole, words, &mut moves_left);
+            self.space.fill(hole);
+            if is_enough {
+                break;
+            }
+            // A hole that has come to the end of the space has nothing more to gain. One that begins below will come
+            // to it.
+            at_the_end = Some(hole.start);
+        }
+        self.space.allocate(words)
+    }
+
+    /// Moves what lies behind the hole until the hole has `words` words or no more moves are left. `false` where the
+    /// space ends before.
+    fn enlarge(&self, hole: &mut Hole, words: u32, moves_left: &mut u64) -> bool {
+        loop {
+            let neighbour = self.space.widen(hole);
+            if hole.words >= words {
+                return true;
+            }
+            match neighbour {
+                Neighbour::End => return false,
+                Neighbour::Item(item) if *moves_left >= u64::from(item) => {
+                    *moves_left -= u64::from(item);
+                    self.make_way(hole, item);
+                }
+                Neighbour::Item(_) => return true,
+            }
+        }
+    }
+
+    /// Moves the item behind the hole, of `words` words, to a free block elsewhere or else to the hole's start.
+    fn make_way(&self, hole: &mut Hole, words: u32) {
+        let unit = hole.end();
+        let header = Header(self.space.load(unit));
+        let (place, slot) = self.slot_of(unit as usize, header);
+        let elsewhere = header.can_grow().then(|| self.space.allocate(words)).flatten();
+        let (to, header) = match elsewhere {
+            Some((start, taken)) => (start, header.grown_to(taken as usize)),
+            None => (hole.start, header),
+        };
+        self.change(place, || {
+            // Where the places overlap, the new one is the lower one, and words are copied upwards.
+            self.space.copy(unit, to, words, header);
+            let tag = self.chains.entry(slot).tag();
+            self.chains.set_entry(slot, Entry::new(tag, 0, Position(u64::from(to))));
+        });
+        match elsewhere {
+            Some(_) => self.space.take_over(hole, words),
+            None => self.space.shift(hole, words),
+        }
+        add_alone(&self.moved, 1);
+    }
+
+    /// The place of the key of the item at `unit`, and the slot of its entry.
+    fn slot_of(&self, unit: usize, header: Header) -> (Place, Slot) {
+        let (mut short, mut long) = ([0; SHORT_KEY_BYTES], Vec::new());
+        let key = match short.get_mut(..header.key_len()) {
+            Some(key) => key,
+            None => {
+                long.resize(header.key_len(), 0);
+                &mut long[..]
+            }
+        };
+        copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), key);
+        let place = self.chains.place(self.plan.hasher.hash(key));
+        let slot = self.chains.find(place, |entry| entry.position() == Position(unit as u64));
+        (place, slot.expect("every block in use has its entry"))
+    }
+}

@@ -1,0 +1,71 @@
+//! Each rule that the stories rely on, broken: some story must end badly, or it would not have noticed.
+
+use std::panic;
+
+use alluvium_cache::{Canary, break_rule};
+
+use super::evictions::{
+    dangling_entry, item_across_the_end, item_appended_again, item_that_leaves_probation, removed_entry,
+};
+use super::reads::update_in_place;
+use super::stores::{items_moved_together, space_used_again};
+use super::{PREEMPTIONS, model};
+
+/// Tells a story with a rule broken, which must be noticed by what the reader finds.
+fn is_noticed(canary: Canary, story: fn()) {
+    break_rule(Some(canary));
+    let outcome = panic::catch_unwind(|| model(PREEMPTIONS, story));
+    break_rule(None);
+    let reason = outcome.expect_err("the broken rule was not noticed");
+    let reason = reason.downcast_ref::<String>().map(String::as_str).or(reason.downcast_ref().copied());
+    let reason = reason.unwrap_or("no words");
+    assert!(
+        ENDINGS.iter().any(|ending| reason.contains(ending)),
+        "{canary:?} made the story end with {reason}"
+    );
+}
+
+/// How stories end badly.
+const ENDINGS: [&str; 2] = ["half of another", "it was there throughout"];
+
+#[test]
+fn loom_canary_space_is_used_again_before_its_eviction_is_seen() {
+    is_noticed(Canary::ReserveUnfenced, dangling_entry);
+}
+
+#[test]
+fn loom_canary_readers_do_not_look_at_the_head() {
+    is_noticed(Canary::HeadUnchecked, dangling_entry);
+    is_noticed(Canary::HeadUnchecked, item_across_the_end);
+}
+
+#[test]
+fn loom_canary_a_change_is_seen_before_the_odd_version() {
+    is_noticed(Canary::ChangeUnfenced, update_in_place);
+}
+
+#[test]
+fn loom_canary_the_version_is_loaded_too_early() {
+    is_noticed(Canary::ValidationUnfenced, update_in_place);
+}
+
+#[test]
+fn loom_canary_entries_leave_without_a_new_version() {
+    is_noticed(Canary::ChangeUncounted, removed_entry);
+}
+
+#[test]
+fn loom_canary_items_move_without_a_new_version() {
+    is_noticed(Canary::ChangeUncounted, item_appended_again);
+    is_noticed(Canary::ChangeUncounted, item_that_leaves_probation);
+}
+
+#[test]
+fn loom_canary_a_store_uses_space_again_before_its_removal_is_seen() {
+    is_noticed(Canary::AllocationUnfenced, space_used_again);
+}
+
+#[test]
+fn loom_canary_a_store_moves_items_without_a_new_version() {
+    is_noticed(Canary::ChangeUncounted, items_moved_together);
+}

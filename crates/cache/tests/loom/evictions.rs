@@ -1,0 +1,135 @@
+//! The log comes round under a reader: sets evict the oldest items and write over them.
+
+use alluvium_cache::{Cache, ConcurrentReads, Eviction};
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{PREEMPTIONS, model, small, value};
+
+type Shared = Arc<Cache<ConcurrentReads>>;
+
+fn set<const BYTES: usize>(cache: &Shared, number: u64, stamp: u8) {
+    cache.set(&number.to_le_bytes(), &value::<BYTES>(stamp)).unwrap();
+}
+
+/// Sets keys from 0 on to values of `BYTES` bytes until the log is full and the oldest had to go. Returns the number of
+/// the next key.
+fn fill<const BYTES: usize>(cache: &Shared) -> u64 {
+    let used = || cache.stats().total().log_bytes_used;
+    let mut number = 0;
+    loop {
+        let before = used();
+        set::<BYTES>(cache, number, number as u8);
+        number += 1;
+        if used() <= before {
+            return number;
+        }
+        assert!(number < 100, "the log is small");
+    }
+}
+
+/// The item that was set first. To ask for it by its key would count as an access.
+fn oldest(cache: &Shared) -> u64 {
+    let number = |key: Vec<u8>| u64::from_le_bytes(key.try_into().unwrap());
+    cache.iter().map(|item| number(item.key)).min().expect("some item is there")
+}
+
+/// Reads a key in another thread while `write` is under way; what the reader found.
+fn read_beside(cache: &Shared, number: u64, write: impl FnOnce()) -> Option<Vec<u8>> {
+    let reader = {
+        let cache = cache.clone();
+        thread::spawn(move || cache.get(&number.to_le_bytes()))
+    };
+    write();
+    reader.join().unwrap()
+}
+
+/// A set evicts the oldest item and writes over it while a reader looks at it. The reader sees the item whole or
+/// nothing, never bytes of the new one.
+fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
+    let cache: Shared = small(eviction);
+    let next = fill::<16>(&cache);
+    let oldest = oldest(&cache);
+    let seen = read_beside(&cache, oldest, || set::<16>(&cache, next, 0xee));
+    assert!(seen.is_none_or(|seen| seen == value::<16>(oldest as u8)), "half of another item");
+}
+
+/// Under FIFO nothing but the log's head tells that an entry dangles.
+pub fn dangling_entry() {
+    an_evicted_item_is_whole_or_absent(Eviction::Fifo);
+}
+
+/// Where evictions remove entries, the version of the bucket tells.
+pub fn removed_entry() {
+    an_evicted_item_is_whole_or_absent(Eviction::ApproximateLru);
+}
+
+/// The item under the reader lies across the ring's end, its first words in the last lap's place and its last words in
+/// the first words of the ring, and the item that takes its place does so too.
+pub fn item_across_the_end() {
+    const ITEM_WORDS: u64 = 5;
+    const PAGE_WORDS: u64 = 8;
+    let cache: Shared = small(Eviction::Fifo);
+    let mut next = fill::<24>(&cache);
+    let capacity = (cache.stats().total().log_bytes_used / 8).next_multiple_of(PAGE_WORDS);
+    let crosses = |number: &u64| number * ITEM_WORDS % capacity + ITEM_WORDS > capacity;
+    let across = (0..100).find(crosses).expect("items are no divisor of the log");
+    while oldest(&cache) != across {
+        set::<24>(&cache, next, next as u8);
+        next += 1;
+    }
+    let seen = read_beside(&cache, across, || set::<24>(&cache, next, 0xee));
+    assert!(seen.is_none_or(|seen| seen == value::<24>(across as u8)), "half of another item");
+}
+
+/// The oldest item was used, so that a set appends it again instead of dropping it, over its own former place, and
+/// drops the one behind it. A reader finds the used item throughout.
+pub fn item_appended_again() {
+    let cache: Shared = small(Eviction::ApproximateLru);
+    let next = fill::<24>(&cache);
+    let oldest = oldest(&cache);
+    assert_eq!(cache.get(&oldest.to_le_bytes()).as_deref(), Some(&value::<24>(oldest as u8)[..]));
+    let seen = read_beside(&cache, oldest, || set::<24>(&cache, next, 0xee));
+    assert_eq!(seen.as_deref(), Some(&value::<24>(oldest as u8)[..]), "it was there throughout");
+}
+
+/// While the main log has room, a set moves the oldest item on probation there and writes over its former place. A
+/// reader finds it throughout.
+pub fn item_that_leaves_probation() {
+    let cache: Shared = small(Eviction::S3Fifo);
+    let left_probation = || cache.stats().total().reinserted;
+    let mut next = 0;
+    while left_probation() == 0 {
+        set::<16>(&cache, next, next as u8);
+        next += 1;
+    }
+    let leaving = left_probation();
+    let seen = read_beside(&cache, leaving, || set::<16>(&cache, next, 0xee));
+    assert_eq!(left_probation(), leaving + 1);
+    assert_eq!(seen.as_deref(), Some(&value::<16>(leaving as u8)[..]), "it was there throughout");
+}
+
+#[test]
+fn loom_a_dangling_entry_is_noticed() {
+    model(PREEMPTIONS, dangling_entry);
+}
+
+#[test]
+fn loom_an_eviction_that_removes_the_entry_is_noticed() {
+    model(PREEMPTIONS, removed_entry);
+}
+
+#[test]
+fn loom_an_item_across_the_end_of_the_log_is_whole_or_absent() {
+    model(PREEMPTIONS, item_across_the_end);
+}
+
+#[test]
+fn loom_an_item_that_is_appended_again_is_never_missed() {
+    model(PREEMPTIONS, item_appended_again);
+}
+
+#[test]
+fn loom_an_item_that_leaves_probation_is_never_missed() {
+    model(PREEMPTIONS, item_that_leaves_probation);
+}

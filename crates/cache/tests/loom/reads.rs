@@ -1,0 +1,78 @@
+//! Items that are changed, moved and removed under a reader.
+
+use std::time::Duration;
+
+use alluvium_cache::{Concurrent, Eviction, SetOptions};
+use loom::thread;
+
+use super::{PREEMPTIONS, model, small, value};
+
+/// An item that is overwritten in place is seen as it was or as it is.
+#[test]
+fn loom_an_update_in_place_is_seen_whole_or_not_at_all() {
+    model(PREEMPTIONS, update_in_place);
+}
+
+pub fn update_in_place() {
+    let cache = small::<Concurrent>(Eviction::Fifo);
+    cache.set(b"12345678", &value::<16>(1)).unwrap();
+    let reader = {
+        let cache = cache.clone();
+        thread::spawn(move || cache.get(b"12345678"))
+    };
+    cache.set(b"12345678", &value::<16>(2)).unwrap();
+    let seen = reader.join().unwrap().expect("it was there throughout");
+    assert!(seen == value::<16>(1) || seen == value::<16>(2), "half of another value: {seen:?}");
+}
+
+/// A longer value goes to a new place; a reader finds the key throughout.
+#[test]
+fn loom_an_item_that_moves_is_never_missed() {
+    model(PREEMPTIONS, || {
+        let cache = small::<Concurrent>(Eviction::ApproximateLru);
+        cache.set(b"12345678", &[1; 3]).unwrap();
+        let reader = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.get(b"12345678"))
+        };
+        cache.set(b"12345678", &value::<16>(2)).unwrap();
+        let seen = reader.join().unwrap().expect("it was there throughout");
+        assert!(seen == [1; 3] || seen == value::<16>(2), "{seen:?}");
+    });
+}
+
+/// A removed key's entry is gone with the version's change.
+#[test]
+fn loom_a_removal_is_seen_whole_or_not_at_all() {
+    model(PREEMPTIONS, || {
+        let cache = small::<Concurrent>(Eviction::Fifo);
+        let options = SetOptions { time_to_live: Some(Duration::from_secs(1000)), flags: 0 };
+        cache.set_with(b"12345678", &value::<16>(1), options).unwrap();
+        let reader = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.get(b"12345678"))
+        };
+        assert!(cache.remove(b"12345678"));
+        let seen = reader.join().unwrap();
+        assert!(seen.is_none_or(|seen| seen == value::<16>(1)));
+        assert_eq!(cache.get(b"12345678"), None);
+    });
+}
+
+/// A partition that is resized hands readers over to its new memory: they find the item, or miss it while it moves.
+#[test]
+fn loom_a_resize_beside_a_reader_never_lies() {
+    model(PREEMPTIONS, || {
+        let cache = small::<Concurrent>(Eviction::Fifo);
+        cache.set(b"12345678", &value::<16>(1)).unwrap();
+        let limit = cache.stats().total().memory_bytes as usize;
+        let reader = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.get(b"12345678"))
+        };
+        cache.resize(limit + 256).unwrap();
+        let seen = reader.join().unwrap();
+        assert!(seen.is_none_or(|seen| seen == value::<16>(1)));
+        assert_eq!(cache.get(b"12345678").as_deref(), Some(&value::<16>(1)[..]));
+    });
+}
