@@ -5,6 +5,7 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
 use super::bucket_group::GroupBuilder;
+use super::covering_builder::{CoveringBuilder, CoveringSpec};
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
@@ -121,6 +122,7 @@ impl TableWriter {
             page_count: 0,
             items_go_on: false,
             filter_on_flash: false,
+            filter_covers: false,
             level: u8::try_from(spec.level).ok(),
             totals: Totals::default(),
             index_kind: IndexKind::None,
@@ -219,7 +221,7 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.last_len = encoded_len;
-        section.filter.push(section.entry.hasher.placing(hash));
+        section.filter.push(section.entry.hasher, hash, encoded.item.key)?;
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash(group << 64) } else { hash });
         if section.entry.hasher.is_semi_sorted() {
@@ -248,6 +250,17 @@ impl TableWriter {
     pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
         let hashes = Vec::with_capacity(items_expected as usize);
         self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
+    }
+
+    /// Like [`TableWriter::gather_filter`], with a filter that also answers for tables below, which `spec` names. Reads
+    /// them when it is made, and as items come whose keys may be there.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn gather_covering_filter(&mut self, spec: CoveringSpec, items_expected: u64) {
+        let section = self.sorted_section();
+        let range = (section.entry.range_low, section.entry.range_high);
+        section.filter = FilterBuilder::Covering(CoveringBuilder::new(spec, range, items_expected));
     }
 
     fn sorted_section(&mut self) -> &mut OpenSection {
@@ -287,6 +300,7 @@ impl TableWriter {
                 (Some(group), FilterBuilder::Clustered(filter)) => {
                     finished.set_buckets(*group, filter)?;
                 }
+                (_, FilterBuilder::Covering(filter)) => finished.set_covering(section.index, filter)?,
                 (_, filter) => {
                     finished.entry.index_kind = section.index.kind();
                     finished.index = section.index.finish();
@@ -343,6 +357,24 @@ impl TableWriter {
         self.output.append(bytes)?;
         let checksum = checksum64(bytes, self.identity.seed ^ offset);
         Ok(BlockHandle { offset, len: bytes.len() as u64, checksum })
+    }
+}
+
+impl FinishedSection {
+    /// Takes over the page index and a filter that covers tables below.
+    fn set_covering(&mut self, pages: IndexBuilder, filter: CoveringBuilder) -> Result<()> {
+        let fingerprint_bits = filter.fingerprint_bits();
+        self.entry.index_kind = pages.kind();
+        self.index = pages.finish();
+        let Some(made) = filter.finish(self.entry.hasher)? else { return Ok(()) };
+        self.entry.filter_covers = true;
+        self.entry.filter_tag_bits = fingerprint_bits;
+        self.filter = made.filter.to_bytes();
+        let pages = std::mem::take(&mut self.index);
+        self.index.extend_from_slice(&(pages.len() as u64).to_le_bytes());
+        self.index.extend_from_slice(&pages);
+        made.known.encode(&mut self.index);
+        Ok(())
     }
 }
 
