@@ -17,7 +17,7 @@ use super::section_range::SectionRange;
 /// How often a filter is tried in a larger table when its keys don't fit.
 const TRIES_MAX: usize = 8;
 /// Bytes of a read of a covered table.
-const READ_BYTES: usize = 512 << 10;
+const READ_BYTES: usize = 128 << 10;
 
 /// What the filter of a new table is made of.
 #[derive(Clone, Debug, Default)]
