@@ -128,8 +128,8 @@ impl CoveringBuilder {
     /// none is covered.
     ///
     /// The filter below is gone on with where it has room. Else the tables below are read once more, for their hashes;
-    /// from three runs on room is left for one more, so that this happens for every other table: 1.5 reads of each item
-    /// by the eighth, for filters that are a tenth larger than they need be on average.
+    /// from three runs on room is left for one more, so that this happens for every other table: 1.6 reads of each item
+    /// by the eighth, for filters that are a twelfth larger than they need be on average.
     pub fn finish(mut self, hasher: KeyHasher) -> Result<Option<MadeCovering>> {
         let covers: Vec<u64> = self.spec.below.iter().map(|section| section.file_number()).collect();
         let index = match self.spec.below.first() {
@@ -242,7 +242,7 @@ struct OldHashes {
 
 impl OldHashes {
     fn open(range: &SectionRange, run: u8) -> Result<Self> {
-        let mut stream = Self { scanner: SectionScanner::of_range(range, READ_BYTES)?, run, front: None };
+        let mut stream = Self { scanner: range.scanner(READ_BYTES)?, run, front: None };
         stream.advance()?;
         Ok(stream)
     }
@@ -250,7 +250,7 @@ impl OldHashes {
     fn advance(&mut self) -> Result<()> {
         let before = self.front;
         while self.scanner.advance()? {
-            self.front = self.scanner.current_hash();
+            self.front = self.scanner.current_encoded().map(|(hash, _)| hash);
             if self.front != before {
                 return Ok(());
             }

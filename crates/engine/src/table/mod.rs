@@ -21,6 +21,7 @@ mod bucket_section;
 mod cluster_filter;
 mod covering_builder;
 mod covering_filter;
+mod covering_section;
 mod directory;
 mod error;
 mod expiry;

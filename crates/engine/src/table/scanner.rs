@@ -109,13 +109,7 @@ impl SectionScanner {
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
-    /// A scanner of a part of a section of sorted layout that reads when it is asked.
-    pub fn of_range(range: &SectionRange, read_bytes: usize) -> Result<Self> {
-        let reads = ReadAhead::without([range.extent()?], read_bytes);
-        Ok(Self::over(reads, vec![(range.low, range.high)]))
-    }
-
-    fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
+    pub(super) fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
         Self {
             reads,
             wanted,
@@ -141,12 +135,6 @@ impl SectionScanner {
     pub fn current(&self) -> Option<(KeyHash, Item<'_>)> {
         let current = self.current?;
         Item::decode(self.bytes_of(current)).map(|(item, _)| (current.hash, item))
-    }
-
-    /// The current item's hash.
-    #[inline]
-    pub fn current_hash(&self) -> Option<KeyHash> {
-        self.current.map(|current| current.hash)
     }
 
     /// The current item with its hash and its encoding.

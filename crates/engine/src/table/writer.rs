@@ -5,7 +5,6 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
 use super::bucket_group::GroupBuilder;
-use super::covering_builder::{CoveringBuilder, CoveringSpec};
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
@@ -252,18 +251,7 @@ impl TableWriter {
         self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
     }
 
-    /// Like [`TableWriter::gather_filter`], with a filter that also answers for tables below, which `spec` names. Reads
-    /// them when it is made, and as items come whose keys may be there.
-    ///
-    /// # Panics
-    /// When no section of sorted layout is open.
-    pub fn gather_covering_filter(&mut self, spec: CoveringSpec, items_expected: u64) {
-        let section = self.sorted_section();
-        let range = (section.entry.range_low, section.entry.range_high);
-        section.filter = FilterBuilder::Covering(CoveringBuilder::new(spec, range, items_expected));
-    }
-
-    fn sorted_section(&mut self) -> &mut OpenSection {
+    pub(super) fn sorted_section(&mut self) -> &mut OpenSection {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
         section
@@ -357,24 +345,6 @@ impl TableWriter {
         self.output.append(bytes)?;
         let checksum = checksum64(bytes, self.identity.seed ^ offset);
         Ok(BlockHandle { offset, len: bytes.len() as u64, checksum })
-    }
-}
-
-impl FinishedSection {
-    /// Takes over the page index and a filter that covers tables below.
-    fn set_covering(&mut self, pages: IndexBuilder, filter: CoveringBuilder) -> Result<()> {
-        let fingerprint_bits = filter.fingerprint_bits();
-        self.entry.index_kind = pages.kind();
-        self.index = pages.finish();
-        let Some(made) = filter.finish(self.entry.hasher)? else { return Ok(()) };
-        self.entry.filter_covers = true;
-        self.entry.filter_tag_bits = fingerprint_bits;
-        self.filter = made.filter.to_bytes();
-        let pages = std::mem::take(&mut self.index);
-        self.index.extend_from_slice(&(pages.len() as u64).to_le_bytes());
-        self.index.extend_from_slice(&pages);
-        made.known.encode(&mut self.index);
-        Ok(())
     }
 }
 
