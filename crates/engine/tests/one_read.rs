@@ -83,7 +83,7 @@ impl Store {
                     self.model.insert(key, Some(value));
                 }
                 _ => {
-                    self.items.insert(&key, &value.to_le_bytes()).unwrap();
+                    self.items.insert(&key, value.to_le_bytes()).unwrap();
                     self.model.insert(key, Some(value));
                 }
             }
@@ -94,7 +94,7 @@ impl Store {
     fn check(&self, reads_max: u64) {
         // Indexes are loaded by then.
         for number in 0..KEYS {
-            let _ = self.items.get(&Self::key(number)).unwrap();
+            let _ = self.items.get(Self::key(number)).unwrap();
         }
         for number in 0..KEYS {
             let key = Self::key(number);
