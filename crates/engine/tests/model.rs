@@ -81,6 +81,13 @@ fn random_operations_on_tables_in_buckets_agree_with_a_map() {
     agrees_with_a_map(&plan_of(vec![bucketed(2, false), bucketed(2, false), bucketed(20, true)]));
 }
 
+#[test]
+fn random_operations_on_runs_under_one_filter_agree_with_a_map() {
+    // So narrow that many keys have one fingerprint.
+    let named = |runs_max| tiering(runs_max, Filter::MultiLevelCuckoo { tag_bits: 4 });
+    agrees_with_a_map(&plan_of(vec![named(3), named(4), named(8)]));
+}
+
 fn agrees_with_a_map(plan: &Plan) {
     let directory = tempfile::tempdir().unwrap();
     let mut occupied = vec![false; levels_of(plan)];

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use alluvium::{ManifestRepair, RepairOptions, RepairReport, repair_in};
 use alluvium_io::SimulatedStorage;
-use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan_in_buckets};
+use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan_in_buckets, plan_of_named_runs};
 
 /// One byte in so many is changed, at different places of each file.
 fn stride() -> usize {
@@ -77,6 +77,11 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
 #[test]
 fn every_changed_byte_of_tables_in_buckets_is_noticed_or_harmless_and_repaired() {
     change_bytes(&Sample::of(plan_in_buckets()));
+}
+
+#[test]
+fn every_changed_byte_of_tables_under_one_filter_is_noticed_or_harmless_and_repaired() {
+    change_bytes(&Sample::of(plan_of_named_runs()));
 }
 
 fn change_bytes(sample: &Sample) {

@@ -56,9 +56,11 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
+            // Space of sections that a filter reads is not given back meanwhile.
+            let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
-                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store)?),
-                false => write_sections(&mut writer, keyspace, store)?,
+                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version.runs)?),
+                false => write_sections(&mut writer, keyspace, store, &version.runs)?,
             };
             edits.push(Edit::AddRun {
                 keyspace: keyspace.id,
@@ -91,6 +93,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         // The bytes themselves were counted when the log's index began to refer to them.
         let counts = references.remove(&keyspace.id).unwrap_or_default();
         keyspace.update_all_versions(|version| replace_store(version, &segment, run.clone(), &counts));
+        if let Some(run) = run {
+            set_covered_by(&run, &keyspace.version.load().runs)?;
+        }
     }
     shared.finish_segment(&segment);
     Ok(true)
@@ -101,6 +106,7 @@ fn write_sections(
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
     store: &LogStore,
+    runs: &[Arc<Run>],
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
     let plan = keyspace.plan_state();
     let level = level_spec(&plan.plan, 0);
@@ -146,7 +152,8 @@ fn write_sections(
                     writer.set_filter(filter);
                 }
                 None => {
-                    begin_ordered(writer, level, spec, (items.len() as u64, bytes), Below::default());
+                    let below = Below::of_runs(level, runs, store.shard_bits(), number)?;
+                    begin_ordered(writer, level, spec, (items.len() as u64, bytes), below);
                 }
             }
             push_sorted(writer, items)?;
@@ -162,6 +169,7 @@ fn write_section(
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
     store: &LogStore,
+    runs: &[Arc<Run>],
 ) -> Result<ReferenceCounts> {
     let mut entries: Vec<(u64, u64, u32)> = Vec::with_capacity(store.len());
     let _held = shared.hold_items((entries.capacity() * size_of::<(u64, u64, u32)>()) as u64);
@@ -183,7 +191,9 @@ fn write_section(
     let plan = keyspace.plan_state();
     let plan_number = plan.number;
     let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level: 0, plan_number };
-    begin_ordered(writer, level_spec(&plan.plan, 0), spec, (entries.len() as u64, bytes), Below::default());
+    let level = level_spec(&plan.plan, 0);
+    let below = Below::of_runs(level, runs, 0, 0)?;
+    begin_ordered(writer, level, spec, (entries.len() as u64, bytes), below);
     let mut references = ReferenceCounts::default();
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
         if let Some(&(_, _, ahead)) = entries.get(position + PREFETCH_AHEAD) {
@@ -207,6 +217,20 @@ fn push_sorted(writer: &mut TableWriter, mut items: Vec<(u32, KeyHash, EncodedIt
             prefetch_bytes(ahead.bytes, 0, ahead.bytes.len());
         }
         writer.push(*hash, item)?;
+    }
+    Ok(())
+}
+
+/// Lets the filters leave memory of those sections of `runs` for which that of a section of `run` answers.
+fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
+    for (shard, section) in run.sections.iter().enumerate() {
+        let Some(section) = section else { continue };
+        let Some(files) = section.section.names_tables()? else { continue };
+        for below in runs.iter().filter_map(|run| run.sections.get(shard)?.as_ref()) {
+            if files[1..].contains(&below.section.file_number()) {
+                below.section.set_covered();
+            }
+        }
     }
     Ok(())
 }

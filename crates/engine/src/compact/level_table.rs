@@ -5,8 +5,10 @@ use std::sync::Arc;
 use alluvium_model::{Filter, Index, LevelSpec, Plan, TableLayout};
 
 use crate::error::Result;
-use crate::level::Level;
-use crate::table::{ClusterSpec, Section, SectionSpec, SortedIndex, TableWriter, pages_expected};
+use crate::level::{Level, Run};
+use crate::table::{
+    ClusterSpec, CoveringSpec, Section, SectionSpec, SortedIndex, TableWriter, pages_expected,
+};
 
 /// Bits of a Bloom filter for each item (Wu's thesis, Table 4.1).
 const BLOOM_BITS: u8 = 16;
@@ -16,6 +18,8 @@ const COLUMN_ITEMS_ON_FLASH: u64 = 32;
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
 /// Items of a column of a section of the youngest level, whose filter no other one takes over.
 const COLUMN_ITEMS_ALONE: u64 = 1024;
+/// Tables for which a filter that names one of them answers, at most.
+const COVERED_MAX: usize = alluvium_index::multi_level_filter::RUNS_MAX as usize;
 /// Tables that share a filter in memory. Each repeats the filters of those below it on flash, so with more of them disk
 /// is lost, while memory hardly is: what a column takes besides is an eighth of a bit for an item with four.
 const TABLES_IN_MEMORY_MAX: usize = 4;
@@ -31,14 +35,11 @@ pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
     }
 }
 
-/// Bits of a tag in the cuckoo filters of the level; `None` where it has none.
+/// Bits of a tag in the cuckoo filters that tables of the level have for themselves; `None` where they have none.
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     match level.filter {
         Filter::Cuckoo { tag_bits } => Some(tag_bits),
-        Filter::None | Filter::BloomCluster { .. } => None,
-        Filter::MultiLevelCuckoo { .. } => {
-            unreachable!("the engine refuses plans with other filters")
-        }
+        Filter::None | Filter::BloomCluster { .. } | Filter::MultiLevelCuckoo { .. } => None,
     }
 }
 
@@ -76,8 +77,13 @@ pub(crate) fn begin_ordered(
         return;
     }
     writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items, bytes));
-    if let Some(tag_bits) = tag_bits(level) {
-        writer.gather_filter(tag_bits, items);
+    match level.filter {
+        Filter::Cuckoo { tag_bits } => writer.gather_filter(tag_bits, items),
+        Filter::MultiLevelCuckoo { tag_bits } => {
+            let spec = CoveringSpec { fingerprint_bits: tag_bits, below: below.tables };
+            writer.gather_covering_filter(spec, items);
+        }
+        Filter::None | Filter::BloomCluster { .. } => {}
     }
 }
 
@@ -90,11 +96,22 @@ fn stays_on_flash(level: &LevelSpec) -> bool {
 pub(crate) struct Below {
     /// Young to old, each with all that its filter covers.
     heads: Vec<Arc<Section>>,
+    /// Where one filter names the table of a key: all that it is to cover, young to old.
+    tables: Vec<Arc<Section>>,
     /// Whether the new table is one of the few whose filters are in memory though those of the level are not.
     is_young: bool,
 }
 
 impl Below {
+    /// Of a new section of the youngest level, over those of `runs`, young to old, that are of the same shard.
+    pub fn of_runs(spec: &LevelSpec, runs: &[Arc<Run>], shard_bits: u32, shard: usize) -> Result<Self> {
+        let Filter::MultiLevelCuckoo { .. } = spec.filter else { return Ok(Self::default()) };
+        let runs = runs.iter().take_while(|run| run.shard_bits == shard_bits);
+        let sections =
+            runs.filter_map(|run| run.sections.get(shard)?.as_ref()).map(|section| &section.section);
+        Ok(Self { tables: covered_by_first(sections)?, ..Self::default() })
+    }
+
     /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers
     /// takes over none: what is below it is not the same everywhere.
     ///
@@ -105,7 +122,14 @@ impl Below {
     /// column.
     pub fn of(spec: &LevelSpec, present: &Level, low: u128, high: u128) -> Result<Self> {
         let [container] = present.within(low, high) else { return Ok(Self::default()) };
-        if spec.table != TableLayout::Bucketed || low < container.low || high > container.high {
+        if low < container.low || high > container.high {
+            return Ok(Self::default());
+        }
+        if let Filter::MultiLevelCuckoo { .. } = spec.filter {
+            let tables = container.tables.iter().map(|table| &table.section);
+            return Ok(Self { tables: covered_by_first(tables)?, ..Self::default() });
+        }
+        if spec.table != TableLayout::Bucketed {
             return Ok(Self::default());
         }
         let mut heads = Vec::new();
@@ -127,12 +151,25 @@ impl Below {
         }
         if !stays_on_flash(spec) {
             heads.truncate(usize::from(young < TABLES_IN_MEMORY_MAX));
-            return Ok(Self { heads, is_young: false });
+            return Ok(Self { heads, ..Self::default() });
         }
         let is_young = young < (container.tables.len() + 1) / SHARE_IN_MEMORY;
         if is_young {
             heads.truncate(usize::from(young > 0));
         }
-        Ok(Self { heads, is_young })
+        Ok(Self { heads, is_young, ..Self::default() })
     }
+}
+
+/// Of `tables`, which lie one over the other, young to old, all for which the filter of the first answers, if that is
+/// one that names a table and can cover one more. Older ones may be gone.
+fn covered_by_first<'t>(tables: impl Iterator<Item = &'t Arc<Section>> + Clone) -> Result<Vec<Arc<Section>>> {
+    let Some(first) = tables.clone().next() else { return Ok(Vec::new()) };
+    let Some(files) = first.names_tables()? else { return Ok(Vec::new()) };
+    let covered: Vec<_> =
+        tables.zip(&files).take_while(|(table, file)| table.file_number() == **file).collect();
+    if covered.len() >= COVERED_MAX {
+        return Ok(Vec::new());
+    }
+    Ok(covered.into_iter().map(|(table, _)| table.clone()).collect())
 }

@@ -48,8 +48,9 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
     };
     let filter_fits = match level.filter {
         Filter::None => entry.filter.len == 0,
-        Filter::Cuckoo { tag_bits } | Filter::MultiLevelCuckoo { tag_bits } => {
-            u32::from(entry.filter_tag_bits) == tag_bits
+        Filter::Cuckoo { tag_bits } => u32::from(entry.filter_tag_bits) == tag_bits && !entry.filter_covers,
+        Filter::MultiLevelCuckoo { tag_bits } => {
+            u32::from(entry.filter_tag_bits) == tag_bits && entry.filter_covers
         }
         // The youngest of a level whose filters are on flash have theirs in memory.
         Filter::BloomCluster { on_flash } => on_flash || !entry.filter_on_flash,

@@ -48,8 +48,8 @@ pub(super) struct ShortMemory {
 const OPERATIONS: usize = 27;
 
 impl Shape {
-    /// `order_rng` decides about semi-sorted keyspaces alone, and `plan_rng` about changes of plans: so seeds without
-    /// them replay as they did before there were any.
+    /// `order_rng` decides about semi-sorted keyspaces and filters that name runs alone, and `plan_rng` about changes of
+    /// plans: so seeds without them replay as they did before there were any.
     pub fn random(rng: &mut StdRng, order_rng: &mut StdRng, plan_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
@@ -74,7 +74,7 @@ impl Shape {
             merge_bytes: rng.random_range(500..20_000),
         });
         let keyspaces = rng.random_range(1..4);
-        let semi_sorted_plan = Plan::Levels { sharding, log, levels: semi_sorted_levels(order_rng) };
+        let mut semi_sorted_levels = semi_sorted_levels(order_rng);
         let prefix_rules: Vec<_> = match order_rng.random_range(0..2) {
             0 => vec![None; keyspaces],
             _ => (0..keyspaces).map(|_| random_rule(order_rng)).collect(),
@@ -82,7 +82,14 @@ impl Shape {
         if prefix_rules.iter().any(Option::is_some) {
             (weights[24], weights[25]) = (order_rng.random_range(1..6), order_rng.random_range(0..3));
         }
+        for levels in [&mut levels, &mut semi_sorted_levels] {
+            // The youngest alone takes a share, which binds in other plans only.
+            if levels.len() > 2 && order_rng.random_range(0..3) == 0 {
+                name_runs(levels, order_rng);
+            }
+        }
         let plan = Plan::Levels { sharding, log, levels };
+        let semi_sorted_plan = Plan::Levels { sharding, log, levels: semi_sorted_levels };
         let plans = Plans::random(plan_rng, &plan, &semi_sorted_plan);
         if plans.change() {
             weights[26] = plan_rng.random_range(1..5);
@@ -160,6 +167,24 @@ pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
         (level.table, level.index) = (TableLayout::Sorted, Index::ThreeLevel);
     }
     levels
+}
+
+/// Gives tiering levels filters that name one of the runs of a container, most of them so narrow that many keys have
+/// one fingerprint.
+fn name_runs(levels: &mut [LevelSpec], rng: &mut StdRng) {
+    for level in levels {
+        let Growth::Tiering { .. } = level.growth else { continue };
+        if rng.random_range(0..4) == 0 {
+            continue;
+        }
+        level.growth = Growth::Tiering { runs_max: rng.random_range(2..=8), share: Growth::ANY_SHARE };
+        level.filter = Filter::MultiLevelCuckoo {
+            tag_bits: *[4, 4, 7, 12].get(rng.random_range(0..4)).expect("in range"),
+        };
+        if level.table != TableLayout::Sorted {
+            (level.table, level.index) = (TableLayout::Sorted, Index::Fences);
+        }
+    }
 }
 
 fn bucketed(growth: Growth, on_flash: bool) -> LevelSpec {

@@ -69,7 +69,7 @@ impl OpenSection {
         }
         let group = self.group.as_mut().expect("a section of buckets");
         group.push(hash, encoded.bytes);
-        self.filter.push(hash);
+        self.filter.push(self.entry.hasher, hash, encoded.item.key)?;
         self.entry.totals.add(&encoded.item);
         if let Some(expires_at_ms) = encoded.item.expires_at_ms {
             self.expiry.push(expires_at_ms);

@@ -131,6 +131,8 @@ pub(crate) struct SectionEntry {
     pub items_go_on: bool,
     /// Whether the filter stays on flash: lookups read a column of it.
     pub filter_on_flash: bool,
+    /// Whether the filter is a multi-level one, and the index block says which tables it covers.
+    pub filter_covers: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
     pub level: Option<u8>,
     /// How many plans the keyspace had before that one.
@@ -157,6 +159,8 @@ const HASHER_SEMI_SORTED: u8 = 3;
 const ITEMS_GO_ON: u8 = 1;
 /// On disk: do not renumber.
 const FILTER_ON_FLASH: u8 = 2;
+/// On disk: do not renumber.
+const FILTER_COVERS: u8 = 4;
 
 impl SectionEntry {
     /// Whether it takes a long entry.
@@ -214,7 +218,9 @@ impl SectionEntry {
 
     fn flags(&self) -> u8 {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        flag(self.items_go_on, ITEMS_GO_ON) | flag(self.filter_on_flash, FILTER_ON_FLASH)
+        flag(self.items_go_on, ITEMS_GO_ON)
+            | flag(self.filter_on_flash, FILTER_ON_FLASH)
+            | flag(self.filter_covers, FILTER_COVERS)
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -267,6 +273,7 @@ impl SectionEntry {
             page_count: u32_at(bytes, 48),
             items_go_on: bytes[52] & ITEMS_GO_ON != 0,
             filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
+            filter_covers: bytes[52] & FILTER_COVERS != 0,
             level: bytes[53].checked_sub(1),
             plan_number: u16::from_le_bytes([bytes[54], bytes[55]]),
             totals: Totals {
@@ -305,6 +312,9 @@ impl SectionEntry {
         };
         if !index_fits || (entry.page_count == 0) != (index_kind == IndexKind::None) {
             return bad(6, "an index that fits layout and pages", bytes[6].into());
+        }
+        if entry.filter_covers && (layout != Layout::Sorted || entry.filter.len == 0) {
+            return bad(52, "a covering filter of a section of sorted layout", bytes[52].into());
         }
         if (entry.filter.len == 0) != (entry.filter_tag_bits == 0) || entry.filter_tag_bits > 32 {
             return bad(7, "tag bits of the filter", bytes[7].into());

@@ -1,10 +1,12 @@
 //! [`FilterBuilder`]: the filter of a section while its pages are being written.
 
-use alluvium_base::KeyHash;
+use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 
 use super::cluster_filter::ClusterBuilder;
+use super::covering_builder::CoveringBuilder;
+use super::error::Result;
 
 /// How often a filter is tried in a larger table when its keys don't fit.
 const TRIES_MAX: usize = 8;
@@ -24,24 +26,33 @@ pub(super) enum FilterBuilder {
     },
     /// Of a table in buckets, made of the items' hashes at the end, and of the filters of others.
     Clustered(ClusterBuilder),
+    /// Made of the items' hashes, and of what tables below have.
+    Covering(CoveringBuilder),
 }
 
 impl FilterBuilder {
     /// Notes an item. Equal hashes come one after the other.
     #[inline]
-    pub fn push(&mut self, hash: KeyHash) {
+    pub fn push(&mut self, hasher: KeyHasher, hash: KeyHash, key: &[u8]) -> Result<()> {
         match self {
-            Self::Gathered { hashes, .. } if hashes.last() != Some(&hash) => hashes.push(hash),
+            Self::Gathered { hashes, .. } => {
+                let placed = hasher.placing(hash);
+                if hashes.last() != Some(&placed) {
+                    hashes.push(placed);
+                }
+            }
             Self::Clustered(builder) => builder.push(hash),
-            Self::None | Self::Made(_) | Self::Gathered { .. } => {}
+            Self::Covering(builder) => builder.push(hasher, hash, key)?,
+            Self::None | Self::Made(_) => {}
         }
+        Ok(())
     }
 
     /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do
     /// without.
     pub fn finish(self) -> Option<HashFilter> {
         match self {
-            Self::None | Self::Clustered(_) => None,
+            Self::None | Self::Clustered(_) | Self::Covering(_) => None,
             Self::Made(filter) => Some(filter),
             Self::Gathered { tag_bits, hashes } => {
                 let slack = hashes.len() / 16 + 1;
@@ -70,7 +81,7 @@ mod tests {
 
     fn gathered(hashes: impl Iterator<Item = KeyHash>) -> Option<HashFilter> {
         let mut builder = FilterBuilder::Gathered { tag_bits: 12, hashes: Vec::new() };
-        hashes.for_each(|hash| builder.push(hash));
+        hashes.for_each(|hash| builder.push(KeyHasher::Xxh3 { seed: 0 }, hash, b"").unwrap());
         builder.finish()
     }
 

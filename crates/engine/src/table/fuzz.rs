@@ -9,6 +9,7 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::cluster_filter::ClusterFilter;
+use super::covering_filter::CoveringFilter;
 use super::directory;
 use super::frame::{self, Trailer};
 use super::page::{Layout, PAGE_BYTES, Page};
@@ -67,6 +68,12 @@ pub fn index(bytes: &[u8]) {
         if let Ok(cluster) = ClusterFilter::decode(bytes, (0, u64::MAX), filter) {
             let _ = (cluster.runs_of(hash), cluster.column_place(hash));
         }
+        if let Ok(covering) = CoveringFilter::decode(bytes, filter) {
+            assert!(covering.runs_of(hash).is_none_or(|runs| runs.len() <= 8));
+        }
+    }
+    if let Ok(covering) = CoveringFilter::decode(&[0; 16], bytes) {
+        let _ = (covering.runs_of(hash), covering.memory_bytes());
     }
     let _ = HashFilter::from_bytes(bytes).map(|filter| filter.candidates(hash).count());
 }

@@ -4,12 +4,14 @@ use std::ops::Add;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bloom_cluster::RunSet;
 use alluvium_index::bucketed::{BucketDirectory, Home};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
 use alluvium_index::hash_filter::{HashFilter, bucket_slots};
 use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::cluster_filter::ClusterFilter;
+use super::covering_filter::CoveringFilter;
 use super::directory::{IndexKind, SectionEntry};
 use super::index_memory::Charge;
 use super::page_list::{PageList, PageRead};
@@ -58,6 +60,8 @@ enum SectionFilter {
     },
     /// Of a table in buckets, with those of the tables that it covers.
     Cluster(ClusterFilter),
+    /// Names one of the tables that it covers.
+    Covering(CoveringFilter),
 }
 
 #[derive(Clone, Debug)]
@@ -82,9 +86,13 @@ impl SectionIndex {
         if entry.index_kind == IndexKind::Buckets {
             return Self::decode_buckets(entry, filter, pages);
         }
-        let filter = match filter {
-            [] => SectionFilter::None,
-            bytes => SectionFilter::Loaded(HashFilter::from_bytes(bytes)?),
+        let (filter, pages) = match filter {
+            _ if entry.filter_covers => {
+                let (pages, cover) = split_index(pages, "a page index")?;
+                (SectionFilter::Covering(CoveringFilter::decode(cover, filter)?), pages)
+            }
+            [] => (SectionFilter::None, pages),
+            bytes => (SectionFilter::Loaded(HashFilter::from_bytes(bytes)?), pages),
         };
         let pages = match entry.index_kind {
             IndexKind::None | IndexKind::Buckets => PageIndex::Empty,
@@ -119,18 +127,7 @@ impl SectionIndex {
 
     /// Of a table in buckets: without `filter` it stays on flash.
     fn decode_buckets(entry: &SectionEntry, filter: &[u8], index: &[u8]) -> Result<Self, Corruption> {
-        let parts = index.split_first_chunk::<8>().and_then(|(length, rest)| {
-            rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
-        });
-        let Some((buckets, cluster)) = parts else {
-            let found = format!("{} bytes", index.len());
-            return Err(Corruption::new(
-                "index",
-                0,
-                "a bucket directory of the length in front of it",
-                found,
-            ));
-        };
+        let (buckets, cluster) = split_index(index, "a bucket directory")?;
         let buckets = BucketDirectory::from_bytes(buckets).map_err(|error| error.within("index", 8))?;
         if buckets.pages() != u64::from(entry.page_count) {
             let expected = format!("a directory of {} pages", entry.page_count);
@@ -154,6 +151,7 @@ impl SectionIndex {
             SectionFilter::Loaded(filter) => SectionFilter::Dropped { slots: filter.slots() as u32 },
             SectionFilter::Dropped { slots } => SectionFilter::Dropped { slots: *slots },
             SectionFilter::Cluster(cluster) => SectionFilter::Cluster(cluster.away()),
+            SectionFilter::Covering(covering) => SectionFilter::Covering(covering.away()),
         };
         let pages = self.pages.clone();
         let Self { items_go_on, spreads, .. } = *self;
@@ -166,6 +164,7 @@ impl SectionIndex {
         match &self.filter {
             SectionFilter::Dropped { .. } => false,
             SectionFilter::Cluster(cluster) => cluster.is_in_memory(),
+            SectionFilter::Covering(covering) => covering.is_in_memory(),
             SectionFilter::None | SectionFilter::Loaded(_) => true,
         }
     }
@@ -175,14 +174,48 @@ impl SectionIndex {
     pub(super) fn cluster(&self) -> Option<&ClusterFilter> {
         match &self.filter {
             SectionFilter::Cluster(cluster) => Some(cluster),
+            _ => None,
+        }
+    }
+
+    /// The filter that names one of several tables of sorted layout, wherever it is.
+    #[inline]
+    pub(super) fn covering(&self) -> Option<&CoveringFilter> {
+        match &self.filter {
+            SectionFilter::Covering(covering) => Some(covering),
+            _ => None,
+        }
+    }
+
+    /// File numbers of the tables for which the filter answers besides the section's own, young to old; `None` of a
+    /// filter that answers for one table only.
+    #[inline]
+    pub(super) fn covers(&self) -> Option<&[u64]> {
+        match &self.filter {
+            SectionFilter::Cluster(cluster) => Some(cluster.covers()),
+            SectionFilter::Covering(covering) => Some(&covering.known().covers),
+            SectionFilter::None | SectionFilter::Loaded(_) | SectionFilter::Dropped { .. } => None,
+        }
+    }
+
+    /// Which of the tables may hold a key, as [`ClusterFilter::runs_of`] and [`CoveringFilter::runs_of`] have it.
+    #[inline]
+    pub(super) fn runs_of(&self, hash: KeyHash) -> Option<RunSet> {
+        match &self.filter {
+            SectionFilter::Cluster(cluster) => cluster.runs_of(hash),
+            SectionFilter::Covering(covering) => covering.runs_of(self.placing(hash)),
             SectionFilter::None | SectionFilter::Loaded(_) | SectionFilter::Dropped { .. } => None,
         }
     }
 
     /// Whether some filter is in memory.
     pub fn has_filter(&self) -> bool {
-        matches!(self.filter, SectionFilter::Loaded(_))
-            || self.cluster().is_some_and(ClusterFilter::is_in_memory)
+        match &self.filter {
+            SectionFilter::Loaded(_) => true,
+            SectionFilter::Cluster(cluster) => cluster.is_in_memory(),
+            SectionFilter::Covering(covering) => covering.is_in_memory(),
+            SectionFilter::None | SectionFilter::Dropped { .. } => false,
+        }
     }
 
     /// Where pages lie, of a table in buckets.
@@ -199,18 +232,36 @@ impl SectionIndex {
         match &self.filter {
             SectionFilter::Loaded(filter) => filter.prefetch(self.placing(hash)),
             SectionFilter::Cluster(cluster) => cluster.prefetch(hash),
+            SectionFilter::Covering(covering) => covering.prefetch(self.placing(hash)),
             SectionFilter::None | SectionFilter::Dropped { .. } => {}
         }
     }
 
-    /// The pages where a key of hash `hash` is looked for in a table in buckets, whatever a filter says.
+    /// The pages where a key of hash `hash` is looked for in a table of sorted layout or in buckets, whatever a filter
+    /// says.
     #[inline]
-    pub fn locate_bucket(&self, hash: KeyHash) -> PageList {
-        let PageIndex::Buckets(buckets) = &self.pages else { return PageList::EMPTY };
-        match buckets.locate(hash) {
-            None => PageList::EMPTY,
-            Some(Home::Page(page)) => PageList::range(page, PageRead::new(page, false)),
-            Some(Home::Pages { first, last }) => PageList::range(first, PageRead::new(last, false)),
+    pub fn locate_unfiltered(&self, hash: KeyHash) -> PageList {
+        match &self.pages {
+            PageIndex::Buckets(buckets) => match buckets.locate(hash) {
+                None => PageList::EMPTY,
+                Some(Home::Page(page)) => PageList::range(page, PageRead::new(page, false)),
+                Some(Home::Pages { first, last }) => PageList::range(first, PageRead::new(last, false)),
+            },
+            PageIndex::Fences(fences) => {
+                let range = fences.lookup(hash.high());
+                range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
+            }
+            PageIndex::Trie(trie) => trie.lookup(hash, self.items_go_on),
+            PageIndex::ThreeLevel(index, pages) => {
+                let found = index.lookup(hash);
+                found.map_or(PageList::EMPTY, |range| {
+                    // As for tries: which item is the last of its page the index doesn't tell.
+                    let last = page_number(range.last);
+                    let goes_on = self.items_go_on && last.saturating_add(1) < *pages;
+                    PageList::range(page_number(range.first), PageRead::new(last, goes_on))
+                })
+            }
+            PageIndex::Slots(_) | PageIndex::Empty => PageList::EMPTY,
         }
     }
 
@@ -227,29 +278,13 @@ impl SectionIndex {
                     .flatten()
                     .filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
-            (PageIndex::Buckets(_), SectionFilter::Cluster(cluster)) => {
-                let is_absent = cluster
-                    .runs_of(hash)
-                    .is_some_and(|runs| !runs.contains(cluster.runs().saturating_sub(1)));
-                if is_absent { PageList::EMPTY } else { self.locate_bucket(hash) }
-            }
-            (PageIndex::Buckets(_), _) => self.locate_bucket(hash),
             (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
-            (PageIndex::Fences(fences), _) => {
-                let range = fences.lookup(hash.high());
-                range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
+            (_, SectionFilter::Cluster(_) | SectionFilter::Covering(_)) => {
+                let own = self.covers().map_or(0, |covers| covers.len() as u32);
+                let is_absent = self.runs_of(hash).is_some_and(|runs| !runs.contains(own));
+                if is_absent { PageList::EMPTY } else { self.locate_unfiltered(hash) }
             }
-            (PageIndex::Trie(trie), _) => trie.lookup(hash, self.items_go_on),
-            (PageIndex::ThreeLevel(index, pages), _) => {
-                let found = index.lookup(hash);
-                found.map_or(PageList::EMPTY, |range| {
-                    // As for tries: which item is the last of its page the index doesn't tell.
-                    let last = page_number(range.last);
-                    let goes_on = self.items_go_on && last.saturating_add(1) < *pages;
-                    PageList::range(page_number(range.first), PageRead::new(last, goes_on))
-                })
-            }
-            (PageIndex::Slots(_) | PageIndex::Empty, _) => PageList::EMPTY,
+            _ => self.locate_unfiltered(hash),
         }
     }
 
@@ -288,16 +323,21 @@ impl SectionIndex {
     pub fn filter(&self) -> Option<&HashFilter> {
         match &self.filter {
             SectionFilter::Loaded(filter) => Some(filter),
-            SectionFilter::None | SectionFilter::Dropped { .. } | SectionFilter::Cluster(_) => None,
+            _ => None,
         }
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> MemoryBytes {
-        let (cluster, cluster_index) = self.cluster().map_or((0, 0), ClusterFilter::memory_bytes);
+        let (filter, known) = match &self.filter {
+            SectionFilter::Loaded(filter) => (filter.memory_bytes() as u64, 0),
+            SectionFilter::Cluster(cluster) => cluster.memory_bytes(),
+            SectionFilter::Covering(covering) => covering.memory_bytes(),
+            SectionFilter::None | SectionFilter::Dropped { .. } => (0, 0),
+        };
         MemoryBytes {
-            filter: cluster + self.filter().map_or(0, |filter| filter.memory_bytes() as u64),
-            index: cluster_index
+            filter,
+            index: known
                 + match &self.pages {
                     PageIndex::Empty => 0,
                     PageIndex::Slots(fences) => fences.memory_bytes(),
@@ -330,6 +370,15 @@ impl SectionIndex {
         let last = PageRead::new(page_number(range.last), goes_on);
         PageList::range(page_number(range.first + u64::from(is_before)), last)
     }
+}
+
+/// The parts of an index block: what is as long as the number in front says, and the rest.
+fn split_index<'a>(bytes: &'a [u8], what: &str) -> Result<(&'a [u8], &'a [u8]), Corruption> {
+    let parts = bytes
+        .split_first_chunk::<8>()
+        .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?));
+    let expected = || format!("{what} of the length in front of it");
+    parts.ok_or_else(|| Corruption::new("index", 0, expected(), format!("{} bytes", bytes.len())))
 }
 
 /// The three-level index of a section, whose pages it must not lead beyond.

@@ -109,7 +109,7 @@ impl SectionScanner {
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
-    fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
+    pub(super) fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
         Self {
             reads,
             wanted,

@@ -8,7 +8,8 @@ use alluvium_io::AlignedBuffer;
 
 use super::error::Result;
 use super::page::Layout;
-use super::read_ahead::Extent;
+use super::read_ahead::{Extent, ReadAhead};
+use super::scanner::SectionScanner;
 use super::section::Section;
 use super::section_spec::high_halves;
 use crate::item::Item;
@@ -27,6 +28,12 @@ pub(crate) struct SectionRange {
 }
 
 impl SectionRange {
+    /// A scanner of the range that reads when it is asked, so many bytes at a time.
+    pub(super) fn scanner(&self, read_bytes: usize) -> Result<SectionScanner> {
+        let reads = ReadAhead::without([self.extent()?], read_bytes);
+        Ok(SectionScanner::over(reads, vec![(self.low, self.high)]))
+    }
+
     /// The pages to read: found in the index, or by about log2 of the number of pages in reads.
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, low, high } = self;

@@ -121,6 +121,7 @@ impl TableWriter {
             page_count: 0,
             items_go_on: false,
             filter_on_flash: false,
+            filter_covers: false,
             level: u8::try_from(spec.level).ok(),
             plan_number: spec.plan_number,
             totals: Totals::default(),
@@ -220,7 +221,7 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.last_len = encoded_len;
-        section.filter.push(section.entry.hasher.placing(hash));
+        section.filter.push(section.entry.hasher, hash, encoded.item.key)?;
         section.page.push(page_tag(hash), encoded.bytes);
         section.index.push(if layout == Layout::Hash { KeyHash(group << 64) } else { hash });
         if section.entry.hasher.is_semi_sorted() {
@@ -251,7 +252,7 @@ impl TableWriter {
         self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
     }
 
-    fn sorted_section(&mut self) -> &mut OpenSection {
+    pub(super) fn sorted_section(&mut self) -> &mut OpenSection {
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
         section
@@ -288,6 +289,7 @@ impl TableWriter {
                 (Some(group), FilterBuilder::Clustered(filter)) => {
                     finished.set_buckets(*group, filter)?;
                 }
+                (_, FilterBuilder::Covering(filter)) => finished.set_covering(section.index, filter)?,
                 (_, filter) => {
                     finished.entry.index_kind = section.index.kind();
                     finished.index = section.index.finish();

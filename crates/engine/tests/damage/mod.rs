@@ -55,6 +55,18 @@ pub fn plan_in_buckets() -> Plan {
     Plan::Levels { sharding, log, levels: vec![bucketed(2, false), bucketed(3, false), bucketed(9, true)] }
 }
 
+/// The same with filters each of which names one of several tables.
+pub fn plan_of_named_runs() -> Plan {
+    let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
+    let tiering = |runs_max| LevelSpec {
+        growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+        table: TableLayout::Sorted,
+        filter: Filter::MultiLevelCuckoo { tag_bits: 12 },
+        index: Index::Fences,
+    };
+    Plan::Levels { sharding, log, levels: vec![tiering(3), tiering(3), tiering(8)] }
+}
+
 pub fn environment(storage: SimulatedStorage, clock: &SimulatedClock) -> Environment {
     Environment { clock: Arc::new(clock.clone()), random_seed: 11, ..Environment::over(Arc::new(storage)) }
 }

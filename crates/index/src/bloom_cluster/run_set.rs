@@ -13,7 +13,7 @@ pub struct RunSet {
 impl RunSet {
     /// Adds `run`.
     #[inline(always)]
-    pub(super) fn insert(&mut self, run: u32) {
+    pub fn insert(&mut self, run: u32) {
         if let Some(word) = self.words.get_mut((run / 64) as usize) {
             *word |= 1 << (run % 64);
         }

@@ -126,6 +126,11 @@ impl MultiLevelFilter {
         self.lanes.buckets() as usize * WAYS as usize
     }
 
+    /// Keys of the primary table that fit, nearly always: 95 % of its slots.
+    pub fn keys_max(&self) -> usize {
+        self.slots() / 100 * 95 + self.slots() % 100 * 95 / 100
+    }
+
     /// Bits of a fingerprint.
     #[inline(always)]
     pub fn fingerprint_bits(&self) -> u32 {

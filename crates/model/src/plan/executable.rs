@@ -4,6 +4,9 @@
 
 use super::{Filter, Growth, Index, LevelSpec, Plan, PlanError, TableLayout};
 
+/// Runs that one multi-level filter covers.
+const MULTI_LEVEL_RUNS_MAX: u32 = 8;
+
 impl Plan {
     /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys, with
     /// the reason when it doesn't.
@@ -38,11 +41,7 @@ impl LevelSpec {
     /// Checks that the engine executes the level as number `number` (from 0) of `levels`, for keyspaces in the order of
     /// hashed keys. Whether the level is legal is another question.
     pub fn check_executable(&self, number: usize, levels: usize) -> Result<(), PlanError> {
-        self.check_executable_but_for_index(number, levels)?;
-        if self.table == TableLayout::Sorted && !matches!(self.index, Index::Trie | Index::Fences) {
-            return refuse("the engine indexes a Sorted level by a trie or by fences");
-        }
-        Ok(())
+        self.check_executable_but_for_index(number, levels)
     }
 
     /// Like [`LevelSpec::check_executable`], for semi-sorted keyspaces.
@@ -77,6 +76,13 @@ impl LevelSpec {
             return refuse("the engine bounds only the youngest level by a share of the items");
         }
         match (number, self.table, self.filter) {
+            (_, TableLayout::Sorted, Filter::MultiLevelCuckoo { .. }) => match self.growth {
+                Growth::Tiering { runs_max, .. } if runs_max <= MULTI_LEVEL_RUNS_MAX => {}
+                Growth::Tiering { .. } => return refuse("a multi-level filter covers at most eight runs"),
+                Growth::Leveling { .. } => {
+                    return refuse("a level of one run has a cuckoo filter, not a multi-level one");
+                }
+            },
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
             | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None)
             | (_, TableLayout::Bucketed, Filter::BloomCluster { .. }) => {}
@@ -85,12 +91,13 @@ impl LevelSpec {
             }
             (0, ..) => {
                 return refuse(
-                    "the engine's youngest level has Hash or Sorted tables, a cuckoo filter each, or Bucketed ones",
+                    "the engine's youngest level has Hash or Sorted tables with cuckoo filters, or Bucketed ones",
                 );
             }
             (_, TableLayout::Sorted, _) => {
                 return refuse(
-                    "the engine keeps a cuckoo filter for each table of a Sorted level, or no filter",
+                    "the engine keeps a cuckoo filter for each table of a Sorted level, a multi-level one for all runs \
+                     of a container, or no filter",
                 );
             }
             _ => return refuse("the engine's levels below the youngest have Sorted or Bucketed tables"),
@@ -108,10 +115,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_of_cuckoo_filters_fences_and_tries_are_executed() {
+    fn plans_of_levels_are_executed() {
         for name in Plan::NAMES {
-            let waits = ["slimdb", "slimdb-tiering", "semi-sorted", "skimpystash"].contains(&name);
-            assert_eq!(Plan::named(name).unwrap().is_executable(), !waits, "{name}");
+            assert_eq!(Plan::named(name).unwrap().is_executable(), name != "skimpystash", "{name}");
         }
     }
 
@@ -119,7 +125,8 @@ mod tests {
     fn semi_sorted_keyspaces_need_three_level_indexes() {
         for name in Plan::NAMES {
             let fits = Plan::named(name).unwrap().check_executable_semi_sorted();
-            assert_eq!(fits.is_ok(), name == "semi-sorted", "{name}: {fits:?}");
+            let is_semi_sorted = ["semi-sorted", "slimdb", "slimdb-tiering"].contains(&name);
+            assert_eq!(fits.is_ok(), is_semi_sorted, "{name}: {fits:?}");
         }
         let reason = Plan::leveled().check_executable_semi_sorted().unwrap_err().to_string();
         assert!(reason.contains("uniform"), "{reason}");
@@ -139,10 +146,13 @@ mod tests {
         assert!(with(1, |level| level.growth = levels_of_tiering()).is_ok());
         let shared = with(1, |level| level.growth = Growth::Tiering { runs_max: 4, share: 0.1 });
         assert!(shared.unwrap_err().to_string().contains("a share"));
-        let three_level = with(1, |level| level.index = Index::ThreeLevel);
-        assert!(three_level.unwrap_err().to_string().contains("trie"));
-        let shared = with(1, |level| level.filter = Filter::MultiLevelCuckoo { tag_bits: 12 });
-        assert!(shared.unwrap_err().to_string().contains("each table"));
+        let named = with(1, |level| level.filter = Filter::MultiLevelCuckoo { tag_bits: 12 });
+        assert!(named.unwrap_err().to_string().contains("one run"));
+        let many = with(1, |level| {
+            level.filter = Filter::MultiLevelCuckoo { tag_bits: 12 };
+            level.growth = Growth::Tiering { runs_max: 9, share: Growth::ANY_SHARE };
+        });
+        assert!(many.unwrap_err().to_string().contains("eight runs"));
         let leveled = with(0, |level| level.growth = Growth::Leveling { ratio: 4.0 });
         assert!(leveled.unwrap_err().to_string().contains("youngest"));
         let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };

@@ -252,6 +252,9 @@ impl LevelSpec {
             Filter::Cuckoo { tag_bits } if !(4..=15).contains(&tag_bits) => {
                 refuse(format!("a cuckoo filter with tags of {tag_bits} bits: 4 to 15 are supported"))
             }
+            Filter::MultiLevelCuckoo { tag_bits } if !(4..=12).contains(&tag_bits) => refuse(format!(
+                "a multi-level filter with fingerprints of {tag_bits} bits: 4 to 12 are supported"
+            )),
             Filter::Cuckoo { .. } => Ok(()),
             _ if self.table == TableLayout::Hash => {
                 refuse("a Hash table takes its order from a cuckoo filter, so it needs one".to_owned())

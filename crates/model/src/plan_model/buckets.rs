@@ -131,7 +131,7 @@ impl PlanModel {
             Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => {
                 state.runs.min((TABLES_IN_MEMORY_MAX - 1.0) / 2.0)
             }
-            _ => 0.0,
+            _ => self.covered_as_bloom_items(level, state.runs),
         }
     }
 
@@ -147,7 +147,7 @@ impl PlanModel {
             Filter::BloomCluster { on_flash: false } if number > 0 && runs > 0.0 => {
                 (runs % TABLES_IN_MEMORY_MAX) / runs
             }
-            _ => 0.0,
+            _ => self.covered_as_bloom_items(level, 1.0),
         }
     }
 }

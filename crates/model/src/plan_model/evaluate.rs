@@ -232,6 +232,9 @@ impl PlanModel {
     pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash } => records * self.cluster_memory_bits(on_flash, state) / 8.0,
+            Filter::MultiLevelCuckoo { tag_bits } => {
+                records * self.multi_level_memory_bits(level.growth, tag_bits) / 8.0
+            }
             _ => records * self.filter_bits(level) / state.filter_crowding / 8.0,
         }
     }
@@ -246,8 +249,7 @@ impl PlanModel {
         match level.filter {
             Filter::None => 0.0,
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
-            // The number of the run beside the fingerprint; the secondary table is a hundredth of it.
-            Filter::MultiLevelCuckoo { tag_bits } => f64::from(tag_bits + 3) / self.rules.filter_fill * 1.01,
+            Filter::MultiLevelCuckoo { tag_bits } => self.multi_level_bits(tag_bits),
             Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
     }

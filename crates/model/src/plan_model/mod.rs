@@ -6,6 +6,7 @@
 //! Limits: requests are independent of each other; items of one size class; compaction keeps up with writes.
 
 mod buckets;
+mod covering;
 mod evaluate;
 mod parts;
 mod phase_level;

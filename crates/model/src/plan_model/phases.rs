@@ -150,6 +150,9 @@ impl<'a> Phases<'a> {
         let repeats = if self.counts_garbage_of_runs() { self.writes.repeats(from, to) } else { 0.0 };
         let run = Run { from, to, repeats };
         self.records[0] += self.writes.keys(from, to);
+        let level = &self.levels[0];
+        let items: f64 = (0..level.places()).map(|place| level.items_of(&self.writes, place)).sum();
+        self.taken_over[0] += self.model.covered_as_bloom_items(&self.specs[0], items);
         self.levels[0].push_everywhere(run);
         self.log_since = to;
     }

@@ -113,10 +113,12 @@ impl Stack {
             // What a store holds that was never fuller fits in this level, or in those above: nothing has come further.
             let above: f64 = stack.levels.iter().map(|state| state.records).sum();
             let left = (stream.keys.keys() - above).max(0.0);
-            let hands_on_runs = matches!(
-                (level.growth, levels.get(number + 1).map(|next| next.growth)),
-                (Growth::Tiering { .. }, Some(Growth::Tiering { .. }))
-            );
+            let hands_on_runs = match (level.growth, levels.get(number + 1).map(|next| next.growth)) {
+                (Growth::Tiering { .. }, Some(Growth::Tiering { .. })) => true,
+                // Right above the last level it is the shares and the garbage that count.
+                (Growth::Tiering { .. }, Some(Growth::Leveling { .. })) => number + 2 < levels.len(),
+                _ => false,
+            };
             if stream.fresh_share >= 1.0 && hands_on_runs && state.records >= left {
                 let places = if number == 0 { stack.shards } else { f64::INFINITY };
                 let (state, _) = filling(&arrivals, left / arrivals.records, places);

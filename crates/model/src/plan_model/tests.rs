@@ -280,7 +280,7 @@ fn levels() -> impl Strategy<Value = LevelSpec> {
     let filters = prop_oneof![
         Just(Filter::None),
         (4u32..=15).prop_map(|tag_bits| Filter::Cuckoo { tag_bits }),
-        (4u32..=15).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
+        (4u32..=12).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
         any::<bool>().prop_map(|on_flash| Filter::BloomCluster { on_flash }),
     ];
     let tables = prop_oneof![

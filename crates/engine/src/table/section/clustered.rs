@@ -48,9 +48,9 @@ impl Verdict {
     /// the one that the filter covers there.
     #[inline]
     pub fn says(&self, depth: usize, file: u64) -> Option<bool> {
-        let cluster = self.index.cluster()?;
-        let is_known = depth == 0 || cluster.covers().get(depth - 1) == Some(&file);
-        let run = (cluster.runs() as usize).checked_sub(1 + depth)?;
+        let covers = self.index.covers()?;
+        let is_known = depth == 0 || covers.get(depth - 1) == Some(&file);
+        let run = covers.len().checked_sub(depth)?;
         is_known.then(|| self.runs.contains(run as u32))
     }
 }
@@ -59,6 +59,16 @@ impl Section {
     /// Whether the section has a key of this hash, as far as that is known without reading pages.
     #[inline]
     pub fn ask(&self, hash: KeyHash) -> Result<Asked> {
+        if self.entry.filter_covers {
+            let index = match self.index.load_full() {
+                Some(index) if index.is_whole() => index,
+                _ => self.index()?,
+            };
+            return match index.runs_of(hash) {
+                Some(runs) => Ok(Asked::Runs(Verdict { index, runs })),
+                None => self.locate(hash).map(Asked::Pages),
+            };
+        }
         if self.entry.layout != Layout::Bucketed || self.entry.page_count == 0 {
             return self.locate(hash).map(Asked::Pages);
         }
@@ -104,8 +114,8 @@ impl Section {
             return Ok(PageList::EMPTY);
         }
         let pages = match &*self.index.load() {
-            Some(index) => index.locate_bucket(hash),
-            None => self.index_without_filter()?.locate_bucket(hash),
+            Some(index) => index.locate_unfiltered(hash),
+            None => self.index_without_filter()?.locate_unfiltered(hash),
         };
         self.within_pages(pages)
     }
@@ -116,18 +126,28 @@ impl Section {
         self.drop_filter();
     }
 
-    /// Tables for which the filter answers, this one first, as far as it is one of a table in buckets: the numbers of
-    /// their files, and whether it is one that stays on flash.
+    /// Tables for which the filter answers, this one first, as far as it is one that may answer for several: the
+    /// numbers of their files, and whether it is one that stays on flash.
     pub fn clustered(&self) -> Result<Option<(Vec<u64>, bool)>> {
-        if self.entry.layout != Layout::Bucketed || self.entry.page_count == 0 {
+        let may_cover = self.entry.layout == Layout::Bucketed || self.entry.filter_covers;
+        if !may_cover || self.entry.page_count == 0 {
             return Ok(None);
         }
         let index = self.index_without_filter()?;
-        Ok(index.cluster().map(|cluster| {
+        Ok(index.covers().map(|covers| {
             let mut files = vec![self.file_number()];
-            files.extend_from_slice(cluster.covers());
+            files.extend_from_slice(covers);
             (files, self.entry.filter_on_flash)
         }))
+    }
+
+    /// Tables for which the filter answers by naming one of them, this one first: the numbers of their files. `None`
+    /// without such a filter.
+    pub fn names_tables(&self) -> Result<Option<Vec<u64>>> {
+        if !self.entry.filter_covers {
+            return Ok(None);
+        }
+        Ok(self.clustered()?.map(|(files, _)| files))
     }
 
     /// Reads `length` bytes from `offset` of the filter block on; they begin at [`Section::filter_skip`].

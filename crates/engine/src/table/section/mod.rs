@@ -248,7 +248,7 @@ impl Section {
         match &*self.index.load() {
             Some(index) => {
                 index.prefetch(hash);
-                index.cluster().map_or(0, |cluster| cluster.covers().len())
+                index.covers().map_or(0, <[u64]>::len)
             }
             None => 0,
         }

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod corruption;
+mod covering;
 mod format_document;
 mod lookup;
 mod memory_storage;
@@ -164,7 +165,8 @@ fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, 
     (Table::open(storage, NAME, &[]).unwrap(), info)
 }
 
-/// A small table of a section of hash layout, one of sorted layout for each index, and one in buckets.
+/// A small table of a section of hash layout, one of sorted layout for each index, one in buckets, and one with a
+/// filter that could cover others.
 fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
     let items: Vec<_> = (0..40u8)
         .map(|number| OwnedItem {
@@ -180,6 +182,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
         buckets::write_section(writer, &items);
+        covering::write_section(writer, &items);
     });
     (table, items)
 }

@@ -1,0 +1,67 @@
+//! What filters cost that name one of the runs of a container: the room that they keep, and that each new table has the
+//! filter of all of them (docs/decisions/0022).
+
+use crate::plan::{Filter, Growth, LevelSpec};
+
+use super::evaluate::PlanModel;
+
+/// The run number beside each fingerprint.
+const RUN_BITS: u32 = 3;
+/// Bits of an entry of the secondary table: hash, run, and where groups begin.
+const SECONDARY_BITS: f64 = 140.0;
+
+/// Room of the filters of a container, as a share of the keys there are, on average over its numbers of runs, which are
+/// equally frequent: from three runs on a filter that is made anew has room for an even number of them.
+fn room(growth: Growth) -> f64 {
+    let Growth::Tiering { runs_max, .. } = growth else { return 1.0 };
+    let (mut keys, mut slots) = (0, 0);
+    for runs in 1..=runs_max {
+        keys += runs;
+        slots += if runs > 2 { runs.next_multiple_of(2) } else { runs };
+    }
+    f64::from(slots) / f64::from(keys)
+}
+
+impl PlanModel {
+    /// Bits of a filter with fingerprints of so many bits, for a key.
+    pub(super) fn multi_level_bits(&self, fingerprint_bits: u32) -> f64 {
+        let fill = self.rules.filter_fill;
+        // Keys whose fingerprint is in one of eight slots already.
+        let secondary = SECONDARY_BITS * 4.0 * fill / 2f64.powi(fingerprint_bits as i32);
+        f64::from(fingerprint_bits + RUN_BITS) / fill + secondary
+    }
+
+    /// Bits of the filters of a level of such growth that are in memory for a key, with the room that they have.
+    pub(super) fn multi_level_memory_bits(&self, growth: Growth, fingerprint_bits: u32) -> f64 {
+        let room = if self.rules.stored_indexes { room(growth) } else { 1.0 };
+        self.multi_level_bits(fingerprint_bits) * room
+    }
+
+    /// What a new table writes of the filters of `items` below it, as items whose Bloom filters take as much.
+    pub(super) fn covered_as_bloom_items(&self, level: &LevelSpec, items: f64) -> f64 {
+        match level.filter {
+            Filter::MultiLevelCuckoo { tag_bits } => {
+                items * self.multi_level_memory_bits(level.growth, tag_bits) / self.rules.bloom_bits
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Plan;
+    use crate::plan_model::{ItemSize, Workload};
+
+    #[test]
+    fn bits_are_those_of_the_filter_itself() {
+        let item = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+        let model = PlanModel::new(Plan::slimdb_tiering(), Workload::load(1e6, item).unwrap());
+        // crates/index/src/multi_level_filter/mod.rs: 15.8 and 0.13.
+        assert!((model.multi_level_bits(12) - 15.92).abs() < 0.01);
+        let growth = |runs_max| Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
+        assert_eq!(room(growth(2)), 1.0);
+        assert_eq!(room(growth(8)), 39.0 / 36.0);
+    }
+}
