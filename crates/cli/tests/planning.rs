@@ -116,7 +116,7 @@ fn a_database_gets_another_plan_and_its_data_follow() {
     let lines: String =
         (0..30_000).map(|number| format!("{{\"key\":\"key{number}\",\"value\":\"value\"}}\n")).collect();
     std::fs::write(directory.path().join("items.jsonl"), lines).unwrap();
-    assert!(alluvium(directory.path(), "import data items.jsonl").status.success());
+    assert!(alluvium(directory.path(), "import data --input items.jsonl").status.success());
     assert!(alluvium(directory.path(), "compact data").status.success());
     let begun = object(directory.path(), "plan apply data lsm-trie");
     assert!(begun["left"][0]["tables_left"].as_u64().is_some_and(|tables| tables > 0), "{begun}");

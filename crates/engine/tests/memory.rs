@@ -107,7 +107,7 @@ fn what_saves_the_fewest_reads_a_byte_goes_first() {
         let (page_reads, index_reads) = check_all(&db, &items, |_| 0);
         // Who has no room for a small filter reads that, not the pages that it would reject.
         assert!(page_reads <= 1.01, "{page_reads} page reads a get");
-        assert!(index_reads > before, "{index_reads} reads of indexes a get, {before} with more memory");
+        assert!(index_reads >= before, "{index_reads} reads of indexes a get, {before} with more memory");
         before = index_reads;
         let stats = db.stats();
         assert_eq!(stats.memory_limit.unfiltered_pages, 0);

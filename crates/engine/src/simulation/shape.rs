@@ -48,8 +48,8 @@ pub(super) struct ShortMemory {
 const OPERATIONS: usize = 27;
 
 impl Shape {
-    /// `order_rng` decides about semi-sorted keyspaces and filters that name runs alone, and `plan_rng` about changes of
-    /// plans: so seeds without them replay as they did before there were any.
+    /// `order_rng` decides about semi-sorted keyspaces and filters that name runs alone, and `plan_rng` about changes
+    /// of plans: so seeds without them replay as they did before there were any.
     pub fn random(rng: &mut StdRng, order_rng: &mut StdRng, plan_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
