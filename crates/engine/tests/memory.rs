@@ -1,9 +1,11 @@
 //! The memory limit: right answers however little filters and indexes may take, and one read a get when they are back.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium::{Db, Durability, Error, Keyspace, Plan};
+use alluvium::{Db, Durability, Environment, Error, Keyspace, Plan};
+use alluvium_io::{FileStorage, IoOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -28,7 +30,10 @@ fn value(number: u32, version: u32) -> Vec<u8> {
 
 fn open(directory: &std::path::Path) -> (Db, Keyspace) {
     let builder = Db::builder(directory).plan(small_plan()).durability(Durability::Buffered);
-    let db = builder.background(false).open().unwrap();
+    // The same hashes, so the same tables, in each run.
+    let storage = FileStorage::create(directory, IoOptions::default()).unwrap();
+    let environment = Environment { random_seed: 11, ..Environment::over(Arc::new(storage)) };
+    let db = builder.background(false).environment(environment).open().unwrap();
     let items = db.keyspace("items").unwrap();
     (db, items)
 }
