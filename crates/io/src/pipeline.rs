@@ -40,6 +40,9 @@ pub trait Pipeline: fmt::Debug + Send {
         token: u64,
     );
 
+    /// Starts the operations that are held back.
+    fn start(&mut self);
+
     /// The next completed operation; blocks until there is one. `None` when none is in flight or waiting to be taken.
     fn wait(&mut self) -> Option<Completed>;
 
@@ -89,6 +92,8 @@ impl Pipeline for Immediate {
         let result = operation.perform(file, &mut buffer, offset);
         self.done.push_back(Completed { token, buffer, result });
     }
+
+    fn start(&mut self) {}
 
     fn wait(&mut self) -> Option<Completed> {
         self.done.pop_front()

@@ -190,6 +190,8 @@ impl Pipeline for ThreadPipeline {
         self.threads.submit(Job { operation, handle: handle.clone(), offset, buffer, token, reply });
     }
 
+    fn start(&mut self) {}
+
     fn wait(&mut self) -> Option<Completed> {
         self.done.pop_front().or_else(|| self.receive())
     }

@@ -137,6 +137,12 @@ impl Pipeline for RingPipeline {
         }
     }
 
+    fn start(&mut self) {
+        if self.ring.queued() > 0 {
+            self.ring.enter(0);
+        }
+    }
+
     fn wait(&mut self) -> Option<Completed> {
         loop {
             if let Some(done) = self.done.pop_front() {
