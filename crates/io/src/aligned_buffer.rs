@@ -2,14 +2,15 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::memory::{MAPPED_BYTES_MIN, Memory};
-use crate::{ALIGNMENT, memory_pool};
+use crate::memory::Memory;
+use crate::memory_pool;
 
-/// A growable byte buffer whose memory starts at a multiple of [`ALIGNMENT`], as direct I/O wants it.
+/// A growable byte buffer whose memory starts at a multiple of [`crate::ALIGNMENT`], as direct I/O wants it.
 ///
 /// Works like a `Vec<u8>`. Buffers of 4–32 KiB come from and go back to a pool of the thread (a few nanoseconds and
 /// no allocation in steady state); buffers of 64 KiB and more are mappings, populated on first touch and given
-/// back to the system at once, those of 2 MiB and more with huge pages asked for. Like `Vec`, growing panics or aborts
+/// back to the system at once unless [`crate::KeptBuffers`] keeps them, those of 2 MiB and more with huge pages asked
+/// for. Like `Vec`, growing panics or aborts
 /// when the system has no memory.
 #[derive(Debug)]
 pub struct AlignedBuffer {
@@ -51,7 +52,7 @@ impl AlignedBuffer {
         self.len == 0
     }
 
-    /// Bytes of memory that the buffer occupies, a multiple of [`ALIGNMENT`].
+    /// Bytes of memory that the buffer occupies, a multiple of [`crate::ALIGNMENT`].
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }
@@ -88,7 +89,7 @@ impl AlignedBuffer {
         self[old..].copy_from_slice(bytes);
     }
 
-    /// Extends with zeros to a multiple of `alignment` bytes, for example [`ALIGNMENT`], so that the whole can be
+    /// Extends with zeros to a multiple of `alignment` bytes, for example [`crate::ALIGNMENT`], so that the whole can be
     /// written without a bounce copy.
     ///
     /// # Panics
@@ -119,9 +120,7 @@ fn allocate(bytes: usize) -> Memory {
 
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
-        if self.memory.capacity() < MAPPED_BYTES_MIN {
-            memory_pool::give(std::mem::replace(&mut self.memory, Memory::empty()));
-        }
+        memory_pool::give(std::mem::replace(&mut self.memory, Memory::empty()));
     }
 }
 
@@ -173,11 +172,10 @@ impl PartialEq for AlignedBuffer {
 
 impl Eq for AlignedBuffer {}
 
-const _: () = assert!(MAPPED_BYTES_MIN.is_multiple_of(ALIGNMENT));
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ALIGNMENT;
     use proptest::prelude::*;
 
     #[derive(Clone, Debug)]

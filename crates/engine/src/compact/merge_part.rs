@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
 use alluvium_base::KeyHasher;
+use alluvium_io::KeptBuffers;
 
 use super::flow::{Flow, Inputs};
 use super::level_table::{Below, begin_ordered, level_spec};
@@ -48,6 +49,7 @@ pub(super) fn write_parts(
     mut ranges: impl Iterator<Item = (u128, u128)>,
 ) -> Result<MergeCounts> {
     let mut counts = MergeCounts::default();
+    let _kept = KeptBuffers::in_this_thread(shared.memory.budget().merge_buffer_bytes());
     std::thread::scope(|scope| {
         let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {

@@ -152,9 +152,14 @@ impl MemoryBudget {
         (each / PAGE_BYTES).max(1) * PAGE_BYTES
     }
 
+    /// Buffers of a merge.
+    pub fn merge_buffer_bytes(&self) -> usize {
+        self.read_bytes * READS_AHEAD_MAX + self.write_bytes * WRITES_MAX
+    }
+
     /// Buffers of a merge and a conversion at the same time.
     pub fn buffer_bytes(&self) -> u64 {
-        (self.read_bytes * READS_AHEAD_MAX + 2 * self.write_bytes * WRITES_MAX) as u64
+        (self.merge_buffer_bytes() + self.write_bytes * WRITES_MAX) as u64
     }
 }
 
