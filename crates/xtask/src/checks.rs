@@ -16,15 +16,25 @@ pub fn sweep(stride: usize) -> Result<(), String> {
     shell::run_command(line, command)
 }
 
-/// Lock-free code, compiled with `--cfg loom`.
+/// Lock-free code under loom, with as many preemptions as it can explore in minutes.
 pub fn loom() -> Result<(), String> {
+    under_loom(3)
+}
+
+/// The same with fewer, for CI.
+pub fn loom_smoke() -> Result<(), String> {
+    under_loom(2)
+}
+
+/// Compiled with `--cfg loom`.
+fn under_loom(preemptions_max: u32) -> Result<(), String> {
     for (package, filter) in LOOM_TESTS {
         // Release, because loom explores millions of interleavings; a target folder of its own, because the flag
         // would otherwise throw away every other build.
         let line =
             format!("cargo test --release --package {package} --tests --target-dir target/loom {filter}");
         let mut command = shell::command(&line);
-        command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "3");
+        command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", preemptions_max.to_string());
         // Linking takes longer than the tests do.
         command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
         shell::run_command(&line, command)?;
@@ -97,7 +107,8 @@ pub fn bench_smoke() -> Result<(), String> {
     shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;
     shell::run(&format!("{alluvium} bench cache --shifts --items 20000"))?;
     shell::run(&format!("{alluvium} bench cache --soak 2"))?;
-    let compare = "cargo run --release --package alluvium-compare --features caches -- cache";
+    // Unoptimized: the others' code takes longer to optimize than to run once.
+    let compare = "cargo run --package alluvium-compare --features caches -- cache";
     shell::run(&format!("{compare} --items 20000 --requests 20000 --rounds 1"))?;
     shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
 }

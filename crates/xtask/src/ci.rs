@@ -18,7 +18,7 @@ const STEPS: &[Step] = &[
     ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
     ("bench-smoke", checks::bench_smoke),
-    ("loom", checks::loom),
+    ("loom-smoke", checks::loom_smoke),
     ("valgrind-smoke", checks::valgrind_smoke),
     ("redis", checks::redis),
     // What compilers do to code at its fastest is seen nowhere else.
