@@ -20,6 +20,6 @@ pub mod simulator;
 pub use error::ModelError;
 pub use plan::{
     ChainedSpec, Filter, GARBAGE_SHARE_MAX, Growth, Index, LAST_GARBAGE_SHARE_MAX, LevelSpec, LogSpec, Plan,
-    PlanError, Sharding, TableLayout, merge_delay_ns,
+    PlanError, Sharding, TIERS_GARBAGE_SHARE_MAX, TableLayout, merge_delay_ns,
 };
 pub use popularity::{KeyDistribution, KeyGroup};

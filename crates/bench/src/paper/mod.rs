@@ -22,6 +22,7 @@ mod slb_2_7;
 mod slb_2_8;
 mod slim_9;
 mod wu;
+mod wu_4_11;
 mod wu_4_5;
 mod wu_4_7;
 
@@ -50,16 +51,23 @@ pub struct PaperOptions {
     /// Most keys that are simulated or measured; curves of models go beyond. 10 million take some ten seconds a point
     #[arg(long, default_value_t = 10_000_000)]
     simulated_keys_max: u64,
+    /// Most items of a store that is loaded for a figure, beside FIGURE.json; 4 million take about a minute
+    #[arg(long, default_value_t = 4_000_000)]
+    stored_items_max: u64,
     /// Seed of simulated keys and requests
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 /// How far to go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scale {
     /// Most keys of a simulation.
     pub simulated_keys_max: u64,
+    /// Most items of a store.
+    pub stored_items_max: u64,
+    /// Where stores are made, and removed again.
+    pub directory: PathBuf,
     /// Seed of simulations.
     pub seed: u64,
 }
@@ -67,7 +75,7 @@ pub struct Scale {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 16] = [
+const FIGURES: [(&str, Draw); 17] = [
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
@@ -84,6 +92,7 @@ const FIGURES: [(&str, Draw); 16] = [
     ("slim-9", slim_9::draw),
     ("wu-4.5", wu_4_5::draw),
     ("wu-4.7", wu_4_7::draw),
+    ("wu-4.11", wu_4_11::draw),
 ];
 
 /// Runs the figures asked for, writes each as numbers and as a drawing, and reports what can be held against the paper.
@@ -99,7 +108,12 @@ pub fn run(options: &PaperOptions, report: &mut Report) -> Result<(), BenchError
     }
     let chosen = choose(&options.figures)?;
     std::fs::create_dir_all(&options.out)?;
-    let scale = Scale { simulated_keys_max: options.simulated_keys_max, seed: options.seed };
+    let scale = Scale {
+        simulated_keys_max: options.simulated_keys_max,
+        stored_items_max: options.stored_items_max,
+        directory: options.out.clone(),
+        seed: options.seed,
+    };
     for draw in chosen {
         let figure = draw(&scale)?;
         let numbers = serde_json::to_vec_pretty(&figure).map_err(std::io::Error::from)?;
@@ -129,6 +143,7 @@ fn choose(names: &[String]) -> Result<Vec<Draw>, BenchError> {
 fn measurement(figure: &Figure, scale: &Scale) -> Measurement {
     let mut measurement = Measurement::new("paper", figure.id)
         .config("simulated_keys_max", scale.simulated_keys_max)
+        .config("stored_items_max", scale.stored_items_max)
         .config("seed", scale.seed);
     if let Some(deviation) = figure.deviation_max() {
         measurement = measurement.metric("simulation_to_model_deviation_max", deviation);
@@ -147,7 +162,13 @@ mod tests {
 
     #[test]
     fn every_figure_is_drawn_and_simulations_are_near_models() {
-        let scale = Scale { simulated_keys_max: 200_000, seed: 7 };
+        let directory = tempfile::tempdir().unwrap();
+        let scale = Scale {
+            simulated_keys_max: 200_000,
+            stored_items_max: 40_000,
+            directory: directory.path().to_owned(),
+            seed: 7,
+        };
         for (id, draw) in FIGURES {
             let figure = draw(&scale).unwrap();
             assert_eq!(figure.id, id);

@@ -296,6 +296,10 @@ impl StoreBench {
             .metric("cpu_us_per_op", cpu_us_per_op(outcome))
             .metric("write_amplification", written)
             .metric("engine_write_amplification", engine as f64 / put_bytes);
+        let written = probe::levels_written(&outcome.stats.0, &outcome.stats.1);
+        let measurement = written.into_iter().fold(measurement, |measurement, (name, bytes)| {
+            measurement.metric(&format!("{name}_write_amplification"), bytes as f64 / put_bytes)
+        });
         let measurement = outcome.puts.report(measurement);
         self.sampled(outcome, measurement)
     }

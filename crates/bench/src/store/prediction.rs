@@ -4,6 +4,7 @@
 //! speed; memory in the second half of a load; reads, memory and space once merges have caught up. It has none where
 //! gets and merges read side by side, or where everything was merged by hand.
 
+use alluvium_model::models::Component;
 use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload};
 use alluvium_model::{Growth, KeyDistribution, LevelSpec, ModelError, Plan};
 use serde_json::{Map, Value};
@@ -66,32 +67,38 @@ impl Predictor {
                 State::Other
             }
         };
-        Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
+        Ok(figures.into_iter().map(|(name, value)| (name, value.into())).collect())
     }
 
-    fn figures(&self, phase: Phase) -> Result<Vec<(&'static str, f64)>, ModelError> {
+    fn figures(&self, phase: Phase) -> Result<Vec<(String, f64)>, ModelError> {
+        let mut figures = match phase {
+            Phase::Load if self.remembers_load() => named_writes(&self.writes_of_load()?),
+            Phase::Update if self.state != State::Other && self.remembers_load() => {
+                named_writes(&self.writes_of_update()?)
+            }
+            Phase::Load => named_writes(&self.cost(State::Loaded, true)?.cost.writes),
+            Phase::Update => named_writes(&self.cost(State::Updated, true)?.cost.writes),
+            _ => Vec::new(),
+        };
+        figures.extend(self.others(phase)?.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Ok(figures)
+    }
+
+    /// What is predicted besides writes.
+    fn others(&self, phase: Phase) -> Result<Vec<(&'static str, f64)>, ModelError> {
         Ok(match phase {
             Phase::Load => {
                 let (busy, settled) = (self.cost(State::Loaded, true)?, self.cost(State::Loaded, false)?);
                 vec![
-                    ("write_amplification", busy.cost.write_amplification()),
                     ("index_bytes_per_item", settled.cost.bytes_per_item()),
                     ("index_bytes_per_item_second_half", busy.bytes_per_item_second_half),
                     ("space_amplification", settled.cost.space_amplification()),
                 ]
             }
-            Phase::Update => {
+            // Levels that nothing but their runs bounds take many rounds of updates to fill.
+            Phase::Update if !self.collects_everywhere() => {
                 let busy = self.cost(State::Updated, true)?;
-                let writes = match self.state != State::Other && self.remembers_load() {
-                    true => self.writes_of_update()?,
-                    false => busy.cost.write_amplification(),
-                };
-                let mut figures = vec![("write_amplification", writes)];
-                // Levels that nothing but their runs bounds take many rounds of updates to fill.
-                if !self.collects_everywhere() {
-                    figures.push(("index_bytes_per_item_second_half", busy.cost.bytes_per_item()));
-                }
-                figures
+                vec![("index_bytes_per_item_second_half", busy.cost.bytes_per_item())]
             }
             Phase::Get | Phase::Stream | Phase::All | Phase::Miss
                 if self.state == State::Updated && self.collects_everywhere() =>
@@ -135,18 +142,26 @@ impl Predictor {
         matches!(&self.plan, Plan::Levels { levels, .. } if levels.len() > 2 && levels.iter().all(tiers))
     }
 
+    /// Bytes written for each byte of the user's while every item is put once.
+    fn writes_of_load(&self) -> Result<Vec<Component>, ModelError> {
+        Phases::new(&self.at_full_speed()?)?.load()
+    }
+
     /// Bytes written for each byte of the user's while every item is overwritten about once.
-    fn writes_of_update(&self) -> Result<f64, ModelError> {
-        let workload = Workload::load(self.keys.keys(), self.item)?;
-        let rules = Rules::engine_at_full_speed();
-        let model = PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) };
+    fn writes_of_update(&self) -> Result<Vec<Component>, ModelError> {
+        let model = self.at_full_speed()?;
         let mut phases = Phases::new(&model)?;
         phases.load()?;
         if self.state == State::Updated {
             phases.update(self.keys.keys())?;
         }
-        let written = phases.update(self.keys.keys())?;
-        Ok(written.iter().map(|component| component.amount).sum())
+        phases.update(self.keys.keys())
+    }
+
+    fn at_full_speed(&self) -> Result<PlanModel, ModelError> {
+        let workload = Workload::load(self.keys.keys(), self.item)?;
+        let rules = Rules::engine_at_full_speed();
+        Ok(PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) })
     }
 
     fn cost(&self, state: State, is_busy: bool) -> Result<PlanCost, ModelError> {
@@ -158,6 +173,16 @@ impl Predictor {
         let rules = if is_busy { Rules::engine_at_full_speed() } else { Rules::engine() };
         PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) }.cost()
     }
+}
+
+/// Written bytes as the metrics of a phase: all, and by log and level.
+fn named_writes(written: &[Component]) -> Vec<(String, f64)> {
+    let all = written.iter().map(|component| component.amount).sum();
+    let of = |component: &Component| {
+        (format!("{}_write_amplification", component.name.replace(' ', "_")), component.amount)
+    };
+    let parts = written.iter().filter(|component| component.amount > 0.0).map(of);
+    std::iter::once(("write_amplification".to_owned(), all)).chain(parts).collect()
 }
 
 /// What is to be measured, in a line for people; empty where there is no opinion.

@@ -79,6 +79,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
         let opened = TableFile::open(&shared.reclaimer, number)?;
         opened.load_indexes()?;
+        shared.counters.count_table(0, info.file_bytes, &opened.table);
         file = Some(opened);
     }
     shared.append_edits(&edits)?;

@@ -6,6 +6,7 @@ use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
 use super::level_due::{Order, next_of, of_levels};
 use super::level_table::level_spec;
+use super::old_values::{OldValues, collects};
 use super::repeats::ends_garbage;
 use crate::db::{KeyspaceShared, Shared};
 use crate::level::{MergeUnit, Version};
@@ -29,6 +30,8 @@ pub(crate) struct Due {
     pub keyspace: Arc<KeyspaceShared>,
     pub place: Place,
     pub pressure: f64,
+    /// Whether it is old values that are too many: then the place is merged with what the next level has there.
+    pub collects: bool,
 }
 
 /// Picks the place of all keyspaces and levels that is furthest over its bound.
@@ -39,12 +42,13 @@ pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     let mut best: Option<Due> = None;
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load();
-        let young = of_runs(shared, &keyspace, &version);
-        let room = room_of_runs(shared, &keyspace, &version);
-        let old = of_levels(Order::of(&keyspace), &version, room);
-        for (place, pressure) in young.into_iter().chain(old.map(|level| (level.place, level.due))) {
+        let bounds = bounds(shared, &keyspace, &version);
+        let young = of_runs(&version, &bounds);
+        let old = of_levels(Order::of(&keyspace), &version, bounds.room, &bounds.old_values);
+        let old = old.map(|level| (level.place, level.due, level.collects));
+        for (place, pressure, collects) in young.into_iter().chain(old) {
             if pressure > 1.0 && best.as_ref().is_none_or(|best| best.pressure < pressure) {
-                best = Some(Due { keyspace: keyspace.clone(), place, pressure });
+                best = Some(Due { keyspace: keyspace.clone(), place, pressure, collects });
             }
         }
     }
@@ -61,14 +65,14 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
                 version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
             Some(Place::Container { level: last, low: pile.low, high: pile.high })
         })?;
-        Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
+        Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
     })
 }
 
 /// What to merge next so that in the end all items of a keyspace are in its last level; `None` when they are.
 pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
     let place = any_above_last(keyspace, &keyspace.version.load())?;
-    Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0 })
+    Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
 }
 
 /// The runs of a keyspace, if some of their items are from log segments before this one.
@@ -79,7 +83,7 @@ pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: u64) -> 
         return None;
     }
     let fullest = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items)?;
-    Some(Due { keyspace: keyspace.clone(), place: Place::Unit(fullest), pressure: 0.0 })
+    Some(Due { keyspace: keyspace.clone(), place: Place::Unit(fullest), pressure: 0.0, collects: false })
 }
 
 fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place> {
@@ -103,16 +107,17 @@ pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
     let version = keyspace.version.load();
     let bounds = bounds(shared, keyspace, &version);
     let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
-    let by_garbage = version.garbage_estimate() / bounds.garbage_max.max(1.0);
-    let old = of_levels(Order::of(keyspace), &version, bounds.room);
+    let by_garbage = bounds.by_garbage(&version);
+    let old = of_levels(Order::of(keyspace), &version, bounds.room, &bounds.old_values);
     old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
 }
 
-/// The unit of the youngest level that is to merge next, and how far the level is over its bounds; `None` without runs.
-fn of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Option<(Place, f64)> {
+/// The unit of the youngest level that is to merge next, how far the level is over its bounds, and whether that is for
+/// old values which handing on runs would not end; `None` without runs.
+fn of_runs(version: &Version, bounds: &Bounds) -> Option<(Place, f64, bool)> {
     let units = MergeUnit::all(&version.runs);
     let fullest = units.iter().max_by_key(|unit| unit.items).copied()?;
-    let Bounds { runs_max, items_max, garbage_max, .. } = bounds(shared, keyspace, version);
+    let &Bounds { runs_max, items_max, .. } = bounds;
     let less_garbage = |one: &&MergeUnit, other: &&MergeUnit| one.garbage.total_cmp(&other.garbage);
     let foulest = units.iter().max_by(less_garbage).copied().unwrap_or(fullest);
     let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
@@ -120,14 +125,15 @@ fn of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Opt
     let items: u64 = units.iter().map(|unit| unit.items).sum();
     let by_items = items as f64 / items_max.max(1.0);
     let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
-    let by_garbage = version.garbage_estimate() / garbage_max.max(1.0);
+    let by_garbage = bounds.by_garbage(version);
     let by_bytes = heaviest.bytes as f64 / PLACE_BYTES_MAX as f64;
-    let others = [(tallest, by_runs), (foulest, by_garbage), (heaviest, by_bytes)];
-    let (unit, pressure) = others
+    let collects = collects(&version.plan.plan, 0);
+    let others = [(tallest, by_runs, false), (foulest, by_garbage, collects), (heaviest, by_bytes, false)];
+    let (unit, pressure, collects) = others
         .into_iter()
-        .filter(|(_, pressure)| *pressure > 1.0)
-        .fold((fullest, by_items), |most, other| if other.1 > most.1 { other } else { most });
-    Some((Place::Unit(unit), pressure))
+        .filter(|(_, pressure, _)| *pressure > 1.0)
+        .fold((fullest, by_items, false), |most, other| if other.1 > most.1 { other } else { most });
+    Some((Place::Unit(unit), pressure, collects))
 }
 
 /// How much runs may hold.
@@ -140,10 +146,17 @@ struct Bounds {
     garbage_max: f64,
     /// Items of the level when every place of it is full.
     room: f64,
+    /// Old values in all levels.
+    old_values: OldValues,
 }
 
-fn room_of_runs(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> f64 {
-    bounds(shared, keyspace, version).room
+impl Bounds {
+    /// How far the level is over its bound by old values under newer ones in its runs, or all levels are if it is the
+    /// one to be merged for that.
+    fn by_garbage(&self, version: &Version) -> f64 {
+        let in_runs = version.garbage_estimate() / self.garbage_max.max(1.0);
+        in_runs.max(self.old_values.pressure(0))
+    }
 }
 
 fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Bounds {
@@ -163,7 +176,8 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Boun
         true => (GARBAGE_SHARE_MAX * live).max(freeze_items),
         false => f64::INFINITY,
     };
-    Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items }
+    let old_values = OldValues::of(version, freeze_items);
+    Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items, old_values }
 }
 
 /// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use alluvium_model::{Growth, Plan};
 
 use super::level_table::level_spec;
-use super::repeats::ends_garbage;
 use crate::level::Version;
 use crate::table::{Section, SectionRange, SegmentSpan};
 
@@ -54,9 +53,22 @@ impl Flow {
         Self { to: level, ..Self::default() }
     }
 
-    /// Whether it is asked how many items of new tables lie over older ones.
-    pub fn samples_repeats(&self, plan: &Plan) -> bool {
-        self.pushes && ends_garbage(plan, self.to)
+    /// The same, but what the level has is merged into the new tables, and so the old values there end.
+    pub fn collecting(self) -> Self {
+        Self { pushes: false, ..self }
+    }
+
+    /// Whether it is counted how many items of new tables lie over older ones: in levels that tier, as far as anything
+    /// older may lie under a table.
+    pub fn counts_old_values(&self, plan: &Plan) -> bool {
+        let Plan::Levels { levels, .. } = plan else { return false };
+        let tiers = matches!(level_spec(plan, self.to).growth, Growth::Tiering { .. });
+        tiers && self.hidden_from() < levels.len()
+    }
+
+    /// The youngest level in which a new table may hide anything.
+    pub fn hidden_from(&self) -> usize {
+        if self.pushes { self.to } else { self.to + 1 }
     }
 
     /// What is merged in `low..=high` of the version.

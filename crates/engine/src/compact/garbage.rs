@@ -148,7 +148,7 @@ pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
         Place::Container { level, low, high } if level == keyspace.version.load().last_level() => {
             rewrite(shared, &keyspace, level, [(low, high)].into_iter())?;
         }
-        place => merge(shared, &Due { keyspace, place, pressure: 0.0 })?,
+        place => merge(shared, &Due { keyspace, place, pressure: 0.0, collects: false })?,
     }
     Ok(true)
 }

@@ -8,6 +8,7 @@
 use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
 
 use super::due::{PLACE_BYTES_MAX, Place, mean_runs};
+use super::old_values::{OldValues, collects, of_container};
 use super::repeats::ends_garbage;
 use crate::db::KeyspaceShared;
 use crate::level::{Container, Level, PlacedTable, Version};
@@ -21,11 +22,18 @@ pub(super) struct LevelDue {
     pub due: f64,
     /// How far the level is over its bound, for those who are to be slowed.
     pub pressure: f64,
+    /// Whether that is for its old values, which handing on runs would not end.
+    pub collects: bool,
 }
 
 /// How the levels below the youngest stand, of those that hold anything and have bounds. `room` is what the youngest
 /// holds when it is full.
-pub(super) fn of_levels(order: Order, version: &Version, room: f64) -> impl Iterator<Item = LevelDue> {
+pub(super) fn of_levels(
+    order: Order,
+    version: &Version,
+    room: f64,
+    old_values: &OldValues,
+) -> impl Iterator<Item = LevelDue> {
     let plan = &version.plan.plan;
     let Plan::Levels { levels: specs, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let last = version.last_level();
@@ -36,11 +44,16 @@ pub(super) fn of_levels(order: Order, version: &Version, room: f64) -> impl Iter
             Growth::Tiering { runs_max, .. } if number == last => of_last_tiering(number, level, runs_max),
             Growth::Tiering { runs_max, .. } => {
                 room *= f64::from(runs_max);
-                let garbage_max = match ends_garbage(plan, number) {
-                    true => alluvium_model::GARBAGE_SHARE_MAX * version.level_items() as f64,
-                    false => f64::INFINITY,
+                let by_garbage = match ends_garbage(plan, number) {
+                    true => {
+                        let garbage: f64 = level.containers().iter().map(of_container).sum();
+                        garbage / (alluvium_model::GARBAGE_SHARE_MAX * version.level_items() as f64).max(1.0)
+                    }
+                    false => old_values.pressure(number),
                 };
-                of_tiering(number, level, order, runs_max, garbage_max)
+                let collects = collects(plan, number);
+                of_tiering(number, level, order, runs_max, by_garbage)
+                    .map(|due| LevelDue { collects: due.collects && collects, ..due })
             }
             Growth::Leveling { .. } if number == last => None,
             Growth::Leveling { ratio } => {
@@ -88,12 +101,6 @@ impl Order {
     }
 }
 
-/// Old values in the container that have newer ones there, estimated.
-fn garbage(container: &Container<PlacedTable>) -> f64 {
-    let of_table = |table: &PlacedTable| table.items_within(container.low, container.high) * table.repeats;
-    container.tables.iter().map(of_table).sum()
-}
-
 /// The container of which `weight` says most.
 fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Option<&Container<PlacedTable>> {
     let weighed = level.containers().iter().map(|container| (weight(container), container));
@@ -105,7 +112,7 @@ fn of_tiering(
     level: &Level,
     order: Order,
     runs_max: u32,
-    garbage_max: f64,
+    by_garbage: f64,
 ) -> Option<LevelDue> {
     let runs = |container: &Container<PlacedTable>| container.tables.len() as f64;
     let tallest = most(level, runs)?;
@@ -125,15 +132,15 @@ fn of_tiering(
     let (place_of_runs, by_runs) = (place(number, tallest), by_mean.max(by_height));
     let heaviest = most(level, |container| if runs(container) > 1.0 { container.bytes() } else { 0.0 })?;
     let by_bytes = if runs(heaviest) > 1.0 { heaviest.bytes() / PLACE_BYTES_MAX as f64 } else { 0.0 };
-    let foulest = most(level, garbage)?;
-    let by_garbage = containers.iter().map(garbage).sum::<f64>() / garbage_max;
-    let others = [(heaviest, by_bytes), (foulest, by_garbage)];
-    let (place, due) = others
+    let foulest = most(level, of_container)?;
+    let others = [(heaviest, by_bytes, false), (foulest, by_garbage, true)];
+    let (place, due, collects) = others
         .into_iter()
-        .map(|(container, due)| (place(number, container), due))
-        .filter(|&(_, due)| due > 1.0)
-        .fold((place_of_runs, by_runs), |most, other| if other.1 > most.1 { other } else { most });
-    Some(LevelDue { place, due, pressure: by_mean.max(runs(tallest) / runs_max).max(by_garbage) })
+        .map(|(container, due, collects)| (place(number, container), due, collects))
+        .filter(|&(_, due, _)| due > 1.0)
+        .fold((place_of_runs, by_runs, false), |most, other| if other.1 > most.1 { other } else { most });
+    let pressure = by_mean.max(runs(tallest) / runs_max).max(by_garbage);
+    Some(LevelDue { place, due, pressure, collects })
 }
 
 fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelDue> {
@@ -142,13 +149,13 @@ fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelD
         if runs < 2 {
             return 0.0;
         }
-        let by_garbage = garbage(container) / container.items().max(1.0) / LAST_GARBAGE_SHARE_MAX;
+        let by_garbage = of_container(container) / container.items().max(1.0) / LAST_GARBAGE_SHARE_MAX;
         let by_runs = runs as f64 / (f64::from(staggered(runs_max, container.low)) - 0.5);
         by_garbage.max(by_runs)
     };
     let worst = most(level, over)?;
     let runs = worst.tables.len() as f64 / f64::from(runs_max);
-    Some(LevelDue { place: place(number, worst), due: over(worst), pressure: runs })
+    Some(LevelDue { place: place(number, worst), due: over(worst), pressure: runs, collects: false })
 }
 
 /// So many runs at most for the container that begins at `low`: between three quarters of `runs_max` and all, so that
@@ -163,7 +170,7 @@ fn staggered(runs_max: u32, low: u128) -> u32 {
 fn of_leveling(number: usize, level: &Level, order: Order, items_max: f64) -> Option<LevelDue> {
     let densest = most(level, |container| order.density(container))?;
     let pressure = level.items() as f64 / items_max.max(1.0);
-    Some(LevelDue { place: place(number, densest), due: pressure, pressure })
+    Some(LevelDue { place: place(number, densest), due: pressure, pressure, collects: false })
 }
 
 #[cfg(test)]

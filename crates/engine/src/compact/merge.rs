@@ -34,15 +34,17 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     let keyspace = &due.keyspace;
     match due.place {
-        Place::Unit(unit) => merge_unit(shared, keyspace, &unit)?,
-        Place::Container { level, low, high } => merge_container(shared, keyspace, level, low, high)?,
+        Place::Unit(unit) => merge_unit(shared, keyspace, &unit, due.collects)?,
+        Place::Container { level, low, high } => {
+            merge_container(shared, keyspace, level, (low, high), due.collects)?;
+        }
     }
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Merges a unit of runs into level 1.
-fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> Result<()> {
+/// Merges a unit of runs into level 1; with what that has there, where old values are collected.
+fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, collects: bool) -> Result<()> {
     let version = keyspace.version.load_full();
     // The unit may have been merged, or the keyspace cleared, since it was picked.
     let Some(unit) = MergeUnit::all(&version.runs)
@@ -57,6 +59,9 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> R
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
     let mut flow = Flow::into_level(&version.plan.plan, 1);
+    if collects {
+        flow = flow.collecting();
+    }
     let (low, high) = unit.range();
     let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
@@ -93,13 +98,14 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit) -> R
     Ok(())
 }
 
-/// Merges a container into the next level, one of the last level into itself.
+/// Merges a container into the next level, with what that has there where old values are collected; one of the last
+/// level into itself.
 fn merge_container(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
-    low: u128,
-    high: u128,
+    (low, high): (u128, u128),
+    collects: bool,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
     // It may have been merged, or the keyspace cleared or its plan changed, since it was picked.
@@ -112,7 +118,10 @@ fn merge_container(
         let sizes = &shared.settings.table_sizes;
         (Flow::within_level(level), ranges_within(of_level, (low, high), is_semi_sorted, sizes))
     } else {
-        let flow = Flow { from: vec![level], ..Flow::into_level(&version.plan.plan, level + 1) };
+        let mut flow = Flow { from: vec![level], ..Flow::into_level(&version.plan.plan, level + 1) };
+        if collects {
+            flow = flow.collecting();
+        }
         let bytes = of_level.bytes_within(low, high);
         let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
         (flow, ranges)

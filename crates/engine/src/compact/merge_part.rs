@@ -237,7 +237,7 @@ impl Part {
             false => Below::default(),
         };
         begin_ordered(&mut writer, level, spec, size, below);
-        let samples = match flow.samples_repeats(&plan.plan) {
+        let samples = match flow.counts_old_values(&plan.plan) {
             true => Samples::of(self.items_estimate),
             false => Samples::default(),
         };
@@ -314,7 +314,8 @@ impl WrittenPart {
             shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
             let file = TableFile::open(&shared.reclaimer, info.file_number)?;
             file.load_indexes()?;
-            let repeats = samples.share_from_level(shared, keyspace, flow.to)?;
+            shared.counters.count_table(flow.to, info.file_bytes, &file.table);
+            let repeats = samples.share_from_level(shared, keyspace, flow.hidden_from())?;
             let (file_number, level, over) = (info.file_number, flow.to, flow.pushes);
             edits.push(Edit::AddSorted {
                 keyspace: keyspace_id,

@@ -142,7 +142,7 @@ pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
         }
         Some(place @ Place::Unit(_)) => {
             drop(version);
-            merge(shared, &Due { keyspace, place, pressure: 0.0 })?;
+            merge(shared, &Due { keyspace, place, pressure: 0.0, collects: false })?;
         }
     }
     Ok(true)

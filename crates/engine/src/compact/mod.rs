@@ -14,6 +14,7 @@ mod merge;
 mod merge_part;
 mod merged;
 mod misplaced;
+mod old_values;
 mod prefix_cut;
 mod pull_merge;
 mod rate_limit;

@@ -19,8 +19,8 @@ use crate::log::LogStore;
 const SAMPLES_MAX: usize = 32;
 
 /// The share of the store's items that have older values in the keyspace's tables, estimated. Not asked, and 0, where
-/// the share of items in runs bounds old values by itself, or where merging the runs would not end them. Costs a read
-/// of a page for each item looked up that is there.
+/// the share of items in runs bounds old values by itself. Costs a read of a page for each item looked up that is
+/// there.
 ///
 /// # Errors
 /// Those of the log. Of a table that can't be read nothing is known here; whoever needs its items will report it.
@@ -45,7 +45,7 @@ pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &Log
 /// Whether old values under newer ones in the runs are counted.
 fn bounds_garbage(plan: &Plan) -> bool {
     match level_spec(plan, 0).growth {
-        Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX && ends_garbage(plan, 0),
+        Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
         Growth::Leveling { .. } => false,
     }
 }

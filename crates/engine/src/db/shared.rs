@@ -29,6 +29,7 @@ use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
+use crate::table::Table;
 
 /// Files of converted segments that are kept for the next ones.
 const SPARE_LOG_FILES: usize = 1;
@@ -86,10 +87,34 @@ pub(crate) struct Counters {
     pub lookup_page_reads: AtomicU64,
     pub hash_bytes_written: AtomicU64,
     pub sorted_bytes_written: AtomicU64,
+    /// By the number of the level in the plan.
+    pub levels_written: Mutex<Vec<LevelWritten>>,
     pub spill_bytes_written: AtomicU64,
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
     pub blob_files_emptied: AtomicU64,
+}
+
+/// What was written into a level.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LevelWritten {
+    /// Of table files.
+    pub bytes: u64,
+    /// Of filters in them.
+    pub filter_bytes: u64,
+}
+
+impl Counters {
+    /// Counts the file of a new table of the level of this number.
+    pub fn count_table(&self, level: usize, file_bytes: u64, table: &Table) {
+        let filters = table.sections().iter().map(|section| section.entry().filter.len);
+        let mut levels = self.levels_written.lock().expect("no panic while held");
+        if levels.len() <= level {
+            levels.resize(level + 1, LevelWritten::default());
+        }
+        levels[level].bytes += file_bytes;
+        levels[level].filter_bytes += filters.sum::<u64>();
+    }
 }
 
 impl Shared {

@@ -171,6 +171,10 @@ pub struct LevelStats {
     pub filter_memory: u64,
     /// Bytes of memory of its indexes.
     pub index_memory: u64,
+    /// Bytes of table files written into it since the database was opened; of the log, of records.
+    pub bytes_written: u64,
+    /// Of those, bytes of filters.
+    pub filter_bytes_written: u64,
 }
 
 impl LevelStats {
@@ -271,7 +275,13 @@ impl Db {
             }
         }
         stats.memory.log_index = log.filter_memory;
+        log.bytes_written = stats.traffic.log_bytes_written;
         stats.levels = [log, young].into_iter().chain(older).collect();
+        let written = shared.counters.levels_written.lock().expect("no panic while held").clone();
+        for (level, written) in stats.levels[1..].iter_mut().zip(written) {
+            level.bytes_written = written.bytes;
+            level.filter_bytes_written = written.filter_bytes;
+        }
         stats.items = stats.levels.iter().map(|level| level.items).sum();
         stats
     }

@@ -52,7 +52,9 @@ enum Pages {
     ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
 }
 
-/// Items of a page, and of a prefix, that a three-level index is made for: another number costs a little space.
+/// Items of a page, and in a semi-sorted keyspace of a prefix, that a three-level index is made for: another number
+/// costs a little space. Where each item has a prefix hash of its own, telling all apart would take three times as much
+/// as telling their pages apart.
 const PAGE_ITEMS_EXPECTED: u64 = 32;
 const PREFIX_ITEMS_EXPECTED: u64 = 16;
 
@@ -62,8 +64,14 @@ impl IndexBuilder {
         Self::new(Pages::Slots(SlotFencesBuilder::new()))
     }
 
-    /// For a section of sorted layout over the hashes `range_low..=range_high`.
-    pub fn sorted(index: SortedIndex, range_low: u128, range_high: u128, pages_expected: u64) -> Self {
+    /// For a section of sorted layout over the hashes `range_low..=range_high`, of a keyspace that keeps the items of a
+    /// prefix together or not.
+    pub fn sorted(
+        index: SortedIndex,
+        (range_low, range_high): (u128, u128),
+        pages_expected: u64,
+        is_semi_sorted: bool,
+    ) -> Self {
         let (range_low, range_high) = ((range_low >> 64) as u64, (range_high >> 64) as u64);
         match index {
             SortedIndex::Fences { resolution_bits } => Self::new(Pages::Fences(PageFencesBuilder::new(
@@ -81,7 +89,8 @@ impl IndexBuilder {
             }
             SortedIndex::ThreeLevel => {
                 let items_expected = pages_expected.saturating_mul(PAGE_ITEMS_EXPECTED).max(1);
-                let prefixes_expected = items_expected.div_ceil(PREFIX_ITEMS_EXPECTED);
+                let prefix_items_expected = if is_semi_sorted { PREFIX_ITEMS_EXPECTED } else { 1 };
+                let prefixes_expected = items_expected.div_ceil(prefix_items_expected);
                 let config = ThreeLevelConfig {
                     range_low,
                     range_high,

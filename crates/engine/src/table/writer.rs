@@ -98,7 +98,8 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_sorted_section(&mut self, spec: SectionSpec, index: SortedIndex, pages_expected: u64) {
-        let index = IndexBuilder::sorted(index, spec.range_low, spec.range_high, pages_expected);
+        let (range, is_semi_sorted) = ((spec.range_low, spec.range_high), spec.hasher.is_semi_sorted());
+        let index = IndexBuilder::sorted(index, range, pages_expected, is_semi_sorted);
         self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 

@@ -132,6 +132,11 @@ pub enum Index {
 /// merged: what bounds space where shares of young levels are larger.
 pub const GARBAGE_SHARE_MAX: f64 = 0.25;
 
+/// Old values in all tiering levels above the last together, as a share of the live items, from which on the container
+/// that has most of them is merged with what the next level has there. What bounds space where levels hand on runs to
+/// levels of runs.
+pub const TIERS_GARBAGE_SHARE_MAX: f64 = 0.5;
+
 /// Old values, removed and expired items in a container of a last level that tiers, as a share of what it holds, from
 /// which on the container is merged into itself.
 pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;

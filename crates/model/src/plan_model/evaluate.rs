@@ -151,8 +151,9 @@ impl PlanModel {
         let user = self.workload.written_bytes();
         let amount = state.records_written * self.table_bytes(level, user)
             + state.live_written * self.table_bytes(level, self.workload.item.bytes());
-        // Filters of tables in buckets are written again with those that come to lie over them.
-        let taken_over = self.filters_taken_over(level, state) * (state.records_written + state.live_written);
+        // Filters of tables in buckets are written again with those that come to lie over them; a table that takes the
+        // place of others takes over none.
+        let taken_over = self.filters_taken_over(level, state) * state.records_written;
         (amount + self.taken_over_bytes(taken_over)) / user
     }
 

@@ -68,6 +68,8 @@ pub(super) struct Due {
     pub pressure: f64,
     /// How far the level is over its bound, for those who are to be slowed.
     pub slowing: f64,
+    /// Whether that is for old values, so that the place is merged with what the next level has there.
+    pub collects: bool,
 }
 
 /// Equal parts of the hash space, each with its runs, young to old.
@@ -114,25 +116,26 @@ impl PhaseLevel {
         (runs[runs.len() - 1].from, runs[0].to)
     }
 
-    /// What comes to be of the only run of a place, which is taken, and what the writes `from..to` left above.
+    /// What comes to be of the runs of a place, which are taken, and what the writes `from..to` left above.
     pub fn joined(&mut self, place: usize, from: f64, to: f64) -> Run {
         let old = std::mem::take(&mut self.places[place]);
-        Run { from: old.first().map_or(from, |run| run.from), to, repeats: 0.0 }
+        Run { from: old.last().map_or(from, |run| run.from), to, repeats: 0.0 }
     }
 
-    /// The youngest level: the fullest place while the level holds more than `items_max`.
-    pub fn of_runs(&self, writes: &Writes, runs_max: u32, items_max: f64, garbage_max: f64) -> Option<Due> {
+    /// The youngest level: the fullest place while the level holds more than `items_max`. `by_garbage` is how far old
+    /// values are over their bound.
+    pub fn of_runs(&self, writes: &Writes, runs_max: u32, items_max: f64, by_garbage: f64) -> Option<Due> {
         let by_items = self.items(writes) / items_max.max(1.0);
-        let by_garbage = self.garbage(writes) / garbage_max.max(1.0);
         let fullest = self.most(|place| self.items_of(writes, place))?;
         let tallest = self.most(|place| self.runs(place))?;
         let foulest = self.most(|place| self.garbage_of(writes, place))?;
-        let others = [(tallest, self.runs(tallest) / f64::from(runs_max)), (foulest, by_garbage)];
+        let others =
+            [(tallest, self.runs(tallest) / f64::from(runs_max), false), (foulest, by_garbage, true)];
         Some(first_or_more((fullest, by_items), &others, by_items.max(by_garbage)))
     }
 
     /// A level between: the tallest place while there are more runs over it on average than staggered places have.
-    pub fn of_tiering(&self, writes: &Writes, runs_max: u32, garbage_max: f64) -> Option<Due> {
+    pub fn of_tiering(&self, writes: &Writes, runs_max: u32, by_garbage: f64) -> Option<Due> {
         let runs_max = f64::from(runs_max);
         let tallest = self.most(|place| self.runs(place))?;
         let mean: f64 = (0..self.places()).map(|place| self.runs(place) * self.span()).sum();
@@ -141,9 +144,8 @@ impl PhaseLevel {
         let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
         let by_height = self.runs(tallest) / (runs_max - 0.5);
         let foulest = self.most(|place| self.garbage_of(writes, place))?;
-        let by_garbage = self.garbage(writes) / garbage_max.max(1.0);
         let slowing = by_mean.max(self.runs(tallest) / runs_max).max(by_garbage);
-        Some(first_or_more((tallest, by_mean.max(by_height)), &[(foulest, by_garbage)], slowing))
+        Some(first_or_more((tallest, by_mean.max(by_height)), &[(foulest, by_garbage, true)], slowing))
     }
 
     /// A last level that collects runs: the place that is most over its number of runs or over its share of garbage.
@@ -157,14 +159,15 @@ impl PhaseLevel {
             (garbage / LAST_GARBAGE_SHARE_MAX).max(runs / (staggered(runs_max, place) - 0.5))
         };
         let worst = self.most(over)?;
-        Some(Due { place: worst, pressure: over(worst), slowing: self.runs(worst) / f64::from(runs_max) })
+        let slowing = self.runs(worst) / f64::from(runs_max);
+        Some(Due { place: worst, pressure: over(worst), slowing, collects: false })
     }
 
     /// A level of one run between: the densest place while the level is larger than its ratio allows.
     pub fn of_leveling(&self, writes: &Writes, items_max: f64) -> Option<Due> {
         let place = self.most(|place| self.items_of(writes, place))?;
         let pressure = self.items(writes) / items_max.max(1.0);
-        Some(Due { place, pressure, slowing: pressure })
+        Some(Due { place, pressure, slowing: pressure, collects: false })
     }
 
     /// Runs at a place.
@@ -191,10 +194,11 @@ impl PhaseLevel {
 }
 
 /// The most pressing: of the others only what is due.
-fn first_or_more(first: (usize, f64), others: &[(usize, f64)], slowing: f64) -> Due {
-    let due = others.iter().filter(|(_, pressure)| *pressure > 1.0);
+fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f64) -> Due {
+    let due = others.iter().filter(|(_, pressure, _)| *pressure > 1.0);
+    let first = (first.0, first.1, false);
     let most = due.fold(first, |most, &other| if other.1 > most.1 { other } else { most });
-    Due { place: most.0, pressure: most.1, slowing }
+    Due { place: most.0, pressure: most.1, slowing, collects: most.2 }
 }
 
 /// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and

@@ -13,7 +13,9 @@ use super::stack::Stack;
 use super::stream::WriteStream;
 use crate::error::{ModelError, within};
 use crate::models::Component;
-use crate::plan::{GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, merge_delay_ns};
+use crate::plan::{
+    GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TIERS_GARBAGE_SHARE_MAX, merge_delay_ns,
+};
 
 /// Parts of the hash space that are told apart below the youngest level, and at most there. More would be staggered
 /// more finely, which nobody could see.
@@ -48,6 +50,8 @@ struct Bounds {
     garbage_max: f64,
     /// Items of the level when every place of it is full.
     room: f64,
+    /// Records of a log.
+    freeze_items: f64,
 }
 
 impl<'a> Phases<'a> {
@@ -181,7 +185,7 @@ impl<'a> Phases<'a> {
     fn merge_next(&mut self) -> Option<f64> {
         let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
-        let (target, records) = self.merge(level, due.place);
+        let (target, records) = self.merge(level, due.place, due.collects && self.collects(level));
         self.records[target] += records;
         Some(records * self.model.table_bytes(&self.specs[target], self.model.workload.item.bytes()))
     }
@@ -193,18 +197,23 @@ impl<'a> Phases<'a> {
         let mut room = bounds.room;
         let last = self.specs.len() - 1;
         let below: f64 = self.levels[1..].iter().map(|level| level.items(writes)).sum();
+        let old_values = self.old_values(bounds.freeze_items);
         let mut dues = Vec::new();
         for (number, (spec, level)) in self.specs.iter().zip(&self.levels).enumerate() {
             let due = match spec.growth {
                 Growth::Tiering { runs_max, .. } if number == 0 => {
-                    level.of_runs(writes, runs_max, bounds.items_max, bounds.garbage_max)
+                    let in_runs = level.garbage(writes) / bounds.garbage_max.max(1.0);
+                    let by_garbage = if self.collects(0) { pressure(&old_values, 0) } else { in_runs };
+                    level.of_runs(writes, runs_max, bounds.items_max, by_garbage)
                 }
                 Growth::Tiering { runs_max, .. } if number == last => level.of_last_tiering(writes, runs_max),
                 Growth::Tiering { runs_max, .. } => {
                     room *= f64::from(runs_max);
-                    let ends = self.ends_garbage(number);
-                    let garbage_max = if ends { GARBAGE_SHARE_MAX * below } else { f64::INFINITY };
-                    level.of_tiering(writes, runs_max, garbage_max)
+                    let by_garbage = match self.collects(number) {
+                        true => pressure(&old_values, number),
+                        false => level.garbage(writes) / (GARBAGE_SHARE_MAX * below).max(1.0),
+                    };
+                    level.of_tiering(writes, runs_max, by_garbage)
                 }
                 Growth::Leveling { .. } if number == last => None,
                 Growth::Leveling { ratio } => {
@@ -215,6 +224,18 @@ impl<'a> Phases<'a> {
             dues.extend(due.map(|due| (number, due)));
         }
         dues.into_iter()
+    }
+
+    /// The level above the last whose old values are to be collected first, and how far those of all these levels are
+    /// over their bound.
+    fn old_values(&self, freeze_items: f64) -> Option<(usize, f64)> {
+        let last = self.levels.len() - 1;
+        let of_level: Vec<f64> = self.levels.iter().map(|level| level.garbage(&self.writes)).collect();
+        let all: f64 = of_level.iter().sum();
+        let items_max = (TIERS_GARBAGE_SHARE_MAX * (self.present() - all).max(0.0)).max(freeze_items);
+        let collectable = (0..last).filter(|&number| self.collects(number) && of_level[number] > 0.0);
+        let foulest = collectable.max_by(|&one, &other| of_level[one].total_cmp(&of_level[other]));
+        foulest.map(|number| (number, of_level[..last].iter().sum::<f64>() / items_max.max(1.0)))
     }
 
     fn bounds(&self) -> Bounds {
@@ -235,12 +256,12 @@ impl<'a> Phases<'a> {
             true => (GARBAGE_SHARE_MAX * (present - garbage)).max(freeze_items),
             false => f64::INFINITY,
         };
-        Bounds { items_max, garbage_max, room: full * freeze_items }
+        Bounds { items_max, garbage_max, room: full * freeze_items, freeze_items }
     }
 
-    /// Merges a place into the next level, one of the last level into itself. Returns the level that got records, and
-    /// how many.
-    fn merge(&mut self, number: usize, place: usize) -> (usize, f64) {
+    /// Merges a place into the next level, with what that has there where old values are collected; one of the last
+    /// level into itself. Returns the level that got records, and how many.
+    fn merge(&mut self, number: usize, place: usize, collects: bool) -> (usize, f64) {
         let (from, to) = self.levels[number].take(place);
         if number + 1 == self.specs.len() {
             self.levels[number].push(place, Run { from, to, repeats: 0.0 });
@@ -248,17 +269,22 @@ impl<'a> Phases<'a> {
         }
         let target = number + 1;
         let children = self.levels[target].places() / self.levels[number].places();
-        let is_tiering = matches!(self.specs[target].growth, Growth::Tiering { .. });
-        let repeats =
-            if is_tiering && self.ends_garbage(target) { self.writes.repeats(from, to) } else { 0.0 };
+        let tiers = matches!(self.specs[target].growth, Growth::Tiering { .. });
+        let is_last = target + 1 == self.specs.len();
+        let pushes = tiers && !collects;
         let level = &mut self.levels[target];
         let spec = &self.specs[target];
         let (mut records, mut taken_over) = (0.0, 0.0);
         for child in place * children..(place + 1) * children {
-            let run = if is_tiering { Run { from, to, repeats } } else { level.joined(child, from, to) };
+            let run = if pushes { Run { from, to, repeats: 0.0 } } else { level.joined(child, from, to) };
+            let hides = tiers && (pushes || !is_last);
+            let repeats = if hides { self.writes.repeats(run.from, run.to) } else { 0.0 };
+            let run = Run { repeats, ..run };
             records += self.writes.keys(run.from, run.to) * level.span();
-            let share = self.model.share_taken_over(spec, target, level.runs(child));
-            taken_over += share * level.items_of(&self.writes, child);
+            if pushes {
+                let share = self.model.share_taken_over(spec, target, level.runs(child));
+                taken_over += share * level.items_of(&self.writes, child);
+            }
             level.push(child, run);
         }
         self.taken_over[target] += taken_over;
@@ -272,10 +298,20 @@ impl<'a> Phases<'a> {
 
     fn counts_garbage_of_runs(&self) -> bool {
         match self.specs[0].growth {
-            Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX && self.ends_garbage(0),
+            Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
             Growth::Leveling { .. } => false,
         }
     }
+
+    /// Whether the level collects runs for one that collects runs: then handing on runs ends few old values.
+    fn collects(&self, number: usize) -> bool {
+        matches!(self.specs[number].growth, Growth::Tiering { .. }) && !self.ends_garbage(number)
+    }
+}
+
+/// How far old values are over their bound, if the level of this number is the one to be merged for that.
+fn pressure(old_values: &Option<(usize, f64)>, number: usize) -> f64 {
+    old_values.filter(|&(foulest, _)| foulest == number).map_or(0.0, |(_, pressure)| pressure)
 }
 
 fn refused(reason: &str) -> ModelError {

@@ -2,7 +2,7 @@
 
 use crate::error::{ModelError, within};
 use crate::models::ChainDirectory;
-use crate::plan::{GARBAGE_SHARE_MAX, LAST_GARBAGE_SHARE_MAX};
+use crate::plan::{GARBAGE_SHARE_MAX, LAST_GARBAGE_SHARE_MAX, TIERS_GARBAGE_SHARE_MAX};
 
 /// Bytes of key and value from which on a value counts as long: 128 and a usual key.
 const LONG_BYTES: f64 = 144.0;
@@ -60,6 +60,9 @@ pub struct Rules {
     /// Old values of items in the young levels, as a share of the live items, from which on they are merged whatever
     /// their share.
     pub young_garbage_max: f64,
+    /// Old values of items in all tiering levels above the last, as a share of the live items, from which on the place
+    /// that has most of them is merged with what the next level has there.
+    pub tiers_garbage_max: f64,
     /// Garbage in a last level that only collects runs, as a share of it, at which a container is rewritten; and in
     /// the log of a chained plan.
     pub garbage_share: f64,
@@ -98,6 +101,7 @@ impl Rules {
             merge_byte_ns: 0.0,
             frozen_logs: 0.0,
             young_garbage_max: GARBAGE_SHARE_MAX,
+            tiers_garbage_max: TIERS_GARBAGE_SHARE_MAX,
             garbage_share: LAST_GARBAGE_SHARE_MAX,
             false_overlaps: false,
             chain_directory: ChainDirectory::Enhanced,
@@ -125,6 +129,7 @@ impl Rules {
             bucket_fill: 1.0,
             bucket_reads: Some(1.01),
             young_garbage_max: f64::INFINITY,
+            tiers_garbage_max: f64::INFINITY,
             stored_indexes: false,
             ..Self::engine()
         }
@@ -146,6 +151,7 @@ impl Rules {
         within("hash-fill", self.hash_fill, 0.01, 1.0)?;
         within("page-loss-max", self.page_loss_max, 0.0, 1.0)?;
         within("young-garbage-max", self.young_garbage_max, 0.001, f64::INFINITY)?;
+        within("tiers-garbage-max", self.tiers_garbage_max, 0.001, f64::INFINITY)?;
         within("bucket-fill", self.bucket_fill, 0.01, 1.0)?;
         within("filter-fill", self.filter_fill, 0.01, 1.0)?;
         Ok(())

@@ -80,7 +80,8 @@ impl Stack {
                 Growth::Tiering { runs_max, .. } if !is_last => {
                     // Containers of deeper levels are many.
                     let places = if number == 0 { stack.shards } else { f64::INFINITY };
-                    // What merges into one run rids itself of garbage there.
+                    // What merges into one run rids itself of garbage there; what collects runs for a level of runs is
+                    // merged with that when it holds too much.
                     let is_collected = matches!(levels[number + 1].growth, Growth::Leveling { .. });
                     let repeating = (1.0 - stream.fresh_share).max(f64::MIN_POSITIVE);
                     let by_garbage = match is_collected {
@@ -89,6 +90,19 @@ impl Stack {
                     };
                     let bound = level.growth.items_max(expected).min(by_garbage) * rules.overrun;
                     let runs_max = f64::from(runs_max);
+                    if !is_collected {
+                        // The next level gets runs of what this one holds, and these are old values, too.
+                        let above: f64 = stack.levels.iter().map(|state| state.records).sum();
+                        let left = (rules.tiers_garbage_max * live / repeating - above).max(0.0);
+                        let (state, next) = tiering(&arrivals, stream, runs_max, bound, places);
+                        if state.records + next.records > left {
+                            let bound = bound.min(left * rules.overrun);
+                            let (state, next) = tiering(&arrivals, stream, f64::INFINITY, bound, places);
+                            stack.levels.push(state);
+                            stack.levels.push(last_leveling(&next, stream, workload));
+                            return Ok(stack);
+                        }
+                    }
                     let runs = stream.keys.keys() / arrivals.records;
                     let is_filling =
                         stream.fresh_share >= 1.0 && runs <= runs_max && stream.keys.keys() <= bound;
