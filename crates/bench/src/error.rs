@@ -1,6 +1,7 @@
 //! Why a benchmark ended early.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// What went wrong in a benchmark.
 #[derive(Debug)]
@@ -9,6 +10,15 @@ pub enum BenchError {
     WrongAnswer(String),
     /// The options make no sense together.
     Usage(String),
+    /// A file to be taken in is not what it should be.
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// The line that can't be read, from 1 on; 0 where there are no lines.
+        line: u64,
+        /// What is wrong there.
+        reason: String,
+    },
     /// The store reported an error.
     Store(alluvium::Error),
     /// A model can't be evaluated.
@@ -22,6 +32,8 @@ impl fmt::Display for BenchError {
         match self {
             Self::WrongAnswer(what) => write!(out, "wrong answer: {what}"),
             Self::Usage(what) => write!(out, "{what}"),
+            Self::Input { path, line: 0, reason } => write!(out, "{}: {reason}", path.display()),
+            Self::Input { path, line, reason } => write!(out, "{}, line {line}: {reason}", path.display()),
             Self::Store(error) => write!(out, "the store failed: {error}"),
             Self::Model(error) => write!(out, "the model refuses: {error}"),
             Self::Io(error) => write!(out, "the system failed: {error}"),
@@ -35,7 +47,7 @@ impl std::error::Error for BenchError {
             Self::Store(error) => Some(error),
             Self::Model(error) => Some(error),
             Self::Io(error) => Some(error),
-            Self::WrongAnswer(_) | Self::Usage(_) => None,
+            Self::WrongAnswer(_) | Self::Usage(_) | Self::Input { .. } => None,
         }
     }
 }

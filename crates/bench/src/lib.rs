@@ -13,6 +13,8 @@ pub mod dedup;
 pub mod device;
 pub mod durability;
 pub mod error;
+pub mod graph;
+pub mod groups;
 pub mod index;
 pub mod large;
 pub mod latencies;

@@ -102,6 +102,10 @@ pub fn bench_smoke() -> Result<(), String> {
          --phases load,get,miss,update,mixed,scan,sustain --sustain-seconds 1 --dir {directory}"
     ))?;
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
+    let edges = shell::root().join("target/bench-smoke-edges");
+    let lines = (0..2_000).map(|edge| format!("{} {}\n", edge * edge % 97, edge));
+    std::fs::write(&edges, lines.collect::<String>()).map_err(|error| error.to_string())?;
+    shell::run(&format!("{alluvium} bench graph {} --operations 1000 --dir {directory}", edges.display()))?;
     shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
     shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
     shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;

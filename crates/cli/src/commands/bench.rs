@@ -4,6 +4,7 @@ use alluvium_bench::cache::{self, CacheOptions};
 use alluvium_bench::crash_writer::{self, CrashWriterOptions};
 use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
+use alluvium_bench::graph::{self, GraphOptions};
 use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
 use alluvium_bench::metadata::{self, MetadataOptions};
@@ -32,6 +33,8 @@ enum Benchmark {
     Dedup(DedupOptions),
     /// Directory entries of a real tree: create, stat, list, rename, remove; every answer is verified
     Metadata(MetadataOptions),
+    /// Edges of a real graph: neighbours, lookups, searches, changes; every answer is verified
+    Graph(GraphOptions),
     /// Index structures alone, in memory
     Index(IndexOptions),
     /// The memory engine: rates, memory, miss ratios; every value is verified
@@ -69,6 +72,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Benchmark::Store(options) => store::run(options, &mut report),
         Benchmark::Dedup(options) => dedup::run(options, &mut report),
         Benchmark::Metadata(options) => metadata::run(options, &mut report),
+        Benchmark::Graph(options) => graph::run(options, &mut report),
         Benchmark::Index(options) => {
             let keys = options.keys.unwrap_or_else(|| structures::default_keys(&options.structure));
             let config = IndexConfig { keys, seed: options.seed };

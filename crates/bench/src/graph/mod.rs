@@ -1,0 +1,251 @@
+//! `bench graph`: the edges of a real graph as items.
+//!
+//! An edge is an item whose key is the numbers of its source and its destination, 8 bytes each; its value is where it
+//! stood in the list. So the edges out of a vertex are one prefix of a semi-sorted keyspace. A map in memory sees the
+//! same operations, and every answer must agree with it.
+
+mod crates;
+mod edges;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::error::BenchError;
+use crate::groups::{Groups, Work, empty_directory, key};
+use crate::measurement::Measurement;
+use crate::random::Random;
+use crate::report::Report;
+use edges::Edges;
+
+/// Options of `bench graph`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GraphOptions {
+    /// Edge list: lines `source destination [anything]`, parted by blanks, tabs or commas; `#` begins a comment
+    #[arg(required_unless_present = "crates", conflicts_with = "crates")]
+    pub input: Option<PathBuf>,
+    /// Take Cargo's copy of the registry's index: crates, versions, dependencies and features
+    #[arg(long)]
+    pub crates: bool,
+    /// Times that the graph is taken, each time with other vertices
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub copies: u64,
+    /// Operations of each phase behind the first
+    #[arg(long, default_value_t = 20_000)]
+    pub operations: u64,
+    /// Storage layout of the keyspace: a named plan for semi-sorted keyspaces
+    #[arg(long, default_value = "semi-sorted")]
+    pub plan: String,
+    /// Seed of the operations
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the database is made, in a subdirectory `alluvium-bench-graph`
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+}
+
+const SUBDIRECTORY: &str = "alluvium-bench-graph";
+/// Operations of a phase for each search or vertex removed.
+const OPERATIONS_EACH: u64 = 100;
+
+/// The store, and what operations are chosen from.
+struct Graph {
+    groups: Groups,
+    edges: Edges,
+    vertices: u64,
+    copies: u64,
+    random: Random,
+}
+
+type Phase = fn(&mut Graph, u64) -> Result<Work, BenchError>;
+
+/// Loads the edges, lists neighbours, looks edges up, searches two hops deep, adds and removes edges, and removes
+/// vertices.
+///
+/// # Errors
+/// An answer that the map doesn't give is a wrong answer; input that is no graph is [`BenchError::Input`].
+pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError> {
+    let edges = match &options.input {
+        Some(path) => Edges::read(path)?,
+        None => crates::edges_below(&crates::cargo_home().ok_or_else(|| {
+            BenchError::Usage("neither CARGO_HOME nor HOME is set: say where Cargo is".to_owned())
+        })?)?,
+    };
+    let directory = options.dir.join(SUBDIRECTORY);
+    empty_directory(&directory)?;
+    let groups = Groups::create(&directory, "edges", &options.plan)?;
+    let vertices = edges.vertices() * options.copies;
+    let random = Random::new(options.seed, 1);
+    let mut graph = Graph { groups, edges, vertices, copies: options.copies, random };
+    let few = (options.operations / OPERATIONS_EACH).max(1);
+    let phases: [(&str, u64, Phase); 8] = [
+        ("load", 1, Graph::load),
+        ("neighbours", options.operations, Graph::neighbours),
+        ("has-edge", options.operations, Graph::has_edge),
+        ("has-no-edge", options.operations, Graph::has_no_edge),
+        ("two-hops", few, Graph::two_hops),
+        ("add-remove", options.operations, Graph::add_and_remove),
+        ("remove-vertices", few, Graph::remove_vertices),
+        ("check", 1, Graph::check),
+    ];
+    for (case, operations, phase) in phases {
+        let before = graph.groups.before();
+        let work = phase(&mut graph, operations)?;
+        let mut measurement = Measurement::new("graph", case)
+            .config("plan", options.plan.clone())
+            .config("copies", options.copies)
+            .config("vertices", graph.vertices)
+            .config("edges", graph.edges.as_slice().len() as u64 * options.copies);
+        if case == "two-hops" {
+            measurement = measurement
+                .metric("searches", operations)
+                .metric("searches_per_s", operations as f64 / work.elapsed.as_secs_f64().max(1e-9));
+        }
+        report.add(graph.groups.measured(measurement, work, &before)?)?;
+    }
+    graph.groups.discard()
+}
+
+fn edge(source: u64, destination: u64) -> Vec<u8> {
+    key(source, &destination.to_be_bytes())
+}
+
+/// The destination of the edge that has this key.
+fn destination(key: &[u8]) -> Option<u64> {
+    key.last_chunk().copied().map(u64::from_be_bytes)
+}
+
+impl Graph {
+    fn load(&mut self, _: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for copy in 0..self.copies {
+            let first = copy * self.edges.vertices();
+            for (at, (source, destination)) in self.edges.as_slice().iter().enumerate() {
+                let value = (at as u64).to_le_bytes().to_vec();
+                self.groups.insert(edge(first + source, first + destination), value, &mut work)?;
+            }
+        }
+        Ok(work)
+    }
+
+    /// Each vertex is as likely as any other, whether or not edges lead out of it.
+    fn neighbours(&mut self, operations: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for _ in 0..operations {
+            self.groups.list(self.random.below(self.vertices), &mut work)?;
+        }
+        Ok(work)
+    }
+
+    fn has_edge(&mut self, operations: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for _ in 0..operations {
+            let Some(edge) = self.any_edge() else { break };
+            self.groups.get(&edge, &mut work)?;
+        }
+        Ok(work)
+    }
+
+    /// Edges that are not there, out of vertices that others lead out of.
+    fn has_no_edge(&mut self, operations: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for _ in 0..operations {
+            let source = self.any_source();
+            let absent = edge(source, self.vertices + self.random.below(self.vertices));
+            self.groups.get(&absent, &mut work)?;
+        }
+        Ok(work)
+    }
+
+    /// Lists the neighbours of a vertex and of each of them.
+    fn two_hops(&mut self, searches: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for _ in 0..searches {
+            let start = self.any_source();
+            let mut reached = BTreeSet::from([start]);
+            let mut last = vec![start];
+            for _ in 0..2 {
+                let mut next = Vec::new();
+                for vertex in last {
+                    let neighbours = self.groups.list(vertex, &mut work)?;
+                    let ends = neighbours.iter().filter_map(|(key, _)| destination(key));
+                    next.extend(ends.filter(|end| reached.insert(*end)));
+                }
+                last = next;
+            }
+        }
+        Ok(work)
+    }
+
+    /// Adds edges between any two vertices and removes others, by turns.
+    fn add_and_remove(&mut self, operations: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for turn in 0..operations {
+            if turn.is_multiple_of(2) {
+                let (source, end) = (self.random.below(self.vertices), self.random.below(self.vertices));
+                self.groups.insert(edge(source, end), turn.to_le_bytes().to_vec(), &mut work)?;
+            } else if let Some(edge) = self.any_edge() {
+                self.groups.remove(&edge, &mut work)?;
+            }
+        }
+        Ok(work)
+    }
+
+    fn remove_vertices(&mut self, vertices: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        for _ in 0..vertices {
+            let source = self.any_source();
+            self.groups.remove_group(source, &mut work)?;
+        }
+        Ok(work)
+    }
+
+    fn check(&mut self, _: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        self.groups.check_all(&mut work)?;
+        Ok(work)
+    }
+
+    /// An edge that was loaded; if it is gone, the one behind it in the order of numbers.
+    fn any_edge(&mut self) -> Option<Vec<u8>> {
+        let at = self.random.below(self.edges.as_slice().len() as u64) as usize;
+        let first = self.random.below(self.copies) * self.edges.vertices();
+        let (source, destination) = self.edges.as_slice()[at];
+        self.groups.key_near(&edge(first + source, first + destination)).cloned()
+    }
+
+    /// A vertex that edges lead out of; the more, the likelier.
+    fn any_source(&mut self) -> u64 {
+        let edge = self.any_edge();
+        edge.and_then(|edge| edge.first_chunk().copied()).map_or(0, u64::from_be_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_graph_is_loaded_searched_changed_and_removed() {
+        let work = tempfile::tempdir().unwrap();
+        let input = work.path().join("edges");
+        let lines = (0..60_u64).flat_map(|source| (0..source).map(move |end| format!("{source} {end}\n")));
+        std::fs::write(&input, lines.collect::<String>()).unwrap();
+        let options = GraphOptions {
+            input: Some(input),
+            crates: false,
+            copies: 2,
+            operations: 400,
+            plan: "semi-sorted".to_owned(),
+            seed: 1,
+            dir: work.path().to_owned(),
+        };
+        let mut report = Report::new(false);
+        run(&options, &mut report).unwrap();
+        let metric = |case: usize, name: &str| report.measurements()[case].metrics[name].clone();
+        assert_eq!(report.measurements().len(), 8);
+        assert_eq!(metric(0, "items"), 2 * 60 * 59 / 2);
+        assert_eq!(metric(2, "items"), 400, "edges that are there are found");
+        assert_eq!(metric(3, "items"), 0, "edges that are not there are not");
+        assert!(!work.path().join(SUBDIRECTORY).exists());
+    }
+}

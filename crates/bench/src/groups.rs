@@ -1,0 +1,251 @@
+//! A semi-sorted keyspace whose keys begin with the number of a group, and a map in memory that sees the same
+//! operations: every answer of the keyspace must agree with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use alluvium::{Db, Durability, Keyspace, KeyspaceOptions, PrefixRule};
+use alluvium_io::DeviceCounters;
+use alluvium_model::Plan;
+
+use crate::device::{Device, allocated_bytes};
+use crate::error::BenchError;
+use crate::measurement::Measurement;
+
+/// Bytes of a group's number, big-endian, in front of every key.
+pub const GROUP_BYTES: usize = 8;
+
+/// The keyspace and the map beside it.
+#[derive(Debug)]
+pub struct Groups {
+    db: Db,
+    keyspace: Keyspace,
+    exact: BTreeMap<Vec<u8>, Vec<u8>>,
+    directory: PathBuf,
+    device: Device,
+}
+
+/// What was counted before a phase.
+#[derive(Debug)]
+pub struct Before {
+    counters: Option<DeviceCounters>,
+    bytes_put: u64,
+}
+
+/// What a phase did: its operations, the items that they met, and the time in the store alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    /// Calls of the store.
+    pub operations: u64,
+    /// Items put, found or removed.
+    pub items: u64,
+    /// Time in these calls, checks left out.
+    pub elapsed: Duration,
+    /// Time of the call that took longest.
+    pub longest: Duration,
+}
+
+/// The key of `name` in `group`.
+pub fn key(group: u64, name: &[u8]) -> Vec<u8> {
+    [&group.to_be_bytes(), name].concat()
+}
+
+/// The error of an answer that the map doesn't give.
+fn wrong(operation: &str, key: &[u8]) -> BenchError {
+    BenchError::WrongAnswer(format!("{operation} of {}", key.escape_ascii()))
+}
+
+/// `directory` made anew, empty.
+///
+/// # Errors
+/// Those of the file system.
+pub fn empty_directory(directory: &Path) -> Result<(), BenchError> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)?;
+    }
+    Ok(std::fs::create_dir_all(directory)?)
+}
+
+impl Groups {
+    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`.
+    ///
+    /// # Errors
+    /// [`BenchError::Usage`] for an unknown plan; errors of the store.
+    pub fn create(directory: &Path, name: &str, plan: &str) -> Result<Self, BenchError> {
+        let plan = Plan::named(plan).map_err(|error| BenchError::Usage(error.to_string()))?;
+        let db = Db::builder(directory).durability(Durability::Buffered).open()?;
+        let prefix = PrefixRule::Length { bytes: GROUP_BYTES as u16 };
+        let keyspace = db.keyspace_with(name, &KeyspaceOptions::semi_sorted(prefix).with_plan(plan))?;
+        let device = Device::of(directory)?;
+        Ok(Self { db, keyspace, exact: BTreeMap::new(), directory: directory.to_owned(), device })
+    }
+
+    /// All items as they should be.
+    pub fn exact(&self) -> &BTreeMap<Vec<u8>, Vec<u8>> {
+        &self.exact
+    }
+
+    /// The items of a group as they should be.
+    pub fn of_group(&self, group: u64) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
+        let start = group.to_be_bytes();
+        self.exact.range(start.to_vec()..).take_while(move |(key, _)| key.starts_with(&start))
+    }
+
+    /// The first key at or behind `start`, or the very first: some key, where `start` is random.
+    pub fn key_near(&self, start: &[u8]) -> Option<&Vec<u8>> {
+        let behind = self.exact.range(start.to_vec()..).next();
+        behind.or_else(|| self.exact.iter().next()).map(|(key, _)| key)
+    }
+
+    /// Puts an item.
+    pub fn insert(&mut self, key: Vec<u8>, value: Vec<u8>, work: &mut Work) -> Result<(), BenchError> {
+        let start = Instant::now();
+        self.keyspace.insert(&key, &value)?;
+        work.add(start.elapsed(), 1);
+        self.exact.insert(key, value);
+        Ok(())
+    }
+
+    /// Removes an item, or nothing.
+    pub fn remove(&mut self, key: &[u8], work: &mut Work) -> Result<(), BenchError> {
+        let start = Instant::now();
+        self.keyspace.remove(key)?;
+        work.add(start.elapsed(), 1);
+        self.exact.remove(key);
+        Ok(())
+    }
+
+    /// Removes `from` and puts what it had under `to`, in one batch.
+    pub fn rename(&mut self, from: &[u8], to: Vec<u8>, work: &mut Work) -> Result<(), BenchError> {
+        let Some(value) = self.exact.get(from).cloned() else { return Ok(()) };
+        let start = Instant::now();
+        let mut batch = self.db.batch();
+        batch.remove(&self.keyspace, from.to_vec());
+        batch.insert(&self.keyspace, to.clone(), value.clone());
+        batch.commit()?;
+        work.add(start.elapsed(), 1);
+        self.exact.remove(from);
+        self.exact.insert(to, value);
+        Ok(())
+    }
+
+    /// Looks an item up.
+    pub fn get(&self, key: &[u8], work: &mut Work) -> Result<(), BenchError> {
+        let start = Instant::now();
+        let answer = self.keyspace.get(key)?;
+        work.add(start.elapsed(), u64::from(answer.is_some()));
+        if answer.as_ref() == self.exact.get(key) { Ok(()) } else { Err(wrong("get", key)) }
+    }
+
+    /// Lists a group: its items by key.
+    pub fn list(&self, group: u64, work: &mut Work) -> Result<Vec<alluvium::KeyValue>, BenchError> {
+        let start = Instant::now();
+        let scan = self.keyspace.scan_prefix(group.to_be_bytes())?;
+        let mut answer = scan.collect::<Result<Vec<_>, _>>()?;
+        work.add(start.elapsed(), answer.len() as u64);
+        answer.sort();
+        if answer.iter().map(|(key, value)| (key, value)).eq(self.of_group(group)) {
+            Ok(answer)
+        } else {
+            Err(wrong("list", &group.to_be_bytes()))
+        }
+    }
+
+    /// Removes a group as a whole, and looks whether it is gone.
+    pub fn remove_group(&mut self, group: u64, work: &mut Work) -> Result<(), BenchError> {
+        let keys: Vec<_> = self.of_group(group).map(|(key, _)| key.clone()).collect();
+        let start = Instant::now();
+        self.keyspace.delete_prefix(group.to_be_bytes())?;
+        work.add(start.elapsed(), keys.len() as u64);
+        keys.iter().for_each(|key| drop(self.exact.remove(key)));
+        match self.keyspace.scan_prefix(group.to_be_bytes())?.next() {
+            Some(_) => Err(wrong("remove", &group.to_be_bytes())),
+            None => Ok(()),
+        }
+    }
+
+    /// Iterates over all items.
+    pub fn check_all(&self, work: &mut Work) -> Result<(), BenchError> {
+        let start = Instant::now();
+        let mut count = 0;
+        for item in self.keyspace.iter() {
+            let (key, value) = item?;
+            if self.exact.get(&key) != Some(&value) {
+                return Err(wrong("iterate", &key));
+            }
+            count += 1;
+        }
+        work.add(start.elapsed(), count);
+        if count == self.exact.len() as u64 {
+            Ok(())
+        } else {
+            Err(BenchError::WrongAnswer(format!("{count} items, not {}", self.exact.len())))
+        }
+    }
+
+    /// Counts what the device has done so far.
+    pub fn before(&self) -> Before {
+        Before { counters: self.device.settled_counters(), bytes_put: self.db.stats().traffic.bytes_put }
+    }
+
+    /// Moves what the phase wrote from the log to tables, and adds its figures: rates of the operations alone; reads
+    /// and writes of the device and of the store's memory and space with the settling. Figures of the device are left
+    /// out where the system has none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn measured(
+        &self,
+        measurement: Measurement,
+        work: Work,
+        before: &Before,
+    ) -> Result<Measurement, BenchError> {
+        let read = self.device.settled_counters();
+        self.db.flush()?;
+        self.db.wait_idle()?;
+        let seconds = work.elapsed.as_secs_f64().max(1e-9);
+        let stats = self.db.stats();
+        let finding = stats.memory.finding() as f64;
+        let mut measurement = measurement
+            .metric("operations", work.operations)
+            .metric("items", work.items)
+            .metric("ops_per_s", work.operations as f64 / seconds)
+            .metric("items_per_s", work.items as f64 / seconds)
+            .metric("max_us", work.longest.as_secs_f64() * 1e6)
+            .metric("index_bytes_per_item", finding / self.exact.len().max(1) as f64);
+        if let (Some(before), Some(read)) = (&before.counters, &read) {
+            let reads = read.since(before).reads as f64;
+            measurement =
+                measurement.metric("device_reads_per_operation", reads / work.operations.max(1) as f64);
+        }
+        let bytes_put = stats.traffic.bytes_put - before.bytes_put;
+        if let (Some(before), Some(now)) = (&before.counters, self.device.settled_counters())
+            && bytes_put > 0
+        {
+            let written = now.since(before).written_bytes as f64;
+            measurement = measurement.metric("write_amplification", written / bytes_put as f64);
+        }
+        Ok(measurement.metric("disk_bytes", allocated_bytes(&self.directory)))
+    }
+
+    /// Closes the database and removes it.
+    ///
+    /// # Errors
+    /// Those of the store and of the file system.
+    pub fn discard(self) -> Result<(), BenchError> {
+        let Self { db, keyspace, directory, .. } = self;
+        drop(keyspace);
+        db.close()?;
+        Ok(std::fs::remove_dir_all(directory)?)
+    }
+}
+
+impl Work {
+    fn add(&mut self, elapsed: Duration, items: u64) {
+        self.operations += 1;
+        self.items += items;
+        self.elapsed += elapsed;
+        self.longest = self.longest.max(elapsed);
+    }
+}
