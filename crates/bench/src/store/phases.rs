@@ -296,6 +296,14 @@ impl StoreBench {
             .metric("cpu_us_per_op", cpu_us_per_op(outcome))
             .metric("write_amplification", written)
             .metric("engine_write_amplification", engine as f64 / put_bytes);
+        let measurement = match self.options.young_dir {
+            Some(_) => {
+                let of = |stats: &alluvium::Stats| stats.traffic.young_directory_bytes_written;
+                let young = of(&outcome.stats.1) - of(&outcome.stats.0);
+                measurement.metric("young_directory_write_amplification", young as f64 / put_bytes)
+            }
+            None => measurement,
+        };
         let measurement = outcome.puts.report(measurement);
         self.sampled(outcome, measurement)
     }

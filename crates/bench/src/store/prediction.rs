@@ -4,7 +4,8 @@
 //! speed; memory in the second half of a load; reads, memory and space once merges have caught up. It has none where
 //! gets and merges read side by side, or where everything was merged by hand.
 
-use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload};
+use alluvium_model::models::Component;
+use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
 use alluvium_model::{Growth, KeyDistribution, LevelSpec, ModelError, Plan};
 use serde_json::{Map, Value};
 
@@ -30,6 +31,8 @@ pub struct Predictor {
     keys: KeyDistribution,
     item: ItemSize,
     state: State,
+    /// Levels whose tables lie in a directory of their own.
+    young_levels: Option<usize>,
 }
 
 impl Predictor {
@@ -46,6 +49,7 @@ impl Predictor {
             item,
             // A database that was kept was loaded and not overwritten.
             state: State::Loaded,
+            young_levels: options.young_dir.is_some().then_some(options.young_levels),
         })
     }
 
@@ -73,20 +77,24 @@ impl Predictor {
         Ok(match phase {
             Phase::Load => {
                 let (busy, settled) = (self.cost(State::Loaded, true)?, self.cost(State::Loaded, false)?);
-                vec![
+                let mut figures = vec![
                     ("write_amplification", busy.cost.write_amplification()),
                     ("index_bytes_per_item", settled.cost.bytes_per_item()),
                     ("index_bytes_per_item_second_half", busy.bytes_per_item_second_half),
                     ("space_amplification", settled.cost.space_amplification()),
-                ]
+                ];
+                figures.extend(self.young_directory(&busy.cost.writes));
+                figures
             }
             Phase::Update => {
                 let busy = self.cost(State::Updated, true)?;
                 let writes = match self.state != State::Other && self.remembers_load() {
                     true => self.writes_of_update()?,
-                    false => busy.cost.write_amplification(),
+                    false => busy.cost.writes.clone(),
                 };
-                let mut figures = vec![("write_amplification", writes)];
+                let all = writes.iter().map(|component| component.amount).sum();
+                let mut figures = vec![("write_amplification", all)];
+                figures.extend(self.young_directory(&writes));
                 // Levels that nothing but their runs bounds take many rounds of updates to fill.
                 if !self.collects_everywhere() {
                     figures.push(("index_bytes_per_item_second_half", busy.cost.bytes_per_item()));
@@ -135,8 +143,14 @@ impl Predictor {
         matches!(&self.plan, Plan::Levels { levels, .. } if levels.len() > 2 && levels.iter().all(tiers))
     }
 
+    /// Of what is written, the part of the second directory, if there is one.
+    fn young_directory(&self, writes: &[Component]) -> Option<(&'static str, f64)> {
+        let levels = self.young_levels?;
+        Some(("young_directory_write_amplification", young_writes(writes, levels)))
+    }
+
     /// Bytes written for each byte of the user's while every item is overwritten about once.
-    fn writes_of_update(&self) -> Result<f64, ModelError> {
+    fn writes_of_update(&self) -> Result<Vec<Component>, ModelError> {
         let workload = Workload::load(self.keys.keys(), self.item)?;
         let rules = Rules::engine_at_full_speed();
         let model = PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) };
@@ -145,8 +159,7 @@ impl Predictor {
         if self.state == State::Updated {
             phases.update(self.keys.keys())?;
         }
-        let written = phases.update(self.keys.keys())?;
-        Ok(written.iter().map(|component| component.amount).sum())
+        phases.update(self.keys.keys())
     }
 
     fn cost(&self, state: State, is_busy: bool) -> Result<PlanCost, ModelError> {
