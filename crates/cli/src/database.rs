@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alluvium::{Db, Durability, Error, Keyspace, KeyspaceOptions, PrefixRule};
+use alluvium::{Builder, Db, Durability, Error, Keyspace, KeyspaceOptions, PrefixRule};
 
 use crate::bytes;
 use crate::failure::Failure;
@@ -15,6 +15,29 @@ pub struct Database {
     /// Directory of the database
     #[arg(value_name = "DIR")]
     pub database: PathBuf,
+    #[command(flatten)]
+    pub young: YoungOptions,
+}
+
+/// Where tables of young levels lie.
+#[derive(Clone, Debug, clap::Args)]
+pub struct YoungOptions {
+    /// Second directory of the database, for tables of young levels. A database that has one needs it each time
+    #[arg(long, value_name = "DIR")]
+    pub young_dir: Option<PathBuf>,
+    /// How many levels' tables are written to the second directory; 0 empties it
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "young_dir")]
+    young_levels: usize,
+}
+
+impl YoungOptions {
+    /// Tells an opening about the second directory, if there is one.
+    pub fn give(&self, builder: Builder) -> Builder {
+        match &self.young_dir {
+            Some(path) => builder.young_levels_dir(path, self.young_levels),
+            None => builder,
+        }
+    }
 }
 
 impl Database {
@@ -26,7 +49,7 @@ impl Database {
     /// Opens a database that exists for reading only: no file of it changes.
     pub fn open_to_read(&self) -> Result<Db, Failure> {
         self.check_exists()?;
-        Db::open_read_only(&self.database).map_err(explained)
+        self.young.give(Db::builder(&self.database).read_only(true)).open().map_err(explained)
     }
 
     fn check_exists(&self) -> Result<(), Failure> {
@@ -41,7 +64,8 @@ impl Database {
         if !create {
             self.check_exists()?;
         }
-        Db::builder(&self.database).create(create).durability(durability).open().map_err(explained)
+        let builder = Db::builder(&self.database).create(create).durability(durability);
+        self.young.give(builder).open().map_err(explained)
     }
 
     /// The directory as an absolute path without links.
@@ -98,10 +122,7 @@ impl Location {
     /// was asked for, if one was.
     pub fn open_or_create(&self, order: &OrderOptions) -> Result<(Db, Keyspace), Failure> {
         let db = self.database.open(true, Durability::Sync)?;
-        let keyspace = match order.prefix_rule() {
-            None => db.keyspace(&self.keyspace)?,
-            Some(rule) => db.keyspace_with(&self.keyspace, &KeyspaceOptions::semi_sorted(rule))?,
-        };
+        let keyspace = order.keyspace(&db, &self.keyspace)?;
         Ok((db, keyspace))
     }
 }
@@ -118,6 +139,15 @@ pub struct OrderOptions {
 }
 
 impl OrderOptions {
+    /// The keyspace, created in this order where it is not there. One of another order is refused, if an order was
+    /// asked for.
+    pub fn keyspace(self, db: &Db, name: &str) -> alluvium::Result<Keyspace> {
+        match self.prefix_rule() {
+            None => db.keyspace(name),
+            Some(rule) => db.keyspace_with(name, &KeyspaceOptions::semi_sorted(rule)),
+        }
+    }
+
     fn prefix_rule(self) -> Option<PrefixRule> {
         let length = self.prefix_bytes.map(|bytes| PrefixRule::Length { bytes });
         length.or(self.prefix_until.map(|byte| PrefixRule::Delimiter { byte }))

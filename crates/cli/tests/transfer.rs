@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use alluvium::{Db, Durability, Metadata};
+use alluvium::{Db, Durability, KeyspaceOptions, Metadata, Order, PrefixRule};
 use common::{alluvium, command};
 
 /// Keyspace and key, to value and metadata.
@@ -222,4 +222,43 @@ fn what_is_wrong_is_said_with_its_place() {
     for usage in ["export data --json", "import data --resume position", "export data --format xml"] {
         assert_eq!(alluvium(path, usage).status.code(), Some(2), "{usage}");
     }
+}
+
+#[test]
+fn keyspaces_are_created_in_the_order_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let rule = PrefixRule::Delimiter { byte: b'/' };
+    {
+        let db = Db::builder(path.join("old")).durability(Durability::Buffered).open().unwrap();
+        let keyspace = db.keyspace_with("files", &KeyspaceOptions::semi_sorted(rule)).unwrap();
+        for number in 0..2_000 {
+            keyspace.insert(format!("directory-{}/{number}", number % 40), format!("{number}")).unwrap();
+        }
+        db.close().unwrap();
+    }
+    for format in ["jsonl", "csv", "binary"] {
+        succeed(path, &format!("export old --format {format} --output file.{format}"));
+        for bulk in ["always", "never"] {
+            let new = format!("new-{format}-{bulk}");
+            let import = format!("import {new} --format {format} --input file.{format} --bulk {bulk} --json");
+            let stored = succeed(path, &format!("{import} --prefix-until /"));
+            assert_eq!(stored["records"], 2_000, "{new}");
+            assert_eq!(items(&path.join(&new)), items(&path.join("old")), "{new}");
+            let db = Db::open_read_only(path.join(&new)).unwrap();
+            let keyspace = db.keyspace("files").unwrap();
+            assert_eq!(keyspace.order(), Order::SemiSorted { prefix: rule }, "{new}");
+            assert_eq!(keyspace.scan_prefix("directory-7").unwrap().count(), 50, "{new}");
+            drop((keyspace, db));
+            // Once there, it has its order; another one is refused.
+            succeed(path, &import);
+            let refused = failure(path, &format!("{import} --prefix-bytes 3"));
+            assert!(refused.contains("another order"), "{refused}");
+        }
+    }
+    fs::write(path.join("bad.jsonl"), "{\"key\":\"a/b\",\"value\":\"\"}\n{\"key\":\"c\",\"value\":\"\"}\n")
+        .unwrap();
+    let refused = failure(path, "import bad --format jsonl --input bad.jsonl --prefix-until /");
+    assert!(refused.contains("bad.jsonl, line 2") && refused.contains("no prefix"), "{refused}");
+    assert_eq!(items(&path.join("bad")).len(), 1);
 }

@@ -78,6 +78,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Tables lie in a second directory ([`crate::Builder::young_levels_dir`]), and it was not given, or another one
+    /// was. Give the right one.
+    YoungDirectory {
+        /// What is wrong.
+        reason: String,
+    },
     /// A file that the manifest names is gone. Restore it from a backup.
     MissingFile {
         /// The file.
@@ -200,6 +206,7 @@ impl fmt::Display for Error {
                  export with an older program and import with this one"
             ),
             Self::NotADatabase { reason } => write!(out, "not an Alluvium database: {reason}"),
+            Self::YoungDirectory { reason } => write!(out, "{reason}; give the right one"),
             Self::MissingFile { file } => {
                 write!(out, "file {file} is missing although the manifest names it; restore it from a backup")
             }

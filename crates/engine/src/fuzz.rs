@@ -72,6 +72,22 @@ pub fn device(bytes: &[u8]) {
     }
 }
 
+/// The file by which a directory of young levels is known, as it is and again with its checksum made right.
+pub fn young_directory(bytes: &[u8]) {
+    let _ = crate::young_directory::parse(bytes);
+    let mut sound = bytes.to_vec();
+    if sound.len() >= 32 {
+        let checksum = checksum64(&sound[..24], 0);
+        sound[24..32].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let _ = crate::young_directory::parse(&sound);
+}
+
+/// A sound file of this kind to start from.
+pub fn young_directory_sample() -> Vec<u8> {
+    crate::young_directory::sample()
+}
+
 /// A sound file of device figures to start from.
 pub fn device_sample() -> Vec<u8> {
     crate::device::to_bytes(&crate::device::DeviceFigures::default())

@@ -25,6 +25,7 @@ mod repair;
 #[doc(hidden)]
 pub mod simulation;
 mod table;
+mod young_directory;
 
 pub use alluvium_base::{PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_model::Plan;
@@ -33,12 +34,12 @@ pub use db::{
     Ingested, ItemVersion, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceOptions, KeyspaceSnapshot,
     LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats, PlanDecision,
     Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader,
-    VerifyReport, Versioned, backups, remove_old_backups, restore,
+    VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
 pub use options::{Builder, Durability, Environment, PlanChoice};
-#[doc(hidden)]
-pub use repair::repair_in;
 pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};
+#[doc(hidden)]
+pub use repair::{repair_in, repair_in_both};

@@ -1,17 +1,18 @@
 //! How a database is opened. Every field has a default that suits most programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_base::PrefixFunction;
-use alluvium_io::{Clock, ProcessMemory, Storage, SystemClock};
+use alluvium_io::{Clock, FileStorage, IoOptions, ProcessMemory, Storage, SystemClock, TwoDirectories};
 use alluvium_model::Plan;
 
 use crate::compact::TableSizes;
 use crate::db::Db;
-use crate::error::Result;
+use crate::error::{Error, IoContext, Result};
 use crate::table::ITEM_BYTES_MAX;
+use crate::young_directory::YoungDirectory;
 
 /// When a write is acknowledged, and so what a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,49 @@ pub struct Builder {
     pub(crate) path: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) environment: Option<Environment>,
+    pub(crate) young: Option<YoungLevels>,
+}
+
+/// The second directory and the number of levels whose tables go there.
+#[derive(Debug, Clone)]
+pub(crate) enum YoungLevels {
+    /// A directory by its path.
+    Directory(PathBuf, usize),
+    /// Any storage.
+    Storage(Arc<dyn Storage>, usize),
+}
+
+impl YoungLevels {
+    /// Opens the second directory beside `first`, which is at `path` where it is a real one, and creates it where
+    /// `create` says so.
+    pub fn open(self, first: Arc<dyn Storage>, path: &Path, create: bool) -> Result<YoungDirectory> {
+        let (second, levels): (Arc<dyn Storage>, usize) = match self {
+            Self::Storage(storage, levels) => (storage, levels),
+            Self::Directory(second, levels) => {
+                let context = || format!("opening the directory of young levels {}", second.display());
+                let storage = match create {
+                    true => FileStorage::create(&second, IoOptions::default()),
+                    false => FileStorage::open(&second, IoOptions::default()),
+                };
+                let storage = match storage {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        let reason = format!("there is no directory of young levels at {}", second.display());
+                        return Err(Error::YoungDirectory { reason });
+                    }
+                    storage => storage.context(context)?,
+                };
+                let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+                if canonical(&second).is_some_and(|second| canonical(path) == Some(second)) {
+                    let reason = format!("{} is the database's own directory", second.display());
+                    return Err(Error::YoungDirectory { reason });
+                }
+                (Arc::new(storage), levels)
+            }
+        };
+        let directories = TwoDirectories::new(first, second)
+            .context(|| "listing the directory of young levels".to_owned())?;
+        Ok(YoungDirectory { directories: Arc::new(directories), levels })
+    }
 }
 
 /// Where the layout of keyspaces comes from: of those to be created, and of those that follow the database's. It is
@@ -147,6 +191,7 @@ impl Builder {
                 prefix_functions: Vec::new(),
             },
             environment: None,
+            young: None,
         }
     }
 
@@ -291,6 +336,34 @@ impl Builder {
     /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
     pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.ingest_sort_bytes_max = bytes;
+        self
+    }
+
+    /// A second directory, on another device as a rule, for the tables of the first `levels` levels of each keyspace's
+    /// plan. It is created where it is missing. Default: everything lies in one directory.
+    ///
+    /// Young levels are rewritten many times as often as the last one, which wears a device unevenly: a small device
+    /// that stands many writes can take them off a large one. The log, large items and the manifest stay in the
+    /// database's directory.
+    ///
+    /// To be given at each opening, also for reading only; both directories are locked. Other `levels` than last time
+    /// move nothing: tables are read where they are, and merges write to where they belong now. So 0 empties the
+    /// second directory, after [`Db::compact`] altogether, and then the database opens without it. Without the second
+    /// directory all of its tables are lost. Checkpoints and backups are whole databases of one directory each.
+    /// [`Builder::disk_bytes_max`] is for both together.
+    ///
+    /// # Errors
+    /// Opening gives [`crate::Error::YoungDirectory`] when the directory is another database's or holds other files,
+    /// and when a database that has tables in a second directory is opened without it.
+    pub fn young_levels_dir(mut self, path: impl Into<PathBuf>, levels: usize) -> Self {
+        self.young = Some(YoungLevels::Directory(path.into(), levels));
+        self
+    }
+
+    /// Like [`Builder::young_levels_dir`], in any storage.
+    #[doc(hidden)]
+    pub fn young_levels_storage(mut self, storage: Arc<dyn Storage>, levels: usize) -> Self {
+        self.young = Some(YoungLevels::Storage(storage, levels));
         self
     }
 

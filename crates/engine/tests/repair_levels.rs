@@ -150,3 +150,42 @@ fn a_damaged_table_of_any_level_costs_its_own_items_only() {
         assert!(differing <= 200, "{table}: {differing} of {} items", items.len());
     }
 }
+
+#[test]
+fn tables_are_placed_without_a_manifest_in_the_midst_of_a_change_of_plan() {
+    let plans = [
+        small(vec![of_hash(), tiering(2), tiering(3)]),
+        small(vec![tiering(2), leveling(1.5), leveling(2.0), leveling(2.0)]),
+        small(vec![of_hash(), leveling(1.5)]),
+    ];
+    for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1)] {
+        let what = format!("plan {from} to {to}");
+        let (contents, mut items, _) = sample(&plans[from], 11 + from as u64);
+        let storage = SimulatedStorage::from_contents(5, &contents);
+        let db = open(storage.clone(), &plans[to]);
+        let keyspace = db.keyspace("items").unwrap();
+        assert!(db.is_changing_plan(), "{what}");
+        let mut jobs = 0;
+        for step in 0..100_000u32 {
+            let key = format!("key-{}", step * 7 % 4500).into_bytes();
+            keyspace.insert(&key, format!("later {step}")).unwrap();
+            items.insert(key, format!("later {step}").into_bytes());
+            if step % 10 == 0 && db.run_background_job().unwrap() {
+                jobs += 1;
+            }
+            // Some tables have been made anew, and others have not.
+            if jobs == 6 || !db.is_changing_plan() {
+                break;
+            }
+        }
+        assert!(db.is_changing_plan(), "{what}");
+        db.persist().unwrap();
+        storage.kill();
+        drop(keyspace);
+        let mut lost = storage.contents();
+        lost.retain(|name, _| !is_manifest(name));
+        let (manifest, after) = repaired(&lost, &plans[to]);
+        assert_eq!(manifest, ManifestRepair::Rebuilt);
+        assert!(items_of(&after, &plans[to]) == items, "{what}");
+    }
+}

@@ -23,6 +23,7 @@ mod random;
 mod read_only;
 mod simulated;
 pub mod storage;
+mod two_directories;
 
 pub use aligned_buffer::AlignedBuffer;
 pub use allocator::{give_back_freed_memory, trim_freed_memory};
@@ -37,6 +38,7 @@ pub use pipeline::{Completed, Operation, Pipeline};
 pub use read_only::ReadOnlyStorage;
 pub use simulated::{FaultPlan, PlantedBug, SimulatedFault, SimulatedStorage};
 pub use storage::{DirectoryLock, File, OpenMode, ReadRequest, Storage};
+pub use two_directories::TwoDirectories;
 
 /// Offsets, lengths and memory that are multiples of this need no bounce copy under direct I/O: one page.
 pub const ALIGNMENT: usize = 4096;

@@ -8,6 +8,7 @@ use alluvium_base::units;
 use alluvium_model::Plan;
 use serde_json::{Map, Value};
 
+use super::SUBDIRECTORY;
 use super::phase::Phase;
 use super::workload::KEY_BYTES_MIN;
 use crate::error::BenchError;
@@ -62,6 +63,13 @@ pub struct StoreOptions {
     /// Where the database is made, in a subdirectory `alluvium-bench-store`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
+    /// Directory, on another device perhaps, for tables of young levels, in a subdirectory of the same name. Figures of
+    /// the device are those of --dir's
+    #[arg(long)]
+    pub young_dir: Option<PathBuf>,
+    /// Levels whose tables lie in --young-dir
+    #[arg(long, default_value_t = 1, requires = "young_dir")]
+    pub young_levels: usize,
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
     pub keep: bool,
@@ -71,6 +79,11 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// The second directory of the database.
+    pub(super) fn young_directory(&self) -> Option<PathBuf> {
+        self.young_dir.as_ref().map(|directory| directory.join(SUBDIRECTORY))
+    }
+
     /// Bytes of memory that the measurements of all threads take, and their sums.
     pub fn latencies_bytes(&self) -> u64 {
         let threads = self.threads.max(self.writers) as u64 + 1;
@@ -141,6 +154,9 @@ impl StoreOptions {
         add("durability", self.durability.clone().into());
         add("seed", self.seed.into());
         add("memory_limit_bytes", self.memory.into());
+        if self.young_dir.is_some() {
+            add("young_levels", self.young_levels.into());
+        }
         config
     }
 }

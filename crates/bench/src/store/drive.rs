@@ -137,10 +137,11 @@ impl StoreBench {
         let stats_before = self.db.stats();
         let device_before = self.device.settled_counters();
         let cpu_before = process::cpu_time();
+        let directories = self.directories();
         let interval = if drive.settles { WRITING_INTERVAL } else { READING_INTERVAL };
         std::thread::scope(|scope| {
-            let sampler = scope
-                .spawn(|| Samples::collect(&self.db, &self.directory, &progress, &is_done, &bar, interval));
+            let sampler =
+                scope.spawn(|| Samples::collect(&self.db, &directories, &progress, &is_done, &bar, interval));
             let start = Instant::now();
             let outcome = self.drive_threads(drive, &progress, start, &step);
             let elapsed = start.elapsed();

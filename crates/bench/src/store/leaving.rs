@@ -7,7 +7,6 @@ use alluvium::{KeyspaceSnapshot, Metadata};
 use super::StoreBench;
 use super::drive::{Drive, Step};
 use super::phases::rate;
-use crate::device;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::random::Random;
@@ -33,7 +32,7 @@ impl StoreBench {
 
     /// Moves the clock to where the second half of the items has expired, and waits for the space.
     pub(super) fn expire(&self) -> Result<Measurement, BenchError> {
-        let before = device::allocated_bytes(&self.directory);
+        let before = self.allocated_bytes();
         let left = self.first_leaving();
         let measurement = self.background("expire", |_| {
             self.clock.advance(Duration::from_millis(LIFETIME_MS));
@@ -46,7 +45,7 @@ impl StoreBench {
     /// Removes the second half of the items. Rate and latencies are of the removals alone; writes and space include
     /// settling.
     pub(super) fn delete(&self) -> Result<Measurement, BenchError> {
-        let before = device::allocated_bytes(&self.directory);
+        let before = self.allocated_bytes();
         let left = self.first_leaving();
         let operations = self.workload.live_items().saturating_sub(left);
         let drive = Drive {
@@ -80,7 +79,7 @@ impl StoreBench {
                 return Err(BenchError::WrongAnswer("an item that has left is present".to_owned()));
             }
         }
-        let bytes = device::allocated_bytes(&self.directory);
+        let bytes = self.allocated_bytes();
         Ok(measurement
             .metric("items_left", left)
             .metric("allocated_bytes_before", bytes_before)
@@ -93,7 +92,7 @@ impl StoreBench {
     /// overwriting, latencies too; `snapshot_rate_to_before` compares it with that of the reads before.
     pub(super) fn snapshot(&self) -> Result<Measurement, BenchError> {
         let items = self.workload.live_items();
-        let bytes_before = device::allocated_bytes(&self.directory);
+        let bytes_before = self.allocated_bytes();
         let snapshot = self.db.snapshot()?;
         let missing = || BenchError::WrongAnswer("the snapshot lacks the keyspace".to_owned());
         let keyspace = snapshot.keyspace("bench").ok_or_else(missing)?;
@@ -127,14 +126,14 @@ impl StoreBench {
             self.workload.acknowledge(item, version);
             Ok(Step::Put)
         })?;
-        let bytes_held = device::allocated_bytes(&self.directory);
+        let bytes_held = self.allocated_bytes();
         let held = self.db.stats().snapshots;
         let again = read("snapshot")?;
         drop((keyspace, snapshot));
         let dropped = Instant::now();
         self.settle()?;
         let released = dropped.elapsed();
-        let bytes_after = device::allocated_bytes(&self.directory);
+        let bytes_after = self.allocated_bytes();
         let measurement = self
             .measurement("snapshot")
             .metric("ops_per_s", rate(&again))

@@ -36,7 +36,7 @@ use ahead_clock::AheadClock;
 use leaving::LIFETIME_MS;
 use prediction::Predictor;
 
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
@@ -121,6 +121,12 @@ impl StoreBench {
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;
+        if let Some(young) = options.young_directory()
+            && young.exists()
+            && loads
+        {
+            std::fs::remove_dir_all(young)?;
+        }
         let resident_bytes_before = ProcessMemory::now().map(|memory| memory.resident_bytes);
         let clock = Arc::new(AheadClock::default());
         let db = open_database(&directory, options, &clock)?;
@@ -178,8 +184,21 @@ impl StoreBench {
         db.close()?;
         if !options.keep {
             std::fs::remove_dir_all(directory)?;
+            if let Some(young) = options.young_directory() {
+                std::fs::remove_dir_all(young)?;
+            }
         }
         Ok(())
+    }
+
+    /// Where the database lies.
+    fn directories(&self) -> Vec<PathBuf> {
+        std::iter::once(self.directory.clone()).chain(self.options.young_directory()).collect()
+    }
+
+    /// Bytes that the database takes.
+    fn allocated_bytes(&self) -> u64 {
+        self.directories().iter().map(|directory| device::allocated_bytes(directory)).sum()
     }
 
     /// A number that no other phase's randomness has, so that phases choose independently.
@@ -204,6 +223,9 @@ fn open_database(
     let mut builder = Db::builder(directory).plan(options.plan()?).expected_items(options.items);
     if let Some(bytes) = options.memory {
         builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));
+    }
+    if let Some(young) = options.young_directory() {
+        builder = builder.young_levels_dir(young, options.young_levels);
     }
     Ok(builder.durability(options.durability()?).environment(environment).open()?)
 }

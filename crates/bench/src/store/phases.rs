@@ -300,6 +300,14 @@ impl StoreBench {
         let measurement = written.into_iter().fold(measurement, |measurement, (name, bytes)| {
             measurement.metric(&format!("{name}_write_amplification"), bytes as f64 / put_bytes)
         });
+        let measurement = match self.options.young_dir {
+            Some(_) => {
+                let of = |stats: &alluvium::Stats| stats.traffic.young_directory_bytes_written;
+                let young = of(&outcome.stats.1) - of(&outcome.stats.0);
+                measurement.metric("young_directory_write_amplification", young as f64 / put_bytes)
+            }
+            None => measurement,
+        };
         let measurement = outcome.puts.report(measurement);
         self.sampled(outcome, measurement)
     }

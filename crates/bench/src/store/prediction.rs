@@ -5,7 +5,7 @@
 //! gets and merges read side by side, or where everything was merged by hand.
 
 use alluvium_model::models::Component;
-use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload};
+use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
 use alluvium_model::{Growth, KeyDistribution, LevelSpec, ModelError, Plan};
 use serde_json::{Map, Value};
 
@@ -31,6 +31,8 @@ pub struct Predictor {
     keys: KeyDistribution,
     item: ItemSize,
     state: State,
+    /// Levels whose tables lie in a directory of their own.
+    young_levels: Option<usize>,
 }
 
 impl Predictor {
@@ -47,6 +49,7 @@ impl Predictor {
             item,
             // A database that was kept was loaded and not overwritten.
             state: State::Loaded,
+            young_levels: options.young_dir.is_some().then_some(options.young_levels),
         })
     }
 
@@ -71,15 +74,20 @@ impl Predictor {
     }
 
     fn figures(&self, phase: Phase) -> Result<Vec<(String, f64)>, ModelError> {
-        let mut figures = match phase {
-            Phase::Load if self.remembers_load() => named_writes(&self.writes_of_load()?),
+        let writes = match phase {
+            Phase::Load if self.remembers_load() => Some(self.writes_of_load()?),
             Phase::Update if self.state != State::Other && self.remembers_load() => {
-                named_writes(&self.writes_of_update()?)
+                Some(self.writes_of_update()?)
             }
-            Phase::Load => named_writes(&self.cost(State::Loaded, true)?.cost.writes),
-            Phase::Update => named_writes(&self.cost(State::Updated, true)?.cost.writes),
-            _ => Vec::new(),
+            Phase::Load => Some(self.cost(State::Loaded, true)?.cost.writes),
+            Phase::Update => Some(self.cost(State::Updated, true)?.cost.writes),
+            _ => None,
         };
+        let mut figures = writes.as_ref().map_or_else(Vec::new, |writes| named_writes(writes));
+        if let Some((writes, levels)) = writes.as_ref().zip(self.young_levels) {
+            let young = young_writes(writes, levels);
+            figures.push(("young_directory_write_amplification".to_owned(), young));
+        }
         figures.extend(self.others(phase)?.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(figures)
     }

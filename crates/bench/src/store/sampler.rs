@@ -1,7 +1,7 @@
 //! Samples of memory and space while a phase runs: what a phase needs at its worst moment is not what it needs at
 //! its end.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ struct Sample {
     store_bytes: u64,
     resident_bytes: Option<u64>,
     anonymous_bytes: Option<u64>,
-    /// Allocated bytes of the directory; absent in every second sample.
+    /// Allocated bytes of the directories; absent in every second sample.
     allocated_bytes: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Samples {
     /// there is one.
     pub fn collect(
         db: &Db,
-        directory: &Path,
+        directories: &[PathBuf],
         progress: &Progress,
         is_done: &AtomicBool,
         bar: &ProgressBar,
@@ -71,7 +71,7 @@ impl Samples {
                 resident_bytes: process.map(|process| process.resident_bytes),
                 anonymous_bytes: process.map(|process| process.anonymous_bytes),
                 allocated_bytes: (is_last || samples.len() % 2 == 0)
-                    .then(|| device::allocated_bytes(directory)),
+                    .then(|| directories.iter().map(|path| device::allocated_bytes(path)).sum()),
             });
             bar.set_position(progress.operations.load(Ordering::Relaxed));
             if is_last {

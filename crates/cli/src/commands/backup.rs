@@ -6,7 +6,7 @@ use alluvium::{Backup, backups, remove_old_backups};
 use alluvium_base::units::format_bytes;
 use serde_json::json;
 
-use crate::database::{Database, explained};
+use crate::database::{Database, YoungOptions, explained};
 use crate::failure::Failure;
 use crate::output::JsonOption;
 use crate::progress;
@@ -27,13 +27,16 @@ pub struct Options {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
+    young: YoungOptions,
+    #[command(flatten)]
     output: JsonOption,
 }
 
 /// Makes a backup, or lists those there are.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let Some(destination) = &options.destination else { return list(options) };
-    let db = Database { database: options.directory.clone() }.open_existing()?;
+    let db =
+        Database { database: options.directory.clone(), young: options.young.clone() }.open_existing()?;
     let spinner = progress::spinner("making a backup");
     let outcome = db.backup_into(destination);
     spinner.finish_and_clear();

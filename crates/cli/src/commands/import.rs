@@ -12,7 +12,7 @@ use alluvium_transfer::{Format, Position, ReadError, Record, RecordReader};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::database::{self, Database};
+use crate::database::{self, Database, OrderOptions};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::JsonOption;
@@ -34,6 +34,8 @@ pub struct Options {
     /// Store all records in this keyspace; by default each in the one that it names, or in "default"
     #[arg(long, short, value_name = "NAME")]
     keyspace: Option<String>,
+    #[command(flatten)]
+    order: OrderOptions,
     #[command(flatten)]
     format: FormatOption,
     /// File to read; standard input by default
@@ -229,7 +231,7 @@ impl<'a> Importer<'a> {
             None => &record.keyspace,
         };
         if !self.keyspaces.contains_key(name) {
-            let target = self.target(self.db.keyspace(name)?);
+            let target = self.target(self.options.order.keyspace(self.db, name)?);
             self.keyspaces.insert(name.to_owned(), target);
         }
         let metadata = Metadata { flags: record.flags, expires_at_ms: record.expires_at_ms };
@@ -243,7 +245,10 @@ impl<'a> Importer<'a> {
                 ingest.insert_with(&record.key, &record.value, metadata)
             }
         };
-        let is_refused = matches!(stored, Err(Error::KeyTooLarge { .. } | Error::ValueTooLarge { .. }));
+        let is_refused = matches!(
+            stored,
+            Err(Error::KeyTooLarge { .. } | Error::ValueTooLarge { .. } | Error::KeyWithoutPrefix { .. })
+        );
         // An ingest of which a write failed may have lost more than this record.
         self.is_broken |= stored.is_err() && !is_refused;
         stored

@@ -1,6 +1,6 @@
 //! `alluvium inspect`.
 
-use alluvium::Plan;
+use alluvium::{Plan, YoungDirectoryStats};
 use serde_json::json;
 
 use crate::database::Database;
@@ -34,6 +34,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         text.extend(keyspaces.iter().map(|(name, items, plan)| format!("{name:<16} {items:>10}  {plan}\n")));
         let (levels, memory) = (output::levels(&stats), output::memory(&stats));
         let changes = output::plan_changes(&stats);
-        format!("{text}\n{changes}{levels}\n{memory}\nstorage: {}\n", stats.storage)
+        let young = stats.young_directory.map_or_else(String::new, |young| {
+            let YoungDirectoryStats { levels, tables, bytes } = young;
+            format!("young directory: {tables} tables, {bytes} bytes; for levels below {levels}\n")
+        });
+        format!("{text}\n{changes}{levels}\n{memory}\nstorage: {}\n{young}", stats.storage)
     })
 }

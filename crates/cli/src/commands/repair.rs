@@ -19,6 +19,9 @@ pub struct Options {
     /// Remove damaged files instead of keeping them under names that begin with `lost-`
     #[arg(long, conflicts_with = "dry_run")]
     discard: bool,
+    /// Give up the tables of young levels, whose directory is lost
+    #[arg(long, conflicts_with = "young_dir")]
+    without_young_dir: bool,
     #[command(flatten)]
     output: JsonOption,
 }
@@ -33,8 +36,13 @@ struct Outcome<'a> {
 /// Repairs the database and prints what was damaged and what is lost.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let spinner = progress::spinner("reading everything");
-    let repair_options =
-        RepairOptions { dry_run: options.dry_run, discard: options.discard, ..RepairOptions::default() };
+    let repair_options = RepairOptions {
+        dry_run: options.dry_run,
+        discard: options.discard,
+        young_levels_dir: options.database.young.young_dir.clone(),
+        without_young_levels: options.without_young_dir,
+        ..RepairOptions::default()
+    };
     let outcome = repair(&options.database.database, &repair_options);
     spinner.finish_and_clear();
     let report = outcome.map_err(explained)?;

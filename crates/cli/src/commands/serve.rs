@@ -9,6 +9,7 @@ use alluvium::{Db, Durability};
 use alluvium_base::units;
 use alluvium_server::{Server, ServerError, ServerOptions};
 
+use crate::database::YoungOptions;
 use crate::failure::Failure;
 
 /// Options of `serve`.
@@ -17,6 +18,8 @@ pub struct Options {
     /// Directory of the database; created if absent
     #[arg(long)]
     dir: PathBuf,
+    #[command(flatten)]
+    young: YoungOptions,
     /// Port on the loopback address; 0 lets the system choose
     #[arg(long, default_value_t = 6379)]
     port: u16,
@@ -40,7 +43,7 @@ pub struct Options {
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let loopback = SocketAddr::from(([127, 0, 0, 1], options.port));
-    let db = Db::builder(&options.dir).durability(options.durability).open()?;
+    let db = options.young.give(Db::builder(&options.dir).durability(options.durability)).open()?;
     let defaults = ServerOptions::default();
     let server_options = ServerOptions {
         address: options.address.unwrap_or(loopback),

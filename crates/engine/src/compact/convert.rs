@@ -49,6 +49,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let name = crate::level::table_file_name(number);
+        edits.extend(shared.place_table(number, 0));
         let write_bytes = shared.memory.budget().write_bytes;
         let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
@@ -76,6 +77,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         }
         let info = writer.finish()?.sync()?;
         shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+        shared.count_if_young(number, info.file_bytes);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
         let opened = TableFile::open(&shared.reclaimer, number)?;
         opened.load_indexes()?;

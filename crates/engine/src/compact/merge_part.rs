@@ -139,6 +139,8 @@ struct OpenInputs<'s> {
 struct WritingPart<'s> {
     part: Part,
     writer: TableWriter,
+    /// Says so if the table lies in the directory of young levels.
+    placed: Option<Edit>,
     moment: Moment<'static>,
     counts: MergeCounts,
     samples: Samples,
@@ -153,6 +155,7 @@ struct WritingPart<'s> {
 struct WrittenPart {
     part: Part,
     table: UnsyncedTable,
+    placed: Option<Edit>,
     counts: MergeCounts,
     samples: Samples,
 }
@@ -223,6 +226,7 @@ impl Part {
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let write_bytes = shared.memory.budget().write_bytes;
         let name = table_file_name(number);
+        let placed = shared.place_table(number, flow.to);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
@@ -244,6 +248,7 @@ impl Part {
         Ok(Some(WritingPart {
             part: self,
             writer,
+            placed,
             moment: Moment::At(shared.now_ms()),
             counts: MergeCounts::default(),
             samples,
@@ -292,15 +297,15 @@ impl WritingPart<'_> {
     }
 
     fn end(self) -> Result<WrittenPart> {
-        let Self { part, mut writer, counts, samples, .. } = self;
+        let Self { part, mut writer, placed, counts, samples, .. } = self;
         writer.finish_section()?;
-        Ok(WrittenPart { part, table: writer.finish()?, counts, samples })
+        Ok(WrittenPart { part, table: writer.finish()?, placed, counts, samples })
     }
 }
 
 impl WrittenPart {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
-        let Self { part: Part { low, high, .. }, table, counts, samples } = self;
+        let Self { part: Part { low, high, .. }, table, placed: edit, counts, samples } = self;
         let (keyspace_id, references) = (keyspace.id, &counts.placed);
         let range = HashRange { low, high };
         let mut edits = Vec::new();
@@ -316,6 +321,8 @@ impl WrittenPart {
             file.load_indexes()?;
             shared.counters.count_table(flow.to, info.file_bytes, &file.table);
             let repeats = samples.share_from_level(shared, keyspace, flow.hidden_from())?;
+            shared.count_if_young(info.file_number, info.file_bytes);
+            edits.extend(edit);
             let (file_number, level, over) = (info.file_number, flow.to, flow.pushes);
             edits.push(Edit::AddSorted {
                 keyspace: keyspace_id,

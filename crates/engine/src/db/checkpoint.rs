@@ -91,9 +91,10 @@ impl Db {
         let names = state.files().into_iter().map(table_file_name);
         for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
             let context = || format!("adding {name} to a checkpoint");
-            let linked = destination.link_from(&*shared.storage, &name).context(context)?
+            let source = &**shared.directory_of(&name);
+            let linked = destination.link_from(source, &name).context(context)?
                 || match previous {
-                    Some(previous) if is_same(&*shared.storage, previous, &name).context(context)? => {
+                    Some(previous) if is_same(source, previous, &name).context(context)? => {
                         destination.link_from(previous, &name).context(context)?
                     }
                     _ => false,
@@ -103,7 +104,7 @@ impl Db {
                 let file = destination.open(&name, OpenMode::Read).context(context)?;
                 checkpoint.linked_bytes += file.len().context(context)?;
             } else {
-                checkpoint.copied_bytes += copy(&*shared.storage, &*destination, &name).context(context)?;
+                checkpoint.copied_bytes += copy(source, &*destination, &name).context(context)?;
                 checkpoint.copied_tables += 1;
             }
         }

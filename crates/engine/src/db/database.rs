@@ -77,7 +77,7 @@ impl Db {
     }
 
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
-        let Builder { path, mut settings, environment } = builder;
+        let Builder { path, mut settings, environment, young } = builder;
         settings.plan.check()?;
         if settings.read_only {
             settings.background = false;
@@ -95,10 +95,17 @@ impl Db {
             }
         };
         let Settings { background, read_only, .. } = settings;
+        let young = match young {
+            Some(young) => Some(young.open(environment.storage.clone(), &path, settings.create)?),
+            None => None,
+        };
+        if let Some(young) = &young {
+            environment.storage = young.directories.clone();
+        }
         if read_only {
             environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
         }
-        let shared = Arc::new(recovery::open(environment, settings)?);
+        let shared = Arc::new(recovery::open(environment, young, settings)?);
         if read_only {
             shared.log.refuse_writes();
         }

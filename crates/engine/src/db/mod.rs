@@ -52,7 +52,7 @@ pub use replan::PlanDecision;
 pub use scan::{Iter, KeyValue};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
 pub use snapshot_stats::SnapshotStats;
-pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, TrafficStats};
+pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, TrafficStats, YoungDirectoryStats};
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;

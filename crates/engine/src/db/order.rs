@@ -16,6 +16,12 @@ pub enum Order {
     /// By the hash of the key's prefix, then that of the rest: items of one prefix are neighbours, so that
     /// [`crate::Keyspace::scan_prefix`] reads them in one go (SlimDB, VLDB 2017). Keys have at most 1024 bytes, and
     /// those of a fixed length of prefix no fewer than that.
+    ///
+    /// Why no longer keys: one of those lies in a blob file, and a mark with its SHA-256 stands for it in log and
+    /// tables. That is hashed like a key, so whoever moves an item needs no blob. But it has no prefix: neither the
+    /// place of the group nor `scan_prefix` and `delete_prefix` could tell whose it is without reading a blob for each
+    /// such item, and a prefix function (which is the program's) need not find in a shorter text what it found in the
+    /// key. Carrying the prefix in the stand-in would be another form of it, with room for short prefixes only.
     SemiSorted {
         /// Where prefixes end.
         prefix: PrefixRule,

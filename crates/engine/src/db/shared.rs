@@ -30,6 +30,7 @@ use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 use crate::table::Table;
+use crate::young_directory::YoungDirectory;
 
 /// Files of converted segments that are kept for the next ones.
 const SPARE_LOG_FILES: usize = 1;
@@ -37,6 +38,8 @@ const SPARE_LOG_FILES: usize = 1;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub storage: Arc<dyn Storage>,
+    /// The second directory, which is a part of `storage`, where there is one.
+    pub young: Option<YoungDirectory>,
     pub reclaimer: Arc<Reclaimer>,
     pub clock: Arc<dyn Clock>,
     pub settings: Settings,
@@ -86,6 +89,7 @@ pub(crate) struct Counters {
     /// Pages read to find out what writes hide, and where large items are referred to.
     pub lookup_page_reads: AtomicU64,
     pub hash_bytes_written: AtomicU64,
+    pub young_bytes_written: AtomicU64,
     pub sorted_bytes_written: AtomicU64,
     /// By the number of the level in the plan.
     pub levels_written: Mutex<Vec<LevelWritten>>,

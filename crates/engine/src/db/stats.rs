@@ -13,6 +13,7 @@ use super::shared::Shared;
 use super::snapshot_stats::SnapshotStats;
 use crate::level::PlacedTable;
 use crate::table::Section;
+use crate::young_directory::YoungDirectory;
 
 /// Figures about an open database, at one moment.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -48,6 +49,19 @@ pub struct Stats {
     pub snapshots: SnapshotStats,
     /// How files are reached.
     pub storage: String,
+    /// The directory of young levels, where there is one.
+    pub young_directory: Option<YoungDirectoryStats>,
+}
+
+/// What lies in the directory of young levels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct YoungDirectoryStats {
+    /// Tables of levels below this number are written there.
+    pub levels: usize,
+    /// Table files there that readers may need.
+    pub tables: u64,
+    /// Their length, with what merges have already freed of it.
+    pub bytes: u64,
 }
 
 /// Bytes of memory, by what they are for.
@@ -108,6 +122,8 @@ pub struct TrafficStats {
     pub hash_bytes_written: u64,
     /// Bytes written to tables of the levels below.
     pub sorted_bytes_written: u64,
+    /// Of the bytes of tables, those that went to the directory of young levels.
+    pub young_directory_bytes_written: u64,
     /// Bytes written to temporary files of bulk ingests.
     pub spill_bytes_written: u64,
     /// Bytes written to blob files, those that were written again included.
@@ -177,6 +193,16 @@ pub struct LevelStats {
     pub filter_bytes_written: u64,
 }
 
+impl YoungDirectoryStats {
+    fn of(young: &YoungDirectory) -> Self {
+        let (mut tables, mut bytes) = (0, 0);
+        for len in young.table_lengths() {
+            (tables, bytes) = (tables + 1, bytes + len);
+        }
+        Self { levels: young.levels, tables, bytes }
+    }
+}
+
 impl LevelStats {
     fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
@@ -202,6 +228,7 @@ impl Db {
             merge_pressure: crate::compact::pressure(shared),
             put_delay_ns: shared.throttle.delay_ns(),
             storage: shared.storage.describe(),
+            young_directory: shared.young.as_ref().map(YoungDirectoryStats::of),
             ..Stats::default()
         };
         let [mut log, mut young] = ["log", "level 0"].map(LevelStats::named);
@@ -235,7 +262,6 @@ impl Db {
         stats.snapshots = SnapshotStats::of(shared, &keyspaces);
         memory.snapshots = stats.snapshots.log_memory;
         let now_ms = shared.now_ms();
-        stats.plan_decisions = shared.plan_decisions.lock().expect("no panic while held").clone();
         stats.plan_decisions = shared.plan_decisions.lock().expect("no panic while held").clone();
         stats.plan_changes = keyspaces.iter().filter_map(|keyspace| PlanChangeStats::of(keyspace)).collect();
         for keyspace in &keyspaces {
@@ -299,6 +325,7 @@ fn traffic(shared: &Shared) -> TrafficStats {
         hash_bytes_written: get(&counters.hash_bytes_written),
         sorted_bytes_written: get(&counters.sorted_bytes_written),
         spill_bytes_written: get(&counters.spill_bytes_written),
+        young_directory_bytes_written: get(&counters.young_bytes_written),
         manifest_bytes_written: shared.manifest.lock().expect("no panic while held").bytes_written(),
         blob_bytes_written: shared.blobs.bytes_written(),
         blob_bytes_relocated: get(&shared.blobs.bytes_relocated),

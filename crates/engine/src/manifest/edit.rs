@@ -55,6 +55,10 @@ pub(crate) enum Edit {
     Origin { database: u64, taken_at_ms: u64 },
     /// All items of the keyspace are gone; its records in segments below this one don't count.
     ClearKeyspace { keyspace: u32, log_start: u64 },
+    /// The database has taken a second directory, which has this id, for tables of young levels.
+    YoungDirectory { id: u64 },
+    /// The table of this number, which later edits place, lies in the second directory.
+    YoungTable { file: u64 },
     /// A run of hash sections for this keyspace, the youngest so far.
     AddRun {
         keyspace: u32,

@@ -21,6 +21,8 @@ use alluvium_io::{File, OpenMode, Storage};
 
 use super::current::{CURRENT, Current, parse_current};
 use super::edit::Edit;
+#[cfg(any(test, feature = "simulation"))]
+use super::plan_state::PlanState;
 use super::state::DatabaseState;
 use crate::error::{Error, IoContext, Result};
 
@@ -289,13 +291,48 @@ pub(crate) fn is_file_name(name: &str) -> bool {
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) fn sample() -> Vec<u8> {
     let (mut bytes, chain) = header();
-    encode_record(chain, &[Edit::Database { seed: 5 }, Edit::LogStart { segment: 1 }], &mut bytes);
+    let hasher = alluvium_base::KeyHasher::Xxh3 { seed: 1 };
+    let (keyspace, plan, source) = (0, alluvium_model::Plan::silt(), super::PlanSource::Own);
+    let range = super::HashRange { low: 0, high: 1 << 100 };
+    let changed = PlanState {
+        plan: alluvium_model::Plan::silt_tiering(),
+        number: 1,
+        source: super::PlanSource::Auto,
+        before: Some(plan.clone()),
+        items_planned: 1000,
+    };
+    let edits = [
+        Edit::Database { seed: 5 },
+        Edit::Counters { next_file: 9, next_segment: 4, next_keyspace: 1 },
+        Edit::LogStart { segment: 1 },
+        Edit::LogEnd { segment: 2, offset: 4096 },
+        Edit::YoungDirectory { id: 7 },
+        Edit::YoungTable { file: 3 },
+        Edit::CreateKeyspace { keyspace, name: "items".to_owned(), hasher, plan, source },
+        Edit::AddRun { keyspace, file: 3, shard_bits: 1, repeats: 0.25 },
+        Edit::DropShards { keyspace, file: 3, shards: vec![1] },
+        Edit::AddSorted { keyspace, file: 4, range, level: 1, over: false, repeats: 0.0 },
+        Edit::AddBlob { file: 5 },
+        Edit::SealBlob { file: 5, bytes: 80 },
+        Edit::BlobReferences { keyspace, file: 5, delta: 40 },
+    ];
+    let chain = encode_record(chain, &edits, &mut bytes);
+    let edits = [Edit::set_plan(keyspace, &changed), Edit::DropSorted { keyspace, level: 1, range }];
+    encode_record(chain, &edits, &mut bytes);
     bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fuzzers_start_from_is_sound() {
+        let bytes = sample();
+        let state = parse("m", &bytes, Some(bytes.len() as u64)).unwrap();
+        assert_eq!(state.keyspaces[&0].plan.number, 1);
+        assert!(state.young_tables().eq([3]));
+    }
 
     fn example() -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut chain) = header();

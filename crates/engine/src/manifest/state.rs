@@ -21,6 +21,10 @@ pub(crate) struct DatabaseState {
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
     pub blobs: BTreeMap<u64, Option<u64>>,
+    /// The id of the second directory, where there is one.
+    pub young_directory: Option<u64>,
+    /// Tables that lie there; some that are gone, too.
+    pub young_tables: BTreeSet<u64>,
     /// Which database this was copied from, and when (milliseconds since 1970).
     pub origin: Option<(u64, u64)>,
 }
@@ -74,6 +78,13 @@ impl DatabaseState {
                 self.keyspaces.remove(keyspace);
             }
             Edit::Origin { database, taken_at_ms } => self.origin = Some((*database, *taken_at_ms)),
+            Edit::YoungDirectory { id } => self.young_directory = Some(*id),
+            Edit::YoungTable { file } => {
+                if self.young_directory.is_none() {
+                    return Err(format!("table {file} lies in a second directory, and there is none"));
+                }
+                self.young_tables.insert(*file);
+            }
             Edit::ClearKeyspace { keyspace, log_start } => {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
@@ -179,6 +190,8 @@ impl DatabaseState {
         }
         let origin = self.origin.iter();
         edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
+        edits.extend(self.young_directory.map(|id| Edit::YoungDirectory { id }));
+        edits.extend(self.young_tables().map(|file| Edit::YoungTable { file }));
         for (&keyspace, state) in &self.keyspaces {
             edits.push(Edit::CreateKeyspace {
                 keyspace,
@@ -222,6 +235,12 @@ impl DatabaseState {
     /// Whether some keyspace uses the table file of this number.
     pub fn names_file(&self, number: u64) -> bool {
         self.keyspaces.values().any(|state| state.files().any(|file| file == number))
+    }
+
+    /// Numbers of the table files in use that lie in the second directory, ascending.
+    pub fn young_tables(&self) -> impl Iterator<Item = u64> {
+        let files = if self.young_tables.is_empty() { BTreeSet::new() } else { self.files() };
+        self.young_tables.iter().copied().filter(move |file| files.contains(file))
     }
 
     /// Numbers of all table files in use.

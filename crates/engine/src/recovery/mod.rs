@@ -28,19 +28,41 @@ use crate::manifest::{
     DatabaseState, KeyspaceState, Manifest, PlacedTableState, is_manifest_file_name, read_current,
 };
 use crate::options::{Durability, Environment, Settings};
+use crate::young_directory::{self, YoungDirectory};
 use replay::{Replayed, replay};
 
-const LOCK: &str = "LOCK";
+pub(crate) const LOCK: &str = "LOCK";
 
 /// Opens or creates the database in the environment's storage.
-pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Shared> {
+///
+/// With a directory of young levels the storage is that of both.
+pub(crate) fn open(
+    environment: Environment,
+    young: Option<YoungDirectory>,
+    settings: Settings,
+) -> Result<Shared> {
     let Environment { storage, clock, random_seed, planted_bugs } = environment;
     let budget = settings.memory_budget()?;
     let directory_lock = lock(&*storage)?;
-    let (manifest_number, mut state) = match read_current(&*storage)? {
+    // Of the second directory nothing is believed before it is known to be the right one.
+    let own_directory = young.as_ref().map_or(&storage, |young| young.directories.first());
+    let current = read_current(&**own_directory)?;
+    if let Some(young) = &young {
+        young.check(current.as_ref().map_or(&DatabaseState::default(), |(_, state)| state))?;
+    }
+    let (manifest_number, mut state) = match current {
         Some(current) => current,
         None => (0, new_database(&*storage, &settings, random_seed)?),
     };
+    match &young {
+        Some(young) => {
+            if !settings.read_only {
+                young.take(&mut state, random_seed ^ manifest_number)?;
+            }
+            young.note_tables(&mut state);
+        }
+        None => young_directory::do_without(&*storage, &mut state)?,
+    }
     remove_strays(&*storage, &state)?;
     for keyspace in state.keyspaces.values_mut() {
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &settings.prefix_functions)?;
@@ -86,6 +108,7 @@ pub(crate) fn open(environment: Environment, settings: Settings) -> Result<Share
     remove_old_manifests(&*storage, &manifest)?;
     Ok(Shared {
         storage,
+        young,
         reclaimer,
         clock,
         settings,
@@ -140,6 +163,7 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
             || segment::is_file_name(name)
             || is_manifest_file_name(name)
             || device::is_file_name(name)
+            || young_directory::is_file_name(name)
     };
     let foreign = names.iter().find(|name| !is_ours(name));
     if let Some(name) = foreign {

@@ -22,9 +22,10 @@ mod rewrite;
 mod set_aside;
 mod structure;
 mod tables;
+mod young;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_base::PrefixFunction;
@@ -37,8 +38,9 @@ use crate::error::{Error, IoContext, Result};
 use crate::level::parse_table_file_name;
 use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
-use crate::options::Environment;
+use crate::options::{Environment, YoungLevels};
 use crate::recovery;
+use crate::young_directory::YoungDirectory;
 use records::Records;
 pub use report::{ManifestRepair, RepairReport};
 use structure::Structure;
@@ -54,11 +56,23 @@ pub struct RepairOptions {
     pub plan: Plan,
     /// Functions that find prefixes, as for [`crate::Builder::prefix_function`]. Default none.
     pub prefix_functions: Vec<PrefixFunction>,
+    /// The directory of young levels, as for [`crate::Builder::young_levels_dir`]. Default none. Where the manifest is
+    /// lost, nothing tells that there was one.
+    pub young_levels_dir: Option<PathBuf>,
+    /// Whether the directory of young levels is lost, and what lay there to be given up. Default false.
+    pub without_young_levels: bool,
 }
 
 impl Default for RepairOptions {
     fn default() -> Self {
-        Self { dry_run: false, discard: false, plan: Plan::silt(), prefix_functions: Vec::new() }
+        Self {
+            dry_run: false,
+            discard: false,
+            plan: Plan::silt(),
+            prefix_functions: Vec::new(),
+            young_levels_dir: None,
+            without_young_levels: false,
+        }
     }
 }
 
@@ -78,16 +92,48 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairR
     let path = path.as_ref();
     let storage = FileStorage::open(path, IoOptions::default())
         .context(|| format!("opening directory {}", path.display()))?;
-    repair_in(Environment::over(Arc::new(storage)), options)
+    let environment = Environment::over(Arc::new(storage));
+    let young = options.young_levels_dir.clone().map(|young| YoungLevels::Directory(young, 0));
+    let young = young.map(|young| young.open(environment.storage.clone(), path, false)).transpose()?;
+    repair_with(environment, young.as_ref(), options)
 }
 
 /// Like [`repair`], in any storage.
 #[doc(hidden)]
 pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<RepairReport> {
+    repair_with(environment, None, options)
+}
+
+/// Like [`repair_in`], with the tables of young levels in a second storage.
+#[doc(hidden)]
+pub fn repair_in_both(
+    environment: Environment,
+    young: Arc<dyn Storage>,
+    options: &RepairOptions,
+) -> Result<RepairReport> {
+    let young = YoungLevels::Storage(young, 0).open(environment.storage.clone(), Path::new(""), false)?;
+    repair_with(environment, Some(&young), options)
+}
+
+fn repair_with(
+    environment: Environment,
+    young: Option<&YoungDirectory>,
+    options: &RepairOptions,
+) -> Result<RepairReport> {
     options.plan.check_executable()?;
-    let storage = environment.storage;
+    let storage = match young {
+        Some(young) => young.directories.clone(),
+        None => environment.storage,
+    };
     refuse_foreign(&*storage)?;
     let _lock = recovery::lock(&*storage)?;
+    if let Some(young) = young {
+        // Nothing else there shall be taken for a file of the database.
+        match young.id() {
+            Err(Error::Corruption(_)) => {}
+            id => drop(id?),
+        }
+    }
     let mut repair = Repair {
         storage: storage.clone(),
         dry_run: options.dry_run,
@@ -99,6 +145,7 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
     let mut structure = repair.find_structure(&options.plan)?;
+    let renews_id = repair.find_young_directory(&mut structure, young, options.without_young_levels)?;
     for keyspace in structure.state.keyspaces.values_mut() {
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &options.prefix_functions)?;
     }
@@ -109,6 +156,7 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
     repair.check_log(&mut structure, &options.plan)?;
     repair.finish_records(&mut structure.state)?;
     repair.report.changed = structure.report != ManifestRepair::Sound
+        || renews_id
         || !repair.replaced.is_empty()
         || repair.report.lost_anything();
     repair.report.manifest = structure.report;
@@ -125,6 +173,12 @@ pub fn repair_in(environment: Environment, options: &RepairOptions) -> Result<Re
         state.seed = alluvium_base::checksum::checksum64(&environment.random_seed.to_le_bytes(), 0) | 1;
     }
     state.next_file = next_file;
+    if let (Some(young), Some(id)) = (young, state.young_directory) {
+        if renews_id {
+            young.write_id(id)?;
+        }
+        young.note_tables(&mut state);
+    }
     storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
     let damaged_current = set_aside::keep_current(&*storage, structure.report, options.discard)?;
     Manifest::create(storage.clone(), manifest_number + 1, state)?;

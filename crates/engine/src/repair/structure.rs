@@ -206,6 +206,8 @@ struct Known {
     dropped: BTreeSet<u32>,
     /// Blob files with their lengths, as far as they are known.
     blobs: BTreeMap<u64, Option<u64>>,
+    young_directory: Option<u64>,
+    young_tables: BTreeSet<u64>,
     /// Items in older segments don't count.
     cleared: BTreeMap<u32, u64>,
 }
@@ -239,6 +241,8 @@ impl Known {
                 }
                 Edit::DropKeyspace { keyspace } => drop(known.dropped.insert(*keyspace)),
                 Edit::Origin { .. } => {}
+                Edit::YoungDirectory { id } => known.young_directory = Some(*id),
+                Edit::YoungTable { file } => drop(known.young_tables.insert(*file)),
                 Edit::AddBlob { file } => drop(known.blobs.entry(*file).or_default()),
                 Edit::SealBlob { file, bytes } => drop(known.blobs.insert(*file, Some(*bytes))),
                 Edit::DropBlob { file } => drop(known.blobs.remove(file)),
@@ -269,6 +273,8 @@ impl Known {
             log_start: self.log_start,
             log_ends: self.log_ends.clone(),
             blobs: self.blobs.clone(),
+            young_directory: self.young_directory,
+            young_tables: self.young_tables.clone(),
             ..DatabaseState::default()
         };
         for (&id, (name, hasher, own_plan)) in

@@ -4,6 +4,7 @@
 //! One thread does everything, background work included, and storage and randomness enter through
 //! [`crate::Environment`]: so a seed replays exactly.
 
+mod disks;
 mod model;
 mod modify;
 mod plans;
@@ -21,6 +22,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::options::PlantedBugs;
+use disks::Disks;
 use model::Model;
 use session::Session;
 
@@ -32,11 +34,12 @@ pub struct Options {
 }
 
 /// The bugs that can be planted.
-pub const PLANTED_BUGS: [&str; 6] = [
+pub const PLANTED_BUGS: [&str; 7] = [
     "skip-log-sync",
     "skip-blob-sync",
     "acknowledge-before-sync",
     "skip-directory-sync",
+    "skip-young-directory-sync",
     "skip-manifest-sync",
     "ignore-record-checksum",
 ];
@@ -82,15 +85,17 @@ pub(crate) fn fail<T>(reason: impl Into<String>) -> Result<T, Failure> {
 pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let mut rng = StdRng::seed_from_u64(seed);
     let storage = SimulatedStorage::new(rng.random());
-    let planted_bugs = plant(&storage, options.planted_bug.as_deref())?;
     let mut summary = Summary::default();
     let mut model = Model::default();
     let mut order_rng = StdRng::seed_from_u64(!seed);
     let mut plan_rng = StdRng::seed_from_u64(seed.rotate_left(32) ^ 0x706c_616e);
+    let mut disk_rng = StdRng::seed_from_u64(seed.rotate_left(48) ^ 0x0064_6973_6b73);
+    let disks = Disks::random(storage, &mut disk_rng);
+    let planted_bugs = plant(&disks, options.planted_bug.as_deref())?;
     let shape = shape::Shape::random(&mut rng, &mut order_rng, &mut plan_rng);
     let sessions = rng.random_range(2..7);
     let clock = SimulatedClock::default();
-    let mut current = storage.clone();
+    let mut current = disks.clone();
     for number in 0..sessions {
         let mut session = Session::new(
             &mut rng,
@@ -103,22 +108,27 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
         );
         session.run(number)?;
         summary.reopenings += 1;
-        current = current.reopen();
+        current = current.reopen(&mut disk_rng);
     }
     // A last look, without faults: everything must be there and sound.
     Session::new(&mut rng, &mut model, &mut summary, &shape, current, clock, planted_bugs).final_check()?;
-    summary.storage_operations = storage.operation_count();
+    summary.storage_operations = disks.operation_count();
     Ok(summary)
 }
 
-fn plant(storage: &SimulatedStorage, bug: Option<&str>) -> Result<PlantedBugs, Failure> {
+fn plant(disks: &Disks, bug: Option<&str>) -> Result<PlantedBugs, Failure> {
     let mut planted = PlantedBugs::default();
+    let Disks { first: storage, second } = disks;
     let skip = |prefix: &str| PlantedBug::SkipFileSync { name_prefix: prefix.to_owned() };
     match bug {
         None => {}
         Some("skip-log-sync") => storage.plant(skip("log-")),
         Some("skip-blob-sync") => storage.plant(skip("blob-")),
         Some("skip-manifest-sync") => storage.plant(skip("manifest-")),
+        Some("skip-young-directory-sync") => {
+            let second = second.iter().map(|second| &second.storage);
+            second.for_each(|storage| storage.plant(PlantedBug::SkipDirectorySync));
+        }
         Some("skip-directory-sync") => storage.plant(PlantedBug::SkipDirectorySync),
         Some("acknowledge-before-sync") => planted.acknowledge_before_sync = true,
         Some("ignore-record-checksum") => planted.ignore_record_checksum = true,

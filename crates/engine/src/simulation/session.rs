@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_io::{Clock as _, FaultPlan, SimulatedClock, SimulatedStorage};
+use alluvium_io::{Clock as _, FaultPlan, SimulatedClock};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
+use super::disks::{Disks, is_wrong};
 use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
 use super::shape::{Shape, prefixed_key};
@@ -33,7 +34,7 @@ pub(super) struct Session<'a> {
     pub(super) model: &'a mut Model,
     summary: &'a mut Summary,
     pub(super) shape: &'a Shape,
-    storage: SimulatedStorage,
+    storage: Disks,
     planted_bugs: PlantedBugs,
     clock: SimulatedClock,
     pub(super) durability: Durability,
@@ -48,7 +49,7 @@ impl<'a> Session<'a> {
         model: &'a mut Model,
         summary: &'a mut Summary,
         shape: &'a Shape,
-        storage: SimulatedStorage,
+        storage: Disks,
         clock: SimulatedClock,
         planted_bugs: PlantedBugs,
     ) -> Self {
@@ -115,19 +116,19 @@ impl<'a> Session<'a> {
     }
 
     fn open(&mut self) -> Result<(Db, Vec<Keyspace>), Error> {
-        self.open_in(self.storage.clone())
+        self.open_in(&self.storage.clone())
     }
 
-    /// Opens the database that `storage` holds.
-    pub(super) fn open_in(&mut self, storage: SimulatedStorage) -> Result<(Db, Vec<Keyspace>), Error> {
+    /// Opens the database that the disks hold.
+    pub(super) fn open_in(&mut self, disks: &Disks) -> Result<(Db, Vec<Keyspace>), Error> {
         let environment = Environment {
-            storage: Arc::new(storage),
+            storage: Arc::new(disks.first.clone()),
             clock: Arc::new(self.clock.clone()),
             random_seed: self.rng.random(),
             planted_bugs: self.planted_bugs,
         };
         let (blob_file_bytes, aligned_bytes, garbage_bytes) = self.shape.blob_sizes;
-        let db = Db::builder("simulated")
+        let builder = Db::builder("simulated")
             .plan(self.shape.plans.to_open_with(self.rng).unwrap_or_else(|| self.shape.plan.clone()))
             .durability(self.durability)
             .background(false)
@@ -136,8 +137,8 @@ impl<'a> Session<'a> {
             .garbage_bytes_min(self.shape.garbage_bytes_min)
             .ingest_sort_bytes_max(4 << 10)
             .table_sizes(self.shape.table_sizes.0, self.shape.table_sizes.1)
-            .environment(environment)
-            .open()?;
+            .environment(environment);
+        let db = disks.give(builder).open()?;
         if let Some(memory) = self.shape.memory {
             db.set_index_bytes_max(memory.index_bytes);
             db.set_merge_bytes_max(memory.merge_bytes);
@@ -170,7 +171,7 @@ impl<'a> Session<'a> {
         let injected = self.faults != FaultPlan::default();
         if self.storage.is_crashed() {
             self.summary.crashes += 1;
-        } else if !injected || matches!(error, Error::Corruption(_) | Error::MissingFile { .. }) {
+        } else if !injected || is_wrong(error) {
             return fail(format!("{doing}: {error}"));
         } else {
             self.summary.errors += 1;
@@ -180,8 +181,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn stop(&mut self, error: &Error, doing: &str) -> Stop {
-        let is_wrong = matches!(error, Error::Corruption(_) | Error::MissingFile { .. });
-        if self.faults.quota_bytes.is_some() && !is_wrong && !self.storage.is_crashed() {
+        if self.faults.quota_bytes.is_some() && !is_wrong(error) && !self.storage.is_crashed() {
             self.summary.errors += 1;
             return Stop::Full;
         }
@@ -372,6 +372,7 @@ impl<'a> Session<'a> {
     fn end(&mut self, db: Db, keyspaces: Vec<Keyspace>) -> Result<(), Failure> {
         self.snapshots.clear();
         if self.storage.is_crashed() {
+            self.storage.crash();
             return Ok(());
         }
         match self.rng.random_range(0..3) {

@@ -7,6 +7,7 @@ use alluvium_io::SimulatedStorage;
 use rand::RngExt;
 
 use super::Failure;
+use super::disks::Disks;
 use super::model::Contents;
 use super::reads::read_all;
 use super::session::{Session, Stop};
@@ -66,7 +67,8 @@ impl Session<'_> {
         made.map_err(|error| self.stop(&error, "making a checkpoint"))?;
         copy.crash();
         let failure = |error: Error| Failure { reason: format!("opening a checkpoint: {error}") };
-        let (copied, keyspaces) = self.open_in(copy.reopen()).map_err(failure)?;
+        let (copied, keyspaces) =
+            self.open_in(&Disks { first: copy.reopen(), second: None }).map_err(failure)?;
         let found = read_all(&keyspaces).map_err(failure)?;
         let problems = copied.verify().map_err(failure)?.problems;
         let expected = self.model.contents();

@@ -7,6 +7,7 @@
 
 mod buckets;
 mod covering;
+mod devices;
 mod evaluate;
 mod parts;
 mod phase_level;
@@ -20,6 +21,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+pub use devices::young_writes;
 pub use evaluate::{LevelCost, PlanCost, PlanModel};
 pub use phases::Phases;
 pub use rules::Rules;

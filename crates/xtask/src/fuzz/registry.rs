@@ -62,6 +62,11 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::device,
             samples: || vec![alluvium::fuzz::device_sample()],
         },
+        Target {
+            name: "young-directory",
+            run: alluvium::fuzz::young_directory,
+            samples: || vec![alluvium::fuzz::young_directory_sample()],
+        },
         Target { name: "page", run: alluvium::fuzz::page, samples: Vec::new },
         Target { name: "table-header", run: alluvium::fuzz::table_header, samples: Vec::new },
         Target { name: "table-trailer", run: alluvium::fuzz::trailer, samples: Vec::new },

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use alluvium_bench::Measurement;
-use alluvium_model::plan_model::{GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload};
+use alluvium_model::models::Wear;
+use alluvium_model::plan_model::{
+    GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload, young_writes,
+};
 use alluvium_model::{KeyDistribution, Plan};
 
 use super::keys::KeyOptions;
@@ -34,6 +37,9 @@ pub struct PlanOptions {
     memory_limit: Option<f64>,
     #[command(flatten)]
     wear: WearOptions,
+    /// Levels whose tables lie on a device of their own; the wear options are those of each device
+    #[arg(long, value_name = "N")]
+    young_levels: Option<usize>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -175,6 +181,10 @@ impl PlanOptions {
         let live = model.workload.live_keys();
         let measurement = self.configured(&model);
         let measurement = add_cost(measurement, &cost.cost, live, &wear);
+        let measurement = match self.young_levels {
+            Some(levels) => add_devices(measurement, &cost, levels, &wear),
+            None => measurement,
+        };
         Ok(vec![add_levels(measurement, &cost)])
     }
 
@@ -203,6 +213,17 @@ impl PlanOptions {
             .config("deviation_bytes", workload.item.deviation_bytes)
             .config("memory_limit_bytes", model.memory_limit_bytes)
     }
+}
+
+/// What each device takes of the writes, and until when it stands them.
+fn add_devices(measurement: Measurement, cost: &PlanCost, levels: usize, wear: &Wear) -> Measurement {
+    let young = young_writes(&cost.cost.writes, levels);
+    let own = cost.cost.write_amplification() - young;
+    measurement
+        .metric("young_device_write_amplification", young)
+        .metric("young_device_lifetime_years", wear.lifetime_years(young))
+        .metric("own_device_write_amplification", own)
+        .metric("own_device_lifetime_years", wear.lifetime_years(own))
 }
 
 fn add_levels(measurement: Measurement, cost: &PlanCost) -> Measurement {

@@ -8,7 +8,7 @@ use alluvium_model::KeyDistribution;
 use alluvium_model::plan_model::ItemSize;
 use alluvium_model::planner::{Demand, OperationMix};
 
-use crate::database::Database;
+use crate::database::{Database, YoungOptions};
 use crate::failure::Failure;
 
 /// Items of a database that are looked at for their sizes.
@@ -20,6 +20,8 @@ pub struct DemandOptions {
     /// Take number and size of the items, and the device's figures, from this database
     #[arg(long, value_name = "DIR", conflicts_with_all = ["items", "key_size", "value_size"])]
     like: Option<PathBuf>,
+    #[command(flatten)]
+    young: YoungOptions,
     /// Items in the store, for example 1e8
     #[arg(long, default_value_t = 1e8)]
     items: f64,
@@ -92,7 +94,7 @@ impl DemandOptions {
     /// Number and size of the items, and the device's figures where a database keeps them.
     fn items(&self) -> Result<(f64, ItemSize, Option<DeviceFigures>), Failure> {
         match &self.like {
-            Some(path) => like(path),
+            Some(path) => like(path, &self.young),
             None => {
                 let item =
                     ItemSize { key_bytes: self.key_size, value_bytes: self.value_size, deviation_bytes: 0.0 };
@@ -149,8 +151,8 @@ fn read_device(path: &Path) -> Result<DeviceFigures, Failure> {
 }
 
 /// Number and sizes of a database's items: all are counted, some of each keyspace are measured.
-fn like(path: &Path) -> Result<(f64, ItemSize, Option<DeviceFigures>), Failure> {
-    let db = Database { database: path.to_owned() }.open_existing()?;
+fn like(path: &Path, young: &YoungOptions) -> Result<(f64, ItemSize, Option<DeviceFigures>), Failure> {
+    let db = Database { database: path.to_owned(), young: young.clone() }.open_existing()?;
     let items = db.stats().items;
     let (mut count, mut key_bytes, mut bytes, mut squares) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
     for name in db.keyspace_names() {

@@ -1,10 +1,11 @@
-//! Keeps the worked example of `docs/format.md` true.
+//! Keeps the worked examples of tables in `docs/format.md` true.
 
 use std::fmt::Write as _;
 
 use super::super::{SectionSpec, SortedIndex};
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, table, write_hash_section, write_sorted_section};
+use super::{buckets, semi_sorted};
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format.md");
 
@@ -56,11 +57,34 @@ fn dump(bytes: &[u8]) -> String {
     text
 }
 
+/// The file of the second example: keyspace 3 has the fruit in buckets, keyspace 4 has them semi-sorted by what stands
+/// before `/`, which makes the entries of both long ones.
+fn example_of_long_entries() -> Vec<u8> {
+    let items = [OwnedItem::value("apple/red", "1"), OwnedItem::value("pear/green", "2")];
+    let storage = MemoryStorage::default();
+    table(&storage, |writer| {
+        buckets::write_section(writer, &items);
+        semi_sorted::write_section(writer, 4, &items);
+    });
+    storage.file(NAME).bytes()
+}
+
+/// Compares the example that begins behind this heading.
+fn check(heading: &str, bytes: &[u8]) {
+    let document = std::fs::read_to_string(DOCUMENT).expect("docs/format.md");
+    let (_, behind) = document.split_once(heading).expect("the heading");
+    let (_, example_on) = behind.split_once("```hexdump\n").expect("the example");
+    let (example_text, _) = example_on.split_once("```").expect("the end of the example");
+    let expected = dump(bytes);
+    assert!(example_text == expected, "the example in docs/format.md should read:\n{expected}");
+}
+
 #[test]
 fn the_example_is_what_the_writer_writes() {
-    let document = std::fs::read_to_string(DOCUMENT).expect("docs/format.md");
-    let (_, example_on) = document.split_once("```hexdump\n").expect("the example");
-    let (example_text, _) = example_on.split_once("```").expect("the end of the example");
-    let expected = dump(&example());
-    assert!(example_text == expected, "the example in docs/format.md should read:\n{expected}");
+    check("\n### Example\n", &example());
+}
+
+#[test]
+fn the_example_of_buckets_and_long_entries_is_what_the_writer_writes() {
+    check("\n### Example of buckets and long entries\n", &example_of_long_entries());
 }

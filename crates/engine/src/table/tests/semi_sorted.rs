@@ -14,11 +14,23 @@ use super::{NAME, OwnedItem, SPEC};
 const SEMI: KeyHasher =
     KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
 
+/// Writes `items`, in any order, as a section of this keyspace.
+pub(super) fn write_section(writer: &mut TableWriter, keyspace: u32, items: &[OwnedItem]) {
+    let mut items = items.to_vec();
+    items.sort_by_key(|item| (SEMI.hash(&item.key), item.key.clone()));
+    push_section(writer, SectionSpec { keyspace, hasher: SEMI, ..SPEC }, &items);
+}
+
 /// Writes a table of one section with a filter.
 fn write(storage: &dyn Storage, hasher: KeyHasher, items: &mut [OwnedItem]) {
     items.sort_by_key(|item| (hasher.hash(&item.key), item.key.clone()));
     let mut writer = TableWriter::create(storage, NAME, 7).unwrap();
-    let spec = SectionSpec { hasher, ..SPEC };
+    push_section(&mut writer, SectionSpec { hasher, ..SPEC }, items);
+    writer.finish().unwrap().sync().unwrap();
+}
+
+fn push_section(writer: &mut TableWriter, spec: SectionSpec, items: &[OwnedItem]) {
+    let hasher = spec.hasher;
     writer.begin_sorted_section(spec, SortedIndex::ThreeLevel, items.len() as u64 / 30 + 1);
     writer.gather_filter(12, items.len() as u64);
     let mut encoding = Vec::new();
@@ -26,7 +38,6 @@ fn write(storage: &dyn Storage, hasher: KeyHasher, items: &mut [OwnedItem]) {
         writer.push(hasher.hash(&item.key), &item.encoded(&mut encoding)).unwrap();
     }
     writer.finish_section().unwrap();
-    writer.finish().unwrap().sync().unwrap();
 }
 
 /// The keys of a prefix, by a scan of its range of hashes.

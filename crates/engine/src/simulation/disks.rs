@@ -1,0 +1,93 @@
+//! The disks of a simulated machine: one, or a second one for the tables of young levels, which fail together.
+
+use std::sync::Arc;
+
+use alluvium_io::{FaultPlan, SimulatedStorage};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::{Builder, Error};
+
+/// A disk or two, as one process between two crashes sees them. Clones are the same disks.
+#[derive(Debug, Clone)]
+pub(super) struct Disks {
+    pub first: SimulatedStorage,
+    pub second: Option<Second>,
+}
+
+/// The disk of young levels.
+#[derive(Debug, Clone)]
+pub(super) struct Second {
+    pub storage: SimulatedStorage,
+    /// How many levels lie there.
+    levels: usize,
+    /// Whether the faults of this session strike here.
+    fails: bool,
+}
+
+impl Disks {
+    /// Empty disks, in two seeds of five a second one.
+    pub fn random(first: SimulatedStorage, rng: &mut StdRng) -> Self {
+        let second = (rng.random_range(0..5) < 2).then(|| {
+            let storage = SimulatedStorage::new(rng.random());
+            Second { storage, levels: rng.random_range(0..5), fails: false }
+        });
+        Self { first, second }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &SimulatedStorage> {
+        std::iter::once(&self.first).chain(self.second.as_ref().map(|second| &second.storage))
+    }
+
+    /// The machine starts anew. What lies on the second disk from now on is drawn again.
+    pub fn reopen(&self, rng: &mut StdRng) -> Self {
+        let second = self.second.as_ref().map(|second| Second {
+            storage: second.storage.reopen(),
+            levels: rng.random_range(0..5),
+            fails: rng.random_range(0..3) == 0,
+        });
+        Self { first: self.first.reopen(), second }
+    }
+
+    /// Whether a disk is dead. The other one may go on a little.
+    pub fn is_crashed(&self) -> bool {
+        self.all().any(SimulatedStorage::is_crashed)
+    }
+
+    /// The power fails.
+    pub fn crash(&self) {
+        self.all().for_each(SimulatedStorage::crash);
+    }
+
+    /// The process dies.
+    pub fn kill(&self) {
+        self.all().for_each(SimulatedStorage::kill);
+    }
+
+    /// Sets the faults to come, on one of the disks; a full one is always the first.
+    pub fn set_faults(&self, faults: FaultPlan) {
+        self.all().for_each(|storage| storage.set_faults(FaultPlan::default()));
+        match &self.second {
+            Some(second) if second.fails && faults.quota_bytes.is_none() => second.storage.set_faults(faults),
+            _ => self.first.set_faults(faults),
+        }
+    }
+
+    /// Changes and syncs so far.
+    pub fn operation_count(&self) -> u64 {
+        self.all().map(SimulatedStorage::operation_count).sum()
+    }
+
+    /// Tells an opening about the second disk.
+    pub fn give(&self, builder: Builder) -> Builder {
+        match &self.second {
+            Some(second) => builder.young_levels_storage(Arc::new(second.storage.clone()), second.levels),
+            None => builder,
+        }
+    }
+}
+
+/// Whether no fault of a disk explains the error.
+pub(super) fn is_wrong(error: &Error) -> bool {
+    matches!(error, Error::Corruption(_) | Error::MissingFile { .. } | Error::YoungDirectory { .. })
+}
