@@ -89,8 +89,8 @@ impl AlignedBuffer {
         self[old..].copy_from_slice(bytes);
     }
 
-    /// Extends with zeros to a multiple of `alignment` bytes, for example [`crate::ALIGNMENT`], so that the whole can be
-    /// written without a bounce copy.
+    /// Extends with zeros to a multiple of `alignment` bytes, for example [`crate::ALIGNMENT`], so that the whole can
+    /// be written without a bounce copy.
     ///
     /// # Panics
     /// When `alignment` is 0.

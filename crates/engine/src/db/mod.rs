@@ -7,6 +7,7 @@ mod change_plan;
 mod checkpoint;
 mod clear;
 mod condition;
+mod counters;
 mod database;
 mod delete_prefix;
 mod disk_quota;
@@ -57,6 +58,7 @@ pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 
+pub(crate) use counters::Counters;
 pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};
 pub(crate) use memory_limit::{HeldMemory, MemoryControl};
@@ -64,7 +66,7 @@ pub(crate) use metadata::Moment;
 pub(crate) use order::{check_plan, complete_hasher};
 pub(crate) use read::{find, find_by, find_in_tables};
 pub(crate) use replan::replan;
-pub(crate) use shared::{Counters, Shared};
+pub(crate) use shared::Shared;
 pub(crate) use write::{Witness, write_item};
 
 /// Most bytes of a key.

@@ -13,6 +13,7 @@ use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};
 
+use super::counters::Counters;
 use super::disk_quota::DiskQuota;
 use super::keyspace::KeyspaceShared;
 use super::memory_budget::default_segment_bytes;
@@ -29,7 +30,6 @@ use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
-use crate::table::Table;
 use crate::young_directory::YoungDirectory;
 
 /// Files of converted segments that are kept for the next ones.
@@ -77,48 +77,6 @@ pub(crate) struct Shared {
     /// The plan of new keyspaces where none was given, once one is made.
     pub auto_plan: OnceLock<Plan>,
     pub _directory_lock: Box<dyn DirectoryLock>,
-}
-
-/// What was done since the database was opened.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub puts: AtomicU64,
-    pub bytes_put: AtomicU64,
-    pub gets: AtomicU64,
-    pub page_reads: AtomicU64,
-    /// Pages read to find out what writes hide, and where large items are referred to.
-    pub lookup_page_reads: AtomicU64,
-    pub hash_bytes_written: AtomicU64,
-    pub young_bytes_written: AtomicU64,
-    pub sorted_bytes_written: AtomicU64,
-    /// By the number of the level in the plan.
-    pub levels_written: Mutex<Vec<LevelWritten>>,
-    pub spill_bytes_written: AtomicU64,
-    pub freezes: AtomicU64,
-    pub merges: AtomicU64,
-    pub blob_files_emptied: AtomicU64,
-}
-
-/// What was written into a level.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LevelWritten {
-    /// Of table files.
-    pub bytes: u64,
-    /// Of filters in them.
-    pub filter_bytes: u64,
-}
-
-impl Counters {
-    /// Counts the file of a new table of the level of this number.
-    pub fn count_table(&self, level: usize, file_bytes: u64, table: &Table) {
-        let filters = table.sections().iter().map(|section| section.entry().filter.len);
-        let mut levels = self.levels_written.lock().expect("no panic while held");
-        if levels.len() <= level {
-            levels.resize(level + 1, LevelWritten::default());
-        }
-        levels[level].bytes += file_bytes;
-        levels[level].filter_bytes += filters.sum::<u64>();
-    }
 }
 
 impl Shared {

@@ -1,0 +1,48 @@
+//! [`Counters`]: what an open database has done.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use crate::table::Table;
+
+/// What was done since the database was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub puts: AtomicU64,
+    pub bytes_put: AtomicU64,
+    pub gets: AtomicU64,
+    pub page_reads: AtomicU64,
+    /// Pages read to find out what writes hide, and where large items are referred to.
+    pub lookup_page_reads: AtomicU64,
+    pub hash_bytes_written: AtomicU64,
+    pub young_bytes_written: AtomicU64,
+    pub sorted_bytes_written: AtomicU64,
+    /// By the number of the level in the plan.
+    pub levels_written: Mutex<Vec<LevelWritten>>,
+    pub spill_bytes_written: AtomicU64,
+    pub freezes: AtomicU64,
+    pub merges: AtomicU64,
+    pub blob_files_emptied: AtomicU64,
+}
+
+/// What was written into a level.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LevelWritten {
+    /// Of table files.
+    pub bytes: u64,
+    /// Of filters in them.
+    pub filter_bytes: u64,
+}
+
+impl Counters {
+    /// Counts the file of a new table of the level of this number.
+    pub fn count_table(&self, level: usize, file_bytes: u64, table: &Table) {
+        let filters = table.sections().iter().map(|section| section.entry().filter.len);
+        let mut levels = self.levels_written.lock().expect("no panic while held");
+        if levels.len() <= level {
+            levels.resize(level + 1, LevelWritten::default());
+        }
+        levels[level].bytes += file_bytes;
+        levels[level].filter_bytes += filters.sum::<u64>();
+    }
+}
