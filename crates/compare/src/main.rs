@@ -1,10 +1,13 @@
 //! `alluvium-compare`: Alluvium beside other software, in one process and by turns.
 //!
-//! Other software is a feature each kind: `cargo run --release -p alluvium-compare --features caches -- cache`.
+//! Other software is a feature each kind: `cargo run --release -p alluvium-compare --features caches -- cache`, or
+//! `--features rocksdb -- prefix-scan`, which needs libclang and compiles RocksDB's C++ first.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "caches")]
 mod cache;
+#[cfg(feature = "rocksdb")]
+mod prefix_scan;
 
 use std::process::ExitCode;
 
@@ -23,20 +26,30 @@ enum Subject {
     /// The memory engine beside quick_cache, moka, segcache, and dashmap, which never evicts
     #[cfg(feature = "caches")]
     Cache(cache::Options),
+    /// Scans of groups of items that share a prefix, beside RocksDB
+    #[cfg(feature = "rocksdb")]
+    PrefixScan(prefix_scan::Options),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().subject {
         #[cfg(feature = "caches")]
-        Some(Subject::Cache(options)) => match cache::run(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
+        Some(Subject::Cache(options)) => ended(cache::run(&options)),
+        #[cfg(feature = "rocksdb")]
+        Some(Subject::PrefixScan(options)) => ended(prefix_scan::run(&options)),
         _ => {
             eprintln!("nothing to compare with was built in: give a feature, for instance --features caches");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(any(feature = "caches", feature = "rocksdb"))]
+fn ended(outcome: Result<(), alluvium_bench::BenchError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

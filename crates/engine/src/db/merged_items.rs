@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
 use crate::log::LogStore;
-use crate::table::SectionRange;
+use crate::table::{SectionRange, SectionScanner};
 
 /// The newest items of all keys whose hashes lie in a range, tombstones among them: of the log by their places in it,
 /// which are gathered at once, and of tables as they are read.
@@ -65,7 +65,9 @@ impl MergedItems {
         let mut logged = logged.into_iter();
         let streams = streams(version, low, high);
         let read_bytes = budget.read_bytes_each(streams.len());
-        let tables = PullMerge::new(scan_streams(&*shared.storage, &streams, read_bytes)?)?;
+        let mut scanners = scan_streams(&*shared.storage, &streams, read_bytes)?;
+        SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
+        let tables = PullMerge::new(scanners)?;
         Ok(Self { next_logged: logged.next(), stores, logged, tables })
     }
 

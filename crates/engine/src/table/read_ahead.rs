@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
-use alluvium_io::{AlignedBuffer, Completed, Operation, Pipeline, Storage};
+use alluvium_io::{AlignedBuffer, Completed, Operation, Pipeline, ReadRequest, Storage};
 
 use super::error::{Error, Result};
 use super::page::PAGE_BYTES;
@@ -32,6 +32,30 @@ pub(super) struct Piece {
     pub buffer: AlignedBuffer,
 }
 
+impl Piece {
+    fn offset(&self) -> u64 {
+        self.extent.section.page_offset(self.extent.pages.start)
+    }
+
+    /// The read that fills it.
+    fn request(&mut self) -> ReadRequest<'_> {
+        let offset = self.offset();
+        ReadRequest { file: &**self.extent.section.file(), offset, buffer: &mut self.buffer, result: Ok(0) }
+    }
+
+    /// Itself, if a read has filled it.
+    fn filled(self, outcome: std::io::Result<usize>) -> Result<Self> {
+        let file = self.extent.section.file();
+        let read = outcome.map_err(Error::io("read", file.name()))?;
+        if read < self.buffer.len() {
+            let expected = format!("{} bytes", self.buffer.len());
+            let found = format!("{read}, then the end");
+            return Err(Corruption::new(file.name(), self.offset(), expected, found).into());
+        }
+        Ok(self)
+    }
+}
+
 /// Reads extents one after the other, in pieces of so many pages, each within one extent.
 ///
 /// With a pipeline up to four pieces are read ahead, and the memory is that of five pieces; without one each piece is
@@ -45,6 +69,8 @@ pub(super) struct ReadAhead {
     ahead: VecDeque<(usize, Extent, Option<Completed>)>,
     first_token: u64,
     spare: Vec<AlignedBuffer>,
+    /// The first piece, where that was read before it was asked for.
+    first: Option<Piece>,
 }
 
 impl ReadAhead {
@@ -57,6 +83,7 @@ impl ReadAhead {
             ahead: VecDeque::new(),
             first_token: 0,
             spare: Vec::new(),
+            first: None,
         }
     }
 
@@ -77,12 +104,42 @@ impl ReadAhead {
         reads
     }
 
+    /// Reads the first pieces of those that have no reads in flight yet, all together: they will be asked for one after
+    /// the other, and each would wait for the device by itself.
+    ///
+    /// # Errors
+    /// Those of [`ReadAhead::next`]; what was read then is lost.
+    pub fn begin_together<'r>(
+        storage: &dyn Storage,
+        readers: impl IntoIterator<Item = &'r mut ReadAhead>,
+    ) -> Result<()> {
+        let begin = |reads: &'r mut ReadAhead| {
+            let idle = reads.pipeline.is_none() && reads.first.is_none();
+            let (number, extent) = idle.then(|| reads.next_extent()).flatten()?;
+            let mut buffer = reads.spare.pop().unwrap_or_default();
+            buffer.resize_unspecified(extent.pages.len() * PAGE_BYTES);
+            Some((&mut reads.first, Piece { number, extent, buffer }))
+        };
+        let mut firsts: Vec<_> = readers.into_iter().filter_map(begin).collect();
+        let mut requests: Vec<ReadRequest<'_>> =
+            firsts.iter_mut().map(|(_, piece)| piece.request()).collect();
+        storage.read_batch(&mut requests);
+        let outcomes: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        for ((first, piece), outcome) in firsts.into_iter().zip(outcomes) {
+            *first = Some(piece.filled(outcome)?);
+        }
+        Ok(())
+    }
+
     /// The next piece; `None` behind the last. `used` is the buffer of an earlier one, to be filled again.
     ///
     /// # Errors
     /// Those of reading, and a corruption when the file ends early. The caller must not ask again after one.
     pub fn next(&mut self, used: AlignedBuffer) -> Result<Option<Piece>> {
         self.spare.push(used);
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         if self.pipeline.is_none() {
             let Some((number, extent)) = self.next_extent() else { return Ok(None) };
             let mut buffer = self.spare.pop().unwrap_or_default();
@@ -93,18 +150,12 @@ impl ReadAhead {
         let Some(completed) = self.wait_for_first() else { return Ok(None) };
         let (number, extent, _) = self.ahead.pop_front().expect("its read has completed");
         self.first_token += 1;
-        let (file, offset) = (extent.section.file(), extent.section.page_offset(extent.pages.start));
-        let read = completed.result.map_err(Error::io("read", file.name()))?;
-        if read < completed.buffer.len() {
-            let expected = format!("{} bytes", completed.buffer.len());
-            let found = format!("{read}, then the end");
-            return Err(Corruption::new(file.name(), offset, expected, found).into());
-        }
-        Ok(Some(Piece { number, extent, buffer: completed.buffer }))
+        Piece { number, extent, buffer: completed.buffer }.filled(completed.result).map(Some)
     }
 
     /// Forgets what is not read yet.
     pub fn stop(&mut self) {
+        self.first = None;
         self.unread.clear();
         self.ahead.clear();
         self.pipeline = None;

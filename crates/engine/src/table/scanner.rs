@@ -109,6 +109,11 @@ impl SectionScanner {
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
+    /// Reads what each of `scanners` begins with, all together. To be called before any of them advances.
+    pub fn begin_together(storage: &dyn Storage, scanners: &mut [Self]) -> Result<()> {
+        ReadAhead::begin_together(storage, scanners.iter_mut().map(|scanner| &mut scanner.reads))
+    }
+
     pub(super) fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
         Self {
             reads,
