@@ -15,9 +15,10 @@ use crate::error::BenchError;
 use crate::random::mix;
 use crate::store::bytes_written;
 
-/// The plans, by the names of the curves.
-const PLANS: [(&str, fn() -> Plan); 3] =
-    [("lsm-trie", Plan::lsm_trie), ("leveled", Plan::leveled), ("silt", Plan::silt)];
+/// A curve's name, and how its plan is made.
+type Curve = (&'static str, fn() -> Plan);
+
+const CURVES: [Curve; 3] = [("lsm-trie", Plan::lsm_trie), ("leveled", Plan::leveled), ("silt", Plan::silt)];
 const VALUE_BYTES: usize = 16;
 const ITEM_BYTES: f64 = 32.0;
 /// The least that a log may have.
@@ -35,7 +36,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     let items_max = scale.stored_items_max;
     let mut series = Vec::new();
     let mut published = Vec::new();
-    for (name, plan) in PLANS {
+    for (name, plan) in CURVES {
         let plan = with_small_logs(plan());
         let modelled = |items: u64| modelled(&plan, items, items_max);
         let from = items_max >> (MODELLED_DOUBLINGS / 2);
