@@ -258,7 +258,7 @@ fn keyspaces_are_created_in_the_order_asked_for() {
     }
     fs::write(path.join("bad.jsonl"), "{\"key\":\"a/b\",\"value\":\"\"}\n{\"key\":\"c\",\"value\":\"\"}\n")
         .unwrap();
-    let refused = failure(path, "import bad --format jsonl --input bad.jsonl --prefix-until /");
+    let refused = failure(path, "import bad --format jsonl --input bad.jsonl --prefix-bytes 3");
     assert!(refused.contains("bad.jsonl, line 2") && refused.contains("no prefix"), "{refused}");
     assert_eq!(items(&path.join("bad")).len(), 1);
 }

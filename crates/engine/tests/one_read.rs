@@ -13,6 +13,8 @@ use rand::{RngExt, SeedableRng};
 /// Of 4 bits half of all keys meet a fingerprint that is there.
 const FINGERPRINT_BITS: u32 = 4;
 const KEYS: u32 = 6000;
+/// So many that few are overwritten while runs collect: old values would have them merged sooner.
+const MANY_KEYS: u32 = 40_000;
 
 type Model = BTreeMap<Vec<u8>, Option<u64>>;
 
@@ -38,10 +40,11 @@ struct Store {
     storage: SimulatedStorage,
     model: Model,
     rng: StdRng,
+    keys: u32,
 }
 
 impl Store {
-    fn open(is_semi_sorted: bool, runs_max: &[u32]) -> Self {
+    fn open(is_semi_sorted: bool, runs_max: &[u32], keys: u32) -> Self {
         let storage = SimulatedStorage::new(3);
         let environment = Environment {
             clock: Arc::new(SimulatedClock::default()),
@@ -58,7 +61,7 @@ impl Store {
             false => KeyspaceOptions::default(),
         };
         let items = db.keyspace_with("items", &options).unwrap();
-        Self { db, items, storage, model: Model::new(), rng: StdRng::seed_from_u64(7) }
+        Self { db, items, storage, model: Model::new(), rng: StdRng::seed_from_u64(7), keys }
     }
 
     fn key(number: u32) -> Vec<u8> {
@@ -68,7 +71,7 @@ impl Store {
     /// Blind puts and removals, and writes that read first.
     fn write(&mut self, count: u32) {
         for _ in 0..count {
-            let key = Self::key(self.rng.random_range(0..KEYS));
+            let key = Self::key(self.rng.random_range(0..self.keys));
             let value = self.rng.random::<u64>();
             match self.rng.random_range(0..5) {
                 0 => {
@@ -93,10 +96,10 @@ impl Store {
     /// Gets every key alone. Of keys that were never there a filter may name a run, but one only.
     fn check(&self, reads_max: u64) {
         // Indexes are loaded by then.
-        for number in 0..KEYS {
+        for number in 0..self.keys {
             let _ = self.items.get(Self::key(number)).unwrap();
         }
-        for number in 0..KEYS {
+        for number in 0..self.keys {
             let key = Self::key(number);
             let before = self.storage.read_count();
             let found = self.items.get(&key).unwrap();
@@ -111,7 +114,7 @@ impl Store {
 #[test]
 fn a_get_reads_one_of_eight_runs_at_most() {
     for is_semi_sorted in [false, true] {
-        let mut store = Store::open(is_semi_sorted, &[8, 8]);
+        let mut store = Store::open(is_semi_sorted, &[8, 8], KEYS);
         for _ in 0..7 {
             store.write(900);
             store.db.flush().unwrap();
@@ -125,7 +128,7 @@ fn a_get_reads_one_of_eight_runs_at_most() {
 #[test]
 fn a_get_reads_once_a_level_at_most() {
     for is_semi_sorted in [false, true] {
-        let mut store = Store::open(is_semi_sorted, &[3, 8, 8]);
+        let mut store = Store::open(is_semi_sorted, &[3, 8, 8], MANY_KEYS);
         let mut rounds = 0;
         while store.db.stats().levels[2].runs < 5 {
             store.write(700);

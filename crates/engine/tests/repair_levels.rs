@@ -174,7 +174,7 @@ fn tables_are_placed_without_a_manifest_in_the_midst_of_a_change_of_plan() {
                 jobs += 1;
             }
             // Some tables have been made anew, and others have not.
-            if jobs == 6 || !db.is_changing_plan() {
+            if jobs == 2 || !db.is_changing_plan() {
                 break;
             }
         }

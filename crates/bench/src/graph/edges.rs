@@ -44,7 +44,7 @@ impl Edges {
     }
 
     /// Reads an edge list: lines `source destination [anything]`, parted by blanks, tabs or commas. Empty lines are
-    /// passed over, and lines that begin with `#`.
+    /// passed over, and lines that begin with `#` or `%`.
     ///
     /// # Errors
     /// [`BenchError::Input`] with the line that is none.
@@ -66,7 +66,7 @@ impl Edges {
             let text = std::str::from_utf8(&bytes)
                 .map_err(|_| wrong(line, "no UTF-8 text; an edge list is expected, uncompressed"))?;
             let text = text.trim();
-            if text.is_empty() || text.starts_with('#') {
+            if text.is_empty() || text.starts_with(['#', '%']) {
                 continue;
             }
             let mut names = text.split([' ', '\t', ',']).filter(|name| !name.is_empty());
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_is_no_edge_is_refused_with_its_line() {
-        assert_eq!(line_of(b"1 2\n# none\n3\n"), 3);
+        assert_eq!(line_of(b"1 2\n% none\n3\n"), 3);
         assert_eq!(line_of(b"1 2\n,,3,\n"), 2);
         assert_eq!(line_of(b"1 2\n\xff\xfe 3\n"), 2);
         assert_eq!(line_of(&[b'1'; 100_000]), 1);

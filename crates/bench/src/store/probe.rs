@@ -12,17 +12,15 @@ pub fn bytes_written(stats: &Stats) -> u64 {
         + traffic.manifest_bytes_written
 }
 
-/// Bytes written between two times into each level that got any, by a name that metrics can have, and those of them
-/// that are of filters; by the engine.
+/// Bytes written between two times into each level, by a name that metrics can have, and those of them that are of
+/// filters; by the engine.
 pub fn levels_written(before: &Stats, after: &Stats) -> Vec<(String, u64)> {
     let mut written = Vec::new();
     let mut filters = 0;
     for (number, level) in after.levels.iter().enumerate() {
         let earlier = before.levels.get(number);
         let bytes = level.bytes_written - earlier.map_or(0, |level| level.bytes_written);
-        if bytes > 0 {
-            written.push((level.name.replace(' ', "_"), bytes));
-        }
+        written.push((level.name.replace(' ', "_"), bytes));
         filters += level.filter_bytes_written - earlier.map_or(0, |level| level.filter_bytes_written);
     }
     written.push(("filters".to_owned(), filters));
