@@ -1,8 +1,8 @@
 //! `alluvium-compare`: Alluvium beside other software, in one process and by turns.
 //!
 //! Other software is a feature each kind: `cargo run --release -p alluvium-compare --features caches -- cache`, or
-//! `--features rocksdb -- prefix-scan`, which needs libclang, and compiles RocksDB's C++ unless `ROCKSDB_LIB_DIR` names a
-//! folder with a RocksDB 7 (Debian: librocksdb-dev).
+//! `--features rocksdb -- prefix-scan`, which needs libclang, and compiles RocksDB's C++ unless `ROCKSDB_LIB_DIR` names
+//! a folder with a RocksDB 7 (Debian: librocksdb-dev).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "caches")]

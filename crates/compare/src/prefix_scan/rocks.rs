@@ -1,5 +1,5 @@
-//! RocksDB, leveled, set up for scans of prefixes as its guide says: a prefix extractor, Bloom filters over prefixes and
-//! whole keys, indexes and filters in the block cache, direct I/O.
+//! RocksDB, leveled, set up for scans of prefixes as its guide says: a prefix extractor, Bloom filters over prefixes
+//! and whole keys, indexes and filters in the block cache, direct I/O.
 
 use std::path::Path;
 use std::time::Duration;

@@ -75,13 +75,7 @@ impl SectionScanner {
     /// A scanner of all items.
     #[cfg(test)]
     pub fn new(section: Arc<Section>) -> Self {
-        Self::from_page(section, 0)
-    }
-
-    /// A scanner of the items from `page` on; none when there is no such page.
-    #[cfg(test)]
-    pub fn from_page(section: Arc<Section>, page: u32) -> Self {
-        Self::with_read_bytes(section, page, READ_BYTES)
+        Self::with_read_bytes(section, 0, READ_BYTES)
     }
 
     /// A scanner from `page` on that reads about `read_bytes` at a time: less for short ranges.

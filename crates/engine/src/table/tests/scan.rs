@@ -122,7 +122,7 @@ fn a_scan_starts_at_any_page() {
     let section = &table.sections()[0];
     let mut sizes = Vec::new();
     for page in 0..=section.page_count() + 1 {
-        let found = rest(&mut SectionScanner::from_page(Arc::clone(section), page));
+        let found = rest(&mut SectionScanner::with_read_bytes(Arc::clone(section), page, READ_AHEAD_BYTES));
         assert!(with_hashes(items.clone()).ends_with(&found));
         sizes.push(found.len());
     }
