@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use alluvium_bench::BenchError;
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Options as RocksOptions, ReadOptions, SliceTransform,
-    WriteOptions, properties,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompressionType, Options as RocksOptions,
+    ReadOptions, SliceTransform, WriteOptions, properties,
 };
 
 use super::{Options, Subject};
 
 /// Bits of the Bloom filters for each key, as its guide recommends.
 const BLOOM_BITS: f64 = 10.0;
+
+/// Bytes of the pieces of indexes and filters, as its guide recommends.
+const METADATA_BYTES: usize = 4 << 10;
 
 pub struct RocksDb {
     db: DB,
@@ -31,6 +34,11 @@ impl RocksDb {
         table.set_bloom_filter(BLOOM_BITS, false);
         table.set_cache_index_and_filter_blocks(true);
         table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        // A shard of a small cache is smaller than the filter of a whole file, which it would read again and again.
+        table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+        table.set_partition_filters(true);
+        table.set_metadata_block_size(METADATA_BYTES);
+        table.set_pin_top_level_index_and_filter(true);
         table.set_format_version(5);
         let mut settings = RocksOptions::default();
         settings.create_if_missing(true);
