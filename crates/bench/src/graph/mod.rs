@@ -20,7 +20,7 @@ use edges::Edges;
 /// Options of `bench graph`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GraphOptions {
-    /// Edge list: lines `source destination [anything]`, parted by blanks, tabs or commas; `#` begins a comment
+    /// Edge list: lines `source destination [anything]`, parted by blanks, tabs or commas; `#` or `%` begins a comment
     #[arg(required_unless_present = "crates", conflicts_with = "crates")]
     pub input: Option<PathBuf>,
     /// Take Cargo's copy of the registry's index: crates, versions, dependencies and features

