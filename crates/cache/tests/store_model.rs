@@ -1,10 +1,12 @@
 //! Random operations on a store beside a map: nothing is forgotten, and what is refused changes nothing.
 #![cfg(not(loom))]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use alluvium_cache::{Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace, Store};
 use proptest::prelude::*;
+use rand::prelude::*;
+use rand::rngs::StdRng;
 
 fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)], keeps_places: bool) {
     let builder = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100);
@@ -94,12 +96,12 @@ fn a_shift_of_sizes_finds_the_space_again() {
     assert_eq!(store.stats().space_bytes_used, 0);
 }
 
-/// A store full of items of one size, half of them removed at random, and then items of another size: items move until
-/// the space is full again, nothing is forgotten, and what is there is right.
+/// A store full of items of one size, half of them removed from low to high addresses, and then items of another size:
+/// items move until the space is full again, nothing is forgotten, and what is there is right.
 #[test]
 fn half_the_items_make_room_for_others_of_any_size() {
     let store = Store::builder().memory_limit(4 << 20).payload_bytes_mean(24).build().unwrap();
-    let mut lens: HashMap<u64, usize> = HashMap::new();
+    let mut lens: BTreeMap<u64, usize> = BTreeMap::new();
     let mut next = 0_u64;
     let value = |number: u64, len: usize| vec![number as u8 ^ (number >> 8) as u8; len];
     for len in [16, 1000, 40, 30_000, 5000, 16, 300, 60_000, 24] {
@@ -125,4 +127,35 @@ fn half_the_items_make_room_for_others_of_any_size() {
     }
     assert!(store.stats().moved > 1000);
     assert_eq!(store.stats().items, lens.len() as u64);
+}
+
+/// One item of 60 KB has room in a full store as soon as little more than that is free, however scattered.
+#[test]
+fn a_large_item_finds_room_in_scattered_pieces() {
+    const LEN: usize = 60_000;
+    let payload_bytes_mean = 300;
+    for seed in 0..if cfg!(debug_assertions) { 10 } else { 200 } {
+        let store =
+            Store::builder().memory_limit(4 << 20).payload_bytes_mean(payload_bytes_mean).build().unwrap();
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut keys = Vec::new();
+        let free = |store: &Store| store.stats().space_bytes - store.stats().space_bytes_used;
+        for key in 0_u64.. {
+            if store
+                .set(&key.to_le_bytes(), &vec![1; random.random_range(16..2 * payload_bytes_mean)])
+                .is_err()
+            {
+                break;
+            }
+            keys.push(key);
+        }
+        keys.shuffle(&mut random);
+        // Each item that moves elsewhere may take two words more.
+        while free(&store) < LEN as u64 + 8000 {
+            assert!(store.remove(&keys.pop().unwrap().to_le_bytes()));
+        }
+        assert_eq!(store.set(b"large", &[2; LEN]), Ok(()), "seed {seed}, {} bytes free", free(&store));
+        assert!(keys.iter().all(|key| store.get(&key.to_le_bytes()).is_some()));
+        assert_eq!(store.get(b"large"), Some(vec![2; LEN]));
+    }
 }

@@ -6,9 +6,10 @@
 //!  after    a moved to a hole elsewhere that fits, b and c slid down:   [ b ][ c ][      hole      ]
 //! ```
 //!
-//! A hole begins as one of the largest free blocks and grows upwards. Each item behind it goes to a free block
-//! elsewhere, if one fits, so that the hole gains a word for each word moved; otherwise it slides down over the hole,
-//! which so comes to the next free block.
+//! A hole grows upwards. Each item behind it goes to a free block elsewhere, if one fits, so that the hole gains a word
+//! for each word moved; otherwise it slides down over the hole, which so comes to the next free block. The next hole
+//! begins where the last one was filled, and so never slides over what lies densely already, until it has come to the
+//! end of the space.
 
 use crate::item::Header;
 use crate::sync::Ordering;
@@ -41,13 +42,32 @@ impl Hole {
 }
 
 impl Space {
-    /// Takes one of the largest free blocks, but not the one at `but`, out of its list, as a hole to grow. `None` if
-    /// there is no other.
-    pub fn dig(&self, but: Option<u32>) -> Option<Hole> {
-        let start = self.largest(but)?;
-        let words = self.size(start);
-        self.remove(start, words);
-        Some(Hole { start, words })
+    /// Takes the first free block from where the last hole was filled, out of its list, as a hole to grow. Looks at
+    /// no more than `looks_left` blocks, and takes those off; `None` if there is none among them.
+    pub fn dig(&self, looks_left: &mut u64) -> Option<Hole> {
+        let mut start = self.next_hole();
+        let mut may_begin_again = true;
+        loop {
+            if start >= self.words() && may_begin_again {
+                (start, may_begin_again) = (0, false);
+            }
+            if start >= self.words() || *looks_left == 0 {
+                self.set_next_hole(start);
+                return None;
+            }
+            let words = self.size(start);
+            if self.is_free(start) {
+                self.remove(start, words);
+                return Some(Hole { start, words });
+            }
+            *looks_left -= 1;
+            start += words;
+        }
+    }
+
+    /// The next hole is the lowest.
+    pub fn begin_again(&self) {
+        self.set_next_hole(0);
     }
 
     /// Joins free blocks behind the hole to it, and tells what comes then.
@@ -81,8 +101,9 @@ impl Space {
         self.mark_free(hole.start, hole.words);
     }
 
-    /// Puts the hole into its list.
+    /// Puts the hole into its list. The next one is looked for from there.
     pub fn fill(&self, hole: Hole) {
+        self.set_next_hole(hole.start);
         self.insert(hole.start, hole.words);
         self.tell_next(hole.end(), true);
     }

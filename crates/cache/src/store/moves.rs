@@ -31,16 +31,19 @@ impl<A: Access> Partition<A> {
             return None;
         }
         let mut moves_left = u64::from(words) * MOVED_PER_WORD_MAX + MOVED_WORDS_MAX;
-        let mut at_the_end = None;
-        while let Some(mut hole) = self.space.dig(at_the_end) {
-            let is_enough = self.enlarge(&mut hole, words, &mut moves_left);
+        let mut ends = 0;
+        while let Some(mut hole) = self.space.dig(&mut moves_left) {
+            let is_over = self.enlarge(&mut hole, words, &mut moves_left);
             self.space.fill(hole);
-            if is_enough {
+            if is_over {
                 break;
             }
-            // A hole that has come to the end of the space has nothing more to gain. One that begins below will come
-            // to it.
-            at_the_end = Some(hole.start);
+            // From the beginning of the space a hole comes to the end with all that is free.
+            ends += 1;
+            if ends == 2 {
+                break;
+            }
+            self.space.begin_again();
         }
         self.space.allocate(words)
     }

@@ -52,6 +52,8 @@ pub(super) struct Space {
     /// A bit for each class that has a free block.
     occupied: [AtomicU64; CLASSES.div_ceil(64)],
     used_words: AtomicU64,
+    /// A block, from which on the next hole is looked for.
+    next_hole: AtomicU64,
 }
 
 impl Space {
@@ -67,6 +69,7 @@ impl Space {
             heads: Array::new(CLASSES)?,
             occupied: std::array::from_fn(|_| AtomicU64::new(0)),
             used_words: AtomicU64::new(0),
+            next_hole: AtomicU64::new(0),
         };
         space.add_all();
         Ok(space)
@@ -150,6 +153,17 @@ impl Space {
         }
         self.insert(first, sum);
         self.tell_next(first + sum, true);
+        if (first..first + sum).contains(&self.next_hole()) {
+            self.set_next_hole(first);
+        }
+    }
+
+    pub(super) fn next_hole(&self) -> u32 {
+        self.next_hole.load(Ordering::Relaxed) as u32
+    }
+
+    pub(super) fn set_next_hole(&self, block: u32) {
+        self.next_hole.store(u64::from(block), Ordering::Relaxed);
     }
 
     /// Words of all free blocks.
@@ -181,23 +195,6 @@ impl Space {
         }
         let first = if is_exact(class) { class } else { class + 1 };
         self.first_class_from(first).and_then(|class| self.head(class))
-    }
-
-    /// One of the largest free blocks, to within the width of a class, and not the one at `but`.
-    pub(super) fn largest(&self, but: Option<u32>) -> Option<u32> {
-        for (number, bits) in self.occupied.iter().enumerate().rev() {
-            let mut bits = bits.load(Ordering::Relaxed);
-            while bits != 0 {
-                let class = bits.ilog2();
-                let first = self.head(number * 64 + class as usize);
-                let next = first.filter(|&first| Some(first) == but).map(|first| self.links(first).0);
-                if let Some(block) = next.unwrap_or(first) {
-                    return Some(block);
-                }
-                bits ^= 1 << class;
-            }
-        }
-        None
     }
 
     /// The first class from `class` on that has a free block.
