@@ -223,8 +223,9 @@ impl Segment {
         let mut bytes = 0;
         // A small segment is one because memory is short, and the zeros take some.
         let step_max = (self.capacity() / 8 / BLOCK * BLOCK).clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
+        let end = self.capacity().next_multiple_of(BLOCK).max(needed);
         while state.extent < needed {
-            let step = state.extent.clamp(PREPARE_BYTES_MIN, step_max);
+            let step = state.extent.clamp(PREPARE_BYTES_MIN, step_max).min(end - state.extent);
             let zeros = AlignedBuffer::zeroed(step as usize);
             let context = || format!("extending log file {}", self.name());
             self.file.write_at(&zeros, state.extent).context(context)?;
