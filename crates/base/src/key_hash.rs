@@ -97,6 +97,13 @@ pub enum KeyHasher {
     },
 }
 
+/// The prefix of the key hashed last, and its hash: see [`KeyHasher::hash_next`].
+#[derive(Clone, Debug, Default)]
+pub struct LastPrefix {
+    prefix: Vec<u8>,
+    hash: Option<u64>,
+}
+
 impl KeyHasher {
     /// Hashes `key`. Of a semi-sorted keyspace a key without a prefix is taken for one that is all prefix: nobody
     /// stores such keys.
@@ -114,6 +121,21 @@ impl KeyHasher {
                 KeyHash::from_halves(SipHasher13::new_with_keys(key0, key1).hash(prefix).h1, suffix.h1)
             }
         }
+    }
+
+    /// Like [`KeyHasher::hash`], for keys that come in order: where a key has the prefix of the one before, only its
+    /// suffix is hashed. `last` belongs to this hasher.
+    #[inline]
+    pub fn hash_next(&self, key: &[u8], last: &mut LastPrefix) -> KeyHash {
+        let Self::SemiSorted { key0, key1, prefix } = *self else { return self.hash(key) };
+        let (prefix, suffix) = key.split_at(prefix.prefix_len(key).unwrap_or(key.len()));
+        if last.hash.is_none() || last.prefix != prefix {
+            last.prefix.clear();
+            last.prefix.extend_from_slice(prefix);
+            last.hash = self.prefix_hash(prefix);
+        }
+        let suffix = SipHasher13::new_with_keys(key0, !key1).hash(suffix);
+        KeyHash::from_halves(last.hash.unwrap_or_default(), suffix.h1)
     }
 
     /// Whether items of one prefix are neighbours.
@@ -192,6 +214,19 @@ mod tests {
         assert_eq!(hasher.hash(b"a/name").low(), hasher.hash(b"b/name").low());
         let json = serde_json::to_string(&hasher).unwrap();
         assert_eq!(serde_json::from_str::<KeyHasher>(&json).unwrap(), hasher);
+    }
+
+    #[test]
+    fn keys_in_order_hash_as_they_do_alone() {
+        let rule = PrefixRule::Delimiter { byte: b'/' };
+        let semi_sorted = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: rule };
+        for hasher in [semi_sorted, KeyHasher::Xxh3 { seed: 3 }] {
+            let mut last = LastPrefix::default();
+            for key in ["", "/", "/a", "a/b", "a/c", "a", "b", "b/a", "b/", "a/b"] {
+                let key = key.as_bytes();
+                assert_eq!(hasher.hash_next(key, &mut last), hasher.hash(key));
+            }
+        }
     }
 
     #[test]

@@ -11,5 +11,5 @@ pub mod units;
 pub mod varint;
 
 pub use corruption::Corruption;
-pub use key_hash::{KeyHash, KeyHasher};
+pub use key_hash::{KeyHash, KeyHasher, LastPrefix};
 pub use prefix_rule::{PrefixFunction, PrefixName, PrefixRule};

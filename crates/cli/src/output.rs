@@ -52,6 +52,7 @@ pub fn memory(stats: &Stats) -> String {
         ("filters", memory.filters),
         ("indexes", memory.indexes),
         ("tables", memory.tables),
+        ("pages", memory.pages),
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
         ("I/O buffers", memory.io_buffers),

@@ -245,6 +245,10 @@ impl Builder {
     /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
     /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left
     /// under a larger limit takes its size until it is converted. Values in the program's hands don't count.
+    ///
+    /// What filters and indexes leave of their share, a third of the limit, is for pages that scans of prefixes have
+    /// read, of the smallest runs first: the next scans, and gets, don't read those. Without a limit none are kept.
+    ///
     /// With glibc's allocator a limit also makes the process give freed blocks of 64 KiB and more back at once.
     /// [`Db::set_memory_bytes_max`] changes it.
     ///

@@ -30,7 +30,7 @@ pub struct StoreOptions {
     #[arg(long, default_value_t = 100)]
     pub value_size: usize,
     /// What to do, in order: load, ingest, settle, flush, compact, get, stream, all, miss, update, mixed, scan,
-    /// sustain, reopen, expire, delete, snapshot, replan=PLAN
+    /// sustain, reopen, expire, delete, snapshot, degrade, replan=PLAN
     #[arg(long, value_delimiter = ',', default_value = "load,get,miss,update,mixed,scan")]
     pub phases: Vec<Phase>,
     /// Threads of get, miss and mixed

@@ -8,6 +8,7 @@ use super::level_due::{Order, next_of, of_levels};
 use super::level_table::level_spec;
 use super::old_values::{OldValues, collects};
 use super::repeats::ends_garbage;
+use super::standing::{DuePlace, Standing};
 use crate::db::{KeyspaceShared, Shared};
 use crate::level::{MergeUnit, Version};
 
@@ -41,18 +42,33 @@ pub(crate) struct Due {
 pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     let mut best: Option<Due> = None;
     for keyspace in shared.all_keyspaces() {
-        let version = keyspace.version.load();
-        let bounds = bounds(shared, &keyspace, &version);
-        let young = of_runs(&version, &bounds);
-        let old = of_levels(Order::of(&keyspace), &version, bounds.room, &bounds.old_values);
-        let old = old.map(|level| (level.place, level.due, level.collects));
-        for (place, pressure, collects) in young.into_iter().chain(old) {
-            if pressure > 1.0 && best.as_ref().is_none_or(|best| best.pressure < pressure) {
-                best = Some(Due { keyspace: keyspace.clone(), place, pressure, collects });
-            }
+        let Some(due) = standing(shared, &keyspace).due else { continue };
+        let DuePlace { place, pressure, collects } = due;
+        if best.as_ref().is_none_or(|best| best.pressure < pressure) {
+            best = Some(Due { keyspace: keyspace.clone(), place, pressure, collects });
         }
     }
     best
+}
+
+/// How the keyspace stands against the bounds of its plan.
+fn standing(shared: &Shared, keyspace: &KeyspaceShared) -> Standing {
+    let version = keyspace.version.load_full();
+    let segment_bytes = shared.memory.budget().segment_bytes;
+    keyspace.standing.of(&version, segment_bytes, || {
+        let bounds = bounds(shared, keyspace, &version, segment_bytes);
+        let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
+        let mut pressure = by_items.max(bounds.by_garbage(&version));
+        let young = of_runs(&version, &bounds);
+        let mut due: Option<DuePlace> = young.filter(|young| young.pressure > 1.0);
+        for level in of_levels(Order::of(keyspace), &version, bounds.room, &bounds.old_values) {
+            pressure = pressure.max(level.pressure);
+            if level.due > due.map_or(1.0, |due| due.pressure) {
+                due = Some(DuePlace { place: level.place, pressure: level.due, collects: level.collects });
+            }
+        }
+        Standing { pressure, due }
+    })
 }
 
 /// What to merge next so that in the end all items are in one run each of the last levels; `None` when they are.
@@ -104,17 +120,12 @@ pub(crate) fn pressure(shared: &Shared) -> f64 {
 
 /// How far the keyspace is over the bounds of its plan, also where it was so when it got the plan.
 pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
-    let version = keyspace.version.load();
-    let bounds = bounds(shared, keyspace, &version);
-    let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
-    let by_garbage = bounds.by_garbage(&version);
-    let old = of_levels(Order::of(keyspace), &version, bounds.room, &bounds.old_values);
-    old.map(|level| level.pressure).fold(by_items.max(by_garbage), f64::max)
+    standing(shared, keyspace).pressure
 }
 
 /// The unit of the youngest level that is to merge next, how far the level is over its bounds, and whether that is for
 /// old values which handing on runs would not end; `None` without runs.
-fn of_runs(version: &Version, bounds: &Bounds) -> Option<(Place, f64, bool)> {
+fn of_runs(version: &Version, bounds: &Bounds) -> Option<DuePlace> {
     let units = MergeUnit::all(&version.runs);
     let fullest = units.iter().max_by_key(|unit| unit.items).copied()?;
     let &Bounds { runs_max, items_max, .. } = bounds;
@@ -133,7 +144,7 @@ fn of_runs(version: &Version, bounds: &Bounds) -> Option<(Place, f64, bool)> {
         .into_iter()
         .filter(|(_, pressure, _)| *pressure > 1.0)
         .fold((fullest, by_items, false), |most, other| if other.1 > most.1 { other } else { most });
-    Some((Place::Unit(unit), pressure, collects))
+    Some(DuePlace { place: Place::Unit(unit), pressure, collects })
 }
 
 /// How much runs may hold.
@@ -159,14 +170,14 @@ impl Bounds {
     }
 }
 
-fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version) -> Bounds {
+fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment_bytes: u64) -> Bounds {
     let growth = level_spec(&version.plan.plan, 0).growth;
     let Growth::Tiering { runs_max, .. } = growth else {
         unreachable!("the engine refuses plans whose first level is leveled")
     };
     let present = version.level_items() + version.run_items();
     let share_items = growth.items_max(present.max(shared.settings.expected_items) as f64);
-    let freeze_items = freeze_items(shared, version) as f64;
+    let freeze_items = freeze_items(version, segment_bytes) as f64;
     let units = f64::from(1 << keyspace.run_shard_bits(version.active()));
     let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
     let items_max = share_items.max(freeze_items).min(runs_items);
@@ -193,10 +204,10 @@ fn runs_full(mean_runs: f64, places: f64) -> f64 {
 
 /// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Where runs collect
 /// shards are many, and under a memory limit segments are small: the index alone says several times too much.
-fn freeze_items(shared: &Shared, version: &Version) -> u64 {
+fn freeze_items(version: &Version, segment_bytes: u64) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
     let sections = version.sections().map(|section| (section.item_count(), section.used_bytes()));
     let (items, bytes) = sections.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
-    by_index.min((shared.memory.budget().segment_bytes / item_bytes).max(1))
+    by_index.min((segment_bytes / item_bytes).max(1))
 }

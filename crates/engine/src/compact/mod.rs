@@ -22,6 +22,7 @@ mod repeats;
 mod scheduler;
 mod spill;
 mod spilled;
+mod standing;
 mod throttle;
 mod young;
 
@@ -40,5 +41,6 @@ pub(crate) use pull_merge::PullMerge;
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use spill::{Spill, is_spill_file_name};
+pub(crate) use standing::LatestStanding;
 pub(crate) use throttle::Throttle;
 pub(crate) use young::YoungItems;

@@ -213,11 +213,17 @@ impl<'v> View<'v> {
     }
 
     fn submit<K>(&self, flight: Flight<'v, K>, flights: &mut Flights<'v, K>, reads: &mut Reads<'_>) {
-        self.shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
         let mut buffer = reads.buffers.pop().unwrap_or_default();
         buffer.resize_unspecified(flight.read.count as usize * PAGE_BYTES);
-        let (file, offset) = (flight.section.file(), flight.section.page_offset(flight.read.page));
+        let (section, page) = (flight.section, flight.read.page);
         let token = flights.put(flight);
+        if section.copy_kept(page, &mut buffer) {
+            let result = Ok(buffer.len());
+            reads.done.push(Completed { token, buffer, result });
+            return;
+        }
+        self.shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
+        let (file, offset) = (section.file(), section.page_offset(page));
         reads.pipeline.submit(Operation::Read, &**file, offset, buffer, token);
     }
 }

@@ -12,7 +12,7 @@ use super::order::Order;
 use super::scan_cache::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
-use crate::compact::InheritedPressure;
+use crate::compact::{InheritedPressure, LatestStanding};
 use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
@@ -42,6 +42,7 @@ pub(crate) struct KeyspaceShared {
     pub scan_cache: ScanCache,
     /// Whether writes hide so much in blob files that they look up what.
     pub hides_large: AtomicBool,
+    pub standing: LatestStanding,
     /// What writers don't pay for since the plan changed.
     pub inherited_pressure: InheritedPressure,
     /// Versions that snapshots hold.
@@ -62,6 +63,7 @@ impl KeyspaceShared {
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             scan_cache: ScanCache::default(),
             hides_large: AtomicBool::new(false),
+            standing: LatestStanding::default(),
             inherited_pressure: InheritedPressure::default(),
             snapshots: Mutex::default(),
             dropped: AtomicBool::new(false),

@@ -192,20 +192,17 @@ impl View<'_> {
 type Reading<'v> = (usize, Lookup<'v>, &'v Section, PageRead);
 
 fn read_pages(shared: &Shared, reading: &[Reading<'_>], buffers: &mut [AlignedBuffer]) -> Result<()> {
-    shared.counters.page_reads.fetch_add(reading.len() as u64, Ordering::Relaxed);
     let mut requests: Vec<ReadRequest<'_>> = reading
         .iter()
         .zip(buffers)
-        .map(|((_, _, section, read), buffer)| {
+        .filter_map(|((_, _, section, read), buffer)| {
             buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
-            ReadRequest {
-                file: &**section.file(),
-                offset: section.page_offset(read.page),
-                buffer,
-                result: Ok(0),
-            }
+            let (file, offset) = (&**section.file(), section.page_offset(read.page));
+            let is_kept = section.copy_kept(read.page, buffer);
+            (!is_kept).then_some(ReadRequest { file, offset, buffer, result: Ok(0) })
         })
         .collect();
+    shared.counters.page_reads.fetch_add(requests.len() as u64, Ordering::Relaxed);
     shared.storage.read_batch(&mut requests);
     for request in requests {
         request.result.context(|| format!("reading table {}", request.file.name()))?;
@@ -261,11 +258,13 @@ pub(crate) fn find_by<R>(
     while let Some((section, read)) = lookup.next_read()? {
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
         buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
-        reads.fetch_add(1, Ordering::Relaxed);
-        section
-            .file()
-            .read_at(buffer, section.page_offset(read.page))
-            .context(|| format!("reading table {}", section.file().name()))?;
+        if !section.copy_kept(read.page, buffer) {
+            reads.fetch_add(1, Ordering::Relaxed);
+            section
+                .file()
+                .read_at(buffer, section.page_offset(read.page))
+                .context(|| format!("reading table {}", section.file().name()))?;
+        }
         if let Some(item) = lookup.search(section, read, buffer, key)? {
             return Ok(found(Some(&item)));
         }

@@ -75,6 +75,9 @@ pub struct MemoryStats {
     pub indexes: u64,
     /// What is known of each open table: where its sections lie and what they hold.
     pub tables: u64,
+    /// Pages of tables that scans of prefixes have read, in what filters and indexes leave of the limit. None without
+    /// a limit.
+    pub pages: u64,
     /// Log segments in memory.
     pub write_buffer: u64,
     /// Items gathered for the merge under way.
@@ -97,6 +100,7 @@ impl MemoryStats {
     pub fn total(&self) -> u64 {
         self.finding()
             + self.tables
+            + self.pages
             + self.write_buffer
             + self.merge_buffer
             + self.io_buffers
@@ -248,6 +252,7 @@ impl Db {
         let tables = shared.memory.index.bytes();
         (memory.filters, memory.indexes) = (tables.filter, tables.index);
         memory.tables = shared.memory.index.table_bytes();
+        memory.pages = shared.memory.index.page_bytes();
         let limit = &mut stats.memory_limit;
         let mut count_lacks = |section: &Section| {
             let (filter, index) = section.lacks();

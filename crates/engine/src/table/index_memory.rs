@@ -21,7 +21,9 @@ pub(crate) struct IndexMemory {
     indexes: AtomicU64,
     /// What is known of open tables without these.
     tables: AtomicU64,
-    /// The sum of the three, so that a reservation is one atomic step.
+    /// Pages that are kept for scans.
+    pages: AtomicU64,
+    /// The sum of the four, so that a reservation is one atomic step.
     used: AtomicU64,
     degradation: Counts,
     /// Counts how often memory became free: who was refused before may ask again.
@@ -64,6 +66,7 @@ pub(super) struct Charge {
     memory: Arc<IndexMemory>,
     bytes: MemoryBytes,
     table_bytes: u64,
+    page_bytes: u64,
 }
 
 /// A part of the bound that other work has for as long as this lives.
@@ -88,6 +91,7 @@ impl Default for IndexMemory {
             filters: AtomicU64::new(0),
             indexes: AtomicU64::new(0),
             tables: AtomicU64::new(0),
+            pages: AtomicU64::new(0),
             used: AtomicU64::new(0),
             degradation: Counts::default(),
             releases: AtomicU64::new(0),
@@ -108,6 +112,11 @@ impl IndexMemory {
     /// What open tables take without filters and indexes. Counts towards the bound, and can't be dropped.
     pub fn table_bytes(&self) -> u64 {
         self.tables.load(Ordering::Relaxed)
+    }
+
+    /// What pages take that are kept for scans. Goes before any filter or index.
+    pub fn page_bytes(&self) -> u64 {
+        self.pages.load(Ordering::Relaxed)
     }
 
     /// Most bytes that may be in memory, less what is lent; `u64::MAX` is no bound.
@@ -192,7 +201,20 @@ impl IndexMemory {
     pub(super) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.tables.fetch_add(bytes, Ordering::Relaxed);
-        Charge { memory: Arc::clone(self), bytes: MemoryBytes::default(), table_bytes: bytes }
+        let mut charge = self.count(MemoryBytes::default());
+        charge.table_bytes = bytes;
+        charge
+    }
+
+    /// Counts so many bytes of pages that are worth `worth` a byte, like [`IndexMemory::try_charge`].
+    pub(super) fn try_charge_pages(self: &Arc<Self>, bytes: u64, worth: f64) -> Option<Charge> {
+        self.make_room(bytes, worth);
+        self.reserve(bytes).then(|| {
+            self.pages.fetch_add(bytes, Ordering::Relaxed);
+            let mut charge = self.count(MemoryBytes::default());
+            charge.page_bytes = bytes;
+            charge
+        })
     }
 
     /// Counts so many bytes that are worth `worth` a byte, in place of what is worth less if need be; `None` when they
@@ -212,7 +234,7 @@ impl IndexMemory {
     fn count(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
         self.filters.fetch_add(bytes.filter, Ordering::Relaxed);
         self.indexes.fetch_add(bytes.index, Ordering::Relaxed);
-        Charge { memory: Arc::clone(self), bytes, table_bytes: 0 }
+        Charge { memory: Arc::clone(self), bytes, table_bytes: 0, page_bytes: 0 }
     }
 
     /// Remembers a section that has got something in memory.
@@ -273,7 +295,9 @@ impl Drop for Charge {
         self.memory.filters.fetch_sub(filter, Ordering::Relaxed);
         self.memory.indexes.fetch_sub(index, Ordering::Relaxed);
         self.memory.tables.fetch_sub(self.table_bytes, Ordering::Relaxed);
-        self.memory.used.fetch_sub(filter + index + self.table_bytes, Ordering::Relaxed);
+        self.memory.pages.fetch_sub(self.page_bytes, Ordering::Relaxed);
+        let sum = filter + index + self.table_bytes + self.page_bytes;
+        self.memory.used.fetch_sub(sum, Ordering::Relaxed);
         self.memory.releases.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -105,7 +105,8 @@ impl ReadAhead {
     }
 
     /// Reads the first pieces of those that have no reads in flight yet, all together: they will be asked for one after
-    /// the other, and each would wait for the device by itself.
+    /// the other, and each would wait for the device by itself. Takes them from memory where they are kept, and keeps
+    /// them where there is room.
     ///
     /// # Errors
     /// Those of [`ReadAhead::next`]; what was read then is lost.
@@ -118,7 +119,13 @@ impl ReadAhead {
             let (number, extent) = idle.then(|| reads.next_extent()).flatten()?;
             let mut buffer = reads.spare.pop().unwrap_or_default();
             buffer.resize_unspecified(extent.pages.len() * PAGE_BYTES);
-            Some((&mut reads.first, Piece { number, extent, buffer }))
+            let is_kept = extent.section.copy_kept(extent.pages.start, &mut buffer);
+            let piece = Piece { number, extent, buffer };
+            if is_kept {
+                reads.first = Some(piece);
+                return None;
+            }
+            Some((&mut reads.first, piece))
         };
         let mut firsts: Vec<_> = readers.into_iter().filter_map(begin).collect();
         let mut requests: Vec<ReadRequest<'_>> =
@@ -126,7 +133,9 @@ impl ReadAhead {
         storage.read_batch(&mut requests);
         let outcomes: Vec<_> = requests.into_iter().map(|request| request.result).collect();
         for ((first, piece), outcome) in firsts.into_iter().zip(outcomes) {
-            *first = Some(piece.filled(outcome)?);
+            let piece = piece.filled(outcome)?;
+            piece.extent.section.keep_pages(piece.extent.pages.start, &piece.buffer);
+            *first = Some(piece);
         }
         Ok(())
     }

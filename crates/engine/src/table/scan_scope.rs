@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::LastPrefix;
 use alluvium_index::bucketed::BucketDirectory;
 
 use super::error::Result;
@@ -18,6 +19,7 @@ pub(super) struct Scope {
     pub buckets: Option<Arc<BucketDirectory>>,
     /// Lowest and highest hash wanted.
     pub wanted: (u128, u128),
+    pub last_prefix: LastPrefix,
 }
 
 impl Scope {
@@ -26,6 +28,6 @@ impl Scope {
             Layout::Bucketed => section.index_without_filter()?.buckets().cloned(),
             Layout::Hash | Layout::Sorted => None,
         };
-        Ok(Self { number, section, buckets, wanted })
+        Ok(Self { number, section, buckets, wanted, last_prefix: LastPrefix::default() })
     }
 }

@@ -190,7 +190,7 @@ impl SectionScanner {
     /// Moves over the next item of the page entered. Offsets of corruptions are relative to the buffer.
     #[inline]
     fn step(&mut self) -> std::result::Result<Current, Corruption> {
-        let scope = self.scope.as_ref().expect("a page of it was entered");
+        let scope = self.scope.as_mut().expect("a page of it was entered");
         if let Some((hash, range)) = self.group.next() {
             self.items_left -= 1;
             return Ok(Current { hash, start: range.start, end: range.end, place: Place::Group });
@@ -201,7 +201,7 @@ impl SectionScanner {
         let Some((item, len)) = bytes.get(start..).and_then(Item::decode) else {
             return Err(fault(start, "an item", "bytes that are none"));
         };
-        let hash = scope.section.hasher().hash(item.key);
+        let hash = scope.section.hasher().hash_next(item.key, &mut scope.last_prefix);
         let (low, high) = scope.section.range();
         if hash.0 < low || hash.0 > high {
             return Err(fault(start, format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));

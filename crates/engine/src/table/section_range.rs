@@ -14,8 +14,9 @@ use super::section::Section;
 use super::section_spec::high_halves;
 use crate::item::Item;
 
-/// Fewer pages of a prefix are read without a look at the first.
-const PROBED_PAGES_MIN: u32 = 4;
+/// Fewer pages of a prefix are read without a look at the first: to read so many for nothing takes a device no longer
+/// than that look, which all other reads of a scan would wait for.
+const PROBED_PAGES_MIN: u32 = 32;
 
 /// A part of the hash space, of which a section's items are wanted.
 #[derive(Clone, Debug)]

@@ -108,10 +108,15 @@ impl Section {
             Arc::new(whole.without_filter(charge))
         };
         self.index.store(Some(Arc::clone(&kept)));
-        if !was_kept {
+        self.register();
+        kept
+    }
+
+    /// Lets the memory know that the section has something to drop.
+    pub(super) fn register(&self) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
             self.memory.register(Weak::clone(&self.me));
         }
-        kept
     }
 
     /// Lets go of the filter; readers that use it keep it while they do. `false` when there is none in memory, or when

@@ -2,6 +2,7 @@
 
 mod clustered;
 mod kept_index;
+mod kept_pages;
 mod worth;
 
 use std::fmt;
@@ -35,13 +36,18 @@ pub(crate) struct Section {
     identity: Identity,
     entry: SectionEntry,
     index: ArcSwapOption<SectionIndex>,
-    /// Held while the index changes, so that two first lookups don't both read it.
+    pages: ArcSwapOption<KeptPages>,
+    /// Held while index or pages change, so that two first lookups don't both read it.
     loading: Mutex<()>,
     memory: Arc<IndexMemory>,
     /// Whether the filter of a table over this one answers for it, so that its own is not wanted in memory.
     is_covered: AtomicBool,
     /// Releases of memory when filter or index was last refused room.
     refused_at: AtomicU64,
+    /// Likewise of the pages.
+    pages_refused_at: AtomicU64,
+    /// Whether `memory` knows the section as one that may have something to drop.
+    is_registered: AtomicBool,
     /// This section, for those who may drop its index.
     me: Weak<Self>,
     /// What it takes without filter and index.
@@ -64,10 +70,13 @@ impl Section {
             identity,
             entry,
             index: ArcSwapOption::empty(),
+            pages: ArcSwapOption::empty(),
             loading: Mutex::new(()),
             memory: Arc::clone(memory),
             is_covered: AtomicBool::new(false),
             refused_at: AtomicU64::new(u64::MAX),
+            pages_refused_at: AtomicU64::new(u64::MAX),
+            is_registered: AtomicBool::new(false),
             me: Weak::clone(me),
             _charge: memory.charge_table(SECTION_BYTES),
         })
@@ -305,6 +314,8 @@ impl Section {
         read_exact(&*self.file, buffer, self.page_offset(first))
     }
 }
+
+use kept_pages::KeptPages;
 
 pub(crate) use clustered::{Asked, ColumnRead, Verdict};
 pub(super) use worth::Part;

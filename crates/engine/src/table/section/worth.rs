@@ -1,4 +1,4 @@
-//! What filter and index of a section are worth in memory: the reads that they save, by bytes.
+//! What filter, index and pages of a section are worth in memory: the reads that they save, by bytes.
 
 use super::Section;
 use crate::table::page::Layout;
@@ -6,6 +6,9 @@ use crate::table::page::Layout;
 /// A filter is read from flash with the index for one lookup where both together take no more than this: beyond that
 /// the read takes about as long as two of a page.
 const READ_BYTES_MAX: u64 = 128 << 10;
+
+/// Pages are worth less than any filter or index, which all lookups need, and among themselves what scans save.
+const PAGES_FACTOR: f64 = 1e-20;
 
 /// What can be dropped of a section in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +21,8 @@ pub(in crate::table) struct Part {
     pub has_filter: bool,
     /// Whether the index goes, and with it the filter.
     pub has_index: bool,
+    /// Whether the pages go, and nothing else.
+    pub has_pages: bool,
 }
 
 impl Section {
@@ -44,27 +49,51 @@ impl Section {
         self.range_share() / self.entry.filter.len.max(1) as f64
     }
 
+    /// What a byte of the pages is worth: all together save one read to each scan of a prefix within the section's
+    /// range.
+    pub(super) fn pages_worth(&self) -> f64 {
+        PAGES_FACTOR * self.range_share() / self.kept_pages_bytes().max(1) as f64
+    }
+
     /// What is in memory, as far as it can be dropped.
     pub(in crate::table) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+        let pages = self.pages.load().is_some().then(|| Part {
+            worth: self.pages_worth(),
+            bytes: self.kept_pages_bytes(),
+            has_filter: false,
+            has_index: false,
+            has_pages: true,
+        });
         let loaded = self.index.load();
         let (bytes, has_filter) = match &*loaded {
             Some(index) => (index.memory_bytes(), index.has_filter()),
-            None => return [None, None].into_iter().flatten(),
+            None => return [pages, None, None].into_iter().flatten(),
         };
         let is_separate = has_filter && !self.is_joint();
-        let filter = Part { worth: self.filter_worth(), bytes: bytes.filter, has_filter, has_index: false };
+        let filter = Part {
+            worth: self.filter_worth(),
+            bytes: bytes.filter,
+            has_filter,
+            has_index: false,
+            has_pages: false,
+        };
         let index = Part {
             worth: self.index_worth(),
             bytes: bytes.index + if is_separate { 0 } else { bytes.filter },
             has_filter: has_filter && !is_separate,
             has_index: true,
+            has_pages: false,
         };
-        [is_separate.then_some(filter), Some(index)].into_iter().flatten()
+        [pages, is_separate.then_some(filter), Some(index)].into_iter().flatten()
     }
 
     /// Drops a part; `false` when it is not there, or just being loaded.
     pub(in crate::table) fn drop_part(&self, part: Part) -> bool {
-        if part.has_index { self.drop_index() } else { self.drop_filter() }
+        match part {
+            Part { has_pages: true, .. } => self.drop_pages(),
+            Part { has_index: true, .. } => self.drop_index(),
+            _ => self.drop_filter(),
+        }
     }
 
     /// The share of the hash space that the section covers.
