@@ -101,21 +101,34 @@ impl ProcessMemory {
         std::fs::read_to_string("/proc/self/status").ok().and_then(|text| Self::parse(&text))
     }
 
-    /// Most bytes that the program itself can take: its code and constants and those of its libraries, as they are
-    /// mapped now. What is resident of them grows as they are used. `None` on other systems than Linux.
+    /// Most bytes that the program itself can take beside its anonymous memory: all of its code and that of its
+    /// libraries, of which more gets resident as it is used, and of their constants what is resident now: the rest are
+    /// tables for debuggers and for unwinding, as a rule. `None` on other systems than Linux.
     pub fn program_bytes() -> Option<u64> {
-        std::fs::read_to_string("/proc/self/maps").ok().map(|text| Self::mapped_files_bytes(&text))
+        std::fs::read_to_string("/proc/self/smaps").ok().map(|text| Self::mapped_files_bytes(&text))
     }
 
-    fn mapped_files_bytes(maps: &str) -> u64 {
-        let bytes = |line: &str| -> Option<u64> {
+    fn mapped_files_bytes(smaps: &str) -> u64 {
+        let (mut sum, mut is_file, mut is_constant) = (0_u64, false, false);
+        for line in smaps.lines() {
             let mut fields = line.split_ascii_whitespace();
-            let (low, high) = fields.next()?.split_once('-')?;
-            let is_file = fields.nth(4).is_some_and(|name| name.starts_with('/'));
-            let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
-            is_file.then_some(address(high)?.checked_sub(address(low)?)?)
-        };
-        maps.lines().filter_map(bytes).fold(0, u64::saturating_add)
+            let name = fields.next().unwrap_or_default();
+            if name.contains('-') {
+                is_constant = fields.next().is_some_and(|rights| rights.starts_with("r--"));
+                is_file = fields.nth(3).is_some_and(|path| path.starts_with('/'));
+                continue;
+            }
+            let kilobytes = fields.next().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+            let bytes = kilobytes.saturating_mul(1024);
+            match name {
+                "Size:" if is_file && !is_constant => sum = sum.saturating_add(bytes),
+                "Rss:" if is_file && is_constant => sum = sum.saturating_add(bytes),
+                // Counted as anonymous memory.
+                "Anonymous:" if is_file => sum = sum.saturating_sub(bytes),
+                _ => {}
+            }
+        }
+        sum
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -170,10 +183,14 @@ mod tests {
     #[test]
     fn mapped_files_are_told_from_other_mappings() {
         let text = "55fdc4246000-55fdc425f000 r-xp 00001000 fe:00 1234 /usr/bin/program with spaces\n\
+                    Size:                100 kB\nRss:                  40 kB\nAnonymous:             4 kB\n\
                     7f2541a17000-7f2541a45000 rw-p 00000000 00:00 0 \n\
-                    7f2541a45000-7f2541a46000 r--p 00000000 fe:00 77   /lib/libc.so.6\n\
-                    7ffc7e001000-7ffc7e022000 rw-p 00000000 00:00 0 [stack]\n";
-        assert_eq!(ProcessMemory::mapped_files_bytes(text), 0x19000 + 0x1000);
+                    Size:                184 kB\nRss:                 184 kB\nAnonymous:           184 kB\n\
+                    7f2541a45000-7f2541a55000 r--p 00000000 fe:00 77   /lib/libc.so.6\n\
+                    Size:                 64 kB\nRss:                  12 kB\nAnonymous:             8 kB\n\
+                    7ffc7e001000-7ffc7e022000 rw-p 00000000 00:00 0 [stack]\n\
+                    Size:                132 kB\nRss:                  12 kB\n";
+        assert_eq!(ProcessMemory::mapped_files_bytes(text), (100 - 4 + 12 - 8) << 10);
     }
 
     proptest! {
