@@ -301,8 +301,8 @@ impl Builder {
 
     /// Like [`Builder::memory_bytes_max`], for the whole process, of which the database gets what is left: less the
     /// code of the program and its libraries (as if all of it were used), the constants that are resident, and what the
-    /// process has allocated so far. What the program allocates later is up to it. To be called when it is about to open its one
-    /// database.
+    /// process has allocated so far. What the program allocates later is up to it. To be called when it is about to
+    /// open its one database.
     ///
     /// # Errors
     /// As with [`Builder::memory_bytes_max`]; the minimum is 4 MiB more than what is taken off.
