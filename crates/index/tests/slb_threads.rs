@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, RwLock};
+use std::sync::{Barrier, Mutex, RwLock};
 use std::thread;
 
 use alluvium_index::slb::{Config, Lookup, Pace, Reference, SharedBuffer};
@@ -13,6 +13,8 @@ use rand::{RngExt, SeedableRng};
 const KEYS: u64 = 48;
 const SLOTS: usize = 64;
 const CHANGES: u64 = 100_000;
+/// Lookups of each reader at least, however soon the writers end.
+const LOOKUPS_MIN: u64 = 20_000;
 
 /// Items in slots of two words that are changed one after the other, in place, so that a reader beside the change may
 /// read half of each. Removed items' words stay where they are until the slot is used again.
@@ -103,12 +105,15 @@ fn run(config: Config, seed: u64) -> u64 {
     let buffer = SharedBuffer::new(Slots::new(), config);
     let progress: Vec<Progress> = (0..KEYS).map(|_| Progress::default()).collect();
     let is_over = AtomicBool::new(false);
-    let (buffer, progress, is_over) = (&buffer, &progress, &is_over);
+    // Nobody begins before all are there: a processor that is busy elsewhere may start a reader late.
+    let start = Barrier::new(4);
+    let (buffer, progress, is_over, start) = (&buffer, &progress, &is_over, &start);
     thread::scope(|scope| {
         let writers: Vec<_> = (0..2)
             .map(|part| {
                 scope.spawn(move || {
                     let mut random = SmallRng::seed_from_u64(seed + part);
+                    start.wait();
                     for _ in 0..CHANGES {
                         let key = random.random_range(0..KEYS / 2) * 2 + part;
                         let own = &progress[key as usize];
@@ -129,7 +134,10 @@ fn run(config: Config, seed: u64) -> u64 {
                 scope.spawn(move || {
                     let mut reader = buffer.reader();
                     let mut random = SmallRng::seed_from_u64(seed + 100 + number);
-                    while !is_over.load(Ordering::Relaxed) {
+                    let mut lookups = 0;
+                    start.wait();
+                    while lookups < LOOKUPS_MIN || !is_over.load(Ordering::Relaxed) {
+                        lookups += 1;
                         let key = random.random_range(0..KEYS);
                         let own = &progress[key as usize];
                         let oldest = own.ended.load(Ordering::SeqCst);
