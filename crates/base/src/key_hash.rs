@@ -94,7 +94,16 @@ pub enum KeyHasher {
         key1: u64,
         /// Where prefixes end.
         prefix: PrefixRule,
+        /// Whether tables keep the names of prefixes too, so that these can be listed in order. Hashes don't depend on
+        /// it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        lists_prefixes: bool,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The prefix of the key hashed last, and its hash: see [`KeyHasher::hash_next`].
@@ -115,7 +124,7 @@ impl KeyHasher {
                 KeyHash::from_halves(hash.h1, hash.h2)
             }
             Self::Xxh3 { seed } => KeyHash(twox_hash::XxHash3_128::oneshot_with_seed(seed, key)),
-            Self::SemiSorted { key0, key1, prefix } => {
+            Self::SemiSorted { key0, key1, prefix, .. } => {
                 let (prefix, suffix) = key.split_at(prefix.prefix_len(key).unwrap_or(key.len()));
                 let suffix = SipHasher13::new_with_keys(key0, !key1).hash(suffix);
                 KeyHash::from_halves(SipHasher13::new_with_keys(key0, key1).hash(prefix).h1, suffix.h1)
@@ -127,7 +136,7 @@ impl KeyHasher {
     /// suffix is hashed. `last` belongs to this hasher.
     #[inline]
     pub fn hash_next(&self, key: &[u8], last: &mut LastPrefix) -> KeyHash {
-        let Self::SemiSorted { key0, key1, prefix } = *self else { return self.hash(key) };
+        let Self::SemiSorted { key0, key1, prefix, .. } = *self else { return self.hash(key) };
         let (prefix, suffix) = key.split_at(prefix.prefix_len(key).unwrap_or(key.len()));
         if last.hash.is_none() || last.prefix != prefix {
             last.prefix.clear();
@@ -142,6 +151,12 @@ impl KeyHasher {
     #[inline]
     pub fn is_semi_sorted(&self) -> bool {
         matches!(self, Self::SemiSorted { .. })
+    }
+
+    /// Whether tables keep the names of prefixes.
+    #[inline]
+    pub fn lists_prefixes(&self) -> bool {
+        matches!(self, Self::SemiSorted { lists_prefixes: true, .. })
     }
 
     /// Where prefixes end; `None` for keyspaces without.
@@ -182,8 +197,8 @@ impl KeyHasher {
     /// The hasher with its prefix function, where it has one and that is among `given`.
     pub fn with_functions(self, given: &[PrefixFunction]) -> Self {
         match self {
-            Self::SemiSorted { key0, key1, prefix } => {
-                Self::SemiSorted { key0, key1, prefix: prefix.with_functions(given) }
+            Self::SemiSorted { key0, key1, prefix, lists_prefixes } => {
+                Self::SemiSorted { key0, key1, prefix: prefix.with_functions(given), lists_prefixes }
             }
             hasher => hasher,
         }
@@ -193,6 +208,15 @@ impl KeyHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn semi_sorted(lists_prefixes: bool) -> KeyHasher {
+        KeyHasher::SemiSorted {
+            key0: 1,
+            key1: 2,
+            prefix: PrefixRule::Delimiter { byte: b'/' },
+            lists_prefixes,
+        }
+    }
 
     #[test]
     fn values_are_frozen_because_they_are_on_disk() {
@@ -204,7 +228,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_prefix_share_the_high_half() {
-        let hasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
+        let hasher = semi_sorted(false);
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name")), "ab72bf17567333e932ab6c56031124c4");
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name").spread()), "ab572062e3f91b6535889fdf71a75f3f");
         assert_eq!(hasher.hash(b"dir").high(), hasher.hash(b"dir/name").high());
@@ -212,15 +236,15 @@ mod tests {
         assert_eq!(hasher.prefix_of(b"dir/name"), Some(&b"dir"[..]));
         assert_ne!(hasher.hash(b"dir").low(), hasher.hash(b"dir/name").low());
         assert_eq!(hasher.hash(b"a/name").low(), hasher.hash(b"b/name").low());
-        let json = serde_json::to_string(&hasher).unwrap();
-        assert_eq!(serde_json::from_str::<KeyHasher>(&json).unwrap(), hasher);
+        for hasher in [hasher, semi_sorted(true)] {
+            let json = serde_json::to_string(&hasher).unwrap();
+            assert_eq!(serde_json::from_str::<KeyHasher>(&json).unwrap(), hasher);
+        }
     }
 
     #[test]
     fn keys_in_order_hash_as_they_do_alone() {
-        let rule = PrefixRule::Delimiter { byte: b'/' };
-        let semi_sorted = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: rule };
-        for hasher in [semi_sorted, KeyHasher::Xxh3 { seed: 3 }] {
+        for hasher in [semi_sorted(false), KeyHasher::Xxh3 { seed: 3 }] {
             let mut last = LastPrefix::default();
             for key in ["", "/", "/a", "a/b", "a/c", "a", "b", "b/a", "b/", "a/b"] {
                 let key = key.as_bytes();

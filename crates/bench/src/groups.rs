@@ -68,15 +68,18 @@ pub fn empty_directory(directory: &Path) -> Result<(), BenchError> {
 }
 
 impl Groups {
-    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`.
+    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`. With
+    /// `lists_groups` for [`Groups::check_groups`].
     ///
     /// # Errors
     /// [`BenchError::Usage`] for an unknown plan; errors of the store.
-    pub fn create(directory: &Path, name: &str, plan: &str) -> Result<Self, BenchError> {
+    pub fn create(directory: &Path, name: &str, plan: &str, lists_groups: bool) -> Result<Self, BenchError> {
         let plan = Plan::named(plan).map_err(|error| BenchError::Usage(error.to_string()))?;
         let db = Db::builder(directory).durability(Durability::Buffered).open()?;
         let prefix = PrefixRule::Length { bytes: GROUP_BYTES as u16 };
-        let keyspace = db.keyspace_with(name, &KeyspaceOptions::semi_sorted(prefix).with_plan(plan))?;
+        let options = KeyspaceOptions::semi_sorted(prefix).with_plan(plan);
+        let options = if lists_groups { options.with_listed_prefixes() } else { options };
+        let keyspace = db.keyspace_with(name, &options)?;
         let device = Device::of(directory)?;
         Ok(Self { db, keyspace, exact: BTreeMap::new(), directory: directory.to_owned(), device })
     }
@@ -162,6 +165,20 @@ impl Groups {
         match self.keyspace.scan_prefix(group.to_be_bytes())?.next() {
             Some(_) => Err(wrong("remove", &group.to_be_bytes())),
             None => Ok(()),
+        }
+    }
+
+    /// Lists all groups that have items, in order.
+    pub fn check_groups(&self, work: &mut Work) -> Result<(), BenchError> {
+        let start = Instant::now();
+        let listed = self.keyspace.prefixes()?.collect::<Result<Vec<_>, _>>()?;
+        work.add(start.elapsed(), listed.len() as u64);
+        let mut exact: Vec<&[u8]> = self.exact.keys().map(|key| &key[..GROUP_BYTES]).collect();
+        exact.dedup();
+        match listed.iter().zip(&exact).find(|(listed, exact)| *listed != *exact) {
+            Some((listed, _)) => Err(wrong("list groups", listed)),
+            None if listed.len() == exact.len() => Ok(()),
+            None => Err(BenchError::WrongAnswer(format!("{} groups, not {}", listed.len(), exact.len()))),
         }
     }
 

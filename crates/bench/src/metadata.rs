@@ -57,7 +57,8 @@ struct Tree {
 
 type Phase = fn(&mut Tree, u64) -> Result<Work, BenchError>;
 
-/// Creates the entries of the tree, looks them up, lists folders, moves and removes entries, and removes folders.
+/// Creates the entries of the tree, looks them up, lists folders, moves and removes entries, removes folders, and lists
+/// the folders that are left.
 ///
 /// # Errors
 /// An answer that the map doesn't give is a wrong answer. Folders that can't be listed are taken for empty.
@@ -68,15 +69,16 @@ pub fn run(options: &MetadataOptions, report: &mut Report) -> Result<(), BenchEr
     if found.is_empty() {
         return Err(BenchError::Usage("the tree has no entries".to_owned()));
     }
-    let groups = Groups::create(&directory, "entries", &options.plan)?;
+    let groups = Groups::create(&directory, "entries", &options.plan, true)?;
     let random = Random::new(options.seed, 1);
     let mut tree = Tree { groups, found, folders_found, copies: options.copies, random };
-    let phases: [(&str, u64, Phase); 6] = [
+    let phases: [(&str, u64, Phase); 7] = [
         ("create", 1, Tree::create),
         ("stat", options.operations, Tree::stat),
         ("list", options.operations, Tree::list),
         ("rename", options.operations, Tree::rename),
         ("remove-folders", (options.operations / 100).max(1), Tree::remove_folders),
+        ("folders", 1, Tree::check_folders),
         ("check", 1, Tree::check),
     ];
     for (case, operations, phase) in phases {
@@ -154,6 +156,13 @@ impl Tree {
         for _ in 0..folders {
             self.groups.remove_group(self.random.below(self.folders()), &mut work)?;
         }
+        Ok(work)
+    }
+
+    /// Lists all folders with entries, in order.
+    fn check_folders(&mut self, _: u64) -> Result<Work, BenchError> {
+        let mut work = Work::default();
+        self.groups.check_groups(&mut work)?;
         Ok(work)
     }
 

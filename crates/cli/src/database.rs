@@ -131,11 +131,14 @@ impl Location {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct OrderOptions {
     /// Create the keyspace so that items whose keys share their first N bytes lie together
-    #[arg(long, value_name = "N", conflicts_with = "prefix_until")]
+    #[arg(long, value_name = "N", group = "prefix_rule")]
     prefix_bytes: Option<u16>,
     /// Create the keyspace so that items lie together whose keys are the same up to the first CHARACTER
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, group = "prefix_rule")]
     prefix_until: Option<u8>,
+    /// Create it so that its tables also name the prefixes, which scan --prefixes lists in order
+    #[arg(long, requires = "prefix_rule")]
+    list_prefixes: bool,
 }
 
 impl OrderOptions {
@@ -144,7 +147,11 @@ impl OrderOptions {
     pub fn keyspace(self, db: &Db, name: &str) -> alluvium::Result<Keyspace> {
         match self.prefix_rule() {
             None => db.keyspace(name),
-            Some(rule) => db.keyspace_with(name, &KeyspaceOptions::semi_sorted(rule)),
+            Some(rule) => {
+                let options = KeyspaceOptions::semi_sorted(rule);
+                let options = if self.list_prefixes { options.with_listed_prefixes() } else { options };
+                db.keyspace_with(name, &options)
+            }
         }
     }
 

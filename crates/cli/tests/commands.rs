@@ -48,6 +48,27 @@ fn prefixes_are_scanned() {
 }
 
 #[test]
+fn prefixes_are_listed_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    for key in ["music/c", "photos/a", "photos/b", "drafts/x", "Music/d"] {
+        let put = format!("put data --keyspace files --prefix-until / --list-prefixes {key} value");
+        assert_eq!(code(&run(&put)), 0);
+    }
+    assert_eq!(code(&run("delete data --keyspace files drafts/x")), 0);
+    assert_eq!(text(&run("scan data --keyspace files --prefixes")), "Music\nmusic\nphotos\n");
+    assert_eq!(text(&run("scan data --keyspace files --prefixes --from n")), "photos\n");
+    let json = run("scan data --keyspace files --prefixes --from mu --limit 1 --json");
+    assert_eq!(text(&json), "{\"prefix\":\"music\"}\n");
+    assert_eq!(code(&run("put data --keyspace plain --prefix-until / a/1 x")), 0);
+    let refused = run("scan data --keyspace plain --prefixes");
+    assert_eq!(code(&refused), 1);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("does not list its prefixes"));
+    assert_eq!(code(&run("put data --list-prefixes a/1 x")), 2);
+    assert_eq!(code(&run("scan data --from a")), 2);
+}
+
+#[test]
 fn wrong_usage_is_told_from_failure() {
     let directory = tempfile::tempdir().unwrap();
     let run = |line: &str| alluvium(directory.path(), line);

@@ -122,6 +122,12 @@ pub enum Error {
         /// The keyspace.
         keyspace: String,
     },
+    /// The keyspace does not list its prefixes. Create one
+    /// [`with_listed_prefixes`](crate::KeyspaceOptions::with_listed_prefixes).
+    PrefixesNotListed {
+        /// The keyspace.
+        keyspace: String,
+    },
     /// An earlier write to a file failed, so what is on the device is unknown: the database takes no more writes.
     /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered. Where only space was
     /// missing, [`crate::Db::resume`] will do: [`crate::Db::health`] tells.
@@ -225,6 +231,9 @@ impl fmt::Display for Error {
             ),
             Self::NotSemiSorted { keyspace } => {
                 write!(out, "keyspace {keyspace:?} is in the order of whole keys' hashes: it has no prefixes")
+            }
+            Self::PrefixesNotListed { keyspace } => {
+                write!(out, "keyspace {keyspace:?} does not list its prefixes: create one that does")
             }
             Self::Failed { reason } => {
                 write!(

@@ -1,6 +1,6 @@
 //! Semi-sorted keyspaces against a map: skewed prefixes, through conversion, merging and reopening.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alluvium::{
@@ -58,6 +58,22 @@ fn scanned(items: &Keyspace, prefix: &str) -> Map {
     map
 }
 
+/// Lists the prefixes from `start` on, of a snapshot too.
+fn listed_prefixes(db: &Db, items: &Keyspace, start: &str) -> Vec<Vec<u8>> {
+    let listed: Vec<_> = items.prefixes_from(start).unwrap().collect::<Result<_, _>>().unwrap();
+    let snapshot = db.snapshot().unwrap().keyspace("items").unwrap();
+    let again: Vec<_> = snapshot.prefixes_from(start).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(listed, again);
+    listed
+}
+
+fn prefixes_of(map: &Map, start: &str) -> Vec<Vec<u8>> {
+    let prefixes = map.keys().filter_map(|key| key.split(|&byte| byte == b'/').next());
+    let set: BTreeSet<_> =
+        prefixes.filter(|prefix| *prefix >= start.as_bytes()).map(<[u8]>::to_vec).collect();
+    set.into_iter().collect()
+}
+
 fn agrees_with_a_map(levels: Vec<LevelSpec>) {
     let storage = SimulatedStorage::new(3);
     let open = || {
@@ -68,7 +84,8 @@ fn agrees_with_a_map(levels: Vec<LevelSpec>) {
         };
         let builder = Db::builder("semi-sorted").background(false).durability(Durability::Buffered);
         let db = builder.table_sizes(4 << 10, 32 << 10).environment(environment).open().unwrap();
-        let options = KeyspaceOptions::semi_sorted(SLASH).with_plan(small(levels.clone()));
+        let options = KeyspaceOptions::semi_sorted(SLASH).with_listed_prefixes();
+        let options = options.with_plan(small(levels.clone()));
         let items = db.keyspace_with("items", &options).unwrap();
         (db, items)
     };
@@ -91,6 +108,9 @@ fn agrees_with_a_map(levels: Vec<LevelSpec>) {
             95..97 => {
                 let prefix = format!("dir{}", rng.random_range(0..20));
                 assert_eq!(scanned(&items, &prefix), of_prefix(&model, &prefix));
+                if step % 20 == 0 {
+                    assert_eq!(listed_prefixes(&db, &items, &prefix), prefixes_of(&model, &prefix));
+                }
             }
             97 => {
                 // Those of the first prefix don't fit in a batch.
@@ -115,6 +135,7 @@ fn agrees_with_a_map(levels: Vec<LevelSpec>) {
         let prefix = format!("dir{prefix}");
         assert_eq!(scanned(&items, &prefix), of_prefix(&model, &prefix));
     }
+    assert_eq!(listed_prefixes(&db, &items, ""), prefixes_of(&model, ""));
     assert!(model.iter().all(|(key, value)| items.get(key).unwrap().as_ref() == Some(value)));
 }
 
@@ -145,7 +166,7 @@ fn orders_are_fixed_and_keys_have_prefixes() {
     };
     let db = open(&[half]).unwrap();
     let items = db.keyspace_with("items", &KeyspaceOptions::semi_sorted(three)).unwrap();
-    assert_eq!(items.order(), Order::SemiSorted { prefix: three });
+    assert_eq!(items.order(), Order::SemiSorted { prefix: three, lists_prefixes: false });
     assert!(matches!(items.insert("ab", "c"), Err(Error::KeyWithoutPrefix { len: 2, .. })));
     assert!(matches!(items.insert([b'k'; 1025], "c"), Err(Error::KeyTooLarge { len: 1025, max: 1024 })));
     let mut batch = db.batch();
@@ -280,7 +301,7 @@ fn items_are_ingested_repaired_and_found_again() {
     assert!(report.changed);
     let db = Db::builder("ingested").background(false).environment(environment()).open().unwrap();
     let items = db.keyspace(&db.keyspace_names()[0]).unwrap();
-    assert_eq!(items.order(), Order::SemiSorted { prefix: SLASH });
+    assert_eq!(items.order(), Order::SemiSorted { prefix: SLASH, lists_prefixes: false });
     let found: Map = items.iter().collect::<Result<_, _>>().unwrap();
     assert!(model.iter().all(|(key, value)| found.get(key) == Some(value)));
 }

@@ -72,7 +72,7 @@ pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError
     };
     let directory = options.dir.join(SUBDIRECTORY);
     empty_directory(&directory)?;
-    let groups = Groups::create(&directory, "edges", &options.plan)?;
+    let groups = Groups::create(&directory, "edges", &options.plan, false)?;
     let vertices = edges.vertices() * options.copies;
     let random = Random::new(options.seed, 1);
     let mut graph = Graph { groups, edges, vertices, copies: options.copies, random };

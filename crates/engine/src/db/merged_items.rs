@@ -124,7 +124,7 @@ fn gather(store: &LogStore, number: u32, low: u128, high: u128, logged: &mut Vec
 }
 
 /// What runs and levels hold in `low..=high`, young to old.
-fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
+pub(super) fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
     let of_run = |run: &Arc<crate::level::Run>| {
         let sections = run.sections.iter().flatten().map(|section| &section.section);
         let within = sections.filter_map(|section| {

@@ -25,6 +25,10 @@ pub enum Order {
     SemiSorted {
         /// Where prefixes end.
         prefix: PrefixRule,
+        /// Whether [`crate::Keyspace::prefixes`] lists them in the order of their bytes. Tables then have the names of
+        /// their prefixes too: each takes its bytes and 4 more in each table that has something of it, and 24 more
+        /// besides while the table is made. Lookups, scans and what a put does in the log stay as they are.
+        lists_prefixes: bool,
     },
 }
 
@@ -41,7 +45,17 @@ pub struct KeyspaceOptions {
 impl KeyspaceOptions {
     /// A keyspace that keeps items of one prefix together.
     pub fn semi_sorted(prefix: PrefixRule) -> Self {
-        Self { order: Order::SemiSorted { prefix }, plan: None }
+        Self { order: Order::SemiSorted { prefix, lists_prefixes: false }, plan: None }
+    }
+
+    /// The same with prefixes that can be listed ([`crate::Keyspace::prefixes`]). Of no consequence without prefixes.
+    pub fn with_listed_prefixes(self) -> Self {
+        match self.order {
+            Order::Hashed => self,
+            Order::SemiSorted { prefix, .. } => {
+                Self { order: Order::SemiSorted { prefix, lists_prefixes: true }, ..self }
+            }
+        }
     }
 
     /// The same with this layout.
@@ -53,14 +67,17 @@ impl KeyspaceOptions {
 impl Order {
     /// The order that this hasher makes.
     pub(crate) fn of(hasher: &KeyHasher) -> Self {
-        hasher.prefix_rule().map_or(Self::Hashed, |prefix| Self::SemiSorted { prefix })
+        let lists_prefixes = hasher.lists_prefixes();
+        hasher.prefix_rule().map_or(Self::Hashed, |prefix| Self::SemiSorted { prefix, lists_prefixes })
     }
 
     /// A hasher for this order with this secret key.
     pub(crate) fn hasher(self, key0: u64, key1: u64, given: &[PrefixFunction]) -> KeyHasher {
         match self {
             Self::Hashed => KeyHasher::SipHash13 { key0, key1 },
-            Self::SemiSorted { prefix } => KeyHasher::SemiSorted { key0, key1, prefix }.with_functions(given),
+            Self::SemiSorted { prefix, lists_prefixes } => {
+                KeyHasher::SemiSorted { key0, key1, prefix, lists_prefixes }.with_functions(given)
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::keyspace::KeyspaceShared;
 use super::metadata::{Metadata, Moment};
 use super::read::View;
 use super::scan::Iter;
+use super::shared::Shared;
 use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
@@ -145,6 +146,11 @@ impl KeyspaceSnapshot {
     pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         let (keyspace, version) = (self.keyspace.clone(), self.version.load());
         Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), self.taken_at_ms)
+    }
+
+    /// What a listing of it is made over.
+    pub(super) fn parts(&self) -> (&Arc<Shared>, Arc<KeyspaceShared>, Arc<Version>, u64) {
+        (&self.handle.shared, self.keyspace.clone(), self.version.load(), self.taken_at_ms)
     }
 
     pub(super) fn with_view<R>(&self, read: impl FnOnce(View<'_>) -> R) -> R {

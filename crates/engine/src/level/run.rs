@@ -40,7 +40,7 @@ impl RunSection {
 impl Drop for RunSection {
     fn drop(&mut self) {
         if self.merged.load(Ordering::Acquire) {
-            let (offset, len) = (self.section.page_offset(0), self.section.pages_bytes());
+            let (offset, len) = (self.section.page_offset(0), self.section.extent_bytes());
             // The table knows the section until its file goes.
             self.section.drop_index();
             self.file.reclaim(offset, len);

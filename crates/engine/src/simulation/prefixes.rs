@@ -1,6 +1,6 @@
 //! Prefixes of semi-sorted keyspaces in the simulation: scans, of snapshots too, and removals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 
@@ -8,7 +8,7 @@ use super::Failure;
 use super::model::{Name, Step};
 use super::session::{Session, Stop};
 use super::shape::prefix;
-use crate::{Error, Iter, KeyValue, Keyspace};
+use crate::{Error, Iter, KeyValue, Keyspace, Prefixes};
 
 impl Session<'_> {
     /// A semi-sorted keyspace and a prefix of it; `None` when all are hashed.
@@ -22,9 +22,12 @@ impl Session<'_> {
         Some((keyspace, prefix(self.rng.random_range(0..self.shape.keys))))
     }
 
-    /// Scans a prefix, half the time of a snapshot if there is one.
+    /// Scans a prefix or lists all from it on, half the time of a snapshot if there is one.
     pub(super) fn check_prefix(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let Some((number, prefix)) = self.prefix() else { return Ok(()) };
+        if self.shape.lists_prefixes && self.rng.random() {
+            return self.check_listing(keyspaces, number, &prefix);
+        }
         let start = format!("{prefix}/").into_bytes();
         let snapshot = match self.snapshots.len() {
             count if count > 0 && self.rng.random() => Some(self.rng.random_range(0..count)),
@@ -58,6 +61,41 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Lists the prefixes from `start` on.
+    fn check_listing(&mut self, keyspaces: &[Keyspace], number: usize, start: &str) -> Result<(), Stop> {
+        let snapshot = match self.snapshots.len() {
+            count if count > 0 && self.rng.random() => Some(self.rng.random_range(0..count)),
+            _ => None,
+        };
+        let prefixes_of = |keys: &mut dyn Iterator<Item = &Name>| -> BTreeSet<Vec<u8>> {
+            let own = keys
+                .filter(|name| name.0 == number)
+                .filter_map(|(_, key)| key.split(|&byte| byte == b'/').next());
+            own.filter(|prefix| *prefix >= start.as_bytes()).map(<[u8]>::to_vec).collect()
+        };
+        let (found, expected) = match snapshot {
+            Some(chosen) => {
+                let (snapshot, contents) = &self.snapshots[chosen];
+                let keyspace = snapshot.keyspace(&format!("keyspace-{number}"));
+                let found = keyspace.map_or(Ok(Vec::new()), |keyspace| names(keyspace.prefixes_from(start)));
+                (found, prefixes_of(&mut contents.keys()))
+            }
+            None => {
+                let found = names(keyspaces[number].prefixes_from(start));
+                let all = self.model.contents();
+                (found, prefixes_of(&mut all.keys()))
+            }
+        };
+        let found = found.map_err(|error| self.stop(&error, "listing prefixes"))?;
+        if !found.iter().eq(&expected) {
+            let reason = format!(
+                "listing keyspace {number} from {start} on (snapshot: {snapshot:?}) found {found:?}, not {expected:?}"
+            );
+            return Err(Failure { reason }.into());
+        }
+        Ok(())
+    }
+
     /// Removes all items of a prefix.
     pub(super) fn delete_prefix(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let Some((number, prefix)) = self.prefix() else { return Ok(()) };
@@ -66,6 +104,10 @@ impl Session<'_> {
             self.model.beginning_with(number, &start).map(|(name, _)| (name.clone(), None)).collect();
         self.write(Step::Write(writes), "deleting a prefix", || keyspaces[number].delete_prefix(&prefix))
     }
+}
+
+fn names(listing: Result<Prefixes, Error>) -> Result<Vec<Vec<u8>>, Error> {
+    listing?.collect()
 }
 
 fn items(scan: Result<Iter, Error>) -> Result<Vec<KeyValue>, Error> {

@@ -15,6 +15,8 @@ pub(super) struct Shape {
     pub keyspaces: usize,
     /// How the keyspaces find prefixes that are semi-sorted, and their plan.
     pub prefix_rules: Vec<Option<PrefixRule>>,
+    /// Whether those list their prefixes.
+    pub lists_prefixes: bool,
     pub semi_sorted_plan: Plan,
     /// The plans among which the database changes.
     pub plans: Plans,
@@ -98,6 +100,7 @@ impl Shape {
             memory,
             plans,
             prefix_rules,
+            lists_prefixes: order_rng.random(),
             semi_sorted_plan,
             plan,
             keyspaces,
@@ -125,7 +128,10 @@ impl Shape {
     pub fn options(&self, keyspace: usize) -> KeyspaceOptions {
         match self.prefix_rules[keyspace] {
             None => KeyspaceOptions::default(),
-            Some(rule) => KeyspaceOptions::semi_sorted(rule).with_plan(self.semi_sorted_plan.clone()),
+            Some(rule) => {
+                let options = KeyspaceOptions::semi_sorted(rule).with_plan(self.semi_sorted_plan.clone());
+                if self.lists_prefixes { options.with_listed_prefixes() } else { options }
+            }
         }
     }
 }

@@ -127,6 +127,8 @@ pub(crate) struct SectionEntry {
     /// Number of the section's first page in the file.
     pub first_page: u64,
     pub page_count: u32,
+    /// Number of the pages behind these that hold names of prefixes.
+    pub name_page_count: u32,
     /// Whether an item of the section may go on in the page behind it.
     pub items_go_on: bool,
     /// Whether the filter stays on flash: lookups read a column of it.
@@ -210,7 +212,8 @@ impl SectionEntry {
         if is_long {
             out.extend_from_slice(&(self.range_low as u64).to_le_bytes());
             out.extend_from_slice(&(self.range_high as u64).to_le_bytes());
-            encode_rule(self.hasher.prefix_rule(), out);
+            let name_pages = self.hasher.lists_prefixes().then_some(self.name_page_count);
+            encode_rule(self.hasher.prefix_rule(), name_pages, out);
             self.marks.encode(out);
             debug_assert_eq!(out.len() - start, ENTRY_BYTES_LONG);
         }
@@ -232,15 +235,19 @@ impl SectionEntry {
             return bad(4, "a known layout", bytes[4].into());
         };
         let (seed0, seed1) = (u64_at(bytes, 8), u64_at(bytes, 16));
+        let mut name_page_count = 0;
         let hasher = match bytes[5] {
             HASHER_SIPHASH13 => KeyHasher::SipHash13 { key0: seed0, key1: seed1 },
             HASHER_XXH3 => KeyHasher::Xxh3 { seed: seed0 },
             HASHER_SEMI_SORTED => {
-                let Some(prefix) = bytes.get(RULE_START..RULE_START + RULE_BYTES).and_then(decode_rule)
+                let Some((prefix, name_pages)) =
+                    bytes.get(RULE_START..RULE_START + RULE_BYTES).and_then(decode_rule)
                 else {
                     return bad(RULE_START as u64, "a rule of prefixes", bytes.len() as u64);
                 };
-                KeyHasher::SemiSorted { key0: seed0, key1: seed1, prefix }
+                name_page_count = name_pages.unwrap_or_default();
+                let lists_prefixes = name_pages.is_some();
+                KeyHasher::SemiSorted { key0: seed0, key1: seed1, prefix, lists_prefixes }
             }
             kind => return bad(5, "a known key hash", kind.into()),
         };
@@ -271,6 +278,7 @@ impl SectionEntry {
             range_high: whole(32, high_rest),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
+            name_page_count,
             items_go_on: bytes[52] & ITEMS_GO_ON != 0,
             filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             filter_covers: bytes[52] & FILTER_COVERS != 0,
@@ -331,7 +339,7 @@ impl SectionEntry {
     fn lies_below(&self, limit: u64) -> bool {
         let pages_end = self
             .first_page
-            .checked_add(u64::from(self.page_count))
+            .checked_add(u64::from(self.page_count) + u64::from(self.name_page_count))
             .and_then(|end| end.checked_mul(PAGE_BYTES as u64));
         let block_end = |block: BlockHandle| block.offset.checked_add(block.len);
         self.first_page >= 1

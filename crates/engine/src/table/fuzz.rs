@@ -23,7 +23,7 @@ pub fn page(bytes: &[u8]) {
     let _ = Page::check(bytes, 0, Layout::Hash);
     let checksum = checksum64(&padded[8..], 0);
     padded[..8].copy_from_slice(&checksum.to_le_bytes());
-    for layout in [Layout::Hash, Layout::Sorted, Layout::Bucketed] {
+    for layout in [Layout::Hash, Layout::Sorted, Layout::Bucketed, Layout::Names] {
         if let Ok(page) = Page::check(&padded, 0, layout) {
             let _ = page.items();
             let _ = page.begun();

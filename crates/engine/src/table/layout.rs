@@ -9,10 +9,12 @@ pub(crate) enum Layout {
     Sorted = 2,
     /// In the bucket that the hash says, or where that bucket says (LSM-trie's HTable); groups of buckets by key hash.
     Bucketed = 3,
+    /// No section's own: pages behind those of a section, with the names of its prefixes, by their bytes.
+    Names = 4,
 }
 
 impl Layout {
-    /// The layout that `byte` stands for.
+    /// The layout of a section that `byte` stands for.
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             1 => Some(Self::Hash),

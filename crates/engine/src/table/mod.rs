@@ -7,6 +7,8 @@
 //! header page | pages of section 0 | pages of section 1 | ... | filters and indexes | directory | trailer
 //! ```
 //!
+//! Behind the pages of a semi-sorted section those with the names of its prefixes may lie.
+//!
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
 //! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
 //! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ:
@@ -21,11 +23,11 @@ mod bucket_section;
 mod cluster_filter;
 mod covering_builder;
 mod covering_filter;
-mod covering_section;
 mod directory;
 mod error;
 mod expiry;
 mod filter_builder;
+mod filtered_section;
 mod frame;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod fuzz;
@@ -36,6 +38,8 @@ mod index_builder;
 mod index_memory;
 mod key_probe;
 mod layout;
+mod name_builder;
+mod name_scanner;
 mod open;
 mod output;
 mod page;
@@ -66,6 +70,8 @@ pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use group_scan::GROUP_BYTES;
 pub(crate) use index_builder::SortedIndex;
 pub(crate) use index_memory::{Degradation, IndexMemory, Loan};
+pub(crate) use name_builder::is_lasting;
+pub(crate) use name_scanner::{ListedName, NameScanner};
 pub(crate) use open::Table;
 pub(crate) use output::{WRITE_BYTES, WRITES_MAX};
 pub(crate) use page::Layout;

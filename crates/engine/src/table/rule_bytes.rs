@@ -3,16 +3,20 @@
 use alluvium_base::prefix_rule::PREFIX_NAME_BYTES_MAX;
 use alluvium_base::{PrefixFunction, PrefixName, PrefixRule};
 
-/// Bytes of a rule: its kind, the length of the function's name or the delimiter, the length of prefixes, the name.
+use super::frame::u32_at;
+
+/// Bytes of a rule: its kind, the length of the function's name or the delimiter, the length of prefixes, how many
+/// pages hold names of prefixes and one more, the function's name.
 pub(super) const RULE_BYTES: usize = 8 + PREFIX_NAME_BYTES_MAX;
 
 const RULE_LENGTH: u8 = 1;
 const RULE_DELIMITER: u8 = 2;
 const RULE_FUNCTION: u8 = 3;
 
-/// Bytes of a rule of prefixes: all zero without one.
-pub(super) fn encode_rule(rule: Option<PrefixRule>, out: &mut Vec<u8>) {
+/// Bytes of a rule of prefixes: all zero without one. `name_pages` is `None` where names are not listed.
+pub(super) fn encode_rule(rule: Option<PrefixRule>, name_pages: Option<u32>, out: &mut Vec<u8>) {
     let mut bytes = [0; RULE_BYTES];
+    bytes[4..8].copy_from_slice(&name_pages.map_or(0, |pages| pages.saturating_add(1)).to_le_bytes());
     match rule {
         None => {}
         Some(PrefixRule::Length { bytes: length }) => {
@@ -30,15 +34,17 @@ pub(super) fn encode_rule(rule: Option<PrefixRule>, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes);
 }
 
-/// A rule from [`RULE_BYTES`] bytes; `None` when they are none.
-pub(super) fn decode_rule(bytes: &[u8]) -> Option<PrefixRule> {
-    match bytes[0] {
-        RULE_LENGTH => Some(PrefixRule::Length { bytes: u16::from_le_bytes([bytes[2], bytes[3]]) }),
-        RULE_DELIMITER => Some(PrefixRule::Delimiter { byte: bytes[1] }),
+/// A rule from [`RULE_BYTES`] bytes, and how many pages hold names of prefixes where these are listed; `None` when the
+/// bytes are no rule.
+pub(super) fn decode_rule(bytes: &[u8]) -> Option<(PrefixRule, Option<u32>)> {
+    let rule = match bytes[0] {
+        RULE_LENGTH => PrefixRule::Length { bytes: u16::from_le_bytes([bytes[2], bytes[3]]) },
+        RULE_DELIMITER => PrefixRule::Delimiter { byte: bytes[1] },
         RULE_FUNCTION => {
             let name = std::str::from_utf8(bytes.get(8..8 + usize::from(bytes[1]))?).ok()?;
-            Some(PrefixRule::Function(PrefixFunction::named(PrefixName::new(name)?)))
+            PrefixRule::Function(PrefixFunction::named(PrefixName::new(name)?))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((rule, u32_at(bytes, 4).checked_sub(1)))
 }

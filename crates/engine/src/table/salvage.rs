@@ -105,10 +105,14 @@ pub(crate) fn salvage_file(
             unsound += 1;
             return;
         };
+        let check = |layout| Page::check(bytes, page_seed(seed, number), layout).ok();
+        if check(Layout::Names).is_some() {
+            // Names of prefixes are no items: they are told again from those.
+            begun = None;
+            return;
+        }
         let layouts = [Layout::Hash, Layout::Sorted, Layout::Bucketed].into_iter();
-        let page = layouts
-            .filter_map(|layout| Some((layout, Page::check(bytes, page_seed(seed, number), layout).ok()?)))
-            .next();
+        let page = layouts.filter_map(|layout| Some((layout, check(layout)?))).next();
         let owned = page.and_then(|(layout, page)| {
             let owners = keyspaces.iter().map(|&(keyspace, hasher)| Owner { keyspace, layout, hasher });
             let fits = |owner: Owner| Some((owner, page, items_of(&page, owner)?));

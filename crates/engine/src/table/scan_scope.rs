@@ -26,7 +26,7 @@ impl Scope {
     pub fn new(number: usize, section: Arc<Section>, wanted: (u128, u128)) -> Result<Self> {
         let buckets = match section.layout() {
             Layout::Bucketed => section.index_without_filter()?.buckets().cloned(),
-            Layout::Hash | Layout::Sorted => None,
+            Layout::Hash | Layout::Sorted | Layout::Names => None,
         };
         Ok(Self { number, section, buckets, wanted, last_prefix: LastPrefix::default() })
     }

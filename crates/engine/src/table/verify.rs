@@ -10,6 +10,8 @@ use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
 use super::index::SectionIndex;
+use super::name_builder::NameBuilder;
+use super::name_scanner::NameScanner;
 use super::open::Table;
 use super::page::{Found, Layout, PAGE_BYTES, Page, page_tag};
 use super::page_list::PageRead;
@@ -102,6 +104,8 @@ struct SectionCheck<'a> {
     previous: Option<(KeyHash, Vec<u8>)>,
     /// In bucketed layout, what the group of buckets holds.
     buckets: Option<BucketCheck>,
+    /// The prefixes of the items so far, where the section names them.
+    names: Option<NameBuilder>,
     /// Tag and beginning of the item that goes on in the next page.
     begun: Option<(u8, Vec<u8>)>,
     totals: Totals,
@@ -117,6 +121,7 @@ impl<'a> SectionCheck<'a> {
             slots: Vec::new().into_iter(),
             previous: None,
             buckets: None,
+            names: section.hasher().lists_prefixes().then(NameBuilder::default),
             begun: None,
             totals: Totals::default(),
             is_damaged: false,
@@ -167,7 +172,38 @@ impl<'a> SectionCheck<'a> {
             let found = format!("{:?}", self.totals);
             report.corruptions.push(Corruption::new(self.section.file().name(), offset, expected, found));
         }
-        Ok(())
+        report.page_count += u64::from(self.section.entry().name_page_count);
+        let names_checked = self.check_names();
+        report.note(names_checked)
+    }
+
+    /// Checks the pages with the names of prefixes: they say what the items say.
+    fn check_names(&mut self) -> Result<()> {
+        let Some(mut expected) = self.names.take() else { return Ok(()) };
+        expected.sort();
+        let mut expected = expected.names();
+        let (section, range) = (Arc::clone(self.section), self.section.range());
+        let mut found = NameScanner::from(section, vec![range], &[], READ_PAGES as usize * PAGE_BYTES)?;
+        loop {
+            let (expected, found) = (expected.next(), found.next()?);
+            let is_same = match (&expected, &found) {
+                (Some(expected), Some(found)) => {
+                    (expected.prefix, expected.is_live) == (&found.prefix[..], found.is_live)
+                }
+                (None, None) => return Ok(()),
+                _ => false,
+            };
+            if !is_same && !self.is_damaged {
+                let name = self.section.file().name();
+                let offset = self.section.page_offset(0) + self.section.pages_bytes();
+                let expected = expected.map(|name| (String::from_utf8_lossy(name.prefix), name.is_live));
+                let (expected, found) = (format!("prefix {expected:?}"), format!("{found:?}"));
+                return Err(Corruption::new(name, offset, expected, found).into());
+            }
+            if self.is_damaged && found.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     fn check_page(&mut self, number: u32, bytes: &[u8]) -> Result<()> {
@@ -234,6 +270,9 @@ impl<'a> SectionCheck<'a> {
         let hash = self.section.hasher().hash(item.key);
         let (low, high) = self.section.range();
         self.totals.add(item);
+        if let Some(names) = &mut self.names {
+            names.push(&self.section.hasher(), item);
+        }
         if hash.0 < low || hash.0 > high {
             return Err((format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));
         }

@@ -12,6 +12,7 @@ use super::filter_builder::FilterBuilder;
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
+use super::name_builder::NameBuilder;
 use super::output::{Output, WRITE_BYTES};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::{Cut, PageBuilder};
@@ -57,6 +58,8 @@ pub(super) struct OpenSection {
     last_len: usize,
     pub(super) expiry: ExpirySample,
     marks: HashMarksBuilder,
+    /// The names of prefixes, where the keyspace lists them.
+    names: Option<NameBuilder>,
 }
 
 impl TableWriter {
@@ -120,6 +123,7 @@ impl TableWriter {
             range_high: spec.range_high,
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
+            name_page_count: 0,
             items_go_on: false,
             filter_on_flash: false,
             filter_covers: false,
@@ -147,6 +151,7 @@ impl TableWriter {
             last_len: 0,
             expiry,
             marks,
+            names: spec.hasher.lists_prefixes().then(NameBuilder::default),
         });
     }
 
@@ -228,35 +233,14 @@ impl TableWriter {
         if section.entry.hasher.is_semi_sorted() {
             section.marks.push(hash.0);
         }
+        if let Some(names) = &mut section.names {
+            names.push(&section.entry.hasher, &encoded.item);
+        }
         section.entry.totals.add(&encoded.item);
         if let Some(expires_at_ms) = encoded.item.expires_at_ms {
             section.expiry.push(expires_at_ms);
         }
         Ok(())
-    }
-
-    /// Gives the open section of sorted layout a filter, which then rejects lookups before its index is asked.
-    ///
-    /// # Panics
-    /// When no section of sorted layout is open.
-    pub fn set_filter(&mut self, filter: HashFilter) {
-        self.sorted_section().filter = FilterBuilder::Made(filter);
-    }
-
-    /// Like [`TableWriter::set_filter`], with a filter that is made of the items' hashes when the section ends: tags
-    /// have `tag_bits` bits. Holds 16 bytes for each item until then, of `items_expected`.
-    ///
-    /// # Panics
-    /// When no section of sorted layout is open.
-    pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
-        let hashes = Vec::with_capacity(items_expected as usize);
-        self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
-    }
-
-    pub(super) fn sorted_section(&mut self) -> &mut OpenSection {
-        let section = self.section.as_mut().expect("an open section");
-        assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
-        section
     }
 
     /// Ends the open section. One without items takes no pages.
@@ -282,6 +266,10 @@ impl TableWriter {
             section.end_page(&mut self.output, self.identity)?;
         }
         section.end_group(KeyHash(section.entry.range_high).high(), &mut self.output, self.identity)?;
+        if let Some(names) = section.names {
+            let (hasher, seed) = (&section.entry.hasher, self.identity.seed);
+            section.entry.name_page_count = names.write(hasher, &mut self.output, seed)?;
+        }
         section.entry.expiry = section.expiry.finish();
         section.entry.marks = section.marks.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };

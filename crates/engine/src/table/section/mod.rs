@@ -203,6 +203,10 @@ impl Section {
         &self.file
     }
 
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
     pub fn entry(&self) -> &SectionEntry {
         &self.entry
     }

@@ -58,7 +58,7 @@ fn dump(bytes: &[u8]) -> String {
 }
 
 /// The file of the second example: keyspace 3 has the fruit in buckets, keyspace 4 has them semi-sorted by what stands
-/// before `/`, which makes the entries of both long ones.
+/// before `/`, with the names of the prefixes, which makes the entries of both long ones.
 fn example_of_long_entries() -> Vec<u8> {
     let items = [OwnedItem::value("apple/red", "1"), OwnedItem::value("pear/green", "2")];
     let storage = MemoryStorage::default();

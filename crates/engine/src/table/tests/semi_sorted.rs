@@ -7,18 +7,23 @@ use alluvium_io::{AlignedBuffer, Storage};
 use proptest::prelude::*;
 
 use super::super::scanner::READ_AHEAD_BYTES;
-use super::super::{Error, SectionRange, SectionScanner, SectionSpec, SortedIndex, Table, TableWriter};
+use super::super::{
+    Error, ListedName, NameScanner, PAGE_BYTES, SectionRange, SectionScanner, SectionSpec, SortedIndex,
+    Table, TableWriter,
+};
 use super::memory_storage::MemoryStorage;
 use super::{NAME, OwnedItem, SPEC};
 
-const SEMI: KeyHasher =
-    KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Delimiter { byte: b'/' } };
+const SLASH: PrefixRule = PrefixRule::Delimiter { byte: b'/' };
+const SEMI: KeyHasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: SLASH, lists_prefixes: false };
+/// Hashes as [`SEMI`] does.
+const LISTED: KeyHasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: SLASH, lists_prefixes: true };
 
-/// Writes `items`, in any order, as a section of this keyspace.
+/// Writes `items`, in any order, as a section of this keyspace, which lists prefixes.
 pub(super) fn write_section(writer: &mut TableWriter, keyspace: u32, items: &[OwnedItem]) {
     let mut items = items.to_vec();
     items.sort_by_key(|item| (SEMI.hash(&item.key), item.key.clone()));
-    push_section(writer, SectionSpec { keyspace, hasher: SEMI, ..SPEC }, &items);
+    push_section(writer, SectionSpec { keyspace, hasher: LISTED, ..SPEC }, &items);
 }
 
 /// Writes a table of one section with a filter.
@@ -57,6 +62,16 @@ fn scanned(storage: &dyn Storage, table: &Table, prefix: &[u8]) -> Result<Vec<Ve
 fn of_prefix(items: &[OwnedItem], prefix: &[u8]) -> Vec<Vec<u8>> {
     let keys = items.iter().map(|item| item.key.clone());
     keys.filter(|key| SEMI.prefix_of(key) == Some(prefix)).collect()
+}
+
+/// The names of prefixes from `start` on of which the table has something in these ranges.
+fn listed(table: &Table, start: &[u8], ranges: Vec<(u128, u128)>) -> Result<Vec<ListedName>, Error> {
+    let mut scanner = NameScanner::from(Arc::clone(&table.sections()[0]), ranges, start, 2 * PAGE_BYTES)?;
+    let mut names = Vec::new();
+    while let Some(name) = scanner.next()? {
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// So many items of each prefix, with values of up to so many bytes.
@@ -98,11 +113,58 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn names_are_those_of_the_items(
+        prefixes in prop::collection::btree_map(
+            prop::collection::vec(b'a'..b'd', 0..6), (1u32..4, any::<bool>()), 1..300,
+        ),
+        start in prop::collection::vec(b'a'..b'd', 0..4),
+        mut cuts in prop::collection::vec(any::<u128>(), 0..7),
+        joins: bool,
+        long: bool,
+    ) {
+        // Every second part of the hash space, or all parts, which are one again.
+        cuts.extend([0, u128::MAX]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let parts = cuts.windows(2).map(|pair| (pair[0], pair[1] - u128::from(pair[1] < u128::MAX)));
+        let ranges: Vec<_> = parts.step_by(if joins { 1 } else { 2 }).collect();
+        let storage = MemoryStorage::default();
+        let name = |prefix: &[u8]| [prefix, &vec![b'.'; if long { 150 } else { 0 }]].concat();
+        let mut items: Vec<_> = prefixes
+            .iter()
+            .flat_map(|(prefix, &(count, expires))| (0..count).map(move |suffix| {
+                let key = [&name(prefix)[..], b"/", &suffix.to_le_bytes()].concat();
+                let expires_at_ms = (expires && suffix == 1).then_some(9);
+                OwnedItem { expires_at_ms, ..OwnedItem::value(key, "value") }
+            }))
+            .collect();
+        write(&storage, LISTED, &mut items);
+        let table = Table::open(&storage, NAME, &[]).unwrap();
+        prop_assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
+        let expected: Vec<_> = prefixes
+            .iter()
+            .filter_map(|(prefix, &(count, expires))| {
+                let prefix = name(prefix);
+                let first = u128::from(SEMI.prefix_hash(&prefix).unwrap()) << 64;
+                let last = first | u128::from(u64::MAX);
+                let is_whole = joins || ranges.iter().any(|&(low, high)| first >= low && last <= high);
+                let is_live = !(expires && count > 1) && is_whole;
+                let is_wanted = ranges.iter().any(|&(low, high)| first <= high && last >= low);
+                (is_wanted && prefix >= start).then_some(ListedName { prefix, is_live })
+            })
+            .collect();
+        prop_assert_eq!(listed(&table, &start, ranges).unwrap(), expected);
+    }
+}
+
 #[test]
 fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
     let storage = MemoryStorage::default();
     let mut items = items_of(&[(90, 120), (5, 40), (1, 900)]);
-    write(&storage, SEMI, &mut items);
+    write(&storage, LISTED, &mut items);
+    let names = listed(&Table::open(&storage, NAME, &[]).unwrap(), b"", vec![(0, u128::MAX)]).unwrap();
     let file = storage.file(NAME);
     let is_noticed = || {
         let Ok(table) = Table::open(&storage, NAME, &[]) else { return true };
@@ -118,6 +180,10 @@ fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
             Ok(keys) => assert_eq!(keys, of_prefix(&items, b"prefix 0")),
             Err(_) => noticed = true,
         }
+        match listed(&table, b"", vec![(0, u128::MAX)]) {
+            Ok(found) => assert_eq!(found, names),
+            Err(_) => noticed = true,
+        }
         noticed | !table.verify(|_| true).unwrap().corruptions.is_empty()
     };
     assert!(!is_noticed());
@@ -131,7 +197,8 @@ fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
 #[test]
 fn a_prefix_function_is_asked_for_by_its_name() {
     let half = PrefixFunction::new("half", |key| key.len() / 2).unwrap();
-    let hasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Function(half) };
+    let hasher =
+        KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: PrefixRule::Function(half), lists_prefixes: false };
     let storage = MemoryStorage::default();
     let mut items = items_of(&[(50, 10)]);
     write(&storage, hasher, &mut items);

@@ -1,12 +1,39 @@
-//! Writing sections whose filters name one of several tables.
+//! Writing sections of sorted layout with filters: their own, or such as name one of several tables.
+
+use alluvium_index::hash_filter::HashFilter;
 
 use super::covering_builder::{CoveringBuilder, CoveringSpec};
 use super::error::Result;
 use super::filter_builder::FilterBuilder;
 use super::index_builder::IndexBuilder;
-use super::writer::{FinishedSection, TableWriter};
+use super::page::Layout;
+use super::writer::{FinishedSection, OpenSection, TableWriter};
 
 impl TableWriter {
+    /// Gives the open section of sorted layout a filter, which then rejects lookups before its index is asked.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn set_filter(&mut self, filter: HashFilter) {
+        self.sorted_section().filter = FilterBuilder::Made(filter);
+    }
+
+    /// Like [`TableWriter::set_filter`], with a filter that is made of the items' hashes when the section ends: tags
+    /// have `tag_bits` bits. Holds 16 bytes for each item until then, of `items_expected`.
+    ///
+    /// # Panics
+    /// When no section of sorted layout is open.
+    pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
+        let hashes = Vec::with_capacity(items_expected as usize);
+        self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
+    }
+
+    pub(super) fn sorted_section(&mut self) -> &mut OpenSection {
+        let section = self.section.as_mut().expect("an open section");
+        assert_eq!(section.entry.layout, Layout::Sorted, "a hash section has its filter from the start");
+        section
+    }
+
     /// Like [`TableWriter::gather_filter`], with a filter that also answers for tables below, which `spec` names. Reads
     /// them when it is made, and as items come whose keys may be there.
     ///

@@ -1,0 +1,195 @@
+//! [`NameScanner`]: the names of a section's prefixes, in order, from a name on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use alluvium_base::Corruption;
+use alluvium_io::AlignedBuffer;
+
+use super::error::Result;
+use super::name_builder::Name;
+use super::page::{Layout, PAGE_BYTES, Page, page_seed};
+use super::section::{Section, read_exact};
+
+/// The names of prefixes of which a section has something in ranges of hashes, ascending by their bytes.
+#[derive(Debug)]
+pub(crate) struct NameScanner {
+    section: Arc<Section>,
+    wanted: Ranges,
+    /// Lower names are passed over.
+    start: Vec<u8>,
+    /// Page to read next, of those with names.
+    next_page: u32,
+    /// Pages of a read.
+    read_pages: u32,
+    buffer: AlignedBuffer,
+    /// The names read that are still to come.
+    names: VecDeque<ListedName>,
+    /// The last name read.
+    previous: Option<Vec<u8>>,
+}
+
+/// A prefix of which a table has something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListedName {
+    pub prefix: Vec<u8>,
+    /// Whether everything that is there of it are items that neither go by themselves nor remove others.
+    pub is_live: bool,
+}
+
+/// Ranges of hashes, ascending, with gaps between them.
+#[derive(Debug)]
+struct Ranges(Vec<(u128, u128)>);
+
+impl Section {
+    /// Bytes of the pages with names of prefixes.
+    fn name_bytes(&self) -> u64 {
+        u64::from(self.entry().name_page_count) * PAGE_BYTES as u64
+    }
+
+    /// Bytes of all its pages, which lie together.
+    pub fn extent_bytes(&self) -> u64 {
+        self.pages_bytes() + self.name_bytes()
+    }
+
+    /// Where a page of names lies in the file.
+    fn name_page_offset(&self, page: u32) -> u64 {
+        self.page_offset(0) + self.pages_bytes() + u64::from(page) * PAGE_BYTES as u64
+    }
+
+    /// Calls `visit` with the names in `bytes`, which are the page of names numbered `page`.
+    fn for_each_name(&self, page: u32, bytes: &[u8], mut visit: impl FnMut(Name<'_>)) -> Result<()> {
+        let offset = self.name_page_offset(page);
+        let place = |corruption: Corruption| corruption.within(self.file().name(), offset);
+        let seed = page_seed(self.identity().seed, offset / PAGE_BYTES as u64);
+        let checked = Page::check(bytes, seed, Layout::Names).map_err(place)?;
+        for (tag, item) in checked.items().map_err(place)? {
+            let name = Name::of(&item);
+            let expected = name.tag(&self.hasher());
+            if tag != expected {
+                let expected = format!("tag {expected:02x} of a prefix");
+                return Err(place(Corruption::new("page", 0, expected, format!("{tag:02x}"))).into());
+            }
+            visit(name);
+        }
+        Ok(())
+    }
+}
+
+impl Ranges {
+    /// The union of disjoint ranges in any order.
+    fn of(mut ranges: Vec<(u128, u128)>) -> Self {
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, before| {
+            let is_joined = before.1.checked_add(1) == Some(next.0);
+            before.1 = if is_joined { next.1 } else { before.1 };
+            is_joined
+        });
+        Self(ranges)
+    }
+
+    /// Whether all of `low..=high` that lies in `own` is in the ranges; `None` when nothing of it is.
+    fn cover(&self, (low, high): (u128, u128), own: (u128, u128)) -> Option<bool> {
+        let at = self.0.partition_point(|range| range.1 < low);
+        let range = self.0.get(at).filter(|range| range.0 <= high)?;
+        Some(range.0 <= low.max(own.0) && range.1 >= high.min(own.1))
+    }
+}
+
+impl NameScanner {
+    /// A scanner of the names from `start` on of prefixes that have something in `ranges`, which are disjoint, with
+    /// reads of about `read_bytes`. Finds the page of `start` by log2 of the number of pages in reads.
+    pub fn from(
+        section: Arc<Section>,
+        ranges: Vec<(u128, u128)>,
+        start: &[u8],
+        read_bytes: usize,
+    ) -> Result<Self> {
+        let mut scanner = Self {
+            section,
+            wanted: Ranges::of(ranges),
+            start: start.to_vec(),
+            next_page: 0,
+            read_pages: 1,
+            buffer: AlignedBuffer::new(),
+            names: VecDeque::new(),
+            previous: None,
+        };
+        if !start.is_empty() {
+            scanner.next_page = scanner.page_of(start)?;
+        }
+        scanner.read_pages = (read_bytes / PAGE_BYTES).max(1) as u32;
+        Ok(scanner)
+    }
+
+    /// The next name; `None` behind the last.
+    ///
+    /// # Errors
+    /// After one the scan is over.
+    pub fn next(&mut self) -> Result<Option<ListedName>> {
+        while self.names.is_empty() {
+            if !self.read_on()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.names.pop_front())
+    }
+
+    /// The last page that does not begin above `start`.
+    fn page_of(&mut self, start: &[u8]) -> Result<u32> {
+        let (mut low, mut high) = (0, self.section.entry().name_page_count.max(1));
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            self.read(middle, 1)?;
+            let mut begins_above = None;
+            self.section.for_each_name(middle, &self.buffer, |name| {
+                begins_above.get_or_insert(name.prefix > start);
+            })?;
+            match begins_above {
+                Some(true) => high = middle,
+                _ => low = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    fn read(&mut self, page: u32, pages: u32) -> Result<()> {
+        let section = &self.section;
+        self.buffer.resize_unspecified(pages as usize * PAGE_BYTES);
+        read_exact(&**section.file(), &mut self.buffer, section.name_page_offset(page))
+    }
+
+    /// Takes in the next pages; `false` when there are none.
+    fn read_on(&mut self) -> Result<bool> {
+        let (first, end) = (self.next_page, self.section.entry().name_page_count);
+        let pages = self.read_pages.min(end.saturating_sub(first));
+        if pages == 0 {
+            return Ok(false);
+        }
+        self.read(first, pages)?;
+        // Errors end the scan.
+        self.next_page = end;
+        let Self { section, wanted, start, names, previous, .. } = self;
+        let (hasher, own) = (section.hasher(), section.range());
+        for (page, bytes) in (first..).zip(self.buffer.chunks_exact(PAGE_BYTES)) {
+            let mut descends = false;
+            section.for_each_name(page, bytes, |name| {
+                descends |= previous.as_deref().is_some_and(|previous| previous >= name.prefix);
+                previous.get_or_insert_default().clear();
+                previous.get_or_insert_default().extend_from_slice(name.prefix);
+                let hash = u128::from(hasher.prefix_hash(name.prefix).unwrap_or_default()) << 64;
+                let covered = wanted.cover((hash, hash | u128::from(u64::MAX)), own);
+                let Some(is_whole) = covered.filter(|_| name.prefix >= start.as_slice()) else { return };
+                // Of a prefix that a range cuts, what is there may lie behind the cut.
+                let is_live = name.is_live && is_whole;
+                names.push_back(ListedName { prefix: name.prefix.to_vec(), is_live });
+            })?;
+            if descends {
+                let (name, offset) = (section.file().name(), section.name_page_offset(page));
+                return Err(Corruption::new(name, offset, "names in order", "others").into());
+            }
+        }
+        self.next_page = first + pages;
+        Ok(true)
+    }
+}
