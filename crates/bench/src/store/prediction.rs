@@ -1,7 +1,7 @@
 //! What the model says that a phase will cost, from the options alone, before the phase runs.
 //!
 //! The model has an opinion where its assumptions hold: writes while loading and while overwriting uniformly, at full
-//! speed; memory in the second half of a load; reads, memory and space once merges have caught up. It has none where
+//! speed; memory in the second half of these; reads, memory and space once merges have caught up. It has none where
 //! gets and merges read side by side, or where everything was merged by hand.
 
 use alluvium_model::models::Component;
@@ -22,6 +22,17 @@ enum State {
     Updated,
     /// Something that the model does not know.
     Other,
+}
+
+/// A phase after those before it, by the plan's rules.
+#[derive(Debug)]
+struct Executed {
+    /// Bytes written for each byte of the user's, by log and level.
+    writes: Vec<Component>,
+    /// Bytes of memory an item, on average over the phase's second half.
+    second_half: f64,
+    /// Bytes of memory an item when merges have caught up.
+    bytes_per_item: f64,
 }
 
 /// Predicts phase after phase.
@@ -74,13 +85,11 @@ impl Predictor {
     }
 
     fn figures(&self, phase: Phase) -> Result<Vec<(String, f64)>, ModelError> {
-        let writes = match phase {
-            Phase::Load if self.remembers_load() => Some(self.writes_of_load()?),
-            Phase::Update if self.state != State::Other && self.remembers_load() => {
-                Some(self.writes_of_update()?)
-            }
-            Phase::Load => Some(self.cost(State::Loaded, true)?.cost.writes),
-            Phase::Update => Some(self.cost(State::Updated, true)?.cost.writes),
+        let executed = self.executed(phase)?;
+        let writes = match (phase, &executed) {
+            (Phase::Load | Phase::Update, Some(executed)) => Some(executed.writes.clone()),
+            (Phase::Load, None) => Some(self.cost(State::Loaded, true)?.cost.writes),
+            (Phase::Update, None) => Some(self.cost(State::Updated, true)?.cost.writes),
             _ => None,
         };
         let mut figures = writes.as_ref().map_or_else(Vec::new, |writes| named_writes(writes));
@@ -88,47 +97,77 @@ impl Predictor {
             let young = young_writes(writes, levels);
             figures.push(("young_directory_write_amplification".to_owned(), young));
         }
-        figures.extend(self.others(phase)?.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let others = self.others(phase, executed.as_ref())?;
+        figures.extend(others.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(figures)
     }
 
-    /// What is predicted besides writes.
-    fn others(&self, phase: Phase) -> Result<Vec<(&'static str, f64)>, ModelError> {
+    /// What is predicted besides writes. Memory is that of the plan's rules, where they were executed.
+    fn others(
+        &self,
+        phase: Phase,
+        executed: Option<&Executed>,
+    ) -> Result<Vec<(&'static str, f64)>, ModelError> {
+        let settled_bytes =
+            |cost: &PlanCost| executed.map_or(cost.cost.bytes_per_item(), |executed| executed.bytes_per_item);
         Ok(match phase {
             Phase::Load => {
                 let (busy, settled) = (self.cost(State::Loaded, true)?, self.cost(State::Loaded, false)?);
+                let second_half =
+                    executed.map_or(busy.bytes_per_item_second_half, |executed| executed.second_half);
                 vec![
-                    ("index_bytes_per_item", settled.cost.bytes_per_item()),
-                    ("index_bytes_per_item_second_half", busy.bytes_per_item_second_half),
+                    ("index_bytes_per_item", settled_bytes(&settled)),
+                    ("index_bytes_per_item_second_half", second_half),
                     ("space_amplification", settled.cost.space_amplification()),
                 ]
             }
-            // Levels that nothing but their runs bounds take many rounds of updates to fill.
-            Phase::Update if !self.collects_everywhere() => {
+            Phase::Update => {
                 let busy = self.cost(State::Updated, true)?;
-                vec![("index_bytes_per_item_second_half", busy.cost.bytes_per_item())]
+                let second_half =
+                    executed.map_or(busy.cost.bytes_per_item(), |executed| executed.second_half);
+                vec![("index_bytes_per_item_second_half", second_half)]
             }
-            Phase::Get | Phase::Stream | Phase::All | Phase::Miss
-                if self.state == State::Updated && self.collects_everywhere() =>
-            {
-                Vec::new()
-            }
-            Phase::Get | Phase::Stream | Phase::All if self.state != State::Other => {
-                let cost = self.cost(self.state, false)?.cost;
-                vec![
-                    ("device_reads_per_get", cost.reads_per_get),
-                    ("index_bytes_per_item", cost.bytes_per_item()),
-                ]
-            }
-            Phase::Miss if self.state != State::Other => {
-                let cost = self.cost(self.state, false)?.cost;
-                vec![
-                    ("device_reads_per_get", cost.reads_per_miss),
-                    ("index_bytes_per_item", cost.bytes_per_item()),
-                ]
+            Phase::Get | Phase::Stream | Phase::All | Phase::Miss if self.state != State::Other => {
+                let cost = self.cost(self.state, false)?;
+                let reads = match phase {
+                    Phase::Miss => cost.cost.reads_per_miss,
+                    _ => cost.cost.reads_per_get,
+                };
+                let mut figures = vec![("index_bytes_per_item", settled_bytes(&cost))];
+                // Levels that nothing but their runs bounds take many rounds of updates to fill.
+                if self.state == State::Loaded || !self.collects_everywhere() {
+                    figures.insert(0, ("device_reads_per_get", reads));
+                }
+                figures
             }
             _ => Vec::new(),
         })
+    }
+
+    /// What the plan's rules come to when they are executed up to the end of `phase`; `None` where the mean over all
+    /// time says as much.
+    fn executed(&self, phase: Phase) -> Result<Option<Executed>, ModelError> {
+        let updates = match (phase, self.state) {
+            _ if !self.remembers_load() => return Ok(None),
+            (Phase::Load, _) => 0,
+            (_, State::Other) => return Ok(None),
+            (Phase::Update, State::Loaded) => 1,
+            (Phase::Update, State::Updated) => 2,
+            (Phase::Get | Phase::Stream | Phase::All | Phase::Miss, state) => {
+                u32::from(state == State::Updated)
+            }
+            _ => return Ok(None),
+        };
+        let workload = Workload::load(self.keys.keys(), self.item)?;
+        let rules = Rules::engine_at_full_speed();
+        let model = PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) };
+        let mut phases = Phases::new(&model)?;
+        let mut writes = phases.load()?;
+        for _ in 0..updates {
+            writes = phases.update(self.keys.keys())?;
+        }
+        let (second_half, bytes_per_item) = (phases.bytes_per_item_second_half(), phases.bytes_per_item());
+        Ok(Some(Executed { writes, second_half, bytes_per_item }))
     }
 
     /// Whether a phase that overwrites as many items as there are still sees what the load left: where young levels
@@ -148,28 +187,6 @@ impl Predictor {
     fn collects_everywhere(&self) -> bool {
         let tiers = |level: &LevelSpec| matches!(level.growth, Growth::Tiering { .. });
         matches!(&self.plan, Plan::Levels { levels, .. } if levels.len() > 2 && levels.iter().all(tiers))
-    }
-
-    /// Bytes written for each byte of the user's while every item is put once.
-    fn writes_of_load(&self) -> Result<Vec<Component>, ModelError> {
-        Phases::new(&self.at_full_speed()?)?.load()
-    }
-
-    /// Bytes written for each byte of the user's while every item is overwritten about once.
-    fn writes_of_update(&self) -> Result<Vec<Component>, ModelError> {
-        let model = self.at_full_speed()?;
-        let mut phases = Phases::new(&model)?;
-        phases.load()?;
-        if self.state == State::Updated {
-            phases.update(self.keys.keys())?;
-        }
-        phases.update(self.keys.keys())
-    }
-
-    fn at_full_speed(&self) -> Result<PlanModel, ModelError> {
-        let workload = Workload::load(self.keys.keys(), self.item)?;
-        let rules = Rules::engine_at_full_speed();
-        Ok(PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) })
     }
 
     fn cost(&self, state: State, is_busy: bool) -> Result<PlanCost, ModelError> {

@@ -26,7 +26,7 @@ pub enum Order {
         /// Where prefixes end.
         prefix: PrefixRule,
         /// Whether [`crate::Keyspace::prefixes`] lists them in the order of their bytes. Tables then have the names of
-        /// their prefixes too: each takes its bytes and 4 more in each table that has something of it, and 24 more
+        /// their prefixes too: each takes its bytes and 6 more in each table that has something of it, and 32 more
         /// besides while the table is made. Lookups, scans and what a put does in the log stay as they are.
         lists_prefixes: bool,
     },

@@ -1,7 +1,8 @@
 //! [`Prefixes`]: the prefixes of a semi-sorted keyspace, in the order of their bytes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, btree_map};
+use std::iter::{FusedIterator, Peekable};
 use std::sync::Arc;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
@@ -12,7 +13,7 @@ use super::snapshot::KeyspaceSnapshot;
 use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::LogStore;
-use crate::table::{ListedName, NameScanner, Section, SectionRange, is_lasting};
+use crate::table::{ListedName, NameScanner, PrefixCounts, Section, SectionRange};
 
 /// The prefixes that have items, each once, ascending by their bytes.
 ///
@@ -25,20 +26,29 @@ pub struct Prefixes {
     version: Arc<Version>,
     /// When it began: items that expire later are there.
     now_ms: u64,
-    /// Of the log, prefixes and whether all that is there of them are lasting items.
-    logged: std::iter::Peekable<std::collections::btree_map::IntoIter<Vec<u8>, bool>>,
+    /// The prefixes of items in the log.
+    logged: Peekable<btree_map::IntoIter<Vec<u8>, PrefixCounts>>,
     tables: Vec<NameScanner>,
-    /// The next name of each table that has one, with the number of the table.
-    next: BinaryHeap<Reverse<(Vec<u8>, usize, bool)>>,
+    /// The next name of each table that has one.
+    next: BinaryHeap<Reverse<Next>>,
     is_over: bool,
+}
+
+/// The next name of the table of this number. Ordered by name.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    prefix: Vec<u8>,
+    number: usize,
+    lasting: u64,
+    hiding: u64,
 }
 
 impl Keyspace {
     /// The prefixes that have items, in the order of their bytes.
     ///
-    /// Costs the pages of their names in every table, and for each prefix of which something was removed or expires
-    /// lately or some time a look whether items are left: as much as the beginning of a scan of it. Holds the names of
-    /// the prefixes in the log, and a page of names for each table at least.
+    /// Costs the pages of their names in every table. A prefix of which no table has more items that stay than all have
+    /// tombstones and items that expire takes a look whether there is an item: as much as the beginning of a scan of
+    /// it. Holds the names of the prefixes in the log, and a page of names for each table at least.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] and [`Error::PrefixesNotListed`].
@@ -102,32 +112,30 @@ impl Prefixes {
         let mut next = BinaryHeap::with_capacity(sections.len());
         for (number, LiveSection { section, ranges }) in sections.into_iter().enumerate() {
             let mut table = NameScanner::from(section, ranges, start, read_bytes)?;
-            next.extend(
-                table.next()?.map(|ListedName { prefix, is_live }| Reverse((prefix, number, is_live))),
-            );
+            next.extend(table.next()?.map(|name| Reverse(Next::of(name, number))));
             tables.push(table);
         }
         let (shared, logged) = (shared.clone(), logged.into_iter().peekable());
         Ok(Self { shared, keyspace, version, now_ms, logged, tables, next, is_over: false })
     }
 
-    /// The next prefix of which there is anything, and whether that are lasting items only.
-    fn next_named(&mut self) -> Result<Option<(Vec<u8>, bool)>> {
-        let in_tables = self.next.peek().map(|Reverse((prefix, ..))| prefix);
+    /// The next prefix of which there is anything, with what is known of it.
+    fn next_named(&mut self) -> Result<Option<(Vec<u8>, PrefixCounts)>> {
+        let in_tables = self.next.peek().map(|Reverse(next)| &next.prefix);
         let is_logged = match (self.logged.peek(), in_tables) {
             (None, None) => return Ok(None),
             (Some((logged, _)), Some(in_tables)) => logged <= in_tables,
             (logged, _) => logged.is_some(),
         };
-        let mut named: Option<(Vec<u8>, bool)> = if is_logged { self.logged.next() } else { None };
-        while let Some(Reverse((prefix, ..))) = self.next.peek()
-            && named.as_ref().is_none_or(|(named, _)| named == prefix)
-            && let Some(Reverse((prefix, number, is_live))) = self.next.pop()
+        let mut named = if is_logged { self.logged.next() } else { None };
+        while let Some(Reverse(next)) = self.next.peek()
+            && named.as_ref().is_none_or(|(named, _)| *named == next.prefix)
+            && let Some(Reverse(Next { prefix, number, lasting, hiding })) = self.next.pop()
         {
-            let name = named.get_or_insert((prefix, true));
-            name.1 &= is_live;
+            let (_, counts) = named.get_or_insert_with(|| (prefix, PrefixCounts::default()));
+            *counts = counts.beside(PrefixCounts { lasting, hiding });
             let following = self.tables[number].next()?;
-            self.next.extend(following.map(|name| Reverse((name.prefix, number, name.is_live))));
+            self.next.extend(following.map(|name| Reverse(Next::of(name, number))));
         }
         Ok(named)
     }
@@ -140,12 +148,21 @@ impl Prefixes {
     }
 
     fn next_prefix(&mut self) -> Result<Option<Vec<u8>>> {
-        while let Some((prefix, is_live)) = self.next_named()? {
-            if is_live || self.has_item(&prefix)? {
+        while let Some((prefix, counts)) = self.next_named()? {
+            if counts.is_live() || self.has_item(&prefix)? {
                 return Ok(Some(prefix));
             }
         }
         Ok(None)
+    }
+}
+
+impl Next {
+    fn of(
+        ListedName { prefix, counts: PrefixCounts { lasting, hiding } }: ListedName,
+        number: usize,
+    ) -> Self {
+        Self { prefix, number, lasting, hiding }
     }
 }
 
@@ -162,7 +179,7 @@ impl Iterator for Prefixes {
     }
 }
 
-impl std::iter::FusedIterator for Prefixes {}
+impl FusedIterator for Prefixes {}
 
 /// A section and the ranges of hashes where it counts: its table may lie over several containers.
 struct LiveSection {
@@ -183,18 +200,21 @@ fn live_sections(version: &Version) -> Vec<LiveSection> {
 
 /// Adds the prefixes of a log store's items from `start` on. With all its shards held at once, so that a batch is seen
 /// as a whole.
-fn gather(store: &LogStore, start: &[u8], logged: &mut BTreeMap<Vec<u8>, bool>) -> Result<()> {
+fn gather(store: &LogStore, start: &[u8], logged: &mut BTreeMap<Vec<u8>, PrefixCounts>) -> Result<()> {
+    let mut counts: BTreeMap<&[u8], PrefixCounts> = BTreeMap::new();
     let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
     for shard in store.shards() {
         for (_, _, offset) in shard.index().entries() {
             let item = store.segment.item_at(offset)?;
-            let Some(prefix) = store.hasher().prefix_of(item.key).filter(|&prefix| prefix >= start) else {
-                continue;
-            };
-            match logged.get_mut(prefix) {
-                Some(is_live) => *is_live &= is_lasting(&item),
-                None => drop(logged.insert(prefix.to_vec(), is_lasting(&item))),
+            if let Some(prefix) = store.hasher().prefix_of(item.key).filter(|&prefix| prefix >= start) {
+                counts.entry(prefix).or_default().add(&item);
             }
+        }
+    }
+    for (prefix, counts) in counts {
+        match logged.get_mut(prefix) {
+            Some(known) => *known = known.beside(counts),
+            None => drop(logged.insert(prefix.to_vec(), counts)),
         }
     }
     Ok(())

@@ -5,17 +5,17 @@
 //! prefixes, in order: a listing merges those of all tables, and writes ask nothing
 //! ([decision 0027](../../../../docs/decisions/0027-tables-name-their-prefixes.md)).
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{KeyHash, KeyHasher};
 
 use super::error::{Error, Result};
 use super::output::Output;
 use super::page::{Layout, page_seed, page_tag};
 use super::page_builder::PageBuilder;
-use crate::item::{Item, ItemKind};
-use alluvium_base::KeyHash;
+use super::prefix_counts::PrefixCounts;
+use crate::item::Item;
 
 /// The distinct prefixes of items that come in the order of their hashes: all of one prefix together, but for those of
-/// equal hash. Holds the bytes of each and 24 besides.
+/// equal hash. Holds the bytes of each and 32 besides.
 #[derive(Debug, Default)]
 pub(super) struct NameBuilder {
     /// The names, back to back.
@@ -27,7 +27,7 @@ pub(super) struct NameBuilder {
 struct Place {
     start: usize,
     len: usize,
-    is_live: bool,
+    counts: PrefixCounts,
 }
 
 /// A prefix of a table.
@@ -35,14 +35,8 @@ struct Place {
 pub(super) struct Name<'a> {
     /// Its bytes.
     pub prefix: &'a [u8],
-    /// Whether no item of it here is a tombstone or expires some time: where that is so in all tables and in the log,
-    /// the prefix has items.
-    pub is_live: bool,
-}
-
-/// Whether the item keeps its prefix alive for as long as nothing newer hides it.
-pub(crate) fn is_lasting(item: &Item<'_>) -> bool {
-    !item.is_tombstone() && item.expires_at_ms.is_none()
+    /// What the table has of it.
+    pub counts: PrefixCounts,
 }
 
 impl NameBuilder {
@@ -50,11 +44,12 @@ impl NameBuilder {
     #[inline]
     pub fn push(&mut self, hasher: &KeyHasher, item: &Item<'_>) {
         let Some(prefix) = hasher.prefix_of(item.key) else { return };
-        let is_live = is_lasting(item);
         match self.places.last_mut() {
-            Some(last) if self.bytes[last.start..] == *prefix => last.is_live &= is_live,
+            Some(last) if self.bytes[last.start..] == *prefix => last.counts.add(item),
             _ => {
-                self.places.push(Place { start: self.bytes.len(), len: prefix.len(), is_live });
+                let mut counts = PrefixCounts::default();
+                counts.add(item);
+                self.places.push(Place { start: self.bytes.len(), len: prefix.len(), counts });
                 self.bytes.extend_from_slice(prefix);
             }
         }
@@ -67,7 +62,7 @@ impl NameBuilder {
         self.places.sort_unstable_by(|one, other| name(one).cmp(name(other)));
         self.places.dedup_by(|again, first| {
             let is_same = name(again) == name(first);
-            first.is_live &= again.is_live || !is_same;
+            first.counts = if is_same { first.counts.and(again.counts) } else { first.counts };
             is_same
         });
     }
@@ -76,7 +71,7 @@ impl NameBuilder {
     pub fn names(&self) -> impl Iterator<Item = Name<'_>> {
         let name = |place: &Place| Name {
             prefix: &self.bytes[place.start..place.start + place.len],
-            is_live: place.is_live,
+            counts: place.counts,
         };
         self.places.iter().map(name)
     }
@@ -86,7 +81,7 @@ impl NameBuilder {
         self.sort();
         let mut page = PageBuilder::default();
         let mut page_count: u32 = 0;
-        let mut encoding = Vec::new();
+        let (mut encoding, mut counts) = (Vec::new(), Vec::new());
         let mut seal = |page: &mut PageBuilder| {
             let (items, body_len) = (page.len(), page.body_len());
             output.append_page(|number, bytes| {
@@ -101,7 +96,9 @@ impl NameBuilder {
         };
         for name in self.names() {
             encoding.clear();
-            name.item().encode(&mut encoding);
+            counts.clear();
+            name.counts.encode(&mut counts);
+            Item::value(name.prefix, &counts).encode(&mut encoding);
             if !page.fits(encoding.len()) {
                 seal(&mut page)?;
             }
@@ -115,15 +112,9 @@ impl NameBuilder {
 }
 
 impl<'a> Name<'a> {
-    /// How it is stored: a key without a value, as a tombstone where it may have no items.
-    fn item(&self) -> Item<'a> {
-        let kind = if self.is_live { ItemKind::Value } else { ItemKind::Tombstone };
-        Item { kind, flags: 0, expires_at_ms: None, key: self.prefix, value: &[] }
-    }
-
-    /// The name that is stored as `item`.
-    pub(super) fn of(item: &Item<'a>) -> Self {
-        Self { prefix: item.key, is_live: !item.is_tombstone() }
+    /// The name that is stored as `item`: a key, and the counts for a value.
+    pub(super) fn of(item: &Item<'a>) -> Option<Self> {
+        Some(Self { prefix: item.key, counts: PrefixCounts::decode(item.value)? })
     }
 
     /// The tag of its page.

@@ -9,6 +9,7 @@ use alluvium_io::AlignedBuffer;
 use super::error::Result;
 use super::name_builder::Name;
 use super::page::{Layout, PAGE_BYTES, Page, page_seed};
+use super::prefix_counts::PrefixCounts;
 use super::section::{Section, read_exact};
 
 /// The names of prefixes of which a section has something in ranges of hashes, ascending by their bytes.
@@ -33,8 +34,8 @@ pub(crate) struct NameScanner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedName {
     pub prefix: Vec<u8>,
-    /// Whether everything that is there of it are items that neither go by themselves nor remove others.
-    pub is_live: bool,
+    /// What there is of it. Where only a part of that is wanted, nothing counts as staying.
+    pub counts: PrefixCounts,
 }
 
 /// Ranges of hashes, ascending, with gaps between them.
@@ -64,7 +65,9 @@ impl Section {
         let seed = page_seed(self.identity().seed, offset / PAGE_BYTES as u64);
         let checked = Page::check(bytes, seed, Layout::Names).map_err(place)?;
         for (tag, item) in checked.items().map_err(place)? {
-            let name = Name::of(&item);
+            let Some(name) = Name::of(&item) else {
+                return Err(place(Corruption::new("page", 0, "counts of a prefix", "other bytes")).into());
+            };
             let expected = name.tag(&self.hasher());
             if tag != expected {
                 let expected = format!("tag {expected:02x} of a prefix");
@@ -181,8 +184,9 @@ impl NameScanner {
                 let covered = wanted.cover((hash, hash | u128::from(u64::MAX)), own);
                 let Some(is_whole) = covered.filter(|_| name.prefix >= start.as_slice()) else { return };
                 // Of a prefix that a range cuts, what is there may lie behind the cut.
-                let is_live = name.is_live && is_whole;
-                names.push_back(ListedName { prefix: name.prefix.to_vec(), is_live });
+                let lasting = if is_whole { name.counts.lasting } else { 0 };
+                let counts = PrefixCounts { lasting, ..name.counts };
+                names.push_back(ListedName { prefix: name.prefix.to_vec(), counts });
             })?;
             if descends {
                 let (name, offset) = (section.file().name(), section.name_page_offset(page));

@@ -188,7 +188,7 @@ impl<'a> SectionCheck<'a> {
             let (expected, found) = (expected.next(), found.next()?);
             let is_same = match (&expected, &found) {
                 (Some(expected), Some(found)) => {
-                    (expected.prefix, expected.is_live) == (&found.prefix[..], found.is_live)
+                    (expected.prefix, expected.counts) == (&found.prefix[..], found.counts)
                 }
                 (None, None) => return Ok(()),
                 _ => false,
@@ -196,7 +196,8 @@ impl<'a> SectionCheck<'a> {
             if !is_same && !self.is_damaged {
                 let name = self.section.file().name();
                 let offset = self.section.page_offset(0) + self.section.pages_bytes();
-                let expected = expected.map(|name| (String::from_utf8_lossy(name.prefix), name.is_live));
+                let expected = expected.map(|name| (String::from_utf8_lossy(name.prefix), name.counts));
+                let found = found.as_ref().map(|name| (String::from_utf8_lossy(&name.prefix), name.counts));
                 let (expected, found) = (format!("prefix {expected:?}"), format!("{found:?}"));
                 return Err(Corruption::new(name, offset, expected, found).into());
             }

@@ -67,14 +67,18 @@ impl Plan {
     }
 
     /// LSM-trie's way with sorted tables: runs at every level, and a last level of runs that are merged when they are
-    /// many or hold much garbage. Each item is written once a level; each has two bytes of filter.
+    /// many or hold much garbage. Each item is written once a level; each has two bytes of filter. A get of a key in an
+    /// old one of 32 runs asks the filters of all younger ones, so these have a bit more than others.
     pub fn tiered() -> Self {
         let Self::Levels { sharding, log, levels } = Self::silt() else {
             unreachable!("it is made of levels")
         };
         let young =
             LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
-        let old = Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE });
+        let old = LevelSpec {
+            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS + 1 },
+            ..Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE })
+        };
         Self::Levels { sharding, log, levels: vec![young, old] }
     }
 

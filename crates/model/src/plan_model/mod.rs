@@ -11,6 +11,9 @@ mod devices;
 mod evaluate;
 mod parts;
 mod phase_level;
+mod phase_memory;
+#[cfg(test)]
+mod phase_tests;
 mod phases;
 mod residency;
 mod rules;

@@ -24,6 +24,11 @@ impl Writes {
         self.loaded = writes;
     }
 
+    /// Keys that are there.
+    pub fn present(&self) -> f64 {
+        self.keys(0.0, self.now).max(1.0)
+    }
+
     /// Number of writes so far.
     pub fn now(&self) -> f64 {
         self.now
@@ -138,7 +143,7 @@ impl PhaseLevel {
     pub fn of_tiering(&self, writes: &Writes, runs_max: u32, by_garbage: f64) -> Option<Due> {
         let runs_max = f64::from(runs_max);
         let tallest = self.most(|place| self.runs(place))?;
-        let mean: f64 = (0..self.places()).map(|place| self.runs(place) * self.span()).sum();
+        let mean = self.runs_mean();
         let is_worth_it = self.runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
         let mean_max = mean_runs(runs_max, self.places() as f64);
         let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
@@ -173,6 +178,11 @@ impl PhaseLevel {
     /// Runs at a place.
     pub fn runs(&self, place: usize) -> f64 {
         self.places[place].len() as f64
+    }
+
+    /// Runs over a place, on average.
+    pub fn runs_mean(&self) -> f64 {
+        (0..self.places()).map(|place| self.runs(place) * self.span()).sum()
     }
 
     /// Records at a place.

@@ -8,6 +8,7 @@
 
 use super::evaluate::PlanModel;
 use super::phase_level::{Due, PhaseLevel, Run, Writes, mean_runs, runs_full};
+use super::phase_memory::PhaseMemory;
 use super::rules::Rules;
 use super::stack::Stack;
 use super::stream::WriteStream;
@@ -41,6 +42,7 @@ pub struct Phases<'a> {
     taken_over: Vec<f64>,
     /// Time that merges have, less what the one under way takes; in nanoseconds.
     merging_ns: f64,
+    memory: PhaseMemory,
 }
 
 /// How much runs may hold.
@@ -82,6 +84,7 @@ impl<'a> Phases<'a> {
             records: vec![0.0; specs.len()],
             taken_over: vec![0.0; specs.len()],
             merging_ns: 0.0,
+            memory: PhaseMemory::default(),
         })
     }
 
@@ -108,6 +111,7 @@ impl<'a> Phases<'a> {
         self.records.fill(0.0);
         self.taken_over.fill(0.0);
         let end = self.writes.now() + writes;
+        self.memory.begin(end - writes / 2.0);
         loop {
             let freeze = (self.log_since + self.log_interval(fresh_share)?).max(self.writes.now());
             self.write_until(freeze.min(end));
@@ -129,6 +133,21 @@ impl<'a> Phases<'a> {
         Ok(written)
     }
 
+    /// Bytes of filters and indexes in memory for each item, on average over the second half of the last phase.
+    pub fn bytes_per_item_second_half(&self) -> f64 {
+        self.memory.mean_bytes_per_item()
+    }
+
+    /// Bytes of filters and indexes in memory for each item, as the last phase left it when merges had caught up.
+    pub fn bytes_per_item(&self) -> f64 {
+        let bytes = self.memory.bytes_now(self.model, &self.levels_by_spec(), &self.writes);
+        bytes / self.writes.present()
+    }
+
+    fn levels_by_spec(&self) -> Vec<(&LevelSpec, &PhaseLevel)> {
+        self.specs.iter().zip(&self.levels).collect()
+    }
+
     fn present(&self) -> f64 {
         self.levels.iter().map(|level| level.items(&self.writes)).sum()
     }
@@ -140,13 +159,14 @@ impl<'a> Phases<'a> {
     }
 
     /// Writes from one freeze to the next.
-    fn log_interval(&self, fresh_share: f64) -> Result<f64, ModelError> {
+    fn log_interval(&mut self, fresh_share: f64) -> Result<f64, ModelError> {
         let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
         let stream = WriteStream { keys: self.model.workload.keys.clone(), fresh_share };
         let (workload, rules) = (&self.model.workload, &self.model.rules);
-        let interval = Stack::with_log(sharding, log, &stream, workload, rules, self.cut_for()).log_interval;
-        within("writes of a log", interval, f64::MIN_POSITIVE, f64::MAX)?;
-        Ok(interval.max(1.0))
+        let stack = Stack::with_log(sharding, log, &stream, workload, rules, self.cut_for());
+        within("writes of a log", stack.log_interval, f64::MIN_POSITIVE, f64::MAX)?;
+        self.memory.set_log(self.model, &stack);
+        Ok(stack.log_interval.max(1.0))
     }
 
     fn freeze(&mut self) {
@@ -178,6 +198,9 @@ impl<'a> Phases<'a> {
                     }
                 }
             }
+            let levels = self.specs.iter().zip(&self.levels).collect::<Vec<_>>();
+            self.memory
+                .note(&self.writes, writes, |memory| memory.bytes_now(self.model, &levels, &self.writes));
         }
     }
 

@@ -188,6 +188,16 @@ impl Stack {
             levels: Vec::new(),
         }
     }
+
+    /// Share of the entries that the log's index has room for which are taken at a freeze.
+    pub fn log_crowding(&self) -> f64 {
+        self.log_crowding
+    }
+
+    /// Parts of the key space that freeze and merge by themselves.
+    pub fn shards(&self) -> f64 {
+        self.shards
+    }
 }
 
 /// Records in all levels, as the engine counts them to size log and young levels: live items, and besides them the

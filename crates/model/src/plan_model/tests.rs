@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::{GetPopularity, ItemSize, Phases, PlanCost, PlanModel, Rules, Workload};
-use crate::models::{Component, Cost, LevelDb, LsmTrie, Samt, Silt};
+use super::{GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload};
+use crate::models::{Cost, LevelDb, LsmTrie, Samt, Silt};
 use crate::{Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sharding, TableLayout};
 
 const KILOBYTE: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 984.0, deviation_bytes: 0.0 };
-const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+pub(super) const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
 
 /// One log of so many entries, as the papers have it.
 fn one_log(entries: u32) -> (Sharding, LogSpec) {
@@ -34,7 +34,7 @@ fn in_papers_world(entries: u32, levels: Vec<LevelSpec>, keys: &KeyDistribution)
     PlanModel { rules: Rules::papers(), ..PlanModel::new(plan, Workload::updates(keys.clone(), KILOBYTE)) }
 }
 
-fn assert_within(actual: f64, expected: f64, tolerance: f64, what: &str) {
+pub(super) fn assert_within(actual: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((actual / expected - 1.0).abs() <= tolerance, "{what}: {actual} instead of {expected}");
 }
 
@@ -343,52 +343,4 @@ proptest! {
             prop_assert!(short.cost.reads_per_miss >= cost.reads_per_miss * (1.0 - 1e-9));
         }
     }
-}
-
-fn sum(written: &[Component]) -> f64 {
-    written.iter().map(|component| component.amount).sum()
-}
-
-/// Measured with `alluvium bench store --plan NAME --items 2000000 --value-size 100 --phases load,update`. The times of
-/// puts and merges in the rules are round figures, which any other machine has others of.
-#[test]
-fn phases_as_measured() {
-    for (plan, loading, updating) in
-        [(Plan::silt_deep(), 4.34, 4.74), (Plan::tiered(), 3.13, 7.34), (Plan::leveled(), 11.47, 12.52)]
-    {
-        let rules = Rules::engine_at_full_speed();
-        let workload = Workload::load(2e6, SMALL).unwrap();
-        let model = PlanModel { rules, ..PlanModel::new(plan, workload) };
-        let mut phases = Phases::new(&model).unwrap();
-        assert_within(sum(&phases.load().unwrap()), loading, 0.1, "rewrites while loading");
-        assert_within(sum(&phases.update(2e6).unwrap()), updating, 0.1, "rewrites while updating");
-    }
-}
-
-/// Far from the load, a phase writes what the mean over all time is.
-#[test]
-fn long_phases_agree_with_the_mean_over_time() {
-    for plan in [Plan::silt(), Plan::silt_deep(), Plan::tiered(), Plan::leveled()] {
-        let workload = Workload::load(2e6, SMALL).unwrap();
-        let model = PlanModel::new(plan.clone(), workload);
-        let mut phases = Phases::new(&model).unwrap();
-        phases.load().unwrap();
-        phases.update(6e6).unwrap();
-        let written = sum(&phases.update(10e6).unwrap());
-        let keys = KeyDistribution::uniform(2e6).unwrap();
-        let workload = Workload { expected_keys: 2e6, ..Workload::updates(keys, SMALL) };
-        let mean = PlanModel::new(plan, workload).cost().unwrap().cost.write_amplification();
-        assert_within(written, mean, 0.1, "rewrites while updating");
-    }
-}
-
-#[test]
-fn phases_of_plans_without_levels_are_refused() {
-    let workload = || Workload::load(1e6, SMALL).unwrap();
-    assert!(Phases::new(&PlanModel::new(Plan::skimpystash(), workload())).is_err());
-    let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
-    let one = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
-    assert!(Phases::new(&PlanModel::new(one, workload())).is_err());
-    let model = PlanModel::new(Plan::silt(), workload());
-    assert!(Phases::new(&model).unwrap().update(f64::NAN).is_err());
 }

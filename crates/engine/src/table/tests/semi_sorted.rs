@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::super::scanner::READ_AHEAD_BYTES;
 use super::super::{
-    Error, ListedName, NameScanner, PAGE_BYTES, SectionRange, SectionScanner, SectionSpec, SortedIndex,
-    Table, TableWriter,
+    Error, ListedName, NameScanner, PAGE_BYTES, PrefixCounts, SectionRange, SectionScanner, SectionSpec,
+    SortedIndex, Table, TableWriter,
 };
 use super::memory_storage::MemoryStorage;
 use super::{NAME, OwnedItem, SPEC};
@@ -150,9 +150,11 @@ proptest! {
                 let first = u128::from(SEMI.prefix_hash(&prefix).unwrap()) << 64;
                 let last = first | u128::from(u64::MAX);
                 let is_whole = joins || ranges.iter().any(|&(low, high)| first >= low && last <= high);
-                let is_live = !(expires && count > 1) && is_whole;
+                let hiding = u64::from(expires && count > 1);
+                let lasting = if is_whole { u64::from(count) - hiding } else { 0 };
+                let counts = PrefixCounts { lasting, hiding };
                 let is_wanted = ranges.iter().any(|&(low, high)| first <= high && last >= low);
-                (is_wanted && prefix >= start).then_some(ListedName { prefix, is_live })
+                (is_wanted && prefix >= start).then_some(ListedName { prefix, counts })
             })
             .collect();
         prop_assert_eq!(listed(&table, &start, ranges).unwrap(), expected);

@@ -1,0 +1,54 @@
+//! [`PrefixCounts`]: what a prefix has in a table, so far as it tells whether the prefix has items.
+
+use alluvium_base::varint;
+
+use crate::item::Item;
+
+/// How much a prefix has in a table or in the log, where each key comes once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PrefixCounts {
+    /// Items that stay: values without an expiry.
+    pub lasting: u64,
+    /// Items that may hide one that stays: tombstones, and items that expire.
+    pub hiding: u64,
+}
+
+impl PrefixCounts {
+    /// Counts one item more of the same table.
+    #[inline]
+    pub fn add(&mut self, item: &Item<'_>) {
+        if item.is_tombstone() || item.expires_at_ms.is_some() {
+            self.hiding += 1;
+        } else {
+            self.lasting += 1;
+        }
+    }
+
+    /// The counts of more items of the same table.
+    pub fn and(self, other: Self) -> Self {
+        Self { lasting: self.lasting + other.lasting, hiding: self.hiding + other.hiding }
+    }
+
+    /// What is known of two tables together: the most that stays in one, and all that may hide.
+    pub fn beside(self, other: Self) -> Self {
+        Self { lasting: self.lasting.max(other.lasting), hiding: self.hiding.saturating_add(other.hiding) }
+    }
+
+    /// Whether the prefix certainly has an item: each item that hides hides one key, and some table has more keys.
+    pub fn is_live(self) -> bool {
+        self.lasting > self.hiding
+    }
+
+    /// Appends the two numbers.
+    pub fn encode(self, out: &mut Vec<u8>) {
+        varint::write(self.lasting, out);
+        varint::write(self.hiding, out);
+    }
+
+    /// The counts that these bytes are.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (lasting, len) = varint::read(bytes)?;
+        let (hiding, rest_len) = varint::read(&bytes[len..])?;
+        (bytes.len() == len + rest_len).then_some(Self { lasting, hiding })
+    }
+}

@@ -1,0 +1,72 @@
+//! [`PhaseMemory`]: memory of filters and indexes while a phase goes on.
+//!
+//! As [`PlanModel::cost`](super::PlanModel::cost) has it for a store that goes on as it is, of the records and runs
+//! that levels hold at one moment of [`Phases`](super::Phases).
+
+use super::evaluate::PlanModel;
+use super::phase_level::{PhaseLevel, Writes};
+use super::stack::{LevelState, Stack};
+use crate::plan::LevelSpec;
+
+/// Memory in the second half of a phase, summed up over its writes, and what of it only freezes change.
+#[derive(Debug, Default)]
+pub(super) struct PhaseMemory {
+    /// Writes at which the second half begins.
+    middle: f64,
+    /// Bytes an item times writes.
+    item_byte_writes: f64,
+    writes: f64,
+    /// Memory of the log's indexes.
+    log_bytes: f64,
+    /// Share of the entries that a filter made of a log's index is made for, which are taken.
+    crowding: f64,
+    /// Parts that each run of the youngest level consists of.
+    sections_a_run: f64,
+}
+
+impl PhaseMemory {
+    /// A phase begins, whose second half begins with that write.
+    pub fn begin(&mut self, middle: f64) {
+        (self.middle, self.item_byte_writes, self.writes) = (middle, 0.0, 0.0);
+    }
+
+    /// A log of this shape begins.
+    pub fn set_log(&mut self, model: &PlanModel, stack: &Stack) {
+        self.log_bytes = model.log_index_bytes(stack);
+        (self.crowding, self.sections_a_run) = (stack.log_crowding(), stack.shards());
+    }
+
+    /// Notes what the levels took during the last so many writes.
+    pub fn note(&mut self, writes: &Writes, last: f64, bytes: impl FnOnce(&Self) -> f64) {
+        if writes.now() > self.middle {
+            self.item_byte_writes += last * bytes(self) / writes.present();
+            self.writes += last;
+        }
+    }
+
+    /// The mean over the second half, for each item that was there at the time.
+    pub fn mean_bytes_per_item(&self) -> f64 {
+        if self.writes > 0.0 { self.item_byte_writes / self.writes } else { 0.0 }
+    }
+
+    /// Memory with what the levels hold now.
+    pub fn bytes_now(&self, model: &PlanModel, levels: &[(&LevelSpec, &PhaseLevel)], writes: &Writes) -> f64 {
+        let of_level = |(number, (spec, level)): (usize, &(&LevelSpec, &PhaseLevel))| {
+            let records = level.items(writes);
+            let runs = level.runs_mean();
+            let is_youngest = number == 0;
+            let state = LevelState {
+                records,
+                sections: if is_youngest { runs * self.sections_a_run } else { 0.0 },
+                filter_crowding: if is_youngest { self.crowding } else { 1.0 },
+                runs,
+                younger: 0.0,
+                records_written: 0.0,
+                live_written: 0.0,
+                interval: f64::INFINITY,
+            };
+            model.filter_bytes(spec, &state, records) + model.index_bytes(spec, &state, records)
+        };
+        self.log_bytes + levels.iter().enumerate().map(of_level).sum::<f64>()
+    }
+}

@@ -1,0 +1,76 @@
+//! Phases against what was measured, and against the mean over all time.
+
+use super::tests::{SMALL, assert_within};
+use super::{Phases, PlanModel, Rules, Workload};
+use crate::models::Component;
+use crate::{KeyDistribution, Plan};
+
+fn sum(written: &[Component]) -> f64 {
+    written.iter().map(|component| component.amount).sum()
+}
+
+/// Measured with `alluvium bench store --plan NAME --items 2000000 --value-size 100 --phases load,update`. The times of
+/// puts and merges in the rules are round figures, which any other machine has others of.
+#[test]
+fn phases_as_measured() {
+    for (plan, loading, updating) in
+        [(Plan::silt_deep(), 4.34, 4.74), (Plan::tiered(), 3.13, 7.34), (Plan::leveled(), 11.47, 12.52)]
+    {
+        let rules = Rules::engine_at_full_speed();
+        let workload = Workload::load(2e6, SMALL).unwrap();
+        let model = PlanModel { rules, ..PlanModel::new(plan, workload) };
+        let mut phases = Phases::new(&model).unwrap();
+        assert_within(sum(&phases.load().unwrap()), loading, 0.1, "rewrites while loading");
+        assert_within(sum(&phases.update(2e6).unwrap()), updating, 0.1, "rewrites while updating");
+    }
+}
+
+/// Measured with `alluvium bench store --plan NAME --items 20000000 --value-size 100 --phases load,get,update,get`:
+/// mean bytes of memory an item in the second half of the load, and behind it; the same of the update.
+#[test]
+fn memory_of_phases_as_measured() {
+    for (plan, measured) in [
+        (Plan::silt_tiering(), [3.426, 3.264, 1.951, 1.120]),
+        (Plan::lsm_trie(), [2.255, 2.221, 3.587, 3.393]),
+        (Plan::leveled(), [1.737, 1.722, 2.285, 2.386]),
+    ] {
+        let rules = Rules::engine_at_full_speed();
+        let workload = Workload::load(2e7, SMALL).unwrap();
+        let model = PlanModel { rules, ..PlanModel::new(plan, workload) };
+        let mut phases = Phases::new(&model).unwrap();
+        phases.load().unwrap();
+        assert_within(phases.bytes_per_item_second_half(), measured[0], 0.1, "memory while loading");
+        assert_within(phases.bytes_per_item(), measured[1], 0.1, "memory of what was loaded");
+        phases.update(2e7).unwrap();
+        assert_within(phases.bytes_per_item_second_half(), measured[2], 0.1, "memory while updating");
+        assert_within(phases.bytes_per_item(), measured[3], 0.1, "memory of what was updated");
+    }
+}
+
+/// Far from the load, a phase writes what the mean over all time is.
+#[test]
+fn long_phases_agree_with_the_mean_over_time() {
+    for plan in [Plan::silt(), Plan::silt_deep(), Plan::tiered(), Plan::leveled()] {
+        let workload = Workload::load(2e6, SMALL).unwrap();
+        let model = PlanModel::new(plan.clone(), workload);
+        let mut phases = Phases::new(&model).unwrap();
+        phases.load().unwrap();
+        phases.update(6e6).unwrap();
+        let written = sum(&phases.update(10e6).unwrap());
+        let keys = KeyDistribution::uniform(2e6).unwrap();
+        let workload = Workload { expected_keys: 2e6, ..Workload::updates(keys, SMALL) };
+        let mean = PlanModel::new(plan, workload).cost().unwrap().cost.write_amplification();
+        assert_within(written, mean, 0.1, "rewrites while updating");
+    }
+}
+
+#[test]
+fn phases_of_plans_without_levels_are_refused() {
+    let workload = || Workload::load(1e6, SMALL).unwrap();
+    assert!(Phases::new(&PlanModel::new(Plan::skimpystash(), workload())).is_err());
+    let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
+    let one = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
+    assert!(Phases::new(&PlanModel::new(one, workload())).is_err());
+    let model = PlanModel::new(Plan::silt(), workload());
+    assert!(Phases::new(&model).unwrap().update(f64::NAN).is_err());
+}
