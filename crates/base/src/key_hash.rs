@@ -35,6 +35,14 @@ impl KeyHash {
         Self(u128::from(high) << 64 | u128::from(low))
     }
 
+    /// What stands in filters for the prefix of this hash, beside the items that have it: one of the hashes that such
+    /// an item may have, [spread](Self::spread) like all in these filters. Frozen, because filters on disk are made of
+    /// it.
+    #[inline]
+    pub fn of_prefix(prefix_hash: u64) -> Self {
+        Self::from_halves(prefix_hash, 0x5851_f42d_4c95_7f2d).spread()
+    }
+
     /// The first `bits` bits as a number in `0..2^bits`; 0 for `bits == 0`.
     ///
     /// # Panics
@@ -232,6 +240,8 @@ mod tests {
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name")), "ab72bf17567333e932ab6c56031124c4");
         assert_eq!(format!("{:?}", hasher.hash(b"dir/name").spread()), "ab572062e3f91b6535889fdf71a75f3f");
         assert_eq!(hasher.hash(b"dir").high(), hasher.hash(b"dir/name").high());
+        let of_prefix = KeyHash::of_prefix(hasher.hash(b"dir").high());
+        assert_eq!(format!("{of_prefix:?}"), "33e0e6d0c516ab1976d6e994865bedae");
         assert_eq!(hasher.prefix_hash(b"dir"), Some(hasher.hash(b"dir/name").high()));
         assert_eq!(hasher.prefix_of(b"dir/name"), Some(&b"dir"[..]));
         assert_ne!(hasher.hash(b"dir").low(), hasher.hash(b"dir/name").low());

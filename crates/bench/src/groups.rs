@@ -13,6 +13,26 @@ use crate::device::{Device, allocated_bytes};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
+/// Options of a benchmark whose items are in groups.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GroupsOptions {
+    /// Times that the input is taken, each time as other groups
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub copies: u64,
+    /// Operations of each phase behind the first
+    #[arg(long, default_value_t = 20_000)]
+    pub operations: u64,
+    /// Storage layout of the keyspace: a named plan for semi-sorted keyspaces
+    #[arg(long, default_value = "semi-sorted")]
+    pub plan: String,
+    /// Seed of the operations
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the database is made, in a subdirectory called after the benchmark
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+}
+
 /// Bytes of a group's number, big-endian, in front of every key.
 pub const GROUP_BYTES: usize = 8;
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::BenchError;
-use crate::groups::{GROUP_BYTES, Groups, Work, empty_directory, key};
+use crate::groups::{GROUP_BYTES, Groups, GroupsOptions, Work, empty_directory, key};
 use crate::measurement::Measurement;
 use crate::random::Random;
 use crate::report::Report;
@@ -17,21 +17,9 @@ use crate::report::Report;
 pub struct MetadataOptions {
     /// Directory whose tree is taken; it is only read
     pub input: PathBuf,
-    /// Times that the tree is taken, each time under other folders
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub copies: u64,
-    /// Operations of each phase behind the first
-    #[arg(long, default_value_t = 20_000)]
-    pub operations: u64,
-    /// Storage layout of the keyspace: a named plan for semi-sorted keyspaces
-    #[arg(long, default_value = "semi-sorted")]
-    pub plan: String,
-    /// Seed of the operations
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Where the database is made, in a subdirectory `alluvium-bench-metadata`
-    #[arg(long, default_value = ".")]
-    pub dir: PathBuf,
+    /// What is done to it.
+    #[command(flatten)]
+    pub groups: GroupsOptions,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-metadata";
@@ -63,21 +51,21 @@ type Phase = fn(&mut Tree, u64) -> Result<Work, BenchError>;
 /// # Errors
 /// An answer that the map doesn't give is a wrong answer. Folders that can't be listed are taken for empty.
 pub fn run(options: &MetadataOptions, report: &mut Report) -> Result<(), BenchError> {
-    let directory = options.dir.join(SUBDIRECTORY);
+    let directory = options.groups.dir.join(SUBDIRECTORY);
     empty_directory(&directory)?;
     let (found, folders_found) = entries_below(&options.input, &directory.canonicalize()?)?;
     if found.is_empty() {
         return Err(BenchError::Usage("the tree has no entries".to_owned()));
     }
-    let groups = Groups::create(&directory, "entries", &options.plan, true)?;
-    let random = Random::new(options.seed, 1);
-    let mut tree = Tree { groups, found, folders_found, copies: options.copies, random };
+    let groups = Groups::create(&directory, "entries", &options.groups.plan, true)?;
+    let random = Random::new(options.groups.seed, 1);
+    let mut tree = Tree { groups, found, folders_found, copies: options.groups.copies, random };
     let phases: [(&str, u64, Phase); 7] = [
         ("create", 1, Tree::create),
-        ("stat", options.operations, Tree::stat),
-        ("list", options.operations, Tree::list),
-        ("rename", options.operations, Tree::rename),
-        ("remove-folders", (options.operations / 100).max(1), Tree::remove_folders),
+        ("stat", options.groups.operations, Tree::stat),
+        ("list", options.groups.operations, Tree::list),
+        ("rename", options.groups.operations, Tree::rename),
+        ("remove-folders", (options.groups.operations / 100).max(1), Tree::remove_folders),
         ("folders", 1, Tree::check_folders),
         ("check", 1, Tree::check),
     ];
@@ -85,8 +73,8 @@ pub fn run(options: &MetadataOptions, report: &mut Report) -> Result<(), BenchEr
         let before = tree.groups.before();
         let work = phase(&mut tree, operations)?;
         let measurement = Measurement::new("metadata", case)
-            .config("plan", options.plan.clone())
-            .config("copies", options.copies)
+            .config("plan", options.groups.plan.clone())
+            .config("copies", options.groups.copies)
             .config("folders", tree.folders());
         report.add(tree.groups.measured(measurement, work, &before)?)?;
     }
@@ -212,11 +200,13 @@ mod tests {
         }
         let options = MetadataOptions {
             input: input.path().to_owned(),
-            copies: 3,
-            operations: 500,
-            plan: "semi-sorted".to_owned(),
-            seed: 1,
-            dir: work.path().to_owned(),
+            groups: GroupsOptions {
+                copies: 3,
+                operations: 500,
+                plan: "semi-sorted".to_owned(),
+                seed: 1,
+                dir: work.path().to_owned(),
+            },
         };
         let mut report = Report::new(false);
         run(&options, &mut report).unwrap();

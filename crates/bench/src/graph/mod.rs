@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::error::BenchError;
-use crate::groups::{Groups, Work, empty_directory, key};
+use crate::groups::{Groups, GroupsOptions, Work, empty_directory, key};
 use crate::measurement::Measurement;
 use crate::random::Random;
 use crate::report::Report;
@@ -26,21 +26,9 @@ pub struct GraphOptions {
     /// Take Cargo's copy of the registry's index: crates, versions, dependencies and features
     #[arg(long)]
     pub crates: bool,
-    /// Times that the graph is taken, each time with other vertices
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub copies: u64,
-    /// Operations of each phase behind the first
-    #[arg(long, default_value_t = 20_000)]
-    pub operations: u64,
-    /// Storage layout of the keyspace: a named plan for semi-sorted keyspaces
-    #[arg(long, default_value = "semi-sorted")]
-    pub plan: String,
-    /// Seed of the operations
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Where the database is made, in a subdirectory `alluvium-bench-graph`
-    #[arg(long, default_value = ".")]
-    pub dir: PathBuf,
+    /// What is done to it.
+    #[command(flatten)]
+    pub groups: GroupsOptions,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-graph";
@@ -70,20 +58,21 @@ pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError
             BenchError::Usage("neither CARGO_HOME nor HOME is set: say where Cargo is".to_owned())
         })?)?,
     };
-    let directory = options.dir.join(SUBDIRECTORY);
+    let directory = options.groups.dir.join(SUBDIRECTORY);
     empty_directory(&directory)?;
-    let groups = Groups::create(&directory, "edges", &options.plan, false)?;
-    let vertices = edges.vertices() * options.copies;
-    let random = Random::new(options.seed, 1);
-    let mut graph = Graph { groups, edges, vertices, copies: options.copies, random };
-    let few = (options.operations / OPERATIONS_EACH).max(1);
+    let groups = Groups::create(&directory, "edges", &options.groups.plan, false)?;
+    let edges_each = edges.as_slice().iter().collect::<BTreeSet<_>>().len() as u64;
+    let vertices = edges.vertices() * options.groups.copies;
+    let random = Random::new(options.groups.seed, 1);
+    let mut graph = Graph { groups, edges, vertices, copies: options.groups.copies, random };
+    let few = (options.groups.operations / OPERATIONS_EACH).max(1);
     let phases: [(&str, u64, Phase); 8] = [
         ("load", 1, Graph::load),
-        ("neighbours", options.operations, Graph::neighbours),
-        ("has-edge", options.operations, Graph::has_edge),
-        ("has-no-edge", options.operations, Graph::has_no_edge),
+        ("neighbours", options.groups.operations, Graph::neighbours),
+        ("has-edge", options.groups.operations, Graph::has_edge),
+        ("has-no-edge", options.groups.operations, Graph::has_no_edge),
         ("two-hops", few, Graph::two_hops),
-        ("add-remove", options.operations, Graph::add_and_remove),
+        ("add-remove", options.groups.operations, Graph::add_and_remove),
         ("remove-vertices", few, Graph::remove_vertices),
         ("check", 1, Graph::check),
     ];
@@ -91,10 +80,11 @@ pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError
         let before = graph.groups.before();
         let work = phase(&mut graph, operations)?;
         let mut measurement = Measurement::new("graph", case)
-            .config("plan", options.plan.clone())
-            .config("copies", options.copies)
+            .config("plan", options.groups.plan.clone())
+            .config("copies", options.groups.copies)
             .config("vertices", graph.vertices)
-            .config("edges", graph.edges.as_slice().len() as u64 * options.copies);
+            .config("lines", graph.edges.as_slice().len() as u64 * options.groups.copies)
+            .config("edges", edges_each * options.groups.copies);
         if case == "two-hops" {
             measurement = measurement
                 .metric("searches", operations)
@@ -229,21 +219,25 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let input = work.path().join("edges");
         let lines = (0..60_u64).flat_map(|source| (0..source).map(move |end| format!("{source} {end}\n")));
-        std::fs::write(&input, lines.collect::<String>()).unwrap();
+        // A line that comes twice is one edge.
+        std::fs::write(&input, lines.chain(["7 3\n".to_owned()]).collect::<String>()).unwrap();
         let options = GraphOptions {
             input: Some(input),
             crates: false,
-            copies: 2,
-            operations: 400,
-            plan: "semi-sorted".to_owned(),
-            seed: 1,
-            dir: work.path().to_owned(),
+            groups: GroupsOptions {
+                copies: 2,
+                operations: 400,
+                plan: "semi-sorted".to_owned(),
+                seed: 1,
+                dir: work.path().to_owned(),
+            },
         };
         let mut report = Report::new(false);
         run(&options, &mut report).unwrap();
         let metric = |case: usize, name: &str| report.measurements()[case].metrics[name].clone();
         assert_eq!(report.measurements().len(), 8);
-        assert_eq!(metric(0, "items"), 2 * 60 * 59 / 2);
+        let created = &report.measurements()[0].config;
+        assert_eq!((&created["edges"], &created["lines"]), (&(60 * 59).into(), &(60 * 59 + 2).into()));
         assert_eq!(metric(2, "items"), 400, "edges that are there are found");
         assert_eq!(metric(3, "items"), 0, "edges that are not there are not");
         assert!(!work.path().join(SUBDIRECTORY).exists());

@@ -83,9 +83,10 @@ impl Keyspace {
     /// Iterates over the items whose keys have this prefix, as the keyspace finds prefixes: the whole prefix, not a
     /// part of it. In no order that means anything; keys are compared, so other prefixes of the same hash are left out.
     ///
-    /// What is returned is what was there when it was called: writes of one batch are all seen or none. Costs a read of
-    /// one page for each run over the prefix, and then of its pages; beside that 32 bytes of memory for each item that
-    /// is still in the log.
+    /// What is returned is what was there when it was called: writes of one batch are all seen or none. Costs reads of
+    /// the pages where the prefix lies in each run that has something of it, all begun together, and of one page of
+    /// each other run whose filter doesn't know prefixes; beside that 32 bytes of memory for each item that is still in
+    /// the log.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] for a keyspace without prefixes.

@@ -135,6 +135,8 @@ pub(crate) struct SectionEntry {
     pub filter_on_flash: bool,
     /// Whether the filter is a multi-level one, and the index block says which tables it covers.
     pub filter_covers: bool,
+    /// Whether the filter knows the prefixes of the items besides the items.
+    pub filter_knows_prefixes: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
     pub level: Option<u8>,
     /// How many plans the keyspace had before that one.
@@ -163,6 +165,8 @@ const ITEMS_GO_ON: u8 = 1;
 const FILTER_ON_FLASH: u8 = 2;
 /// On disk: do not renumber.
 const FILTER_COVERS: u8 = 4;
+/// On disk: do not renumber.
+const FILTER_KNOWS_PREFIXES: u8 = 8;
 
 impl SectionEntry {
     /// Whether it takes a long entry.
@@ -224,6 +228,7 @@ impl SectionEntry {
         flag(self.items_go_on, ITEMS_GO_ON)
             | flag(self.filter_on_flash, FILTER_ON_FLASH)
             | flag(self.filter_covers, FILTER_COVERS)
+            | flag(self.filter_knows_prefixes, FILTER_KNOWS_PREFIXES)
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -282,6 +287,7 @@ impl SectionEntry {
             items_go_on: bytes[52] & ITEMS_GO_ON != 0,
             filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             filter_covers: bytes[52] & FILTER_COVERS != 0,
+            filter_knows_prefixes: bytes[52] & FILTER_KNOWS_PREFIXES != 0,
             level: bytes[53].checked_sub(1),
             plan_number: u16::from_le_bytes([bytes[54], bytes[55]]),
             totals: Totals {

@@ -23,6 +23,7 @@ pub(super) enum FilterBuilder {
     Gathered {
         tag_bits: u32,
         hashes: Vec<KeyHash>,
+        prefixes: GatheredPrefixes,
     },
     /// Of a table in buckets, made of the items' hashes at the end, and of the filters of others.
     Clustered(ClusterBuilder),
@@ -30,12 +31,54 @@ pub(super) enum FilterBuilder {
     Covering(CoveringBuilder),
 }
 
+/// The prefixes of a semi-sorted section's items, which its filter may know as well: then a scan of another prefix
+/// reads nothing of the table.
+#[derive(Debug, Default)]
+pub(super) struct GatheredPrefixes {
+    /// Their hashes, ascending.
+    hashes: Vec<u64>,
+    /// Whether they are worth it however few items each has.
+    always: bool,
+}
+
+/// A filter knows prefixes that have so many items in the table on average: they take half of what items take at most.
+const ITEMS_A_PREFIX_MIN: usize = 2;
+
+impl GatheredPrefixes {
+    /// None yet, of a table of the level of this number. Tables of the youngest level are small and several, so each
+    /// scan would read most of them for nothing.
+    pub fn of_level(level: Option<u8>) -> Self {
+        Self { hashes: Vec::new(), always: level == Some(0) }
+    }
+
+    #[inline]
+    fn push(&mut self, hasher: KeyHasher, hash: KeyHash) {
+        if hasher.is_semi_sorted() && self.hashes.last() != Some(&hash.high()) {
+            self.hashes.push(hash.high());
+        }
+    }
+
+    /// Those that go into the filter of so many items.
+    fn worth_knowing(&self, items: usize) -> &[u64] {
+        if self.always || self.hashes.len() * ITEMS_A_PREFIX_MIN <= items { &self.hashes } else { &[] }
+    }
+}
+
+/// A finished filter.
+#[derive(Debug)]
+pub(super) struct MadeFilter {
+    pub filter: HashFilter,
+    /// Whether it knows prefixes besides items.
+    pub knows_prefixes: bool,
+}
+
 impl FilterBuilder {
     /// Notes an item. Equal hashes come one after the other.
     #[inline]
     pub fn push(&mut self, hasher: KeyHasher, hash: KeyHash, key: &[u8]) -> Result<()> {
         match self {
-            Self::Gathered { hashes, .. } => {
+            Self::Gathered { hashes, prefixes, .. } => {
+                prefixes.push(hasher, hash);
                 let placed = hasher.placing(hash);
                 if hashes.last() != Some(&placed) {
                     hashes.push(placed);
@@ -50,13 +93,18 @@ impl FilterBuilder {
 
     /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do
     /// without.
-    pub fn finish(self) -> Option<HashFilter> {
+    pub fn finish(self) -> Option<MadeFilter> {
         match self {
             Self::None | Self::Clustered(_) | Self::Covering(_) => None,
-            Self::Made(filter) => Some(filter),
-            Self::Gathered { tag_bits, hashes } => {
+            Self::Made(filter) => Some(MadeFilter { filter, knows_prefixes: false }),
+            Self::Gathered { tag_bits, mut hashes, prefixes } => {
+                let known = prefixes.worth_knowing(hashes.len());
+                hashes.extend(known.iter().map(|&prefix| KeyHash::of_prefix(prefix)));
+                let knows_prefixes = !known.is_empty();
                 let slack = hashes.len() / 16 + 1;
-                (0..TRIES_MAX).find_map(|attempt| filter_of(&hashes, tag_bits, attempt * slack))
+                let filter =
+                    (0..TRIES_MAX).find_map(|attempt| filter_of(&hashes, tag_bits, attempt * slack))?;
+                Some(MadeFilter { filter, knows_prefixes })
             }
         }
     }
@@ -80,9 +128,10 @@ mod tests {
     use super::*;
 
     fn gathered(hashes: impl Iterator<Item = KeyHash>) -> Option<HashFilter> {
-        let mut builder = FilterBuilder::Gathered { tag_bits: 12, hashes: Vec::new() };
+        let prefixes = GatheredPrefixes::default();
+        let mut builder = FilterBuilder::Gathered { tag_bits: 12, hashes: Vec::new(), prefixes };
         hashes.for_each(|hash| builder.push(KeyHasher::Xxh3 { seed: 0 }, hash, b"").unwrap());
-        builder.finish()
+        builder.finish().map(|made| made.filter)
     }
 
     #[test]

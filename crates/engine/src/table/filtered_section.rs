@@ -4,7 +4,7 @@ use alluvium_index::hash_filter::HashFilter;
 
 use super::covering_builder::{CoveringBuilder, CoveringSpec};
 use super::error::Result;
-use super::filter_builder::FilterBuilder;
+use super::filter_builder::{FilterBuilder, GatheredPrefixes};
 use super::index_builder::IndexBuilder;
 use super::page::Layout;
 use super::writer::{FinishedSection, OpenSection, TableWriter};
@@ -25,7 +25,9 @@ impl TableWriter {
     /// When no section of sorted layout is open.
     pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
         let hashes = Vec::with_capacity(items_expected as usize);
-        self.sorted_section().filter = FilterBuilder::Gathered { tag_bits, hashes };
+        let section = self.sorted_section();
+        let prefixes = GatheredPrefixes::of_level(section.entry.level);
+        section.filter = FilterBuilder::Gathered { tag_bits, hashes, prefixes };
     }
 
     pub(super) fn sorted_section(&mut self) -> &mut OpenSection {

@@ -14,6 +14,7 @@ use super::cluster_filter::ClusterFilter;
 use super::covering_filter::CoveringFilter;
 use super::directory::{IndexKind, SectionEntry};
 use super::index_memory::Charge;
+use super::index_parts::{split_index, three_level};
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
 use super::section_spec::high_halves;
@@ -45,6 +46,8 @@ pub(crate) struct SectionIndex {
     items_go_on: bool,
     /// Whether the filter takes other bits of hashes than order does.
     spreads: bool,
+    /// Whether the filter knows prefixes besides items.
+    knows_prefixes: bool,
     /// The memory this takes, if it stays.
     _charge: Option<Charge>,
 }
@@ -122,7 +125,8 @@ impl SectionIndex {
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
         let (items_go_on, spreads) = (entry.items_go_on, entry.hasher.is_semi_sorted());
-        Ok(Self { filter, pages, items_go_on, spreads, _charge: None })
+        let knows_prefixes = entry.filter_knows_prefixes && spreads;
+        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
 
     /// Of a table in buckets: without `filter` it stays on flash.
@@ -136,7 +140,8 @@ impl SectionIndex {
         let cluster =
             ClusterFilter::decode(cluster, high_halves((entry.range_low, entry.range_high)), filter)?;
         let (filter, pages) = (SectionFilter::Cluster(cluster), PageIndex::Buckets(Arc::new(buckets)));
-        Ok(Self { filter, pages, items_go_on: false, spreads: false, _charge: None })
+        let (items_go_on, spreads, knows_prefixes) = (false, false, false);
+        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
 
     /// The same, with its memory counted by `charge`.
@@ -154,8 +159,8 @@ impl SectionIndex {
             SectionFilter::Covering(covering) => SectionFilter::Covering(covering.away()),
         };
         let pages = self.pages.clone();
-        let Self { items_go_on, spreads, .. } = *self;
-        Self { filter, pages, items_go_on, spreads, _charge: Some(charge) }
+        let Self { items_go_on, spreads, knows_prefixes, .. } = *self;
+        Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: Some(charge) }
     }
 
     /// Whether nothing was dropped.
@@ -313,6 +318,17 @@ impl SectionIndex {
         }
     }
 
+    /// Whether the section has anything of the prefix with this hash, as its filter says: `Some(true)` may be wrong,
+    /// now and then. `None` when no filter in memory knows prefixes.
+    pub fn has_prefix(&self, prefix_hash: u64) -> Option<bool> {
+        match &self.filter {
+            SectionFilter::Loaded(filter) if self.knows_prefixes => {
+                Some(filter.may_contain(KeyHash::of_prefix(prefix_hash)))
+            }
+            _ => None,
+        }
+    }
+
     /// The bits of a hash by which the filter places it.
     #[inline]
     fn placing(&self, hash: KeyHash) -> KeyHash {
@@ -370,26 +386,6 @@ impl SectionIndex {
         let last = PageRead::new(page_number(range.last), goes_on);
         PageList::range(page_number(range.first + u64::from(is_before)), last)
     }
-}
-
-/// The parts of an index block: what is as long as the number in front says, and the rest.
-fn split_index<'a>(bytes: &'a [u8], what: &str) -> Result<(&'a [u8], &'a [u8]), Corruption> {
-    let parts = bytes
-        .split_first_chunk::<8>()
-        .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?));
-    let expected = || format!("{what} of the length in front of it");
-    parts.ok_or_else(|| Corruption::new("index", 0, expected(), format!("{} bytes", bytes.len())))
-}
-
-/// The three-level index of a section, whose pages it must not lead beyond.
-fn three_level(entry: &SectionEntry, bytes: &[u8]) -> Result<ThreeLevelIndex, Corruption> {
-    let index = ThreeLevelIndex::from_bytes(bytes)?;
-    let last = index.last_page();
-    if last.is_none_or(|last| last >= u64::from(entry.page_count)) {
-        let expected = format!("an index of {} pages", entry.page_count);
-        return Err(Corruption::new("index", 0, expected, format!("{last:?} as the last page")));
-    }
-    Ok(index)
 }
 
 /// Numbers beyond any page stay beyond: the section checks against its count.

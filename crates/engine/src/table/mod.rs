@@ -36,6 +36,7 @@ mod hash_marks;
 mod index;
 mod index_builder;
 mod index_memory;
+mod index_parts;
 mod key_probe;
 mod layout;
 mod name_builder;

@@ -14,8 +14,8 @@ use super::section::Section;
 use super::section_spec::high_halves;
 use crate::item::Item;
 
-/// Fewer pages of a prefix are read without a look at the first: to read so many for nothing takes a device no longer
-/// than that look, which all other reads of a scan would wait for.
+/// Fewer pages of a prefix, where no filter knows prefixes, are read without a look at the first: to read so many for
+/// nothing takes a device no longer than that look, which all other reads of a scan would wait for.
 const PROBED_PAGES_MIN: u32 = 32;
 
 /// A part of the hash space, of which a section's items are wanted.
@@ -60,9 +60,9 @@ impl SectionRange {
 }
 
 impl SectionRange {
-    /// The pages to read where the range is one prefix of a semi-sorted section: none where a look at the
-    /// first of several shows that the index, which knows the prefixes that are there, leads to those of another one.
-    /// `None` for other ranges and sections.
+    /// The pages to read where the range is one prefix of a semi-sorted section: none where the filter knows prefixes
+    /// and doesn't know this one, or where a look at the first of many pages shows that the index, which tells only
+    /// prefixes apart that are there, leads to those of another one. `None` for other ranges and sections.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
         let Self { section, low, high } = self;
         let prefix_hash = (low >> 64) as u64;
@@ -70,12 +70,17 @@ impl SectionRange {
         if !is_prefix || section.page_count() == 0 {
             return Ok(None);
         }
-        let Some((first, last)) = section.index()?.prefix_pages(prefix_hash) else { return Ok(None) };
+        let index = section.index()?;
+        let known = index.has_prefix(prefix_hash);
+        if known == Some(false) {
+            return Ok(Some(0..0));
+        }
+        let Some((first, last)) = index.prefix_pages(prefix_hash) else { return Ok(None) };
         let end = last.saturating_add(1).min(section.page_count());
         if first >= end {
             return Ok(Some(0..0));
         }
-        if end - first >= PROBED_PAGES_MIN && !self.has_prefix(first, prefix_hash)? {
+        if known.is_none() && end - first >= PROBED_PAGES_MIN && !self.has_prefix(first, prefix_hash)? {
             return Ok(Some(0..0));
         }
         let goes_on = u32::from(section.entry().items_go_on);

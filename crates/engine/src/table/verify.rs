@@ -327,6 +327,12 @@ impl<'a> SectionCheck<'a> {
         if !located.iter().any(|found| found.page == read.page && found.count >= read.count) {
             return Err((format!("an index that leads hash {hash:?} to {read:?}"), format!("{located:?}")));
         }
+        if index.has_prefix(hash.high()) == Some(false) {
+            return Err((
+                format!("a filter that has the prefix of hash {hash:?}"),
+                "one that has not".to_owned(),
+            ));
+        }
         if self.section.layout() == Layout::Hash
             && !self.is_damaged
             && let Some(filter) = index.filter()

@@ -8,7 +8,7 @@ use super::bucket_group::GroupBuilder;
 use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
-use super::filter_builder::FilterBuilder;
+use super::filter_builder::{FilterBuilder, MadeFilter};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
@@ -127,6 +127,7 @@ impl TableWriter {
             items_go_on: false,
             filter_on_flash: false,
             filter_covers: false,
+            filter_knows_prefixes: false,
             level: u8::try_from(spec.level).ok(),
             plan_number: spec.plan_number,
             totals: Totals::default(),
@@ -282,8 +283,9 @@ impl TableWriter {
                 (_, filter) => {
                     finished.entry.index_kind = section.index.kind();
                     finished.index = section.index.finish();
-                    if let Some(filter) = filter.finish() {
+                    if let Some(MadeFilter { filter, knows_prefixes }) = filter.finish() {
                         finished.entry.filter_tag_bits = filter.tag_bits() as u8;
+                        finished.entry.filter_knows_prefixes = knows_prefixes;
                         finished.filter = filter.to_bytes();
                     }
                 }

@@ -162,6 +162,30 @@ proptest! {
 }
 
 #[test]
+fn filters_know_prefixes_of_several_items() {
+    for (level, items_each, knows) in [(0, 1, true), (1, 1, false), (1, 2, true), (1, 90, true)] {
+        let storage = MemoryStorage::default();
+        let mut items = items_of(&vec![(items_each, 40); 300]);
+        items.sort_by_key(|item| (SEMI.hash(&item.key), item.key.clone()));
+        let mut writer = TableWriter::create(&storage, NAME, 7).unwrap();
+        push_section(&mut writer, SectionSpec { hasher: SEMI, level, ..SPEC }, &items);
+        writer.finish().unwrap().sync().unwrap();
+        let table = Table::open(&storage, NAME, &[]).unwrap();
+        let has_pages = |prefix: u32| {
+            let name = format!("prefix {prefix}").into_bytes();
+            let low = u128::from(SEMI.prefix_hash(&name).unwrap()) << 64;
+            let section = Arc::clone(&table.sections()[0]);
+            let range = SectionRange { section, low, high: low | u128::from(u64::MAX) };
+            !range.extent().unwrap().pages.is_empty()
+        };
+        assert!((0..300).all(has_pages));
+        let in_vain = (300..1300).filter(|&prefix| has_pages(prefix)).count();
+        assert!(if knows { in_vain < 20 } else { in_vain > 900 }, "{in_vain} of level {level}");
+        assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
+    }
+}
+
+#[test]
 fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
     let storage = MemoryStorage::default();
     let mut items = items_of(&[(90, 120), (5, 40), (1, 900)]);
