@@ -98,6 +98,27 @@ fn databases_are_inspected_and_verified() {
 }
 
 #[test]
+fn young_tables_lie_in_the_directory_that_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |line: &str| alluvium(directory.path(), line);
+    for number in 0..3 {
+        assert_eq!(code(&run(&format!("put data --young-dir young key-{number} value-{number}"))), 0);
+    }
+    let tables = std::fs::read_dir(directory.path().join("young")).unwrap();
+    let names = tables.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.filter(|name| name.starts_with("table-")).count() > 0);
+    assert_eq!(text(&run("get data --young-dir young key-1")), "value-1\n");
+    assert_eq!(code(&run("verify data --young-dir young")), 0);
+    // Without it the newest items would be missing: nothing is answered.
+    let refused = run("get data key-1");
+    assert_eq!(code(&refused), 1);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("director"), "{refused:?}");
+    std::fs::create_dir(directory.path().join("other")).unwrap();
+    assert_eq!(code(&run("get data --young-dir other key-1")), 1);
+    assert_eq!(text(&run("get data --young-dir young key-2")), "value-2\n");
+}
+
+#[test]
 fn benchmarks_print_one_object_a_line() {
     let directory = tempfile::tempdir().unwrap();
     let output = alluvium(
