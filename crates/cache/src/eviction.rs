@@ -49,6 +49,17 @@ impl Eviction {
         self == Self::Fifo
     }
 
+    /// Accesses that reads count per item, at most: all that they do for the policies for which this is not 0.
+    #[inline(always)]
+    pub(crate) fn counted_max(self) -> u32 {
+        match self {
+            Self::S3Fifo => ACCESSES_MAX,
+            // An item that was used is appended again when it is the oldest.
+            Self::ApproximateLru => 1,
+            Self::Fifo | Self::Lru => 0,
+        }
+    }
+
     /// Whether reads move items.
     pub(crate) fn moves_items(self) -> bool {
         self == Self::Lru

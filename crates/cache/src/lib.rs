@@ -27,8 +27,9 @@
 //! Architecture invariant: a cache may forget, never lie. Equality is always that of the full key; what a reader beside
 //! a writer has seen counts only after it was validated.
 //!
-//! Architecture invariant: all shared memory is atomics. `unsafe` stands in the leaf modules of `memory`, in
-//! `partition/lend.rs` and `index/tags.rs`, and in the declarations that zeros are a value of what lies in arrays.
+//! Architecture invariant: all shared memory is accessed atomically, or by loads and stores written out that are
+//! validated like those. `unsafe` stands in the leaf modules of `memory`, in `partition/lend.rs` and `index/tags.rs`,
+//! and in the declarations that zeros are a value of what lies in arrays.
 
 mod access;
 mod cache;

@@ -13,10 +13,9 @@ use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::error::TooLarge;
-use crate::item::{ItemView, Metadata};
+use crate::item::{ItemView, Metadata, room};
 
 use super::handle::Cache;
-use super::scratch::Scratch;
 
 /// Keys that go through the stages together; longer batches are parted.
 pub const BATCH_LEN: usize = 32;
@@ -42,22 +41,19 @@ impl<A: Access> Cache<A> {
         mut take: impl FnMut(usize, Option<ItemView<'_>>),
     ) {
         let mut stages = Stages::default();
-        let mut scratch = Scratch::new();
+        let mut room = room();
         for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
             self.prefetch(keys, &mut stages);
             let prefetched = stages.hashes.iter().zip(&stages.ways);
             for (number, (key, (&hash, &ways))) in keys.iter().zip(prefetched).enumerate() {
                 let partition = self.partition(hash);
                 let number = batch * BATCH_LEN + number;
-                let is_hit = self
-                    .get_hashed(partition, hash, key.as_ref(), ways, &mut scratch, |item| {
-                        take(number, Some(item))
-                    })
-                    .is_some();
-                if !is_hit {
+                let outcome = self.get_hashed(partition, hash, key.as_ref(), ways, &mut room, |item| {
+                    take(number, Some(item))
+                });
+                if outcome.is_none() {
                     take(number, None);
                 }
-                partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
             }
         }
     }
@@ -83,8 +79,9 @@ impl<A: Access> Cache<A> {
             for &hash in &stages.hashes[..items.len()] {
                 self.partition(hash).prefetch_ghost(hash);
             }
-            for ((key, value), &hash) in items.iter().zip(&stages.hashes) {
-                let set = self.partition(hash).set(hash, key.as_ref(), value.as_ref(), Metadata::default());
+            for ((key, value), (&hash, &ways)) in items.iter().zip(stages.hashes.iter().zip(&stages.ways)) {
+                let (key, value) = (key.as_ref(), value.as_ref());
+                let set = self.partition(hash).set(hash, key, ways, value, Metadata::default());
                 outcome = set.and(outcome);
             }
         }

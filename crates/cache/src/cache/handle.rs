@@ -7,7 +7,7 @@ use alluvium_base::KeyHash;
 use crate::access::{Access, Concurrent};
 use crate::error::TooLarge;
 use crate::index::{owner_of, partition_of};
-use crate::item::{ItemView, Metadata};
+use crate::item::{Glance, ItemView, Metadata, Room, room};
 use crate::partition::Partition;
 
 use super::builder::Builder;
@@ -90,16 +90,25 @@ impl<A: Access> Cache<A> {
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
         let partition = self.partition(hash);
-        let is_hit = partition
-            .read(hash, key, 0, |stored, _| {
-                value.resize(stored.value_len(), 0);
-                stored.copy_value(value);
-            })
-            .is_some();
+        let is_hit = match partition.glance(hash, key, 0, &mut room()) {
+            Glance::Hit(found) => {
+                value.clear();
+                value.extend_from_slice(found);
+                true
+            }
+            Glance::Miss => false,
+            Glance::Unusual => {
+                let found = partition.read(hash, key, 0, |stored, _| {
+                    value.resize(stored.value_len(), 0);
+                    stored.copy_value(value);
+                });
+                found.is_some()
+            }
+        };
         if !is_hit {
             value.clear();
         }
-        partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
+        partition.reads.count(is_hit, A::READS_BESIDE_WRITES);
         is_hit
     }
 
@@ -114,14 +123,10 @@ impl<A: Access> Cache<A> {
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
         let hash = self.hash(key);
-        let partition = self.partition(hash);
-        let outcome = self.get_hashed(partition, hash, key, 0, &mut Scratch::new(), take);
-        let is_hit = outcome.is_some();
-        partition.reads.count(u64::from(is_hit), u64::from(!is_hit), A::READS_BESIDE_WRITES);
-        outcome
+        self.get_hashed(self.partition(hash), hash, key, 0, &mut room(), take)
     }
 
-    /// A get that is not counted.
+    /// A get of a key whose hash and partition are known. `ways` are those with its tag, as far as they are known.
     #[inline(always)]
     pub(super) fn get_hashed<T>(
         &self,
@@ -129,18 +134,32 @@ impl<A: Access> Cache<A> {
         hash: KeyHash,
         key: &[u8],
         ways: u32,
-        scratch: &mut Scratch,
+        room: &mut Room,
         take: impl FnOnce(ItemView<'_>) -> T,
     ) -> Option<T> {
+        let count = |is_hit| partition.reads.count(is_hit, A::READS_BESIDE_WRITES);
         let take = match partition.lend(hash, key, ways, take) {
-            Ok(outcome) => return outcome,
+            Ok(outcome) => {
+                count(outcome.is_some());
+                return outcome;
+            }
             Err(take) => take,
         };
-        let metadata = partition.read(hash, key, ways, |stored, metadata| {
-            scratch.fill(stored.value_len(), |value| stored.copy_value(value));
-            metadata
-        })?;
-        Some(scratch.lend(|value| take(partition.view(value, metadata))))
+        match partition.glance(hash, key, ways, room) {
+            Glance::Hit(value) => {
+                count(true);
+                Some(take(ItemView { value, flags: 0, time_to_live: None }))
+            }
+            Glance::Miss => {
+                count(false);
+                None
+            }
+            Glance::Unusual => {
+                let outcome = get_unusual(partition, hash, key, ways, take);
+                count(outcome.is_some());
+                outcome
+            }
+        }
     }
 
     /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.
@@ -155,8 +174,7 @@ impl<A: Access> Cache<A> {
     /// [`TooLarge`]; what the key had stays.
     #[inline]
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
-        let hash = self.hash(key);
-        self.partition(hash).set(hash, key, value, Metadata::default())
+        self.set_item(key, value, Metadata::default())
     }
 
     /// Gives `key` a value with flags or an end.
@@ -164,8 +182,13 @@ impl<A: Access> Cache<A> {
     /// # Errors
     /// [`TooLarge`]; what the key had stays.
     pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
+        self.set_item(key, value, self.metadata(options))
+    }
+
+    #[inline(always)]
+    fn set_item(&self, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let hash = self.hash(key);
-        self.partition(hash).set(hash, key, value, self.metadata(options))
+        self.partition(hash).set(hash, key, 0, value, metadata)
     }
 
     /// Removes the item of `key`; whether there was one.
@@ -192,4 +215,21 @@ impl<A: Access> Cache<A> {
         });
         Metadata { expires_at_ms, flags: options.flags }
     }
+}
+
+/// A get of more than a glance, not counted.
+#[inline(never)]
+fn get_unusual<A: Access, T>(
+    partition: &Partition<A>,
+    hash: KeyHash,
+    key: &[u8],
+    ways: u32,
+    take: impl FnOnce(ItemView<'_>) -> T,
+) -> Option<T> {
+    let mut scratch = Scratch::new();
+    let metadata = partition.read(hash, key, ways, |stored, metadata| {
+        scratch.fill(stored.value_len(), |value| stored.copy_value(value));
+        metadata
+    })?;
+    Some(scratch.lend(|value| take(partition.view(value, metadata))))
 }

@@ -82,6 +82,13 @@ impl Bucket {
         }
     }
 
+    /// What [`begin_read`](Self::begin_read) returns, if it needn't wait.
+    #[inline(always)]
+    pub fn version_at_rest(&self) -> Option<Version> {
+        let version = self.version.load(Ordering::Acquire);
+        version.is_multiple_of(2).then_some(Version(version))
+    }
+
     /// Whether everything loaded since [`begin_read`](Self::begin_read) belongs together.
     #[inline(always)]
     pub fn is_unchanged(&self, since: Version) -> bool {
@@ -173,11 +180,13 @@ impl Bucket {
         self.counts_or_link.store(bucket.unwrap_or(0) as u32, Ordering::Relaxed);
     }
 
-    /// Counts an access to the entry in `way`, up to `max`. The count may be lost.
+    /// Counts an access to the entry in `way`, up to `max`, 1 or 2. The count may be lost.
     #[inline(always)]
     pub fn count_access(&self, way: usize, max: u32) {
+        debug_assert!(max == 1 || max == 2);
         let counts = self.counts_or_link.load(Ordering::Relaxed);
-        if counts >> shift(way) & COUNT_MAX < max {
+        // A count up to such a maximum has reached it when it has its bit.
+        if counts & max << shift(way) == 0 {
             self.counts_or_link.store(counts + (1 << shift(way)), Ordering::Relaxed);
         }
     }

@@ -85,6 +85,25 @@ impl Header {
         self.0 & HAS_FLAGS != 0
     }
 
+    /// Whether it is the header of an item with a key of `key_len` bytes and neither expiry nor flags.
+    #[inline(always)]
+    pub fn is_plain(self, key_len: usize) -> bool {
+        const EXTRAS_BITS: u32 = 2;
+        self.0 >> WORDS_BITS & ((1 << (KEY_BITS + EXTRAS_BITS)) - 1) == key_len as u64
+    }
+
+    /// Bytes of the value of such an item; `None` if the parts don't fit in the whole.
+    #[inline(always)]
+    pub fn plain_value_len(self, key_len: usize) -> Option<usize> {
+        (self.words() * UNIT_BYTES).checked_sub(UNIT_BYTES + key_len + self.slack())
+    }
+
+    /// Whether there are words between the header and the key.
+    #[inline(always)]
+    pub fn has_extras(self) -> bool {
+        self.0 & (HAS_EXPIRY | HAS_FLAGS) != 0
+    }
+
     /// Words before the key.
     #[inline(always)]
     pub fn fixed_words(self) -> usize {

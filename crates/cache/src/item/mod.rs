@@ -13,10 +13,12 @@
 //! item is evicted: 4 ns against 8 bytes. An expiry takes 8 bytes only of items that have one.
 
 mod bytes;
+mod glance;
 mod header;
 mod view;
 
-pub(crate) use bytes::{copy_out, is_key, write_item};
+pub(crate) use bytes::{header_of, plain_header_of, write_item};
+pub(crate) use glance::{Glance, Room, room};
 pub use header::KEY_BYTES_MAX;
 pub(crate) use header::{Header, ITEM_WORDS_MAX};
 pub(crate) use view::Metadata;

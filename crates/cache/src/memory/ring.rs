@@ -5,15 +5,20 @@
 //! pages: only the window that appears twice comes from a memory file, all else is anonymous memory with transparent
 //! huge pages. Elsewhere, and under the checkers Miri and loom, words wrap one by one.
 //!
-//! Every access is an atomic load or store of a word, relaxed: readers run beside the writer, may see anything, and
-//! validate what they saw (see `index::bucket`). There are no data races because there are no plain accesses; the
-//! one exception is [`Ring::bytes`], whose caller proves that nobody writes.
+//! Every access is an atomic load or store of a word, relaxed, or of several words written out ([`vectors`]): readers
+//! run beside the writer, may see anything, and validate what they saw (see `index::bucket`). There are no data races
+//! because there are no plain accesses; the one exception is [`Ring::bytes`], whose caller proves that nobody writes.
 
 use std::io;
+use std::mem::MaybeUninit;
 
 #[cfg(any(not(target_os = "linux"), miri, loom))]
 use super::PAGE_BYTES;
-use crate::sync::AtomicU64;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
+use super::vectors;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom))))]
+use super::words;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of a word, the unit of places in a ring.
 pub(crate) const UNIT_BYTES: usize = 8;
@@ -67,15 +72,33 @@ impl Ring {
         &self.words()[unit]
     }
 
+    /// What `COUNT` words from word number `start` on hold; `None` where they reach beyond the ring.
+    #[inline(always)]
+    pub fn load<const COUNT: usize>(&self, start: usize) -> Option<[u64; COUNT]> {
+        let words = self.words();
+        let starts = words.len().wrapping_sub(COUNT - 1);
+        if start >= starts || starts > words.len() {
+            return None;
+        }
+        // SAFETY: there are at least `COUNT` words, of which the first is one of those that have `COUNT` - 1 behind it.
+        Some(std::array::from_fn(|at| unsafe { words.get_unchecked(start + at) }.load(Ordering::Relaxed)))
+    }
+
+    /// Where `len` bytes from `start` on lie, all of them within the mapping.
+    #[inline(always)]
+    fn place(&self, start: usize, len: usize) -> *mut u8 {
+        assert!(start.checked_add(len).is_some_and(|end| end <= self.mapping.len()), "bytes within the ring");
+        self.mapping.start().as_ptr().wrapping_add(start)
+    }
+
     /// `len` bytes from `start` on; `None` where they can't be given in one piece.
     ///
     /// # Safety
     /// No word of the range is stored to while the slice lives.
     #[inline(always)]
     pub unsafe fn bytes(&self, start: usize, len: usize) -> Option<&[u8]> {
-        assert!(start.checked_add(len).is_some_and(|end| end <= self.mapping.len()), "bytes within the ring");
-        // SAFETY: within the mapping by the assertion; not written to meanwhile, by the caller's promise.
-        Some(unsafe { std::slice::from_raw_parts(self.mapping.start().as_ptr().add(start), len) })
+        // SAFETY: within the mapping, as `place` checks; not written to meanwhile, by the caller's promise.
+        Some(unsafe { std::slice::from_raw_parts(self.place(start, len), len) })
     }
 
     /// Starts loading the lines of an item of about `len` bytes at word `start`.
@@ -91,6 +114,68 @@ impl Ring {
     /// Gives back the memory of `start..start + len` bytes; it reads as zeros afterwards.
     pub fn release(&self, start: usize, len: usize) {
         self.mapping.release(start, len);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
+impl Ring {
+    /// Copies the bytes from byte `start` on.
+    #[inline(always)]
+    pub fn copy_out(&self, start: usize, out: &mut [u8]) {
+        // SAFETY: within the mapping, as `place` checks. All accesses to it are atomic, or those of `vectors`, but for
+        // `bytes`, while nobody writes.
+        unsafe { vectors::copy_out(self.place(start, out.len()), out.as_mut_ptr(), out.len()) }
+    }
+
+    /// Copies the bytes from byte `start` on into room that may be uninitialized.
+    #[inline(always)]
+    pub fn copy_into<'a>(&self, start: usize, room: &'a mut [MaybeUninit<u8>]) -> &'a mut [u8] {
+        // SAFETY: as above; all of the room has been written when it is taken for initialized.
+        unsafe {
+            vectors::copy_out(self.place(start, room.len()), room.as_mut_ptr().cast(), room.len());
+            std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), room.len())
+        }
+    }
+
+    /// Copies `bytes` to byte `start` and what follows, as the only writer.
+    #[inline(always)]
+    pub fn copy_in(&self, start: usize, bytes: &[u8]) {
+        // SAFETY: as above; a ring has one writer at a time, who passed a gate.
+        unsafe { vectors::copy_in(self.place(start, bytes.len()), bytes) }
+    }
+
+    /// Whether the bytes from byte `start` on are `bytes`.
+    #[inline(always)]
+    pub fn is_equal(&self, start: usize, bytes: &[u8]) -> bool {
+        // SAFETY: as for `copy_out`.
+        unsafe { vectors::is_equal(self.place(start, bytes.len()), bytes) }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom))))]
+impl Ring {
+    /// Copies the bytes from byte `start` on.
+    pub fn copy_out(&self, start: usize, out: &mut [u8]) {
+        words::copy_out(|unit| self.word(unit), start, out);
+    }
+
+    /// Copies the bytes from byte `start` on into room that may be uninitialized.
+    pub fn copy_into<'a>(&self, start: usize, room: &'a mut [MaybeUninit<u8>]) -> &'a mut [u8] {
+        room.fill(MaybeUninit::new(0));
+        // SAFETY: all of it was just written.
+        let out = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), room.len()) };
+        self.copy_out(start, out);
+        out
+    }
+
+    /// Copies `bytes` to byte `start` and what follows, as the only writer.
+    pub fn copy_in(&self, start: usize, bytes: &[u8]) {
+        words::copy_in(|unit| self.word(unit), start, bytes);
+    }
+
+    /// Whether the bytes from byte `start` on are `bytes`.
+    pub fn is_equal(&self, start: usize, bytes: &[u8]) -> bool {
+        words::is_equal(|unit| self.word(unit), start, bytes)
     }
 }
 
@@ -114,6 +199,11 @@ impl Ring {
         &self.words[unit % self.words.len()]
     }
 
+    /// What `COUNT` words from word number `start` on hold.
+    pub fn load<const COUNT: usize>(&self, start: usize) -> Option<[u64; COUNT]> {
+        Some(std::array::from_fn(|at| self.word(start + at).load(Ordering::Relaxed)))
+    }
+
     /// Nothing here: words are not bytes to the model checker, and don't wrap by themselves.
     ///
     /// # Safety
@@ -127,4 +217,63 @@ impl Ring {
 
     /// Nothing here: memory goes back with the ring.
     pub fn release(&self, _start: usize, _len: usize) {}
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::words;
+
+    /// Both ways of copying, for all short lengths, places within words, and across the end.
+    #[test]
+    fn bytes_come_back_as_words_and_as_vectors() {
+        const CAPACITY: usize = 4096;
+        let ring = Ring::new(CAPACITY, CAPACITY).unwrap();
+        let word = |unit: usize| ring.word(unit);
+        let bytes: Vec<u8> = (1..=255).cycle().take(300).collect();
+        for start in (0..18).chain(CAPACITY - 20..CAPACITY) {
+            for len in (0..150).chain([255, 300]) {
+                let bytes = &bytes[len % 7..][..len.min(290)];
+                let others = [start.wrapping_sub(1) % CAPACITY, (start + bytes.len()) % CAPACITY];
+                let mut before = [[0]; 2];
+                for (other, before) in others.iter().zip(&mut before) {
+                    ring.copy_out(*other, before);
+                }
+                if len % 2 == 0 {
+                    ring.copy_in(start, bytes);
+                } else {
+                    words::copy_in(word, start, bytes);
+                }
+                for (other, before) in others.iter().zip(&before) {
+                    let mut after = [0];
+                    ring.copy_out(*other, &mut after);
+                    assert_eq!(after, *before, "beside {len} bytes at {start}");
+                }
+                let mut out = vec![0; bytes.len()];
+                ring.copy_out(start, &mut out);
+                assert_eq!(out, bytes, "{len} bytes at {start}");
+                out.fill(0);
+                words::copy_out(word, start, &mut out);
+                assert_eq!(out, bytes, "{len} bytes at {start}");
+                let mut room = vec![MaybeUninit::uninit(); bytes.len()];
+                assert_eq!(ring.copy_into(start, &mut room), bytes);
+                assert!(ring.is_equal(start, bytes) && words::is_equal(word, start, bytes));
+                for at in 0..bytes.len() {
+                    out[at] ^= 0x10;
+                    assert!(!ring.is_equal(start, &out) && !words::is_equal(word, start, &out), "{len} {at}");
+                    out[at] ^= 0x10;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_beyond_the_ring_are_refused() {
+        let ring = Ring::new(4096, 0).unwrap();
+        assert_eq!(ring.load(510), Some([0, 0]));
+        if cfg!(all(target_os = "linux", not(miri))) {
+            assert_eq!(ring.load::<2>(511), None);
+            assert_eq!(ring.load::<2>(usize::MAX), None);
+        }
+    }
 }

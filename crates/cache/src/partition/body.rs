@@ -6,7 +6,7 @@ use crate::eviction::{GHOST_PERCENT, PROBATION_PERCENT};
 use crate::ghost::Ghost;
 use crate::index::bucket::Bucket;
 use crate::index::{Entry, LossyIndex};
-use crate::item::Header;
+use crate::item::{Header, header_of};
 use crate::log::CircularLog;
 use crate::memory::{Array, HUGE_PAGE_BYTES, PAGE_BYTES, UNIT_BYTES};
 
@@ -151,6 +151,16 @@ impl Body {
         }
         let header = Header(log.load(entry.position(), 0));
         (header.is_sound() && header.words() <= log.item_words_max()).then_some(header)
+    }
+
+    /// The header of the entry's item, if the item is still there and is that of `key`.
+    #[inline(always)]
+    pub fn header_of(&self, entry: Entry, key: &[u8]) -> Option<Header> {
+        let log = self.log(entry);
+        if self.may_dangle && !log.contains(entry.position()) {
+            return None;
+        }
+        header_of(log.ring(), log.layout().unit(entry.position()), log.item_words_max(), key)
     }
 
     /// Gives the memory back, for readers who still look at this body to find nothing.

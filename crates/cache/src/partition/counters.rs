@@ -44,23 +44,19 @@ pub(crate) struct ReadCounters {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stripe {
-    hits: AtomicU64,
-    misses: AtomicU64,
+    /// Misses and hits.
+    reads: [AtomicU64; 2],
 }
 
 impl ReadCounters {
-    /// Counts reads. `is_shared` unless only one thread uses the partition.
+    /// Counts a read. `is_shared` unless only one thread uses the partition.
     #[inline(always)]
-    pub fn count(&self, hits: u64, misses: u64, is_shared: bool) {
+    pub fn count(&self, is_hit: bool, is_shared: bool) {
         let stripe = if is_shared { crate::stripe::thread_number() as usize } else { 1 };
         match self.stripes.get(stripe) {
-            Some(own) => {
-                add_alone(&own.hits, hits);
-                add_alone(&own.misses, misses);
-            }
+            Some(own) => add_alone(&own.reads[usize::from(is_hit)], 1),
             None => {
-                self.stripes[0].hits.fetch_add(hits, Ordering::Relaxed);
-                self.stripes[0].misses.fetch_add(misses, Ordering::Relaxed);
+                self.stripes[0].reads[usize::from(is_hit)].fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -68,7 +64,8 @@ impl ReadCounters {
     /// Hits and misses so far.
     pub fn sum(&self) -> (u64, u64) {
         self.stripes.iter().fold((0, 0), |(hits, misses), stripe| {
-            (hits + stripe.hits.load(Ordering::Relaxed), misses + stripe.misses.load(Ordering::Relaxed))
+            let [more_misses, more_hits] = &stripe.reads;
+            (hits + more_hits.load(Ordering::Relaxed), misses + more_misses.load(Ordering::Relaxed))
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::eviction::Eviction;
 use crate::index::Entry;
 use crate::index::bucket::{Bucket, WAYS};
-use crate::item::{Header, copy_out};
+use crate::item::Header;
 use crate::log::{CircularLog, Position, copy_words};
 use crate::memory::UNIT_BYTES;
 
@@ -209,7 +209,7 @@ impl<A: Access> Partition<A> {
                 &mut long[..]
             }
         };
-        copy_out(stored.log.ring(), stored.unit * UNIT_BYTES + stored.header.key_start(), key);
+        stored.copy_key(key);
         self.common.hasher.hash(key)
     }
 }

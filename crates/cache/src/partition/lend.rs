@@ -25,7 +25,7 @@ impl<A: Access> Partition<A> {
         }
         let body = self.body.get();
         let place = body.index.place(hash);
-        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
+        let found = body.find_beginning_with(place, ways, key);
         let Some(found) = found else { return Ok(None) };
         if self.is_expired(found.stored().metadata()) {
             return Ok(None);

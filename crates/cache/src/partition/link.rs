@@ -14,15 +14,26 @@ impl<A: Access> Partition<A> {
     /// Makes a change of a bucket or of an item of it; readers see all of it or nothing.
     #[inline(always)]
     pub(super) fn change<T>(&self, bucket: &Bucket, change: impl FnOnce() -> T) -> T {
-        let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
-        if is_counted {
+        self.begin_change(bucket);
+        let outcome = change();
+        self.end_change(bucket);
+        outcome
+    }
+
+    /// Begins a [`change`](Self::change).
+    #[inline(always)]
+    pub(super) fn begin_change(&self, bucket: &Bucket) {
+        if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
             bucket.begin_change();
         }
-        let outcome = change();
-        if is_counted {
+    }
+
+    /// Ends a [`change`](Self::change).
+    #[inline(always)]
+    pub(super) fn end_change(&self, bucket: &Bucket) {
+        if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
             bucket.end_change();
         }
-        outcome
     }
 
     /// Removes an entry and counts it under `reason`.

@@ -5,6 +5,7 @@
 mod body;
 mod counters;
 mod evict;
+mod glance;
 mod lend;
 mod link;
 mod promotions;
@@ -58,6 +59,8 @@ pub(crate) struct Partition<A: Access> {
     pub(super) gate: A::Gate,
     pub(super) body: Published<Body>,
     pub(super) common: Common,
+    /// The policy's [`counted_max`](Eviction::counted_max).
+    counted_max: u32,
     pub(super) counters: Counters,
     pub(super) reads: ReadCounters,
     promotions: Promotions,
@@ -73,6 +76,7 @@ impl<A: Access> Partition<A> {
         Ok(Self {
             gate: A::Gate::default(),
             body: Published::new(Body::new(shape, &common)?),
+            counted_max: common.eviction.counted_max(),
             common,
             counters: Counters::default(),
             reads: ReadCounters::default(),

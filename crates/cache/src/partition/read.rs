@@ -4,10 +4,9 @@ use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
 use crate::canary::{Canary, is_broken};
-use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
-use crate::item::{Header, Metadata, copy_out, is_key};
+use crate::item::{Header, Metadata};
 use crate::log::CircularLog;
 use crate::memory::UNIT_BYTES;
 use crate::sync::{Ordering, spin_hint};
@@ -36,17 +35,22 @@ impl Stored<'_> {
     /// When `out` is longer than the value.
     #[inline(always)]
     pub fn copy_value(&self, out: &mut [u8]) {
-        copy_out(self.log.ring(), self.unit * UNIT_BYTES + self.header.value_start(), out);
+        self.log.ring().copy_out(self.unit * UNIT_BYTES + self.header.value_start(), out);
     }
 
     /// Copies the key.
     pub fn copy_key(&self, out: &mut [u8]) {
-        copy_out(self.log.ring(), self.unit * UNIT_BYTES + self.header.key_start(), out);
+        self.log.ring().copy_out(self.unit * UNIT_BYTES + self.header.key_start(), out);
     }
 
     /// Expiry and flags.
     #[inline(always)]
     pub fn metadata(&self) -> Metadata {
+        if self.header.has_extras() { self.extras() } else { Metadata::default() }
+    }
+
+    #[inline(never)]
+    fn extras(&self) -> Metadata {
         let mut metadata = Metadata::default();
         if self.header.has_expiry() {
             metadata.expires_at_ms = self.log.ring().word(self.unit + 1).load(Ordering::Relaxed);
@@ -66,6 +70,15 @@ impl Body {
         self.find_among(place, self.index.bucket(place).matches(place.tag), key)
     }
 
+    /// As [`find`](Self::find), with `ways` looked at before the others.
+    #[inline(always)]
+    pub fn find_beginning_with(&self, place: Place, ways: u32, key: &[u8]) -> Option<Found<'_>> {
+        match self.find_among(place, ways, key) {
+            None => self.find(place, key),
+            found => found,
+        }
+    }
+
     /// The item of `key`, if one of the entries in the ways that `candidates` has bits for is its own.
     #[inline(always)]
     pub fn find_among(&self, place: Place, mut candidates: u32, key: &[u8]) -> Option<Found<'_>> {
@@ -74,11 +87,7 @@ impl Body {
             let way = candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
             let entry = bucket.entry(way);
-            let Some(header) = self.header(entry).filter(|header| header.key_len() == key.len()) else {
-                continue;
-            };
-            let log = self.log(entry);
-            if is_key(log.ring(), log.layout().unit(entry.position()) + header.fixed_words(), key) {
+            if let Some(header) = self.header_of(entry, key) {
                 return Some(Found { body: self, bucket, way, entry, header });
             }
         }
@@ -159,12 +168,16 @@ impl<A: Access> Partition<A> {
         let place = body.index.place(hash);
         let bucket = body.index.bucket(place);
         let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
-        let found = body.find_among(place, ways, key).or_else(|| body.find(place, key));
-        let read = found.map(|found| {
-            let stored = found.stored();
-            let metadata = stored.metadata();
-            (found, metadata, extract(stored, metadata))
-        });
+        let found = body.find_beginning_with(place, ways, key);
+        // No closures here: one that isn't inlined has its result stored, and loading that waits for the item.
+        let read = match found {
+            Some(found) => {
+                let stored = found.stored();
+                let metadata = stored.metadata();
+                Some((found, metadata, extract(stored, metadata)))
+            }
+            None => None,
+        };
         if let Some(version) = version
             && !self.is_valid(body, bucket, version, found.map(|found| found.entry))
         {
@@ -198,19 +211,13 @@ impl<A: Access> Partition<A> {
     /// Tells the eviction policy of a hit. Returns the item's entry, which may be another than before.
     #[inline(always)]
     pub(super) fn on_hit(&self, found: &Found<'_>, hash: KeyHash) -> Entry {
-        match self.common.eviction {
-            Eviction::Fifo => {}
-            Eviction::S3Fifo => {
-                found.bucket.count_access(found.way, ACCESSES_MAX);
-            }
-            // An item that was used is appended again when it is the oldest.
-            Eviction::ApproximateLru => found.bucket.count_access(found.way, 1),
-            Eviction::Lru => {
-                if A::READS_BESIDE_WRITES {
-                    self.promotions.note(hash);
-                } else if !self.gate.is_lent() {
-                    return self.promote(found);
-                }
+        if self.counted_max > 0 {
+            found.bucket.count_access(found.way, self.counted_max);
+        } else if self.common.eviction.moves_items() {
+            if A::READS_BESIDE_WRITES {
+                self.promotions.note(hash);
+            } else if !self.gate.is_lent() {
+                return self.promote(found);
             }
         }
         found.entry

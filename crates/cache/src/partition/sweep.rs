@@ -43,6 +43,12 @@ impl Sweeper {
 }
 
 impl<A: Access> Partition<A> {
+    /// Whether a write has more to do than what it is asked for.
+    #[inline(always)]
+    pub(super) fn is_upkeep_due(&self) -> bool {
+        self.common.eviction.leaves_entries() || self.sweeper.expiring.load(Ordering::Relaxed) != 0
+    }
+
     /// The share of the scan that is due with one write.
     #[inline(always)]
     pub(super) fn sweep_some(&self, body: &Body) {

@@ -33,12 +33,27 @@ pub(crate) enum Change<'v> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Gives `key`, whose hash is `hash`, a value.
+    /// Gives `key`, whose hash is `hash`, a value. `ways` are those with the key's tag, as far as they are known.
     ///
     /// # Errors
     /// [`TooLarge`]; what the key had stays.
     #[inline(always)]
-    pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+    pub fn set(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        ways: u32,
+        value: &[u8],
+        metadata: Metadata,
+    ) -> Result<(), TooLarge> {
+        if metadata == Metadata::default() && self.overwrite(hash, key, ways, value) {
+            return Ok(());
+        }
+        self.set_any(hash, key, value, metadata)
+    }
+
+    #[inline(never)]
+    fn set_any(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let _writing = self.gate.enter();
         let body = self.begin_write();
         let place = body.index.place(hash);
@@ -188,15 +203,10 @@ impl<A: Access> Partition<A> {
         self.change(found.bucket, || {
             write_item(stored.log.ring(), stored.unit, header, metadata, key, value);
         });
-        match self.common.eviction {
-            Eviction::S3Fifo => {
-                found.bucket.count_access(found.way, ACCESSES_MAX);
-            }
-            Eviction::ApproximateLru => found.bucket.count_access(found.way, 1),
-            Eviction::Lru => {
-                self.promote(&Found { header, ..*found });
-            }
-            Eviction::Fifo => {}
+        if self.counted_max > 0 {
+            found.bucket.count_access(found.way, self.counted_max);
+        } else if self.common.eviction.moves_items() {
+            self.promote(&Found { header, ..*found });
         }
         Counters::count(&self.counters.updated_in_place);
         true

@@ -9,6 +9,7 @@ use crate::cache::{BATCH_LEN, Scratch};
 use crate::error::BuildError;
 use crate::hasher::Hasher;
 use crate::index::{owner_of, partition_of};
+use crate::item::{Glance, Room, room};
 
 use super::partition::{Partition, Plan, bytes_for};
 
@@ -206,13 +207,11 @@ impl<A: Access> Store<A> {
     }
 
     /// Calls `take` with a copy of the value of `key`, if there is one, and returns its result. Allocates nothing for
-    /// values of up to 128 bytes.
+    /// values of up to 2 KiB.
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let hash = self.hash(key);
-        let mut scratch = Scratch::new();
-        let is_there = self.partition(hash).get_scratch(hash, key, &mut scratch);
-        is_there.then(|| scratch.lend(take))
+        get_hashed(self.partition(hash), hash, key, &mut room(), take)
     }
 
     /// Like [`get_into`](Self::get_into), and says where the item lies: a number below 2⁴⁸ for
@@ -243,15 +242,15 @@ impl<A: Access> Store<A> {
     /// Calls `take` for each of `keys`, in order, with its number and its value; memory accesses overlap as in
     /// [`Cache::get_many_with`](crate::Cache::get_many_with).
     pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], mut take: impl FnMut(usize, Option<&[u8]>)) {
-        let mut scratch = Scratch::new();
+        let mut room = room();
         for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
             let hashes = self.prefetch(keys);
             for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-                let is_there = self.partition(hash).get_scratch(hash, key.as_ref(), &mut scratch);
                 let number = batch * BATCH_LEN + number;
-                if is_there {
-                    scratch.lend(|value| take(number, Some(value)));
-                } else {
+                let outcome = get_hashed(self.partition(hash), hash, key.as_ref(), &mut room, |value| {
+                    take(number, Some(value))
+                });
+                if outcome.is_none() {
                     take(number, None);
                 }
             }
@@ -326,4 +325,31 @@ impl<A: Access> Store<A> {
             spare_buckets_used: sum.spare_buckets_used + part.spare_buckets_used,
         })
     }
+}
+
+#[inline(always)]
+fn get_hashed<A: Access, T>(
+    partition: &Partition<A>,
+    hash: KeyHash,
+    key: &[u8],
+    room: &mut Room,
+    take: impl FnOnce(&[u8]) -> T,
+) -> Option<T> {
+    match partition.glance(hash, key, room) {
+        Glance::Hit(value) => Some(take(value)),
+        Glance::Miss => None,
+        Glance::Unusual => get_unusual(partition, hash, key, take),
+    }
+}
+
+/// A get of more than a glance.
+#[inline(never)]
+fn get_unusual<A: Access, T>(
+    partition: &Partition<A>,
+    hash: KeyHash,
+    key: &[u8],
+    take: impl FnOnce(&[u8]) -> T,
+) -> Option<T> {
+    let mut scratch = Scratch::new();
+    partition.get_scratch(hash, key, &mut scratch).then(|| scratch.lend(take))
 }

@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::index::{Entry, Place};
-use crate::item::{Header, copy_out};
+use crate::item::Header;
 use crate::log::Position;
 use crate::memory::UNIT_BYTES;
 use crate::sync::add_alone;
@@ -100,7 +100,7 @@ impl<A: Access> Partition<A> {
                 &mut long[..]
             }
         };
-        copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), key);
+        self.space.ring().copy_out(unit * UNIT_BYTES + header.key_start(), key);
         let place = self.chains.place(self.plan.hasher.hash(key));
         let slot = self.chains.find(place, |entry| entry.position() == Position(unit as u64));
         (place, slot.expect("every block in use has its entry"))

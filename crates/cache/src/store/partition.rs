@@ -10,7 +10,7 @@ use crate::canary::{Canary, is_broken};
 use crate::hasher::Hasher;
 use crate::index::bucket::Bucket;
 use crate::index::{Entry, Place};
-use crate::item::{Header, Metadata, copy_out, is_key, write_item};
+use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
 use crate::memory::{PAGE_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
@@ -122,9 +122,30 @@ impl<A: Access> Partition<A> {
     pub fn get_scratch(&self, hash: KeyHash, key: &[u8], value: &mut Scratch) -> bool {
         let copy = |unit: usize, header: Header| {
             let start = unit * UNIT_BYTES + header.value_start();
-            value.fill(header.value_len(), |value| copy_out(self.space.ring(), start, value));
+            value.fill(header.value_len(), |value| self.space.ring().copy_out(start, value));
         };
         self.read(hash, key, copy).is_some()
+    }
+
+    /// Finds the value of `key` if that takes a glance only: see the cache's.
+    #[inline(always)]
+    pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], room: &'a mut Room) -> Glance<'a> {
+        let place = self.chains.place(hash);
+        let bucket = self.chains.first(place);
+        let Some(version) = bucket.version_at_rest() else { return Glance::Unusual };
+        let ways = bucket.matches(place.tag);
+        if ways == 0 {
+            let is_valid = bucket.link().is_none() && bucket.is_unchanged(version);
+            return if is_valid { Glance::Miss } else { Glance::Unusual };
+        }
+        // The number of a word is the lowest part of an entry.
+        let unit = bucket.entry(ways.trailing_zeros() as usize).0 as u32 as usize;
+        let words_max = (self.space.words() as usize).saturating_sub(unit);
+        let header = plain_header_of(self.space.ring(), unit, words_max, key);
+        let value_len = header.and_then(|header| header.plain_value_len(key.len()));
+        let Some(room) = value_len.and_then(|len| room.get_mut(..len)) else { return Glance::Unusual };
+        let value = self.space.ring().copy_into((unit + 1) * UNIT_BYTES + key.len(), room);
+        if bucket.is_unchanged(version) { Glance::Hit(value) } else { Glance::Unusual }
     }
 
     /// Calls `copy` with unit and header of the item of `key` and returns the unit. Beside a writer it may be called
@@ -161,16 +182,14 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     fn copy_value(&self, unit: usize, header: Header, value: &mut Vec<u8>) {
         value.resize(header.value_len(), 0);
-        copy_out(self.space.ring(), unit * UNIT_BYTES + header.value_start(), value);
+        self.space.ring().copy_out(unit * UNIT_BYTES + header.value_start(), value);
     }
 
     /// The header at `unit`, if it is of an item of `key`.
     #[inline(always)]
     fn item_of(&self, unit: usize, key: &[u8]) -> Option<Header> {
-        let header = self.header(unit)?;
-        let is_it =
-            header.key_len() == key.len() && is_key(self.space.ring(), unit + header.fixed_words(), key);
-        is_it.then_some(header)
+        let words_max = (self.space.words() as usize).checked_sub(unit)?;
+        header_of(self.space.ring(), unit, words_max, key)
     }
 
     /// The header at `unit`, if it can be one: beside a writer it may be anything.
@@ -275,7 +294,7 @@ impl<A: Access> Partition<A> {
                 let unit = entry.position().0 as usize;
                 let header = self.header(unit)?;
                 let (mut key, mut value) = (vec![0; header.key_len()], Vec::new());
-                copy_out(self.space.ring(), unit * UNIT_BYTES + header.key_start(), &mut key);
+                self.space.ring().copy_out(unit * UNIT_BYTES + header.key_start(), &mut key);
                 self.copy_value(unit, header, &mut value);
                 Some((key, value))
             });

@@ -1,16 +1,16 @@
-//! Gets of one item at a time, few or many, for callgrind to count instructions of: run it twice with different numbers
-//! of rounds and take the difference.
+//! Gets or sets of one item at a time, few or many, for callgrind to count instructions of: run it twice with different
+//! numbers of rounds and take the difference.
 //!
 //! ```text
-//! cargo build --release -p alluvium-cache --example single_gets
-//! valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/single_gets 16 64 10
+//! cargo build --release -p alluvium-cache --example singles
+//! valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/singles 16 64 10
 //! ```
 
 use alluvium_cache::{Cache, Store};
 
 const ITEMS: u64 = 1000;
 
-/// Arguments: bytes of a key, bytes of a value, rounds over all items; and `store` for a store instead of a cache.
+/// Arguments: bytes of a key, bytes of a value, rounds over all items; `cache` or `store`; and `set` for sets.
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(8_usize);
@@ -19,19 +19,29 @@ fn main() {
     for (number, key) in (0..ITEMS).zip(&mut keys) {
         key[key_bytes - 8..].copy_from_slice(&number.to_le_bytes());
     }
+    let is_set = arguments.get(4).is_some_and(|operation| operation == "set");
     let value = vec![b'v'; value_bytes];
     let mut found = 0;
     if arguments.get(3).is_some_and(|mode| mode == "store") {
         let store = Store::builder().memory_limit(4 << 20).build().expect("memory");
         keys.iter().for_each(|key| store.set(key, &value).expect("room"));
         for key in std::iter::repeat_n(&keys, rounds).flatten() {
-            found += usize::from(store.get_with(key, |found| found.len() == value_bytes) == Some(true));
+            if is_set {
+                store.set(key, &value).expect("room");
+            } else {
+                found += usize::from(store.get_with(key, |found| found.len() == value_bytes) == Some(true));
+            }
         }
     } else {
         let cache = Cache::builder().memory_limit(4 << 20).build().expect("memory");
         keys.iter().for_each(|key| cache.set(key, &value).expect("room"));
         for key in std::iter::repeat_n(&keys, rounds).flatten() {
-            found += usize::from(cache.get_with(key, |item| item.value.len() == value_bytes) == Some(true));
+            if is_set {
+                cache.set(key, &value).expect("room");
+            } else {
+                found +=
+                    usize::from(cache.get_with(key, |item| item.value.len() == value_bytes) == Some(true));
+            }
         }
     }
     println!("{found} of {}", rounds * keys.len());

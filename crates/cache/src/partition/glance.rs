@@ -1,0 +1,120 @@
+//! The usual get, in few instructions.
+//!
+//! A get waits for two accesses to memory, the bucket and then the item. Those of several gets overlap as far as the
+//! processor looks ahead, which is a few hundred instructions and some hundred stores (decision 0036). So what most
+//! gets need stands here, once more than in `read`, without loops, closures and results in memory: a bucket that nobody
+//! changes, an item that the first entry with the key's tag refers to, without expiry or flags, with a short value.
+//! Everything else is [`Glance::Unusual`], and `read` looks again. The usual set overwrites such an item.
+
+use alluvium_base::KeyHash;
+
+use crate::access::{Access, Gate};
+use crate::index::Entry;
+use crate::index::bucket::{Bucket, Version};
+use crate::item::{Glance, Header, Room, plain_header_of};
+use crate::log::{CircularLog, Position};
+use crate::memory::UNIT_BYTES;
+use crate::sync::Ordering;
+
+use super::body::Body;
+use super::{Counters, Partition};
+
+/// Where a key's item seems to be.
+struct Seen<'a> {
+    body: &'a Body,
+    bucket: &'a Bucket,
+    version: Version,
+    way: usize,
+    entry: Entry,
+    log: &'a CircularLog,
+    unit: usize,
+    header: Header,
+}
+
+/// As [`Glance`], before anything is done with it or validated.
+enum Sight<'a> {
+    Item(Seen<'a>),
+    Nothing,
+    Unusual,
+}
+
+impl<A: Access> Partition<A> {
+    /// Finds the value of `key`, whose hash is `hash`, if that takes a glance only. Counts an access for the eviction
+    /// policy, but no hit or miss. `ways` are those with the key's tag, as far as they are known.
+    #[inline(always)]
+    pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ways: u32, room: &'a mut Room) -> Glance<'a> {
+        let seen = match self.see(hash, key, ways) {
+            Sight::Item(seen) => seen,
+            Sight::Nothing => return Glance::Miss,
+            Sight::Unusual => return Glance::Unusual,
+        };
+        let value_len = seen.header.plain_value_len(key.len());
+        let Some(room) = value_len.and_then(|len| room.get_mut(..len)) else { return Glance::Unusual };
+        let value = seen.log.ring().copy_into((seen.unit + 1) * UNIT_BYTES + key.len(), room);
+        if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
+            return Glance::Unusual;
+        }
+        seen.bucket.count_access(seen.way, self.counted_max);
+        Glance::Hit(value)
+    }
+
+    /// Overwrites the value of `key` where it lies, if a glance tells that it has one and that there is room; whether
+    /// it did. The misses of memory that looking takes come before the gate, which may be a barrier to the processor,
+    /// and so overlap with those of operations before.
+    #[inline(always)]
+    pub fn overwrite(&self, hash: KeyHash, key: &[u8], ways: u32, value: &[u8]) -> bool {
+        let Sight::Item(seen) = self.see(hash, key, ways) else { return false };
+        if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
+            return false;
+        }
+        let _writing = self.gate.enter();
+        // The entry's item was that of the key, and still is while the entry is the same: positions come back only
+        // after many laps, before which the index forgets them.
+        let is_same = self.body.is_current(seen.body) && seen.bucket.entry(seen.way) == seen.entry;
+        let ring = seen.log.ring();
+        let header = Header(ring.word(seen.unit).load(Ordering::Relaxed));
+        if !is_same || !header.is_plain(key.len()) || self.is_upkeep_due() {
+            return false;
+        }
+        let Some(header) = header.with_value_len(value.len()) else { return false };
+        self.begin_change(seen.bucket);
+        ring.word(seen.unit).store(header.0, Ordering::Relaxed);
+        ring.copy_in((seen.unit + 1) * UNIT_BYTES + key.len(), value);
+        self.end_change(seen.bucket);
+        seen.bucket.count_access(seen.way, self.counted_max);
+        Counters::count(&self.counters.updated_in_place);
+        true
+    }
+
+    #[inline(always)]
+    fn see<'a>(&'a self, hash: KeyHash, key: &[u8], ways: u32) -> Sight<'a> {
+        if self.counted_max == 0 {
+            return Sight::Unusual;
+        }
+        let body = self.body.get();
+        let place = body.index.place(hash);
+        let bucket = body.index.bucket(place);
+        let Some(version) = bucket.version_at_rest() else { return Sight::Unusual };
+        let ways = if ways != 0 { ways } else { bucket.matches(place.tag) };
+        if ways == 0 {
+            let is_valid = self.is_at_rest(body, bucket, version);
+            return if is_valid { Sight::Nothing } else { Sight::Unusual };
+        }
+        let way = ways.trailing_zeros() as usize;
+        let entry = bucket.entry(way);
+        let log = body.log(entry);
+        // The number of a word is the lowest part of a position, and that the lowest part of an entry.
+        let unit = log.layout().unit(Position(entry.0));
+        match plain_header_of(log.ring(), unit, log.item_words_max(), key) {
+            Some(header) => Sight::Item(Seen { body, bucket, version, way, entry, log, unit, header }),
+            None => Sight::Unusual,
+        }
+    }
+
+    /// Whether what was loaded since `version` was taken is one moment's state.
+    #[inline(always)]
+    fn is_at_rest(&self, body: &Body, bucket: &Bucket, version: Version) -> bool {
+        // `is_unchanged` begins with the acquire fence that the other check relies on as well.
+        bucket.is_unchanged(version) && self.body.is_current(body)
+    }
+}
