@@ -16,6 +16,9 @@ const KEYS: [u32; 4] = [100_000, 400_000, 1_600_000, 6_400_000];
 /// Bytes of the cache tables, and what the curves are called.
 pub const TABLES: [(usize, &str); 3] = [(16 << 20, "16 MiB"), (32 << 20, "32 MiB"), (64 << 20, "64 MiB")];
 
+/// Requests of a round: enough for some milliseconds.
+const ROUND_LEN: std::ops::RangeInclusive<u32> = 1 << 18..=1 << 19;
+
 /// A panel and the gains in it.
 pub struct Curves {
     pub panel: Panel,
@@ -59,7 +62,8 @@ pub fn curves(
     let mut gains = Vec::new();
     let measured = |keys: &u32| *keys == KEYS[0] || u64::from(*keys) <= scale.simulated_keys_max;
     for keys in KEYS.into_iter().filter(measured) {
-        let requests = Requests::draw(keys, (keys / 4).min(1 << 19) as usize, scale.seed);
+        let requests =
+            Requests::draw(keys, keys.clamp(*ROUND_LEN.start(), *ROUND_LEN.end()) as usize, scale.seed);
         let rates = rates(keys, &requests, &tables);
         points[0].push((f64::from(keys), rates[0][0] / 1e6));
         for ([direct, through], points) in rates.into_iter().zip(&mut points[1..]) {

@@ -8,7 +8,7 @@ use crate::access::{Access, Gate};
 use crate::cache::Scratch;
 use crate::canary::{Canary, is_broken};
 use crate::hasher::Hasher;
-use crate::index::bucket::Bucket;
+use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
@@ -21,6 +21,22 @@ use super::space::{BLOCK_WORDS_MIN, Space};
 
 /// Entries per bucket that the sizes count on; more overflow into spare buckets, of which there are a tenth.
 const ENTRIES_PER_BUCKET: usize = if cfg!(loom) { 2 } else { 11 };
+
+/// Where a key's item seems to be, and its value within the space.
+struct Seen<'a> {
+    bucket: &'a Bucket,
+    version: Version,
+    unit: u32,
+    start: usize,
+    len: usize,
+}
+
+/// What a look at the first bucket tells.
+enum Sight<'a> {
+    Item(Seen<'a>),
+    Nothing,
+    Unusual,
+}
 
 /// How the partitions of a store are made.
 #[derive(Clone, Debug)]
@@ -114,6 +130,22 @@ impl<A: Access> Partition<A> {
     /// Fills `value` with the value of `key`; the unit of its item, if there is one.
     #[inline(always)]
     pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<u32> {
+        match self.see(hash, key) {
+            Sight::Item(seen) => {
+                value.resize(seen.len, 0);
+                self.space.ring().copy_out(seen.start, value);
+                if seen.bucket.is_unchanged(seen.version) {
+                    return Some(seen.unit);
+                }
+            }
+            Sight::Nothing => return None,
+            Sight::Unusual => {}
+        }
+        self.get_unusual_into(hash, key, value)
+    }
+
+    #[inline(never)]
+    fn get_unusual_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<u32> {
         self.read(hash, key, |unit, header| self.copy_value(unit, header, value))
     }
 
@@ -130,22 +162,42 @@ impl<A: Access> Partition<A> {
     /// Finds the value of `key` if that takes a glance only: see the cache's.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], room: &'a mut Room) -> Glance<'a> {
+        let seen = match self.see(hash, key) {
+            Sight::Item(seen) => seen,
+            Sight::Nothing => return Glance::Miss,
+            Sight::Unusual => return Glance::Unusual,
+        };
+        let Some(room) = room.get_mut(..seen.len) else { return Glance::Unusual };
+        let value = self.space.ring().copy_into(seen.start, room);
+        if seen.bucket.is_unchanged(seen.version) { Glance::Hit(value) } else { Glance::Unusual }
+    }
+
+    /// What [`glance`](Self::glance) does, up to copying and validating.
+    #[inline(always)]
+    fn see(&self, hash: KeyHash, key: &[u8]) -> Sight<'_> {
         let place = self.chains.place(hash);
         let bucket = self.chains.first(place);
-        let Some(version) = bucket.version_at_rest() else { return Glance::Unusual };
+        let Some(version) = bucket.version_at_rest() else { return Sight::Unusual };
         let ways = bucket.matches(place.tag);
         if ways == 0 {
             let is_valid = bucket.link().is_none() && bucket.is_unchanged(version);
-            return if is_valid { Glance::Miss } else { Glance::Unusual };
+            return if is_valid { Sight::Nothing } else { Sight::Unusual };
         }
         // The number of a word is the lowest part of an entry.
-        let unit = bucket.entry(ways.trailing_zeros() as usize).0 as u32 as usize;
-        let words_max = (self.space.words() as usize).saturating_sub(unit);
-        let header = plain_header_of(self.space.ring(), unit, words_max, key);
-        let value_len = header.and_then(|header| header.plain_value_len(key.len()));
-        let Some(room) = value_len.and_then(|len| room.get_mut(..len)) else { return Glance::Unusual };
-        let value = self.space.ring().copy_into((unit + 1) * UNIT_BYTES + key.len(), room);
-        if bucket.is_unchanged(version) { Glance::Hit(value) } else { Glance::Unusual }
+        let unit = bucket.entry(ways.trailing_zeros() as usize).0 as u32;
+        match self.plain_value_at(unit, key) {
+            Some((start, len)) => Sight::Item(Seen { bucket, version, unit, start, len }),
+            None => Sight::Unusual,
+        }
+    }
+
+    /// Where the value of the item at `unit` begins and how long it is, if that is an item of `key`.
+    #[inline(always)]
+    fn plain_value_at(&self, unit: u32, key: &[u8]) -> Option<(usize, usize)> {
+        let words_max = self.space.words().saturating_sub(unit) as usize;
+        let header = plain_header_of(self.space.ring(), unit as usize, words_max, key)?;
+        let start = (unit as usize + 1) * UNIT_BYTES + key.len();
+        Some((start, header.plain_value_len(key.len())?))
     }
 
     /// Calls `copy` with unit and header of the item of `key` and returns the unit. Beside a writer it may be called
@@ -171,12 +223,12 @@ impl<A: Access> Partition<A> {
     /// what is copied may be torn; reads nothing out of bounds, whatever `unit` is.
     #[inline(always)]
     pub fn get_at_into(&self, unit: u32, key: &[u8], value: &mut Vec<u8>) -> bool {
-        let is_inside = unit < self.space.words();
-        let header = is_inside.then(|| self.item_of(unit as usize, key)).flatten();
-        if let Some(header) = header {
-            self.copy_value(unit as usize, header, value);
+        let seen = self.plain_value_at(unit, key);
+        if let Some((start, len)) = seen {
+            value.resize(len, 0);
+            self.space.ring().copy_out(start, value);
         }
-        header.is_some()
+        seen.is_some()
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ pub struct Config {
 pub struct Pace {
     /// Lookups over which a hit ratio is taken.
     pub window: u32,
-    /// Lookups that are timed at once, half as many more go before them untimed.
+    /// Lookups that are timed at once; up to 64 times as many while they get faster.
     pub block: u32,
     /// Pairs of timed blocks of a trial, one through the buffer and one without.
     pub pairs: u32,

@@ -145,12 +145,14 @@ impl<C: Clock> Pilot<C> {
     /// the buffer is aside.
     #[inline(always)]
     pub fn count_direct(&mut self) -> bool {
-        // With a branch: of `left -= u32::from(left != 0)` the compiler loses the store (rustc 1.95, LLVM 22.1).
-        if self.left_direct == 0 {
-            return false;
+        // One subtraction in memory and a branch on its carry. Not `left -= u32::from(left != 0)`, whose store the
+        // compiler loses (rustc 1.95, LLVM 22.1).
+        let (left, is_used_up) = self.left_direct.overflowing_sub(1);
+        self.left_direct = left;
+        if is_used_up {
+            self.left_direct = 0;
         }
-        self.left_direct -= 1;
-        true
+        !is_used_up
     }
 
     /// Counts a lookup through the table.
@@ -327,6 +329,11 @@ impl<C: Clock> Pilot<C> {
             self.window = Window { lookups: self.lookups, misses: self.misses };
         }
         self.begin_stretch(uses_table);
+    }
+
+    /// Whether there was a trial.
+    pub fn has_decided(&self) -> bool {
+        self.trials > 0
     }
 
     pub fn stats(&self) -> Stats {

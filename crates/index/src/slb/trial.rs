@@ -8,15 +8,31 @@ const PAIRS_CLEAR: usize = 3;
 /// Ratios below or above which, if all pairs agree, the outcome is clear.
 const RATIOS_CLEAR: [f64; 2] = [0.8, 1.2];
 
+/// What a stretch must take less than, in terms of the time per lookup of the one before, for the processor's caches to
+/// be still settling.
+const SETTLING_RATIO: f64 = 0.97;
+
+/// The longest stretch, in blocks.
+const STRETCH_BLOCKS_MAX: u32 = 64;
+
 /// A trial that is going on. Which of a pair comes first alternates, so that a drift favours neither.
+///
+/// Each side of a pair is a row of stretches, each twice as long as the one before. After lookups of the other side
+/// they get faster, while memory that only this side uses comes back to the processor's caches: in the end a side may
+/// be twice as fast as in its first few thousand lookups. What counts is the first stretch that is no faster than the
+/// one before, which it may be only after a hundred thousand lookups.
 #[derive(Debug)]
 pub(super) struct Trial {
-    /// Nanoseconds of a block through the table, and of one without.
-    pairs: Vec<[u64; 2]>,
+    /// Nanoseconds of a lookup through the table, and of one without.
+    pairs: Vec<[f64; 2]>,
     pairs_wanted: usize,
     block: u32,
     half: usize,
-    /// When the block that is timed began; none while lookups settle the processor's caches before it.
+    /// Blocks in the present stretch.
+    stretch: u32,
+    /// Nanoseconds of a lookup in the stretch before; none in a side's first.
+    lookup_ns_before: Option<f64>,
+    /// When the present stretch began; none before the trial's first.
     began_ns: Option<u64>,
 }
 
@@ -37,7 +53,7 @@ pub(super) struct Block {
 }
 
 impl Trial {
-    /// A trial, and its first block.
+    /// A trial, and its first block, whose time doesn't count.
     pub fn begin(pace: &Pace) -> (Self, Block) {
         let pairs_wanted = pace.pairs.max(1) as usize;
         let trial = Self {
@@ -45,30 +61,45 @@ impl Trial {
             pairs_wanted,
             block: pace.block.max(2),
             half: 0,
+            stretch: 1,
+            lookup_ns_before: None,
             began_ns: None,
         };
-        let block = trial.settling();
+        let block = Block { lookups: trial.block / 2, uses_table: trial.uses_table() };
         (trial, block)
     }
 
     /// After a block: the next one, or what was found.
     pub fn step(&mut self, now_ns: u64) -> Result<Block, Verdict> {
-        let Some(began_ns) = self.began_ns else {
-            self.began_ns = Some(now_ns);
-            return Ok(Block { lookups: self.block, uses_table: self.uses_table() });
-        };
+        let Some(began_ns) = self.began_ns.replace(now_ns) else { return Ok(self.next()) };
         let elapsed_ns = now_ns.saturating_sub(began_ns).max(1);
+        let lookup_ns = elapsed_ns as f64 / f64::from(self.stretch_len());
+        let is_settled = self.lookup_ns_before.is_some_and(|before| lookup_ns >= SETTLING_RATIO * before);
+        if !is_settled && self.stretch < STRETCH_BLOCKS_MAX {
+            self.stretch *= 2;
+            self.lookup_ns_before = Some(lookup_ns);
+            return Ok(self.next());
+        }
         let side = usize::from(!self.uses_table());
         if self.half.is_multiple_of(2) {
-            self.pairs.push([0; 2]);
+            self.pairs.push([0.0; 2]);
         }
         if let Some(pair) = self.pairs.last_mut() {
-            pair[side] = elapsed_ns;
+            pair[side] = lookup_ns;
         }
         self.half += 1;
-        self.began_ns = None;
+        self.stretch = 1;
+        self.lookup_ns_before = None;
         let is_over = self.half == 2 * self.pairs_wanted || self.is_clear();
-        if is_over { Err(self.verdict()) } else { Ok(self.settling()) }
+        if is_over { Err(self.verdict()) } else { Ok(self.next()) }
+    }
+
+    fn next(&self) -> Block {
+        Block { lookups: self.stretch_len(), uses_table: self.uses_table() }
+    }
+
+    fn stretch_len(&self) -> u32 {
+        self.block.saturating_mul(self.stretch)
     }
 
     /// Whether enough pairs are done, and all of them far on one side.
@@ -80,11 +111,7 @@ impl Trial {
     }
 
     fn ratios(&self) -> impl Iterator<Item = f64> + '_ {
-        self.pairs.iter().map(|pair| pair[0] as f64 / pair[1] as f64)
-    }
-
-    fn settling(&self) -> Block {
-        Block { lookups: self.block / 2, uses_table: self.uses_table() }
+        self.pairs.iter().map(|pair| pair[0] / pair[1])
     }
 
     /// Table, direct, direct, table, table ...
@@ -93,10 +120,7 @@ impl Trial {
     }
 
     fn verdict(&self) -> Verdict {
-        let each = |side: usize| {
-            let of_block: Vec<f64> = self.pairs.iter().map(|pair| pair[side] as f64).collect();
-            median(of_block) / f64::from(self.block)
-        };
+        let each = |side: usize| median(self.pairs.iter().map(|pair| pair[side]).collect());
         Verdict { ratio: median(self.ratios().collect()), lookup_ns: [each(0), each(1)] }
     }
 }
@@ -110,16 +134,24 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Runs a trial in which lookups take so many nanoseconds through the table and without; a block in `outliers` is
-    /// interrupted.
-    fn run(through_ns: u64, without_ns: u64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
+    /// Nothing that would have to settle.
+    const NONE: f64 = 0.01;
+
+    /// Runs a trial in which lookups take so many nanoseconds through the table and without. After one of the other
+    /// side those without take four times as many; half of the excess goes with each `settling` lookups. A block in
+    /// `outliers` is interrupted.
+    fn run(ns: [u64; 2], settling: f64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
         let pace = Pace { block: 100, pairs: 5, ..Pace::default() };
         let (mut trial, mut block) = Trial::begin(&pace);
         let (mut now, mut lookups, mut steps) = (7, [0; 2], 0);
+        let mut excess = 0.0;
         loop {
             let side = usize::from(!block.uses_table);
             lookups[side] += block.lookups;
-            now += u64::from(block.lookups) * [through_ns, without_ns][side];
+            for _ in 0..block.lookups {
+                excess = if side == 0 { 3.0 } else { excess * 0.5_f64.powf(1.0 / settling) };
+                now += ns[side] + if side == 0 { 0 } else { (excess * ns[side] as f64) as u64 };
+            }
             now += if outliers.contains(&steps) { 1_000_000 } else { 0 };
             steps += 1;
             match trial.step(now) {
@@ -131,22 +163,30 @@ mod tests {
 
     #[test]
     fn a_trial_finds_the_ratio_and_gives_both_sides_as_many_lookups() {
-        let (verdict, lookups) = run(45, 50, &[]);
+        let (verdict, lookups) = run([45, 50], NONE, &[]);
         assert_eq!(verdict, Verdict { ratio: 0.9, lookup_ns: [45.0, 50.0] });
-        assert_eq!(lookups, [750, 750]);
+        assert_eq!(lookups, [1550, 1500]);
+    }
+
+    #[test]
+    fn what_the_other_side_left_in_the_caches_does_not_count() {
+        for settling in [20.0, 100.0, 300.0, 1000.0] {
+            let (verdict, _) = run([45, 50], settling, &[]);
+            assert!((0.85..=0.9).contains(&verdict.ratio), "{settling}: {verdict:?}");
+        }
     }
 
     #[test]
     fn a_clear_trial_ends_early() {
         for (through_ns, ratio) in [(20, 0.4), (100, 2.0)] {
-            let (verdict, lookups) = run(through_ns, 50, &[]);
-            assert_eq!((verdict.ratio, lookups), (ratio, [450, 450]));
+            let (verdict, lookups) = run([through_ns, 50], NONE, &[]);
+            assert_eq!((verdict.ratio, lookups), (ratio, [950, 900]));
         }
     }
 
     #[test]
     fn a_few_interruptions_change_nothing() {
-        let (verdict, _) = run(45, 50, &[1, 5]);
+        let (verdict, _) = run([45, 50], NONE, &[1, 5]);
         assert_eq!(verdict.ratio, 0.9);
     }
 }

@@ -18,9 +18,9 @@ const ROUNDS: usize = 7;
 /// Rounds at most until both buffers have decided.
 const WARMING_ROUNDS_MAX: usize = 40;
 
-/// Rounds where only a gain is asked for, and how many go before them untimed.
+/// Rounds where only a gain is asked for. Before them the buffer has decided, which takes so many lookups at most.
 const GAIN_ROUNDS: usize = 5;
-const WARMING_ROUNDS: usize = 8;
+const WARMING_LOOKUPS_MAX: usize = 1 << 25;
 
 /// Requests drawn before the clock starts.
 #[derive(Debug)]
@@ -65,12 +65,14 @@ pub struct Through {
 ///
 /// # Panics
 /// When a lookup returns another item than that of its key.
-pub fn run<S: Subject>(index: &S, requests: &Requests, config: Config) -> Outcome {
+pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome {
+    // Owned by one of them, as it would be, so that readers reach it in as many steps as direct lookups.
     let shared = SharedBuffer::new(index, config);
+    let index = shared.index();
     let mut reader = shared.reader();
     let mut owned = OwnedBuffer::new(index, config);
     for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
-        if reader.stats().trials > 0 && owned.stats().trials > 0 {
+        if reader.stats().trials > 0 && owned.has_decided() {
             break;
         }
         // One after the other: lookups in between would add to what either compares.
@@ -128,8 +130,11 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
 /// Lookups per second without and with an owned buffer: medians of a few rounds, by turns.
 pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64; 2] {
     let mut buffer = OwnedBuffer::new(index, config);
-    for key in requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len) {
+    for key in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX) {
         check::<S>(*key, buffer.get(key));
+        if buffer.has_decided() {
+            break;
+        }
     }
     let mut rates: [Vec<f64>; 2] = Default::default();
     for round in 1..=GAIN_ROUNDS {
@@ -152,26 +157,37 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
     let mut table = Chained::<1>::build(items);
     let mut buffer = OwnedBuffer::new(Chained::<1>::build(items), config);
     let mut rates: [Vec<f64>; 2] = Default::default();
+    let is_set = |number: usize| number.is_multiple_of(sets_every);
     let through = |buffer: &mut OwnedBuffer<Chained<1>>, number: usize, key: u64| {
-        if number.is_multiple_of(sets_every) {
+        if is_set(number) {
             buffer.change(&key, |table| (Some(table.replace(key)), ()));
         } else {
             check::<Chained<1>>(key, buffer.get(&key));
         }
     };
-    let warm = requests.keys.iter().cycle().take(WARMING_ROUNDS * requests.round_len);
-    warm.enumerate().for_each(|(number, key)| through(&mut buffer, number, *key));
+    let direct = |table: &mut Chained<1>, number: usize, key: u64| {
+        if is_set(number) {
+            table.replace(key);
+        } else {
+            check::<Chained<1>>(key, directly(table, &key));
+        }
+    };
+    // Both, so that neither comes from memory for the first time later.
+    for (number, key) in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX).enumerate() {
+        through(&mut buffer, number, *key);
+        direct(&mut table, number, *key);
+        if buffer.has_decided() {
+            break;
+        }
+    }
     for round in 1..=GAIN_ROUNDS {
         let keys = requests.round(round);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
             for (number, key) in keys.iter().enumerate() {
-                if way == 1 {
-                    through(&mut buffer, number, *key);
-                } else if number.is_multiple_of(sets_every) {
-                    table.replace(*key);
-                } else {
-                    check::<Chained<1>>(*key, directly(&table, key));
+                match way {
+                    0 => direct(&mut table, number, *key),
+                    _ => through(&mut buffer, number, *key),
                 }
             }
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());

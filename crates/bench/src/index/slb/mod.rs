@@ -48,7 +48,7 @@ fn measure<S: Subject>(name: &str, items: u32, config: &IndexConfig, measurement
     let index = S::build(items);
     let round_len = (items as usize).clamp(*ROUND_LEN.start(), *ROUND_LEN.end());
     let requests = Requests::draw(items, round_len, config.seed);
-    let outcome = contest::run(&index, &requests, Config::with_cache_bytes(CACHE_BYTES));
+    let outcome = contest::run(index, &requests, Config::with_cache_bytes(CACHE_BYTES));
     let measurement = Measurement::new("index", &format!("slb_{name}"))
         .config("keys", items)
         .config("cache_bytes", CACHE_BYTES as u64)
