@@ -45,9 +45,11 @@ pub(crate) fn header_of(ring: &Ring, unit: usize, words_max: usize, key: &[u8]) 
 pub(crate) fn plain_header_of(ring: &Ring, unit: usize, words_max: usize, key: &[u8]) -> Option<Header> {
     let [word, first] = ring.load(unit)?;
     let header = Header(word);
+    // Whether the key lies within the item comes before it is compared: the word may be anything.
     if !header.is_plain(key.len()) || header.words() > words_max {
         return None;
     }
+    header.plain_value_len(key.len())?;
     let is_it = match <[u8; UNIT_BYTES]>::try_from(key) {
         Ok(key) => first == u64::from_ne_bytes(key),
         Err(_) => ring.is_equal((unit + 1) * UNIT_BYTES, key),

@@ -89,7 +89,9 @@ impl Header {
     #[inline(always)]
     pub fn is_plain(self, key_len: usize) -> bool {
         const EXTRAS_BITS: u32 = 2;
-        self.0 >> WORDS_BITS & ((1 << (KEY_BITS + EXTRAS_BITS)) - 1) == key_len as u64
+        // Longer keys would be told from the flags above a key's length.
+        key_len <= KEY_BYTES_MAX
+            && self.0 >> WORDS_BITS & ((1 << (KEY_BITS + EXTRAS_BITS)) - 1) == key_len as u64
     }
 
     /// Bytes of the value of such an item; `None` if the parts don't fit in the whole.
@@ -172,6 +174,17 @@ mod tests {
         assert_eq!(Header::new(0, ITEM_WORDS_MAX * 8, false, false), None);
         assert_eq!(Header::new(0, usize::MAX, true, true), None);
         assert!(Header::new(0, ITEM_WORDS_MAX * 8 - 8, false, false).is_some());
+    }
+
+    #[test]
+    fn no_length_of_a_key_is_taken_for_flags() {
+        for (expiry, flags) in [(true, false), (false, true), (true, true)] {
+            let header = Header::new(8, 8, expiry, flags).unwrap();
+            for key_len in [8, 8 | 1 << KEY_BITS, 8 | 2 << KEY_BITS, 8 | 3 << KEY_BITS] {
+                assert!(!header.is_plain(key_len), "{expiry} {flags} {key_len}");
+            }
+        }
+        assert!(Header::new(8, 8, false, false).unwrap().is_plain(8));
     }
 
     #[test]

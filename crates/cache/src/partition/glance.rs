@@ -40,7 +40,7 @@ enum Sight<'a> {
 
 impl<A: Access> Partition<A> {
     /// Finds the value of `key`, whose hash is `hash`, if that takes a glance only. Counts an access for the eviction
-    /// policy, but no hit or miss. `ways` are those with the key's tag, as far as they are known.
+    /// policy, but no hit or miss. `ways` are those that had the key's tag when somebody looked; 0 if nobody did.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ways: u32, room: &'a mut Room) -> Glance<'a> {
         let seen = match self.see(hash, key, ways) {
@@ -95,13 +95,18 @@ impl<A: Access> Partition<A> {
         let place = body.index.place(hash);
         let bucket = body.index.bucket(place);
         let Some(version) = bucket.version_at_rest() else { return Sight::Unusual };
-        let ways = if ways != 0 { ways } else { bucket.matches(place.tag) };
+        let are_known = ways != 0;
+        let ways = if are_known { ways } else { bucket.matches(place.tag) };
         if ways == 0 {
             let is_valid = self.is_at_rest(body, bucket, version);
             return if is_valid { Sight::Nothing } else { Sight::Unusual };
         }
         let way = ways.trailing_zeros() as usize;
         let entry = bucket.entry(way);
+        // What was known may be no more. An empty entry would refer to the first item, dead or not.
+        if are_known && entry.tag() != place.tag {
+            return Sight::Unusual;
+        }
         let log = body.log(entry);
         // The number of a word is the lowest part of a position, and that the lowest part of an entry.
         let unit = log.layout().unit(Position(entry.0));

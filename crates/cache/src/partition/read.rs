@@ -87,7 +87,10 @@ impl Body {
             let way = candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
             let entry = bucket.entry(way);
-            if let Some(header) = self.header_of(entry, key) {
+            // The way may have been emptied since the candidates were found.
+            if entry.tag() == place.tag
+                && let Some(header) = self.header_of(entry, key)
+            {
                 return Some(Found { body: self, bucket, way, entry, header });
             }
         }
