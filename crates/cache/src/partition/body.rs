@@ -142,13 +142,17 @@ impl Body {
         &self.logs[entry.log()]
     }
 
+    /// The log of an entry, unless the entry's item was evicted.
+    #[inline(always)]
+    fn log_with(&self, entry: Entry) -> Option<&CircularLog> {
+        let log = self.log(entry);
+        (!self.may_dangle || log.contains(entry.position())).then_some(log)
+    }
+
     /// The header of the entry's item, if the item is still there and the header makes sense.
     #[inline(always)]
     pub fn header(&self, entry: Entry) -> Option<Header> {
-        let log = self.log(entry);
-        if self.may_dangle && !log.contains(entry.position()) {
-            return None;
-        }
+        let log = self.log_with(entry)?;
         let header = Header(log.load(entry.position(), 0));
         (header.is_sound() && header.words() <= log.item_words_max()).then_some(header)
     }
@@ -156,10 +160,7 @@ impl Body {
     /// The header of the entry's item, if the item is still there and is that of `key`.
     #[inline(always)]
     pub fn header_of(&self, entry: Entry, key: &[u8]) -> Option<Header> {
-        let log = self.log(entry);
-        if self.may_dangle && !log.contains(entry.position()) {
-            return None;
-        }
+        let log = self.log_with(entry)?;
         header_of(log.ring(), log.layout().unit(entry.position()), log.item_words_max(), key)
     }
 

@@ -116,10 +116,10 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Whether what was loaded since `version` was taken is one moment's state.
+    /// Whether neither the bucket nor the body has changed since `version` was taken.
     #[inline(always)]
-    fn is_at_rest(&self, body: &Body, bucket: &Bucket, version: Version) -> bool {
-        // `is_unchanged` begins with the acquire fence that the other check relies on as well.
+    pub(super) fn is_at_rest(&self, body: &Body, bucket: &Bucket, version: Version) -> bool {
+        // `is_unchanged` begins with the acquire fence that further checks rely on as well.
         bucket.is_unchanged(version) && self.body.is_current(body)
     }
 }

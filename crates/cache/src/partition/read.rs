@@ -197,9 +197,7 @@ impl<A: Access> Partition<A> {
     /// Whether what was loaded since `version` was taken is one moment's state.
     #[inline(always)]
     fn is_valid(&self, body: &Body, bucket: &Bucket, version: Version, entry: Option<Entry>) -> bool {
-        // `is_unchanged` begins with the acquire fence that the other checks rely on as well.
-        bucket.is_unchanged(version)
-            && self.body.is_current(body)
+        self.is_at_rest(body, bucket, version)
             && (!self.common.eviction.leaves_entries()
                 || is_broken(Canary::HeadUnchecked)
                 || entry.is_none_or(|entry| body.log(entry).contains(entry.position())))

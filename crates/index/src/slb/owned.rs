@@ -97,11 +97,6 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         result
     }
 
-    /// Whether a first comparison told if the buffer pays. Until then the table is filled.
-    pub fn has_decided(&self) -> bool {
-        self.pilot.has_decided()
-    }
-
     /// What was done.
     pub fn stats(&self) -> Stats {
         self.pilot.stats()

@@ -331,11 +331,6 @@ impl<C: Clock> Pilot<C> {
         self.begin_stretch(uses_table);
     }
 
-    /// Whether there was a trial.
-    pub fn has_decided(&self) -> bool {
-        self.trials > 0
-    }
-
     pub fn stats(&self) -> Stats {
         let passed = u64::from(self.block) - self.left() as u64;
         let (through, direct) = if self.uses_table { (passed, 0) } else { (0, passed) };

@@ -72,7 +72,7 @@ pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome
     let mut reader = shared.reader();
     let mut owned = OwnedBuffer::new(index, config);
     for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
-        if reader.stats().trials > 0 && owned.has_decided() {
+        if reader.stats().trials > 0 && owned.stats().trials > 0 {
             break;
         }
         // One after the other: lookups in between would add to what either compares.
@@ -132,7 +132,7 @@ pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64;
     let mut buffer = OwnedBuffer::new(index, config);
     for key in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX) {
         check::<S>(*key, buffer.get(key));
-        if buffer.has_decided() {
+        if buffer.stats().trials > 0 {
             break;
         }
     }
@@ -176,7 +176,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
     for (number, key) in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX).enumerate() {
         through(&mut buffer, number, *key);
         direct(&mut table, number, *key);
-        if buffer.has_decided() {
+        if buffer.stats().trials > 0 {
             break;
         }
     }
