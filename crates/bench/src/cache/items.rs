@@ -39,15 +39,16 @@ pub struct Value {
 impl Value {
     /// Room for a value.
     pub fn new(value_bytes: usize) -> Self {
-        Self { bytes: vec![b'v'; value_bytes] }
+        Self { bytes: vec![0; value_bytes] }
     }
 
-    /// The value of item `number`: the number at both ends.
+    /// The value of item `number`: the number over and over, so that no byte of another value passes for one of it.
     #[inline(always)]
     pub fn of(&mut self, number: u64) -> &[u8] {
-        let end = self.bytes.len();
-        self.bytes[end - 8..].copy_from_slice(&number.to_le_bytes());
-        self.bytes[..8].copy_from_slice(&number.to_le_bytes());
+        let number = number.to_le_bytes();
+        let (words, rest) = self.bytes.as_chunks_mut();
+        words.fill(number);
+        rest.copy_from_slice(&number[..rest.len()]);
         &self.bytes
     }
 
@@ -58,14 +59,46 @@ impl Value {
     }
 }
 
-/// Whether `value` is that of item `number`, as its ends say.
+/// Whether `value` is that of item `number`, every byte of it.
 #[inline(always)]
 pub fn is_value(value: &[u8], number: u64) -> bool {
-    value.len() >= 8 && value[..8] == number.to_le_bytes() && value[value.len() - 8..] == number.to_le_bytes()
+    match <[u8; 8]>::try_from(value) {
+        Ok(only) => u64::from_le_bytes(only) == number,
+        Err(_) => is_long_value(value, number),
+    }
+}
+
+#[inline(never)]
+fn is_long_value(value: &[u8], number: u64) -> bool {
+    let (words, rest) = value.as_chunks();
+    // No way out of the loop, so that it is one of vectors.
+    let difference =
+        words.iter().fold(0, |difference, word| difference | (u64::from_le_bytes(*word) ^ number));
+    difference == 0 && !words.is_empty() && *rest == number.to_le_bytes()[..rest.len()]
 }
 
 /// The error for a value that is not the item's.
 #[cold]
 pub fn wrong(number: u64) -> BenchError {
     BenchError::WrongAnswer(format!("item {number} was found with a value that is not its own"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_value_counts() {
+        for len in [8, 9, 15, 16, 64, 100, 1024] {
+            let mut value = Value::new(len);
+            let mut bytes = value.of(77).to_vec();
+            assert!(is_value(&bytes, 77) && !is_value(&bytes, 78), "{len} bytes");
+            for at in 0..len {
+                bytes[at] ^= 1;
+                assert!(!is_value(&bytes, 77), "byte {at} of {len}");
+                bytes[at] ^= 1;
+            }
+        }
+        assert!(!is_value(&[], 0) && !is_value(&[0; 7], 0));
+    }
 }
