@@ -28,6 +28,7 @@ mod table;
 mod young_directory;
 
 pub use alluvium_base::{PrefixFunction, PrefixName, PrefixRule};
+pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
 pub use db::{
     Backup, Batch, BlobStats, Checkpoint, Condition, Db, FailedCondition, GarbageStats, Health, Ingest,

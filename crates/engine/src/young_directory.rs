@@ -10,12 +10,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
-use alluvium_io::{OpenMode, Storage, TwoDirectories};
+use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage, TwoDirectories};
 
 use crate::db::Shared;
 use crate::error::{Error, IoContext, Result};
@@ -33,6 +34,54 @@ const FILE_LEN: usize = 32;
 /// Whether `name` is that of a file by which a directory of young levels is known.
 pub(crate) fn is_file_name(name: &str) -> bool {
     name == YOUNG || name == YOUNG_NEW
+}
+
+/// The second directory and the number of levels whose tables go there.
+#[derive(Debug, Clone)]
+pub(crate) enum YoungLevels {
+    /// A directory by its path.
+    Directory(PathBuf, usize),
+    /// Any storage.
+    Storage(Arc<dyn Storage>, usize),
+}
+
+impl YoungLevels {
+    /// Opens the second directory beside `first`, which is at `path` where it is a real one, and creates it where
+    /// `create` says so.
+    pub fn open(
+        self,
+        first: Arc<dyn Storage>,
+        path: &Path,
+        create: bool,
+        io: IoOptions,
+    ) -> Result<YoungDirectory> {
+        let (second, levels): (Arc<dyn Storage>, usize) = match self {
+            Self::Storage(storage, levels) => (storage, levels),
+            Self::Directory(second, levels) => {
+                let context = || format!("opening the directory of young levels {}", second.display());
+                let storage = match create {
+                    true => FileStorage::create(&second, io),
+                    false => FileStorage::open(&second, io),
+                };
+                let storage = match storage {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        let reason = format!("there is no directory of young levels at {}", second.display());
+                        return Err(Error::YoungDirectory { reason });
+                    }
+                    storage => storage.context(context)?,
+                };
+                let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+                if canonical(&second).is_some_and(|second| canonical(path) == Some(second)) {
+                    let reason = format!("{} is the database's own directory", second.display());
+                    return Err(Error::YoungDirectory { reason });
+                }
+                (Arc::new(storage), levels)
+            }
+        };
+        let directories = TwoDirectories::new(first, second)
+            .context(|| "listing the directory of young levels".to_owned())?;
+        Ok(YoungDirectory { directories: Arc::new(directories), levels })
+    }
 }
 
 /// Where tables of young levels lie, and which levels these are.

@@ -32,7 +32,7 @@ pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use counters::{DeviceCounters, ProcessMemory};
 pub use error::FileError;
 #[cfg(unix)]
-pub use file_storage::{FileStorage, IoOptions, Usage};
+pub use file_storage::{FileStorage, IoOptions, ReadWait, Usage};
 pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};
 pub use read_only::ReadOnlyStorage;

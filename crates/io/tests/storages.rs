@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use alluvium_io::{
-    AlignedBuffer, File, FileStorage, IoOptions, OpenMode, Operation, ReadRequest, SimulatedStorage, Storage,
-    Usage,
+    AlignedBuffer, File, FileStorage, IoOptions, OpenMode, Operation, ReadRequest, ReadWait,
+    SimulatedStorage, Storage, Usage,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -13,8 +13,10 @@ use tempfile::TempDir;
 /// A real directory with every combination of mechanisms, and a simulated one.
 fn all_storages() -> Vec<(Option<TempDir>, Box<dyn Storage>)> {
     let usages = [Usage::Auto, Usage::Never];
-    let real = (0..4).map(|case| {
-        let (directory, storage) = storage(IoOptions { direct: usages[case & 1], uring: usages[case >> 1] });
+    let waits = [ReadWait::Sleep, ReadWait::Poll];
+    let real = (0..8).map(|case| {
+        let (direct, uring, wait) = (usages[case & 1], usages[case >> 1 & 1], waits[case >> 2]);
+        let (directory, storage) = storage(IoOptions { direct, uring, wait });
         (Some(directory), Box::new(storage) as Box<dyn Storage>)
     });
     real.chain([(None, Box::new(SimulatedStorage::new(1)) as Box<dyn Storage>)]).collect()
@@ -230,12 +232,16 @@ fn check_names(storage: &dyn Storage) {
 
 #[test]
 fn a_handle_for_reading_does_not_write_and_the_error_names_the_place() {
-    let (_directory, storage) = storage(IoOptions::default());
-    storage.open("a", OpenMode::Create).unwrap();
-    let error = storage.open("a", OpenMode::Read).unwrap().write_at(b"x", 17).unwrap_err();
-    assert!(error.to_string().starts_with("cannot write a at offset 17: "), "{error}");
-    let error = storage.open("a", OpenMode::Read).unwrap().read_at(&mut [0; 8], u64::MAX - 3).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    for wait in [ReadWait::Sleep, ReadWait::Poll] {
+        let (_directory, storage) = storage(IoOptions { wait, ..IoOptions::default() });
+        storage.open("a", OpenMode::Create).unwrap();
+        let error = storage.open("a", OpenMode::Read).unwrap().write_at(b"x", 17).unwrap_err();
+        assert!(error.to_string().starts_with("cannot write a at offset 17: "), "{error}");
+        let error =
+            storage.open("a", OpenMode::Read).unwrap().read_at(&mut [0; 8], u64::MAX - 3).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().starts_with("cannot read a at offset"), "{error}");
+    }
 }
 
 #[test]

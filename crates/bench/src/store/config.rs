@@ -70,6 +70,9 @@ pub struct StoreOptions {
     /// Levels whose tables lie in --young-dir
     #[arg(long, default_value_t = 1, requires = "young_dir")]
     pub young_levels: usize,
+    /// Let threads look again and again whether their read is done, instead of sleeping meanwhile
+    #[arg(long)]
+    pub poll_reads: bool,
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
     pub keep: bool,
@@ -152,6 +155,7 @@ impl StoreOptions {
         add("writers", self.writers.into());
         add("batch", self.batch.into());
         add("durability", self.durability.clone().into());
+        add("poll_reads", self.poll_reads.into());
         add("seed", self.seed.into());
         add("memory_limit_bytes", self.memory.into());
         if self.young_dir.is_some() {

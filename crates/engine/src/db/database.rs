@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage};
+use alluvium_io::{FileStorage, ReadOnlyStorage};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
@@ -89,14 +89,16 @@ impl Db {
                 if settings.create {
                     std::fs::create_dir_all(&path).context(|| format!("creating {}", path.display()))?;
                 }
-                let storage = FileStorage::open(&path, IoOptions::default())
+                let storage = FileStorage::open(&path, settings.io())
                     .context(|| format!("opening directory {}", path.display()))?;
                 Environment::over(Arc::new(storage))
             }
         };
         let Settings { background, read_only, .. } = settings;
         let young = match young {
-            Some(young) => Some(young.open(environment.storage.clone(), &path, settings.create)?),
+            Some(young) => {
+                Some(young.open(environment.storage.clone(), &path, settings.create, settings.io())?)
+            }
             None => None,
         };
         if let Some(young) = &young {

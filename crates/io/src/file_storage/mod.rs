@@ -31,7 +31,7 @@ use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
 use io_threads::{IoThreads, ThreadPipeline};
 use lock::FlockLock;
 use open_file::{FileHandle, OpenFile};
-pub use options::{IoOptions, Usage};
+pub use options::{IoOptions, ReadWait, Usage};
 
 /// The largest depth of a pipeline; a larger wish gets this.
 const PIPELINE_DEPTH_MAX: usize = 1024;
@@ -99,6 +99,7 @@ impl FileStorage {
     }
 
     fn open_file(&self, name: &str, mode: OpenMode) -> Result<OpenFile> {
+        let wait = if self.options.uring == Usage::Auto { self.options.wait } else { ReadWait::Sleep };
         let mut flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
             OpenMode::Write => OFlags::RDWR,
@@ -115,14 +116,14 @@ impl FileStorage {
             && let Some((file, alignment)) = system::open_direct(&self.directory, name, flags)?
         {
             self.direct.store(true, Ordering::Relaxed);
-            return Ok(OpenFile::new(name, file, Some(alignment), buffered));
+            return Ok(OpenFile::new(name, file, Some(alignment), buffered, wait));
         }
         let file = match buffered {
             Some(file) => file,
             None => system::open_buffered(&self.directory, name, flags)?,
         };
         system::advise_random(&file);
-        Ok(OpenFile::new(name, file, None, None))
+        Ok(OpenFile::new(name, file, None, None, wait))
     }
 
     fn directory_error(&self, operation: &'static str, error: impl Into<Error>) -> Error {
@@ -191,7 +192,7 @@ impl Storage for FileStorage {
             return;
         }
         #[cfg(target_os = "linux")]
-        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests) {
+        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests, self.options.wait) {
             return;
         }
         self.threads.read_batch(requests);
@@ -229,7 +230,8 @@ impl Storage for FileStorage {
     fn describe(&self) -> String {
         let access = if self.direct.load(Ordering::Relaxed) { "direct" } else { "buffered" };
         let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
-        format!("{access} {mechanism}")
+        let wait = if self.uses_uring() && self.options.wait == ReadWait::Poll { ", polled" } else { "" };
+        format!("{access} {mechanism}{wait}")
     }
 }
 

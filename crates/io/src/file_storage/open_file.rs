@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::alignment::{DirectAlignment, Span};
+use super::options::ReadWait;
 use crate::error::FileError;
-use crate::{ALIGNMENT, AlignedBuffer, File};
+use crate::{ALIGNMENT, AlignedBuffer, File, ReadRequest};
 
 /// Unaligned reads and writes of any size go through bounce buffers of at most this size.
 const BOUNCE_BYTES_MAX: usize = 1 << 20;
@@ -40,6 +41,8 @@ pub(super) struct OpenFile {
     /// Set by the first failed sync: the kernel marks pages clean that it failed to write, so that a second sync would
     /// succeed without them.
     sync_failed: AtomicBool,
+    /// What threads do while they read.
+    wait: ReadWait,
 }
 
 impl OpenFile {
@@ -48,6 +51,7 @@ impl OpenFile {
         file: fs::File,
         direct: Option<DirectAlignment>,
         buffered: Option<fs::File>,
+        wait: ReadWait,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -57,6 +61,7 @@ impl OpenFile {
             direct: AtomicBool::new(direct.is_some()),
             edges: RwLock::new(()),
             sync_failed: AtomicBool::new(false),
+            wait,
         }
     }
 
@@ -100,6 +105,17 @@ impl OpenFile {
             self.direct.store(false, Ordering::Relaxed);
         }
         cleared
+    }
+
+    /// Reads by plain calls, during which the thread sleeps.
+    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        check_range(buffer.len(), offset).map_err(|error| self.read_error(offset, error))?;
+        match self.alignment() {
+            Some(alignment) if !alignment.allows(buffer.as_ptr(), buffer.len(), offset) => {
+                self.read_bounced(buffer, offset, alignment.offset)
+            }
+            _ => self.read_rest(buffer, offset, 0),
+        }
     }
 
     fn read_bounced(&self, buffer: &mut [u8], offset: u64, block: usize) -> Result<usize> {
@@ -177,13 +193,14 @@ pub(super) fn check_range(len: usize, offset: u64) -> Result<()> {
 
 impl File for FileHandle {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        check_range(buffer.len(), offset).map_err(|error| self.0.read_error(offset, error))?;
-        match self.0.alignment() {
-            Some(alignment) if !alignment.allows(buffer.as_ptr(), buffer.len(), offset) => {
-                self.0.read_bounced(buffer, offset, alignment.offset)
+        #[cfg(target_os = "linux")]
+        if self.0.wait == ReadWait::Poll {
+            let mut request = ReadRequest { file: self, offset, buffer, result: Ok(0) };
+            if super::ring_batch::read_batch(std::slice::from_mut(&mut request), ReadWait::Poll) {
+                return request.result;
             }
-            _ => self.0.read_rest(buffer, offset, 0),
         }
+        self.0.read(buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {

@@ -10,8 +10,21 @@ pub enum Usage {
     Never,
 }
 
-/// Options of [`FileStorage::open`](super::FileStorage::open). The default is right for most; both switches exist for
-/// measuring and for systems where a mechanism misbehaves.
+/// What a thread does until its read is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadWait {
+    /// It sleeps. A processor with nothing else to do sleeps too, and takes some microseconds to wake (more under a
+    /// hypervisor), which is a good part of a fast device's own time.
+    #[default]
+    Sleep,
+    /// It looks again and again, and lets other threads run between two looks. Most reads per second with few threads;
+    /// a waiting thread keeps its processor busy, so that it suits machines that have one to spare. Needs io_uring;
+    /// without it threads sleep.
+    Poll,
+}
+
+/// Options of [`FileStorage::open`](super::FileStorage::open). The default is right for most; `direct` and `uring`
+/// exist for measuring and for systems where a mechanism misbehaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoOptions {
     /// Direct I/O (`O_DIRECT`): reads and writes bypass the page cache, so that memory is owned and counted in one
@@ -20,4 +33,8 @@ pub struct IoOptions {
     /// io_uring for batches and pipelines of reads. Without it (or where it is forbidden, as in many containers) a
     /// pool of threads reads.
     pub uring: Usage,
+    /// What threads do while [`File::read_at`](crate::File::read_at) and
+    /// [`Storage::read_batch`](crate::Storage::read_batch) read. Pipelines, which serve work in the background, always
+    /// sleep.
+    pub wait: ReadWait,
 }

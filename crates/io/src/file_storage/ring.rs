@@ -21,6 +21,9 @@ pub(super) struct Ring {
 /// The most bytes of one operation; the kernel cuts longer ones short.
 const BYTES_MAX: usize = 1 << 30;
 
+/// How often a waiting thread looks for a completion before it lets others run: for about as long as that takes.
+const LOOKS: u32 = 32;
+
 const UNKNOWN: u8 = 0;
 const AVAILABLE: u8 = 1;
 const REFUSED: u8 = 2;
@@ -159,6 +162,31 @@ impl Ring {
                 // for it: going on would corrupt memory.
                 eprintln!("io_uring_enter failed with operations in flight: {error}");
                 std::process::abort();
+            }
+        }
+    }
+
+    /// Like [`Ring::enter`], but looks for completions instead of sleeping, and lets other threads run between looks.
+    pub(super) fn poll(&mut self, wanted: usize) {
+        let wanted = wanted.min(self.in_flight);
+        if self.queued() > 0 {
+            self.enter(0);
+        }
+        let mut looks = 0_u32;
+        loop {
+            let ready = self.uring.completion().len();
+            if ready >= wanted {
+                return;
+            }
+            if self.wants_entry() {
+                // One more is about to be there; the kernel hands it out when asked.
+                self.enter(ready + 1);
+                continue;
+            }
+            looks = looks.wrapping_add(1);
+            match looks % LOOKS {
+                0 => std::thread::yield_now(),
+                _ => std::hint::spin_loop(),
             }
         }
     }

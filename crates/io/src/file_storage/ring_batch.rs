@@ -1,10 +1,11 @@
-//! A batch of reads by io_uring, straight into the caller's buffers.
+//! A batch of reads, or a single one, by io_uring, straight into the caller's buffers.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 use super::alignment::Span;
 use super::open_file::{FileHandle, check_range};
+use super::options::ReadWait;
 use super::ring::{Ring, Users};
 use crate::{AlignedBuffer, Operation, ReadRequest};
 
@@ -20,14 +21,14 @@ thread_local! {
 }
 
 /// Performs all reads through the ring of this thread. `false`, with nothing done, when there is no ring.
-pub(super) fn read_batch(requests: &mut [ReadRequest<'_>]) -> bool {
+pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: ReadWait) -> bool {
     RING.try_with(|ring| {
         let Ok(mut ring) = ring.try_borrow_mut() else { return false };
         if ring.is_none() {
             *ring = Ring::new(DEPTH, Users::OneThread).ok();
         }
         let Some(ring) = &mut *ring else { return false };
-        Batch { ring }.run(requests);
+        Batch { ring, wait }.run(requests);
         true
     })
     .unwrap_or(false)
@@ -37,6 +38,7 @@ pub(super) fn read_batch(requests: &mut [ReadRequest<'_>]) -> bool {
 /// their owner has back.
 struct Batch<'a> {
     ring: &'a mut Ring,
+    wait: ReadWait,
 }
 
 impl Drop for Batch<'_> {
@@ -64,7 +66,11 @@ impl Batch<'_> {
                 next += 1;
             }
             let in_flight = self.ring.in_flight();
-            self.ring.enter(if next < requests.len() { REFILL.min(in_flight) } else { in_flight });
+            let wanted = if next < requests.len() { REFILL.min(in_flight) } else { in_flight };
+            match self.wait {
+                ReadWait::Sleep => self.ring.enter(wanted),
+                ReadWait::Poll => self.ring.poll(wanted),
+            }
             while let Some((token, outcome)) = self.ring.next() {
                 let index = token as usize;
                 finish(&mut requests[index], bounces[index].take(), outcome);
@@ -76,15 +82,15 @@ impl Batch<'_> {
     /// Starts one read, or performs it at once where the ring has no advantage.
     fn start(&mut self, index: usize, request: &mut ReadRequest<'_>, bounce: &mut Bounce) {
         let len = request.buffer.len();
-        let handle = request.file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
-        let (Some(handle), true) = (handle, len > 0 && check_range(len, request.offset).is_ok()) else {
-            request.result = request.file.read_at(request.buffer, request.offset);
+        let (Some(handle), true) = (handle_of(request), len > 0 && check_range(len, request.offset).is_ok())
+        else {
+            read_plainly(request);
             return;
         };
         let (pointer, len, offset) = match handle.0.alignment() {
             Some(alignment) if !alignment.allows(request.buffer.as_ptr(), len, request.offset) => {
                 let Some(span) = Span::around(request.offset, len, alignment.offset) else {
-                    request.result = request.file.read_at(request.buffer, request.offset);
+                    read_plainly(request);
                     return;
                 };
                 let (_, memory) = bounce.insert((span, AlignedBuffer::with_len(span.len)));
@@ -98,11 +104,23 @@ impl Batch<'_> {
     }
 }
 
+/// The file, if it is one of ours.
+fn handle_of<'a>(request: &ReadRequest<'a>) -> Option<&'a FileHandle> {
+    request.file.as_any().and_then(|any| any.downcast_ref())
+}
+
+/// Reads without the ring.
+fn read_plainly(request: &mut ReadRequest<'_>) {
+    request.result = match handle_of(request) {
+        Some(handle) => handle.0.read(request.buffer, request.offset),
+        None => request.file.read_at(request.buffer, request.offset),
+    };
+}
+
 fn finish(request: &mut ReadRequest<'_>, bounce: Bounce, outcome: i32) {
-    let handle = request.file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
-    let (Some(handle), Ok(got)) = (handle, usize::try_from(outcome)) else {
+    let (Some(handle), Ok(got)) = (handle_of(request), usize::try_from(outcome)) else {
         // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the place.
-        request.result = request.file.read_at(request.buffer, request.offset);
+        read_plainly(request);
         return;
     };
     request.result = match bounce {
