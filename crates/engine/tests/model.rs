@@ -82,6 +82,18 @@ fn random_operations_on_tables_in_buckets_agree_with_a_map() {
 }
 
 #[test]
+fn random_operations_on_levels_with_static_filters_agree_with_a_map() {
+    // So narrow that many lookups read in vain.
+    let sorted = |runs_max, bits| tiering(runs_max, Filter::Static { bits });
+    let bucketed = |runs_max, bits| {
+        let level = sorted(runs_max, bits);
+        LevelSpec { table: TableLayout::Bucketed, index: Index::Implicit, ..level }
+    };
+    agrees_with_a_map(&plan_of(vec![sorted(2, 3), bucketed(2, 9), sorted(20, 1)]));
+    agrees_with_a_map(&plan_of(vec![bucketed(2, 3), sorted(2, 9), bucketed(20, 1)]));
+}
+
+#[test]
 fn random_operations_on_runs_under_one_filter_agree_with_a_map() {
     // So narrow that many keys have one fingerprint.
     let named = |runs_max| tiering(runs_max, Filter::MultiLevelCuckoo { tag_bits: 4 });

@@ -1,5 +1,7 @@
 //! The options of `bench store`.
 
+use std::fmt::Display;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use crate::latencies::Latencies;
 /// Options of `bench store`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreOptions {
-    /// Storage layout: a named plan
+    /// Storage layout: a named plan, or a file with one as JSON
     #[arg(long, default_value = "silt")]
     pub plan: String,
     /// Items to load
@@ -121,9 +123,13 @@ impl StoreOptions {
         self.durability().map(drop)
     }
 
-    /// The plan by name.
+    /// The plan of this name, or in this file.
     pub(super) fn plan(&self) -> Result<Plan, BenchError> {
-        Plan::named(&self.plan).map_err(|error| BenchError::Usage(error.to_string()))
+        let usage = |reason: &dyn Display| BenchError::Usage(format!("--plan {}: {reason}", self.plan));
+        Plan::named(&self.plan).or_else(|unknown| match fs::read_to_string(&self.plan) {
+            Ok(json) => Plan::from_json(&json).map_err(|error| usage(&error)),
+            Err(_) => Err(usage(&unknown)),
+        })
     }
 
     /// The durability by name.

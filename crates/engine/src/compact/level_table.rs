@@ -7,7 +7,8 @@ use alluvium_model::{Filter, Index, LevelSpec, Plan, TableLayout};
 use crate::error::Result;
 use crate::level::{Level, Run};
 use crate::table::{
-    ClusterSpec, CoveringSpec, Section, SectionSpec, SortedIndex, TableWriter, pages_expected,
+    BucketFilter, ClusterSpec, CoveringSpec, FilterKind, Section, SectionSpec, SortedIndex, TableWriter,
+    pages_expected,
 };
 
 /// Bits of a Bloom filter for each item (Wu's thesis, Table 4.1).
@@ -39,7 +40,10 @@ pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     match level.filter {
         Filter::Cuckoo { tag_bits } => Some(tag_bits),
-        Filter::None | Filter::BloomCluster { .. } | Filter::MultiLevelCuckoo { .. } => None,
+        Filter::None
+        | Filter::BloomCluster { .. }
+        | Filter::MultiLevelCuckoo { .. }
+        | Filter::Static { .. } => None,
     }
 }
 
@@ -62,6 +66,10 @@ pub(crate) fn begin_ordered(
     below: Below,
 ) {
     if level.table == TableLayout::Bucketed {
+        if let Filter::Static { bits } = level.filter {
+            writer.begin_bucketed_section(spec, BucketFilter::Static { bits }, items);
+            return;
+        }
         let column_items = match (spec.level, stays_on_flash(level)) {
             (0, false) => COLUMN_ITEMS_ALONE,
             (_, false) => COLUMN_ITEMS_IN_MEMORY,
@@ -73,12 +81,13 @@ pub(crate) fn begin_ordered(
             on_flash: stays_on_flash(level) && !below.is_young,
             below: below.heads,
         };
-        writer.begin_bucketed_section(spec, cluster, items);
+        writer.begin_bucketed_section(spec, BucketFilter::Clustered(cluster), items);
         return;
     }
     writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items, bytes));
     match level.filter {
-        Filter::Cuckoo { tag_bits } => writer.gather_filter(tag_bits, items),
+        Filter::Cuckoo { tag_bits } => writer.gather_filter(FilterKind::Tags(tag_bits), items),
+        Filter::Static { bits } => writer.gather_filter(FilterKind::Static(bits), items),
         Filter::MultiLevelCuckoo { tag_bits } => {
             let spec = CoveringSpec { fingerprint_bits: tag_bits, below: below.tables };
             writer.gather_covering_filter(spec, items);

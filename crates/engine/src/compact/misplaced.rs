@@ -48,12 +48,16 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
     };
     let filter_fits = match level.filter {
         Filter::None => entry.filter.len == 0,
-        Filter::Cuckoo { tag_bits } => u32::from(entry.filter_tag_bits) == tag_bits && !entry.filter_covers,
+        Filter::Cuckoo { tag_bits } => {
+            let is_tags = !entry.filter_covers && !entry.filter_is_static;
+            u32::from(entry.filter_tag_bits) == tag_bits && is_tags
+        }
+        Filter::Static { bits } => u32::from(entry.filter_tag_bits) == bits && entry.filter_is_static,
         Filter::MultiLevelCuckoo { tag_bits } => {
             u32::from(entry.filter_tag_bits) == tag_bits && entry.filter_covers
         }
         // The youngest of a level whose filters are on flash have theirs in memory.
-        Filter::BloomCluster { on_flash } => on_flash || !entry.filter_on_flash,
+        Filter::BloomCluster { on_flash } => !entry.filter_is_static && (on_flash || !entry.filter_on_flash),
     };
     entry.index_kind == IndexKind::None || entry.layout == layout && index_fits && filter_fits
 }

@@ -38,9 +38,9 @@ use crate::error::{Error, IoContext, Result};
 use crate::level::parse_table_file_name;
 use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
-use crate::options::{Environment, YoungLevels};
+use crate::options::Environment;
 use crate::recovery;
-use crate::young_directory::YoungDirectory;
+use crate::young_directory::{YoungDirectory, YoungLevels};
 use records::Records;
 pub use report::{ManifestRepair, RepairReport};
 use structure::Structure;
@@ -90,11 +90,11 @@ impl Default for RepairOptions {
 /// [`Error::Io`] when the new files can't be written; nothing is lost then.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     let path = path.as_ref();
-    let storage = FileStorage::open(path, IoOptions::default())
-        .context(|| format!("opening directory {}", path.display()))?;
+    let io = IoOptions::default();
+    let storage = FileStorage::open(path, io).context(|| format!("opening directory {}", path.display()))?;
     let environment = Environment::over(Arc::new(storage));
     let young = options.young_levels_dir.clone().map(|young| YoungLevels::Directory(young, 0));
-    let young = young.map(|young| young.open(environment.storage.clone(), path, false)).transpose()?;
+    let young = young.map(|young| young.open(environment.storage.clone(), path, false, io)).transpose()?;
     repair_with(environment, young.as_ref(), options)
 }
 
@@ -111,7 +111,12 @@ pub fn repair_in_both(
     young: Arc<dyn Storage>,
     options: &RepairOptions,
 ) -> Result<RepairReport> {
-    let young = YoungLevels::Storage(young, 0).open(environment.storage.clone(), Path::new(""), false)?;
+    let young = YoungLevels::Storage(young, 0).open(
+        environment.storage.clone(),
+        Path::new(""),
+        false,
+        IoOptions::default(),
+    )?;
     repair_with(environment, Some(&young), options)
 }
 

@@ -167,7 +167,7 @@ pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     };
     let mut levels = random_levels(rng, young);
     for level in &mut levels {
-        if level.table == TableLayout::Bucketed {
+        if let Filter::BloomCluster { .. } = level.filter {
             level.filter = young.filter;
         }
         (level.table, level.index) = (TableLayout::Sorted, Index::ThreeLevel);
@@ -193,9 +193,16 @@ fn name_runs(levels: &mut [LevelSpec], rng: &mut StdRng) {
     }
 }
 
-fn bucketed(growth: Growth, on_flash: bool) -> LevelSpec {
-    let filter = Filter::BloomCluster { on_flash };
+fn bucketed(growth: Growth, on_flash: bool, rng: &mut StdRng) -> LevelSpec {
+    let filter = match rng.random_range(0..3) {
+        0 if !on_flash => static_filter(rng),
+        _ => Filter::BloomCluster { on_flash },
+    };
     LevelSpec { growth, table: TableLayout::Bucketed, filter, index: Index::Implicit }
+}
+
+fn static_filter(rng: &mut StdRng) -> Filter {
+    Filter::Static { bits: rng.random_range(1..16) }
 }
 
 /// Levels below a youngest one, so small that a few hundred items reach the last.
@@ -205,17 +212,23 @@ pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec
     let mut levels = vec![LevelSpec { growth: tiering(rng), ..young }];
     if rng.random() {
         (levels[0].table, levels[0].index) = (TableLayout::Sorted, Index::Fences);
+        if rng.random_range(0..3) == 0 {
+            levels[0].filter = static_filter(rng);
+        }
     }
     if rng.random_range(0..4) == 0 {
-        levels[0] = bucketed(levels[0].growth, false);
+        levels[0] = bucketed(levels[0].growth, false, rng);
     }
     if rng.random_range(0..4) == 0 {
         // LSM-trie's way: nothing but buckets, and runs up to many at the end.
         let growth = Growth::Tiering { runs_max: rng.random_range(2..40), share: Growth::ANY_SHARE };
         let between = rng.random_range(0..3);
-        levels[0] = bucketed(levels[0].growth, false);
-        levels.extend((0..between).map(|_| bucketed(tiering(rng), false)));
-        levels.push(bucketed(growth, true));
+        levels[0] = bucketed(levels[0].growth, false, rng);
+        for _ in 0..between {
+            let growth = tiering(rng);
+            levels.push(bucketed(growth, false, rng));
+        }
+        levels.push(bucketed(growth, true, rng));
         return levels;
     }
     for _ in 0..rng.random_range(1..5) {
@@ -224,11 +237,13 @@ pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec
             false => tiering(rng),
         };
         if rng.random_range(0..3) == 0 {
-            levels.push(bucketed(growth, rng.random()));
+            let on_flash = rng.random();
+            levels.push(bucketed(growth, on_flash, rng));
             continue;
         }
-        let filter = match rng.random_range(0..3) {
+        let filter = match rng.random_range(0..4) {
             0 => Filter::None,
+            1 => static_filter(rng),
             _ => Filter::Cuckoo { tag_bits: rng.random_range(4..16) },
         };
         let index = if rng.random_range(0..4) == 0 { Index::Trie } else { Index::Fences };

@@ -6,7 +6,7 @@ use super::bucket_group::GroupBuilder;
 use super::cluster_filter::{ClusterBuilder, ClusterSpec, MadeCluster};
 use super::directory::IndexKind;
 use super::error::{Error, Result};
-use super::filter_builder::FilterBuilder;
+use super::filter_builder::{FilterBuilder, FilterKind};
 use super::frame::Identity;
 use super::index_builder::IndexBuilder;
 use super::output::Output;
@@ -15,15 +15,33 @@ use super::section_spec::{SectionSpec, high_halves};
 use super::writer::{FinishedSection, OpenSection, TableWriter};
 use crate::item::EncodedItem;
 
+/// The filter of a section in buckets.
+#[derive(Clone, Debug)]
+pub(crate) enum BucketFilter {
+    /// Bloom filters, with those of tables below.
+    Clustered(ClusterSpec),
+    /// A static filter of so many bits, of the section alone.
+    Static { bits: u32 },
+}
+
 impl TableWriter {
-    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with a filter as
-    /// `cluster` says for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
+    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with such a filter
+    /// for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
     ///
     /// # Panics
     /// When a section is open.
-    pub fn begin_bucketed_section(&mut self, spec: SectionSpec, cluster: ClusterSpec, items_expected: u64) {
+    pub fn begin_bucketed_section(&mut self, spec: SectionSpec, filter: BucketFilter, items_expected: u64) {
         let range = high_halves((spec.range_low, spec.range_high));
-        let filter = FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected));
+        let filter = match filter {
+            BucketFilter::Clustered(cluster) => {
+                FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected))
+            }
+            BucketFilter::Static { bits } => FilterBuilder::gathered(
+                FilterKind::Static(bits),
+                u8::try_from(spec.level).ok(),
+                items_expected,
+            ),
+        };
         self.begin(spec, Layout::Bucketed, IndexBuilder::slots(), filter);
         let section = self.section.as_mut().expect("it was just begun");
         section.group = Some(Box::new(GroupBuilder::new(range.0)));
@@ -32,13 +50,17 @@ impl TableWriter {
 
 impl FinishedSection {
     /// Takes over index and filter of a section of buckets.
-    pub(super) fn set_buckets(&mut self, group: GroupBuilder, filter: ClusterBuilder) -> Result<()> {
+    pub(super) fn set_buckets(&mut self, group: GroupBuilder, filter: FilterBuilder) -> Result<()> {
         let directory = group.finish(KeyHash(self.entry.range_high).high()).to_bytes();
         self.entry.index_kind = IndexKind::Buckets;
-        self.entry.filter_tag_bits = filter.bits_per_key();
-        let MadeCluster { header, columns, on_flash } = filter.finish()?;
         self.index = (directory.len() as u64).to_le_bytes().to_vec();
         self.index.extend_from_slice(&directory);
+        let FilterBuilder::Clustered(filter) = filter else {
+            self.set_own_filter(filter);
+            return Ok(());
+        };
+        self.entry.filter_tag_bits = filter.bits_per_key();
+        let MadeCluster { header, columns, on_flash } = filter.finish()?;
         self.index.extend_from_slice(&header);
         self.filter = columns;
         self.entry.filter_on_flash = on_flash;

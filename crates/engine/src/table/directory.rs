@@ -17,7 +17,7 @@ use super::hash_marks::{HashMarks, MARKS_BYTES};
 use super::page::{Layout, PAGE_BYTES};
 use super::rule_bytes::{RULE_BYTES, decode_rule, encode_rule};
 use super::segment_span::SegmentSpan;
-use crate::item::Item;
+use super::totals::Totals;
 
 /// Bytes in front of the entries.
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
@@ -79,41 +79,6 @@ pub(crate) struct BlockHandle {
     pub checksum: u64,
 }
 
-/// What a section holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    /// Items, tombstones included.
-    pub item_count: u64,
-    /// Items that are tombstones.
-    pub tombstone_count: u64,
-    /// Items that expire some time.
-    pub expiring_count: u64,
-    /// Bytes of all keys.
-    pub key_bytes: u64,
-    /// Bytes of all values.
-    pub value_bytes: u64,
-    /// Bytes of keys and values of the items that are no tombstones.
-    pub live_bytes: u64,
-    /// Bytes that pages use: headers, tags and encoded items.
-    pub used_bytes: u64,
-}
-
-impl Totals {
-    /// Counts `item`.
-    #[inline]
-    pub(super) fn add(&mut self, item: &Item<'_>) {
-        self.item_count += 1;
-        self.key_bytes += item.key.len() as u64;
-        self.value_bytes += item.value.len() as u64;
-        self.expiring_count += u64::from(item.expires_at_ms.is_some());
-        if item.is_tombstone() {
-            self.tombstone_count += 1;
-        } else {
-            self.live_bytes += (item.key.len() + item.value.len()) as u64;
-        }
-    }
-}
-
 /// One entry of the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SectionEntry {
@@ -135,6 +100,8 @@ pub(crate) struct SectionEntry {
     pub filter_on_flash: bool,
     /// Whether the filter is a multi-level one, and the index block says which tables it covers.
     pub filter_covers: bool,
+    /// Whether the filter is a static one, of the section's items alone.
+    pub filter_is_static: bool,
     /// Whether the filter knows the prefixes of the items besides the items.
     pub filter_knows_prefixes: bool,
     /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
@@ -159,14 +126,12 @@ const HASHER_SIPHASH13: u8 = 1;
 const HASHER_XXH3: u8 = 2;
 const HASHER_SEMI_SORTED: u8 = 3;
 
-/// On disk: do not renumber.
+// Flags on disk: do not renumber.
 const ITEMS_GO_ON: u8 = 1;
-/// On disk: do not renumber.
 const FILTER_ON_FLASH: u8 = 2;
-/// On disk: do not renumber.
 const FILTER_COVERS: u8 = 4;
-/// On disk: do not renumber.
 const FILTER_KNOWS_PREFIXES: u8 = 8;
+const FILTER_IS_STATIC: u8 = 16;
 
 impl SectionEntry {
     /// Whether it takes a long entry.
@@ -229,6 +194,7 @@ impl SectionEntry {
             | flag(self.filter_on_flash, FILTER_ON_FLASH)
             | flag(self.filter_covers, FILTER_COVERS)
             | flag(self.filter_knows_prefixes, FILTER_KNOWS_PREFIXES)
+            | flag(self.filter_is_static, FILTER_IS_STATIC)
     }
 
     /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
@@ -288,6 +254,7 @@ impl SectionEntry {
             filter_on_flash: bytes[52] & FILTER_ON_FLASH != 0,
             filter_covers: bytes[52] & FILTER_COVERS != 0,
             filter_knows_prefixes: bytes[52] & FILTER_KNOWS_PREFIXES != 0,
+            filter_is_static: bytes[52] & FILTER_IS_STATIC != 0,
             level: bytes[53].checked_sub(1),
             plan_number: u16::from_le_bytes([bytes[54], bytes[55]]),
             totals: Totals {
@@ -329,6 +296,10 @@ impl SectionEntry {
         }
         if entry.filter_covers && (layout != Layout::Sorted || entry.filter.len == 0) {
             return bad(52, "a covering filter of a section of sorted layout", bytes[52].into());
+        }
+        let is_other = entry.filter_covers || entry.filter_on_flash || layout == Layout::Hash;
+        if entry.filter_is_static && (is_other || entry.filter.len == 0) {
+            return bad(52, "a static filter of a section not of hash layout", bytes[52].into());
         }
         if (entry.filter.len == 0) != (entry.filter_tag_bits == 0) || entry.filter_tag_bits > 32 {
             return bad(7, "tag bits of the filter", bytes[7].into());

@@ -3,15 +3,26 @@
 use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::static_filter::StaticFilter;
 
 use super::cluster_filter::ClusterBuilder;
 use super::covering_builder::CoveringBuilder;
 use super::error::Result;
+use super::own_filter::OwnFilter;
 
 /// How often a filter is tried in a larger table when its keys don't fit.
 const TRIES_MAX: usize = 8;
 /// Hashes whose places are fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
+
+/// What a filter of a section's own is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilterKind {
+    /// Tags of so many bits in a cuckoo table.
+    Tags(u32),
+    /// A static filter of so many bits.
+    Static(u32),
+}
 
 /// The filter of the section being written.
 #[derive(Debug)]
@@ -21,7 +32,7 @@ pub(super) enum FilterBuilder {
     Made(HashFilter),
     /// Made of the items' hashes at the end.
     Gathered {
-        tag_bits: u32,
+        kind: FilterKind,
         hashes: Vec<KeyHash>,
         prefixes: GatheredPrefixes,
     },
@@ -67,12 +78,18 @@ impl GatheredPrefixes {
 /// A finished filter.
 #[derive(Debug)]
 pub(super) struct MadeFilter {
-    pub filter: HashFilter,
+    pub filter: OwnFilter,
     /// Whether it knows prefixes besides items.
     pub knows_prefixes: bool,
 }
 
 impl FilterBuilder {
+    /// Of about so many items, in a section of the level of this number.
+    pub fn gathered(kind: FilterKind, level: Option<u8>, items_expected: u64) -> Self {
+        let hashes = Vec::with_capacity(items_expected as usize);
+        Self::Gathered { kind, hashes, prefixes: GatheredPrefixes::of_level(level) }
+    }
+
     /// Notes an item. Equal hashes come one after the other.
     #[inline]
     pub fn push(&mut self, hasher: KeyHasher, hash: KeyHash, key: &[u8]) -> Result<()> {
@@ -96,22 +113,26 @@ impl FilterBuilder {
     pub fn finish(self) -> Option<MadeFilter> {
         match self {
             Self::None | Self::Clustered(_) | Self::Covering(_) => None,
-            Self::Made(filter) => Some(MadeFilter { filter, knows_prefixes: false }),
-            Self::Gathered { tag_bits, mut hashes, prefixes } => {
+            Self::Made(filter) => Some(MadeFilter { filter: OwnFilter::Tags(filter), knows_prefixes: false }),
+            Self::Gathered { kind, mut hashes, prefixes } => {
                 let known = prefixes.worth_knowing(hashes.len());
                 hashes.extend(known.iter().map(|&prefix| KeyHash::of_prefix(prefix)));
                 let knows_prefixes = !known.is_empty();
                 let slack = hashes.len() / 16 + 1;
-                let filter =
-                    (0..TRIES_MAX).find_map(|attempt| filter_of(&hashes, tag_bits, attempt * slack))?;
+                let filter = match kind {
+                    FilterKind::Static(bits) => OwnFilter::Static(StaticFilter::new(&hashes, bits)),
+                    FilterKind::Tags(bits) => OwnFilter::Tags(
+                        (0..TRIES_MAX).find_map(|attempt| tags_of(&hashes, bits, attempt * slack))?,
+                    ),
+                };
                 Some(MadeFilter { filter, knows_prefixes })
             }
         }
     }
 }
 
-/// A filter of these hashes, in a table with room for so many more; `None` when they don't fit.
-fn filter_of(hashes: &[KeyHash], tag_bits: u32, slack: usize) -> Option<HashFilter> {
+/// The tags of these hashes, in a table with room for so many more; `None` when they don't fit.
+fn tags_of(hashes: &[KeyHash], tag_bits: u32, slack: usize) -> Option<HashFilter> {
     let table = CuckooTable::with_entries(hashes.len() + slack);
     for (position, &hash) in hashes.iter().enumerate() {
         // Ascending hashes go to random buckets.
@@ -127,9 +148,8 @@ fn filter_of(hashes: &[KeyHash], tag_bits: u32, slack: usize) -> Option<HashFilt
 mod tests {
     use super::*;
 
-    fn gathered(hashes: impl Iterator<Item = KeyHash>) -> Option<HashFilter> {
-        let prefixes = GatheredPrefixes::default();
-        let mut builder = FilterBuilder::Gathered { tag_bits: 12, hashes: Vec::new(), prefixes };
+    fn gathered(kind: FilterKind, hashes: impl Iterator<Item = KeyHash>) -> Option<OwnFilter> {
+        let mut builder = FilterBuilder::gathered(kind, None, 0);
         hashes.for_each(|hash| builder.push(KeyHasher::Xxh3 { seed: 0 }, hash, b"").unwrap());
         builder.finish().map(|made| made.filter)
     }
@@ -139,9 +159,10 @@ mod tests {
         let hash = |number: u64| {
             KeyHash::from_halves(number << 40, number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
         };
-        for count in [0, 1, 2, 3, 10, 1000, 30_000] {
-            let filter = gathered((0..count).map(hash)).expect("different hashes fit");
-            assert_eq!(filter.len() as u64, count);
+        let kinds = [FilterKind::Tags(12), FilterKind::Static(9)];
+        let counts = [0, 1, 2, 3, 10, 1000, 30_000];
+        for (kind, count) in kinds.into_iter().flat_map(|kind| counts.map(|count| (kind, count))) {
+            let filter = gathered(kind, (0..count).map(hash)).expect("different hashes fit");
             assert!((0..count).all(|number| filter.may_contain(hash(number))));
             let others = (count..count + 10_000).filter(|&number| filter.may_contain(hash(number))).count();
             assert!(others < 60, "{others} of 10,000 absent keys");
@@ -150,8 +171,10 @@ mod tests {
 
     #[test]
     fn hashes_too_alike_go_without_a_filter() {
-        assert!(gathered((0..9).map(|high| KeyHash::from_halves(high, 7))).is_none());
-        let equal = gathered((0..9).map(|_| KeyHash::from_halves(1, 7))).expect("one hash fits");
-        assert_eq!(equal.len(), 1);
+        let alike = || (0..9).map(|high| KeyHash::from_halves(high, 7));
+        assert!(gathered(FilterKind::Tags(12), alike()).is_none());
+        assert!(gathered(FilterKind::Static(12), alike()).is_some());
+        let equal = gathered(FilterKind::Tags(12), (0..9).map(|_| KeyHash::from_halves(1, 7)));
+        assert_eq!(equal.expect("one hash fits").tags().map(HashFilter::len), Some(1));
     }
 }

@@ -4,7 +4,7 @@ use alluvium_index::hash_filter::HashFilter;
 
 use super::covering_builder::{CoveringBuilder, CoveringSpec};
 use super::error::Result;
-use super::filter_builder::{FilterBuilder, GatheredPrefixes};
+use super::filter_builder::{FilterBuilder, FilterKind, MadeFilter};
 use super::index_builder::IndexBuilder;
 use super::page::Layout;
 use super::writer::{FinishedSection, OpenSection, TableWriter};
@@ -18,16 +18,14 @@ impl TableWriter {
         self.sorted_section().filter = FilterBuilder::Made(filter);
     }
 
-    /// Like [`TableWriter::set_filter`], with a filter that is made of the items' hashes when the section ends: tags
-    /// have `tag_bits` bits. Holds 16 bytes for each item until then, of `items_expected`.
+    /// Like [`TableWriter::set_filter`], with a filter of this kind that is made of the items' hashes when the section
+    /// ends. Holds 16 bytes for each item until then, of `items_expected`.
     ///
     /// # Panics
     /// When no section of sorted layout is open.
-    pub fn gather_filter(&mut self, tag_bits: u32, items_expected: u64) {
-        let hashes = Vec::with_capacity(items_expected as usize);
+    pub fn gather_filter(&mut self, kind: FilterKind, items_expected: u64) {
         let section = self.sorted_section();
-        let prefixes = GatheredPrefixes::of_level(section.entry.level);
-        section.filter = FilterBuilder::Gathered { tag_bits, hashes, prefixes };
+        section.filter = FilterBuilder::gathered(kind, section.entry.level, items_expected);
     }
 
     pub(super) fn sorted_section(&mut self) -> &mut OpenSection {
@@ -49,6 +47,16 @@ impl TableWriter {
 }
 
 impl FinishedSection {
+    /// Takes over a filter of the section's own, if it has got one.
+    pub(super) fn set_own_filter(&mut self, filter: FilterBuilder) {
+        if let Some(MadeFilter { filter, knows_prefixes }) = filter.finish() {
+            self.entry.filter_tag_bits = filter.bits();
+            self.entry.filter_is_static = filter.is_static();
+            self.entry.filter_knows_prefixes = knows_prefixes;
+            self.filter = filter.to_bytes();
+        }
+    }
+
     /// Takes over the page index and a filter that covers tables below.
     pub(super) fn set_covering(&mut self, pages: IndexBuilder, filter: CoveringBuilder) -> Result<()> {
         let fingerprint_bits = filter.fingerprint_bits();

@@ -1,6 +1,5 @@
 //! [`SectionIndex`]: from a key's hash to the pages that may hold it, in memory.
 
-use std::ops::Add;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
@@ -13,28 +12,12 @@ use alluvium_index::three_level::ThreeLevelIndex;
 use super::cluster_filter::ClusterFilter;
 use super::covering_filter::CoveringFilter;
 use super::directory::{IndexKind, SectionEntry};
-use super::index_memory::Charge;
+use super::index_memory::{Charge, MemoryBytes};
 use super::index_parts::{split_index, three_level};
+use super::own_filter::OwnFilter;
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
 use super::section_spec::high_halves;
-
-/// Bytes of memory of indexes, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MemoryBytes {
-    /// What rejects absent keys.
-    pub filter: u64,
-    /// What finds pages.
-    pub index: u64,
-}
-
-impl Add for MemoryBytes {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { filter: self.filter + other.filter, index: self.index + other.index }
-    }
-}
 
 /// The filter and the page index of a section, loaded; the filter perhaps dropped again.
 #[derive(Debug)]
@@ -56,8 +39,8 @@ pub(crate) struct SectionIndex {
 enum SectionFilter {
     /// The section has none.
     None,
-    Loaded(HashFilter),
-    /// Not in memory; it has so many slots.
+    Loaded(OwnFilter),
+    /// Not in memory; it has so many slots, if it is one of tags.
     Dropped {
         slots: u32,
     },
@@ -95,7 +78,7 @@ impl SectionIndex {
                 (SectionFilter::Covering(CoveringFilter::decode(cover, filter)?), pages)
             }
             [] => (SectionFilter::None, pages),
-            bytes => (SectionFilter::Loaded(HashFilter::from_bytes(bytes)?), pages),
+            bytes => (SectionFilter::Loaded(OwnFilter::from_bytes(bytes, entry.filter_is_static)?), pages),
         };
         let pages = match entry.index_kind {
             IndexKind::None | IndexKind::Buckets => PageIndex::Empty,
@@ -118,7 +101,7 @@ impl SectionIndex {
             let expected = format!("an index of {} pages", entry.page_count);
             return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
         }
-        if let (PageIndex::Slots(_), SectionFilter::Loaded(filter)) = (&pages, &filter)
+        if let (PageIndex::Slots(_), SectionFilter::Loaded(OwnFilter::Tags(filter))) = (&pages, &filter)
             && filter.len() as u64 != entry.totals.item_count
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
@@ -137,9 +120,19 @@ impl SectionIndex {
             let expected = format!("a directory of {} pages", entry.page_count);
             return Err(Corruption::new("index", 8, expected, format!("{} pages", buckets.pages())));
         }
-        let cluster =
-            ClusterFilter::decode(cluster, high_halves((entry.range_low, entry.range_high)), filter)?;
-        let (filter, pages) = (SectionFilter::Cluster(cluster), PageIndex::Buckets(Arc::new(buckets)));
+        let filter = match (entry.filter_is_static, filter) {
+            (false, _) => {
+                let range = high_halves((entry.range_low, entry.range_high));
+                SectionFilter::Cluster(ClusterFilter::decode(cluster, range, filter)?)
+            }
+            (true, _) if !cluster.is_empty() => {
+                let found = format!("{} bytes behind it", cluster.len());
+                return Err(Corruption::new("index", 0, "a bucket directory alone", found));
+            }
+            (true, []) => SectionFilter::Dropped { slots: 0 },
+            (true, bytes) => SectionFilter::Loaded(OwnFilter::from_bytes(bytes, true)?),
+        };
+        let pages = PageIndex::Buckets(Arc::new(buckets));
         let (items_go_on, spreads, knows_prefixes) = (false, false, false);
         Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
@@ -153,7 +146,9 @@ impl SectionIndex {
     pub(super) fn without_filter(&self, charge: Charge) -> Self {
         let filter = match &self.filter {
             SectionFilter::None => SectionFilter::None,
-            SectionFilter::Loaded(filter) => SectionFilter::Dropped { slots: filter.slots() as u32 },
+            SectionFilter::Loaded(filter) => {
+                SectionFilter::Dropped { slots: filter.tags().map_or(0, |tags| tags.slots() as u32) }
+            }
             SectionFilter::Dropped { slots } => SectionFilter::Dropped { slots: *slots },
             SectionFilter::Cluster(cluster) => SectionFilter::Cluster(cluster.away()),
             SectionFilter::Covering(covering) => SectionFilter::Covering(covering.away()),
@@ -274,7 +269,7 @@ impl SectionIndex {
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> PageList {
         match (&self.pages, &self.filter) {
-            (PageIndex::Slots(fences), SectionFilter::Loaded(filter)) => PageList::distinct(
+            (PageIndex::Slots(fences), SectionFilter::Loaded(OwnFilter::Tags(filter))) => PageList::distinct(
                 filter.candidates(hash).filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
             (PageIndex::Slots(fences), SectionFilter::Dropped { slots }) => PageList::distinct(
@@ -335,10 +330,10 @@ impl SectionIndex {
         if self.spreads { hash.spread() } else { hash }
     }
 
-    /// The filter that is its own, where there is one.
-    pub fn filter(&self) -> Option<&HashFilter> {
+    /// The tags of the filter that is its own, where there is one of tags.
+    pub fn tags(&self) -> Option<&HashFilter> {
         match &self.filter {
-            SectionFilter::Loaded(filter) => Some(filter),
+            SectionFilter::Loaded(filter) => filter.tags(),
             _ => None,
         }
     }
@@ -346,7 +341,7 @@ impl SectionIndex {
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> MemoryBytes {
         let (filter, known) = match &self.filter {
-            SectionFilter::Loaded(filter) => (filter.memory_bytes() as u64, 0),
+            SectionFilter::Loaded(filter) => (filter.memory_bytes(), 0),
             SectionFilter::Cluster(cluster) => cluster.memory_bytes(),
             SectionFilter::Covering(covering) => covering.memory_bytes(),
             SectionFilter::None | SectionFilter::Dropped { .. } => (0, 0),

@@ -4,11 +4,28 @@
 //! flash and comes back when there is room again. We differ in what goes first and in how a lookup does without: see
 //! `docs/decisions/0013-one-memory-limit.md`.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::index::MemoryBytes;
 use super::section::{Part, Section};
+
+/// Bytes of memory of indexes, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryBytes {
+    /// What rejects absent keys.
+    pub filter: u64,
+    /// What finds pages.
+    pub index: u64,
+}
+
+impl Add for MemoryBytes {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { filter: self.filter + other.filter, index: self.index + other.index }
+    }
+}
 
 /// Counts what the filters and indexes of open tables take, those included that only old versions still use, and keeps
 /// it within a bound.

@@ -43,6 +43,7 @@ mod name_builder;
 mod name_scanner;
 mod open;
 mod output;
+mod own_filter;
 mod page;
 mod page_builder;
 mod page_list;
@@ -60,14 +61,17 @@ mod section_spec;
 mod segment_span;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod unsynced_table;
 mod verify;
 mod writer;
 
+pub(crate) use bucket_section::BucketFilter;
 pub(crate) use cluster_filter::ClusterSpec;
 pub(crate) use covering_builder::CoveringSpec;
 pub(crate) use directory::IndexKind;
 pub(crate) use error::Error;
+pub(crate) use filter_builder::FilterKind;
 pub(crate) use frame::TRAILER_BYTES;
 pub(crate) use group_scan::GROUP_BYTES;
 pub(crate) use index_builder::SortedIndex;

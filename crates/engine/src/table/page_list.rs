@@ -73,7 +73,6 @@ impl PageList {
 
     /// Whether no page need be read.
     #[inline]
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -6,7 +6,6 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::AlignedBuffer;
 
 use super::bucket_check::BucketCheck;
-use super::directory::Totals;
 use super::error::{Error, Result};
 use super::frame::{FILE_HEADER_BYTES, decode_header};
 use super::index::SectionIndex;
@@ -16,6 +15,7 @@ use super::open::Table;
 use super::page::{Found, Layout, PAGE_BYTES, Page, page_tag};
 use super::page_list::PageRead;
 use super::section::{Section, read_exact};
+use super::totals::Totals;
 use crate::item::Item;
 
 /// Pages of one read.
@@ -131,7 +131,7 @@ impl<'a> SectionCheck<'a> {
     fn run(mut self, report: &mut VerifyReport) -> Result<()> {
         match self.section.whole_index() {
             Ok(index) => {
-                if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.filter()) {
+                if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.tags()) {
                     self.slots = filter.occupied().collect::<Vec<_>>().into_iter();
                 }
                 self.buckets = index.buckets().map(|buckets| BucketCheck::new(buckets.clone()));
@@ -289,11 +289,7 @@ impl<'a> SectionCheck<'a> {
         }
         if let Some(buckets) = &mut self.buckets {
             buckets.add(number, hash, item.key);
-            let index = self.index.as_ref().and_then(|index| index.cluster());
-            let is_known = index.is_none_or(|cluster| {
-                cluster.runs_of(hash).is_none_or(|runs| runs.contains(cluster.runs() - 1))
-            });
-            if !is_known {
+            if self.index.as_ref().is_some_and(|index| index.locate(hash).is_empty()) {
                 return Err((format!("a filter that has hash {hash:?}"), "one that has not".to_owned()));
             }
             return Ok(());
@@ -335,7 +331,7 @@ impl<'a> SectionCheck<'a> {
         }
         if self.section.layout() == Layout::Hash
             && !self.is_damaged
-            && let Some(filter) = index.filter()
+            && let Some(filter) = index.tags()
         {
             let slot = self.slots.next();
             if !filter.candidates(hash).any(|candidate| Some(candidate) == slot) {

@@ -5,10 +5,10 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
 use super::bucket_group::GroupBuilder;
-use super::directory::{self, BlockHandle, IndexKind, SectionEntry, Totals};
+use super::directory::{self, BlockHandle, IndexKind, SectionEntry};
 use super::error::{Error, Result};
 use super::expiry::{ExpiryMarks, ExpirySample};
-use super::filter_builder::{FilterBuilder, MadeFilter};
+use super::filter_builder::FilterBuilder;
 use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
@@ -18,6 +18,7 @@ use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::{Cut, PageBuilder};
 use super::section_spec::SectionSpec;
 use super::segment_span::SegmentSpan;
+use super::totals::Totals;
 use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
 
@@ -128,6 +129,7 @@ impl TableWriter {
             filter_on_flash: false,
             filter_covers: false,
             filter_knows_prefixes: false,
+            filter_is_static: false,
             level: u8::try_from(spec.level).ok(),
             plan_number: spec.plan_number,
             totals: Totals::default(),
@@ -276,18 +278,12 @@ impl TableWriter {
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
         if section.entry.page_count > 0 {
             match (section.group, section.filter) {
-                (Some(group), FilterBuilder::Clustered(filter)) => {
-                    finished.set_buckets(*group, filter)?;
-                }
+                (Some(group), filter) => finished.set_buckets(*group, filter)?,
                 (_, FilterBuilder::Covering(filter)) => finished.set_covering(section.index, filter)?,
                 (_, filter) => {
                     finished.entry.index_kind = section.index.kind();
                     finished.index = section.index.finish();
-                    if let Some(MadeFilter { filter, knows_prefixes }) = filter.finish() {
-                        finished.entry.filter_tag_bits = filter.tag_bits() as u8;
-                        finished.entry.filter_knows_prefixes = knows_prefixes;
-                        finished.filter = filter.to_bytes();
-                    }
+                    finished.set_own_filter(filter);
                 }
             }
         }

@@ -43,16 +43,19 @@ pub fn plan() -> Plan {
     Plan::Levels { sharding, log, levels }
 }
 
-/// The same with tables in buckets, some of whose filters answer for others.
+/// The same with tables in buckets, filters of their own and such as answer for others.
 pub fn plan_in_buckets() -> Plan {
     let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
-    let bucketed = |runs_max, on_flash| LevelSpec {
+    let bucketed = |runs_max, filter| LevelSpec {
         growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
         table: TableLayout::Bucketed,
-        filter: Filter::BloomCluster { on_flash },
+        filter,
         index: Index::Implicit,
     };
-    Plan::Levels { sharding, log, levels: vec![bucketed(2, false), bucketed(3, false), bucketed(9, true)] }
+    let bloom = |on_flash| Filter::BloomCluster { on_flash };
+    let levels = [(2, Filter::Static { bits: 9 }), (3, bloom(false)), (9, bloom(true))];
+    let levels = levels.map(|(runs_max, filter)| bucketed(runs_max, filter));
+    Plan::Levels { sharding, log, levels: levels.to_vec() }
 }
 
 /// The same with filters each of which names one of several tables.

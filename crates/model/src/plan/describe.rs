@@ -56,6 +56,7 @@ impl LevelSpec {
             Filter::None => {}
             Filter::Cuckoo { tag_bits } => write!(out, ", cuckoo {tag_bits}")?,
             Filter::MultiLevelCuckoo { tag_bits } => write!(out, ", multi-level cuckoo {tag_bits}")?,
+            Filter::Static { bits } => write!(out, ", static {bits}")?,
             Filter::BloomCluster { on_flash: false } => out.write_str(", bloom")?,
             Filter::BloomCluster { on_flash: true } => out.write_str(", bloom on flash")?,
         }

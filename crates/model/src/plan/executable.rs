@@ -85,19 +85,20 @@ impl LevelSpec {
             },
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
             | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None)
+            | (_, TableLayout::Sorted | TableLayout::Bucketed, Filter::Static { .. })
             | (_, TableLayout::Bucketed, Filter::BloomCluster { .. }) => {}
             (_, TableLayout::Bucketed, _) => {
-                return refuse("the engine gives Bucketed tables clustered Bloom filters");
+                return refuse("the engine gives Bucketed tables clustered Bloom filters, or static ones");
             }
             (0, ..) => {
                 return refuse(
-                    "the engine's youngest level has Hash or Sorted tables with cuckoo filters, or Bucketed ones",
+                    "the engine's youngest level has Hash or Sorted tables with filters of their own, or Bucketed ones",
                 );
             }
             (_, TableLayout::Sorted, _) => {
                 return refuse(
-                    "the engine keeps a cuckoo filter for each table of a Sorted level, a multi-level one for all runs \
-                     of a container, or no filter",
+                    "the engine keeps a cuckoo or static filter for each table of a Sorted level, a multi-level one \
+                     for all runs of a container, or no filter",
                 );
             }
             _ => return refuse("the engine's levels below the youngest have Sorted or Bucketed tables"),

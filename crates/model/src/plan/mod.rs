@@ -3,6 +3,7 @@
 mod delay;
 mod describe;
 mod executable;
+mod json;
 mod named;
 mod sharding;
 
@@ -106,6 +107,11 @@ pub enum Filter {
     MultiLevelCuckoo {
         /// Bits of a fingerprint.
         tag_bits: u32,
+    },
+    /// A static filter of each run: a ribbon (Dillinger, Walzer 2021).
+    Static {
+        /// Bits of a fingerprint; false positives are 2^−bits at 1.03 · bits per key.
+        bits: u32,
     },
     /// Bloom filters clustered by bucket across runs (LSM-trie).
     BloomCluster {
@@ -260,6 +266,9 @@ impl LevelSpec {
             Filter::MultiLevelCuckoo { tag_bits } if !(4..=12).contains(&tag_bits) => refuse(format!(
                 "a multi-level filter with fingerprints of {tag_bits} bits: 4 to 12 are supported"
             )),
+            Filter::Static { bits } if !(1..=32).contains(&bits) => {
+                refuse(format!("a static filter of {bits} bits: 1 to 32 are supported"))
+            }
             Filter::Cuckoo { .. } => Ok(()),
             _ if self.table == TableLayout::Hash => {
                 refuse("a Hash table takes its order from a cuckoo filter, so it needs one".to_owned())

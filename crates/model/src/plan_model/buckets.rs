@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn items_of_1_to_200_bytes_take_1_01_reads() {
         // The structure itself takes 1.0096 (crates/index/tests/bucketed_model.rs).
-        let rules = Rules { page_item_bytes: 0.0, ..Rules::engine() };
+        let remembered_share = Rules::papers().remembered_share;
+        let rules = Rules { page_item_bytes: 0.0, remembered_share, ..Rules::engine() };
         let reads = rules.bucket_reads(100.5, 57.7);
         assert!((1.008..1.012).contains(&reads), "{reads}");
         let all = Rules { remembered_share: 1.0, ..rules };

@@ -250,6 +250,7 @@ impl PlanModel {
         match level.filter {
             Filter::None => 0.0,
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
+            Filter::Static { bits } => f64::from(bits) * self.rules.static_slots,
             Filter::MultiLevelCuckoo { tag_bits } => self.multi_level_bits(tag_bits),
             Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
@@ -316,6 +317,7 @@ impl PlanModel {
             Filter::Cuckoo { tag_bits } => {
                 (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
             }
+            Filter::Static { bits } => (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0),
             // One filter for all runs: at most one read, of the run that it names.
             Filter::MultiLevelCuckoo { tag_bits } => {
                 (state.runs.min(1.0), 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)

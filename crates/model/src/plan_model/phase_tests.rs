@@ -31,7 +31,7 @@ fn phases_as_measured() {
 fn memory_of_phases_as_measured() {
     for (plan, measured) in [
         (Plan::silt_tiering(), [3.426, 3.264, 1.951, 1.120]),
-        (Plan::lsm_trie(), [2.255, 2.221, 3.587, 3.393]),
+        (Plan::lsm_trie(), [1.880, 1.838, 2.968, 2.776]),
         (Plan::leveled(), [1.737, 1.722, 2.285, 2.386]),
     ] {
         let rules = Rules::engine_at_full_speed();

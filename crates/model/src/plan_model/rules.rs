@@ -31,6 +31,8 @@ pub struct Rules {
     pub bucket_fill: f64,
     /// Share of a filter's or log index's slots that are filled.
     pub filter_fill: f64,
+    /// Slots of a static filter per key.
+    pub static_slots: f64,
     /// Bits of a Bloom filter per key.
     pub bloom_bits: f64,
     /// Bytes of a slot of the log index.
@@ -88,13 +90,14 @@ impl Rules {
             hash_fill: 1.0,
             bucket_fill: 0.95,
             filter_fill: 0.95,
+            static_slots: 1.03,
             bloom_bits: 16.0,
             log_slot_bytes: 6.0,
             fence_bits: 10.3,
             trie_bits: 25.6,
             section_bytes: 350.0,
             three_level_bits: 2.0,
-            remembered_share: 1792.0 / 8192.0,
+            remembered_share: 0.4,
             bucket_reads: None,
             overrun: 1.0,
             put_ns: 0.0,
@@ -127,6 +130,7 @@ impl Rules {
             section_bytes: 0.0,
             straddle: true,
             bucket_fill: 1.0,
+            remembered_share: 1792.0 / 8192.0,
             bucket_reads: Some(1.01),
             young_garbage_max: f64::INFINITY,
             tiers_garbage_max: f64::INFINITY,

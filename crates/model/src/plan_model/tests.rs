@@ -281,6 +281,7 @@ fn levels() -> impl Strategy<Value = LevelSpec> {
         Just(Filter::None),
         (4u32..=15).prop_map(|tag_bits| Filter::Cuckoo { tag_bits }),
         (4u32..=12).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
+        (1u32..=32).prop_map(|bits| Filter::Static { bits }),
         any::<bool>().prop_map(|on_flash| Filter::BloomCluster { on_flash }),
     ];
     let tables = prop_oneof![

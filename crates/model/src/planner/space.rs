@@ -27,6 +27,9 @@ pub struct Space {
     pub last_runs: Vec<u32>,
     /// Bits of a tag in cuckoo filters.
     pub tag_bits: Vec<u32>,
+    /// Bits of static filters, which are offered for bucketed tables only: in the place of tags they would save memory,
+    /// but take ten times as long to make, and processor time has no price here.
+    pub static_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,
     /// How the hash space is cut.
@@ -49,6 +52,7 @@ impl Default for Space {
             ratios: vec![3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0],
             last_runs: vec![8, 32, 128],
             tag_bits: vec![6, 8, 10, 12, 13, 14, 15],
+            static_bits: vec![4, 7, 10, 13],
             chain_lengths: vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0],
             sharding: Sharding::default(),
             log: LogSpec::default(),
@@ -88,7 +92,7 @@ impl Space {
         endings.iter().map(|ending| [young, ending].concat()).collect()
     }
 
-    /// Every legal table of a level of that growth.
+    /// Every legal table of a level of that growth that is worth a look.
     pub(super) fn layouts(&self, growth: Growth) -> Vec<LevelSpec> {
         let mut filters = vec![
             Filter::None,
@@ -99,6 +103,7 @@ impl Space {
             filters.push(Filter::Cuckoo { tag_bits });
             filters.push(Filter::MultiLevelCuckoo { tag_bits });
         }
+        filters.extend(self.static_bits.iter().map(|&bits| Filter::Static { bits }));
         let tables = [TableLayout::Hash, TableLayout::Bucketed, TableLayout::Sorted];
         let indexes = [Index::Implicit, Index::Trie, Index::Fences, Index::ThreeLevel];
         let mut layouts = Vec::new();
@@ -107,7 +112,10 @@ impl Space {
                 layouts.extend(filters.iter().map(|&filter| LevelSpec { growth, table, filter, index }));
             }
         }
-        layouts.retain(|level| level.validate().is_ok());
+        let is_offered = |level: &LevelSpec| {
+            !matches!(level.filter, Filter::Static { .. }) || level.table == TableLayout::Bucketed
+        };
+        layouts.retain(|level| is_offered(level) && level.validate().is_ok());
         layouts
     }
 

@@ -18,6 +18,7 @@ fn small_space() -> Space {
         ratios: vec![8.0],
         last_runs: vec![32],
         tag_bits: vec![10],
+        static_bits: vec![9],
         chain_lengths: vec![2.0, 10.0],
         ..Space::default()
     }

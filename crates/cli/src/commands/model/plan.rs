@@ -192,8 +192,7 @@ impl PlanOptions {
         let Some(path) = &self.file else { return named(self.name.as_deref().unwrap_or_default()) };
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::Failed(format!("cannot read {}: {error}", path.display())))?;
-        serde_json::from_str(&text)
-            .map_err(|error| Failure::Usage(format!("{} holds no plan: {error}", path.display())))
+        Plan::from_json(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
     }
 
     fn configured(&self, model: &PlanModel) -> Measurement {

@@ -90,10 +90,6 @@ fn choice(text: &str) -> Result<PlanChoice, Failure> {
     }
     let bad = |reason: String| Failure::Failed(format!("{text} holds no plan: {reason}"));
     let content = std::fs::read_to_string(text).map_err(|error| bad(error.to_string()))?;
-    let value: serde_json::Value = serde_json::from_str(&content).map_err(|error| bad(error.to_string()))?;
-    // The planner's answer has it inside.
-    let plan = value.pointer("/recommended/plan").unwrap_or(&value).clone();
-    let plan: Plan = serde_json::from_value(plan).map_err(|error| bad(error.to_string()))?;
-    plan.validate().map_err(|error| bad(error.to_string()))?;
+    let plan = Plan::from_json(&content).map_err(|error| bad(error.to_string()))?;
     Ok(plan.into())
 }

@@ -69,7 +69,7 @@ impl Section {
                 None => self.locate(hash).map(Asked::Pages),
             };
         }
-        if self.entry.layout != Layout::Bucketed || self.entry.page_count == 0 {
+        if !self.may_cover() || self.entry.page_count == 0 {
             return self.locate(hash).map(Asked::Pages);
         }
         let index = match self.index.load_full() {
@@ -120,6 +120,13 @@ impl Section {
         self.within_pages(pages)
     }
 
+    /// Whether the filter is of a kind that may answer for tables below, too.
+    #[inline]
+    fn may_cover(&self) -> bool {
+        let is_cluster = self.entry.layout == Layout::Bucketed && !self.entry.filter_is_static;
+        is_cluster || self.entry.filter_covers
+    }
+
     /// Declares that the filter of a table over this one answers for it: its own leaves memory.
     pub fn set_covered(&self) {
         self.is_covered.store(true, Ordering::Relaxed);
@@ -129,8 +136,7 @@ impl Section {
     /// Tables for which the filter answers, this one first, as far as it is one that may answer for several: the
     /// numbers of their files, and whether it is one that stays on flash.
     pub fn clustered(&self) -> Result<Option<(Vec<u64>, bool)>> {
-        let may_cover = self.entry.layout == Layout::Bucketed || self.entry.filter_covers;
-        if !may_cover || self.entry.page_count == 0 {
+        if !self.may_cover() || self.entry.page_count == 0 {
             return Ok(None);
         }
         let index = self.index_without_filter()?;

@@ -9,9 +9,10 @@ use super::{Section, read_exact};
 use crate::table::directory::BlockHandle;
 use crate::table::error::Result;
 use crate::table::frame::check_sum;
-use crate::table::index::{MemoryBytes, SectionIndex};
+use crate::table::index::SectionIndex;
 #[cfg(test)]
 use crate::table::index_memory::IndexMemory;
+use crate::table::index_memory::MemoryBytes;
 use crate::table::page::PAGE_BYTES;
 
 /// Filter and index are read together when so much at most lies between them.

@@ -6,7 +6,9 @@ use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 use proptest::prelude::*;
 
-use super::super::{Asked, ClusterSpec, PageList, Section, SectionRange, SectionScanner, Table, TableWriter};
+use super::super::{
+    Asked, BucketFilter, ClusterSpec, PageList, Section, SectionRange, SectionScanner, Table, TableWriter,
+};
 use super::memory_storage::MemoryStorage;
 use super::{NAME, OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted};
 
@@ -14,8 +16,14 @@ fn spec(on_flash: bool, below: Vec<Arc<Section>>) -> ClusterSpec {
     ClusterSpec { bits_per_key: 16, column_items: 8, on_flash, below }
 }
 
-fn write(writer: &mut TableWriter, items: &[OwnedItem], spec: ClusterSpec) {
-    writer.begin_bucketed_section(SPEC, spec, items.len() as u64);
+impl From<ClusterSpec> for BucketFilter {
+    fn from(spec: ClusterSpec) -> Self {
+        Self::Clustered(spec)
+    }
+}
+
+fn write(writer: &mut TableWriter, items: &[OwnedItem], filter: BucketFilter) {
+    writer.begin_bucketed_section(SPEC, filter, items.len() as u64);
     let mut encoding = Vec::new();
     for item in &sorted(items) {
         writer.push(item.hash(), &item.encoded(&mut encoding)).unwrap();
@@ -25,14 +33,19 @@ fn write(writer: &mut TableWriter, items: &[OwnedItem], spec: ClusterSpec) {
 
 /// Writes `items`, in any order, as a section in buckets.
 pub(super) fn write_section(writer: &mut TableWriter, items: &[OwnedItem]) {
-    write(writer, items, spec(false, Vec::new()));
+    write(writer, items, spec(false, Vec::new()).into());
 }
 
 /// A table of file `number`.
-fn table(storage: &MemoryStorage, number: u64, items: &[OwnedItem], spec: ClusterSpec) -> Table {
+fn table(
+    storage: &MemoryStorage,
+    number: u64,
+    items: &[OwnedItem],
+    filter: impl Into<BucketFilter>,
+) -> Table {
     let name = if number == 7 { NAME.to_owned() } else { format!("{number:06}.table") };
     let mut writer = TableWriter::create(storage, &name, number).unwrap();
-    write(&mut writer, items, spec);
+    write(&mut writer, items, filter.into());
     writer.finish().unwrap().sync().unwrap();
     Table::open(storage, &name, &[]).unwrap()
 }
@@ -58,14 +71,17 @@ proptest! {
     fn every_item_is_found_and_scanned(
         items in items_of_any_size(400),
         collisions in 0u32..20,
-        on_flash: bool,
+        filter in prop_oneof![
+            any::<bool>().prop_map(|on_flash| BucketFilter::Clustered(spec(on_flash, Vec::new()))),
+            (1u32..=16).prop_map(|bits| BucketFilter::Static { bits }),
+        ],
         read_pages in 1usize..5,
         cut: (u64, u64),
     ) {
         let mut items = items;
         items.extend((0..collisions).map(|number| OwnedItem::value(colliding_key(number), vec![0; 900])));
         let storage = MemoryStorage::default();
-        let table = table(&storage, 7, &items, spec(on_flash, Vec::new()));
+        let table = table(&storage, 7, &items, filter);
         let section = &table.sections()[0];
         let mut buffer = AlignedBuffer::new();
         for item in &items {

@@ -6,7 +6,7 @@ use alluvium_base::KeyHash;
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions};
 use proptest::prelude::*;
 
-use super::super::index::MemoryBytes;
+use super::super::index_memory::MemoryBytes;
 use super::super::{
     Error, ITEM_BYTES_MAX, Layout, PAGE_BYTES, Section, SectionSpec, SortedIndex, TableWriter,
 };

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::super::scanner::READ_AHEAD_BYTES;
 use super::super::{
-    Error, ListedName, NameScanner, PAGE_BYTES, PrefixCounts, SectionRange, SectionScanner, SectionSpec,
-    SortedIndex, Table, TableWriter,
+    Error, FilterKind, ListedName, NameScanner, PAGE_BYTES, PrefixCounts, SectionRange, SectionScanner,
+    SectionSpec, SortedIndex, Table, TableWriter,
 };
 use super::memory_storage::MemoryStorage;
 use super::{NAME, OwnedItem, SPEC};
@@ -37,7 +37,8 @@ fn write(storage: &dyn Storage, hasher: KeyHasher, items: &mut [OwnedItem]) {
 fn push_section(writer: &mut TableWriter, spec: SectionSpec, items: &[OwnedItem]) {
     let hasher = spec.hasher;
     writer.begin_sorted_section(spec, SortedIndex::ThreeLevel, items.len() as u64 / 30 + 1);
-    writer.gather_filter(12, items.len() as u64);
+    let kinds = [FilterKind::Tags(12), FilterKind::Static(12)];
+    writer.gather_filter(kinds[items.len() % 2], items.len() as u64);
     let mut encoding = Vec::new();
     for item in items.iter() {
         writer.push(hasher.hash(&item.key), &item.encoded(&mut encoding)).unwrap();
