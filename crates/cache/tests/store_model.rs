@@ -79,6 +79,24 @@ proptest! {
     }
 }
 
+/// As many items as there is said to be room for, whatever keys: few buckets overflow more unevenly than many.
+#[test]
+fn there_is_room_for_as_many_items_as_asked_for() {
+    let mut random = StdRng::seed_from_u64(23);
+    for items in [100, 1000, 3000, 20_000] {
+        for payload in [16, 80, 1152] {
+            for _ in 0..200_000 / items {
+                let store = Store::builder().payload_bytes_mean(payload).room_for(items);
+                let store = store.build_as::<Exclusive>().unwrap();
+                let value = vec![1; payload - 8];
+                for _ in 0..items {
+                    store.set(&random.random::<u64>().to_le_bytes(), &value).unwrap();
+                }
+            }
+        }
+    }
+}
+
 /// Small items, then large ones, then small ones again: each time nearly all of the space can be used.
 #[test]
 fn a_shift_of_sizes_finds_the_space_again() {

@@ -11,7 +11,8 @@ use crate::hasher::Hasher;
 use crate::index::{owner_of, partition_of};
 use crate::item::{Glance, Room, room};
 
-use super::partition::{Partition, Plan, bytes_for};
+use super::partition::{Partition, Plan};
+use super::sizes::bytes_for;
 
 /// Why a store refuses an item. Nothing was changed; removing items helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

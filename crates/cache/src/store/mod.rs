@@ -10,6 +10,7 @@ mod handle;
 mod moves;
 mod partition;
 mod size_class;
+mod sizes;
 mod space;
 
 pub use handle::{OutOfSpace, Store, StoreBuilder, StoreStats};

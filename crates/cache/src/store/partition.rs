@@ -12,15 +12,13 @@ use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
-use crate::memory::{PAGE_BYTES, UNIT_BYTES};
+use crate::memory::UNIT_BYTES;
 use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
 
-use super::chains::{Chains, SPARE_PERCENT, Slot};
+use super::chains::{Chains, Slot};
 use super::handle::{OutOfSpace, StoreStats};
-use super::space::{BLOCK_WORDS_MIN, Space};
-
-/// Entries per bucket that the sizes count on; more overflow into spare buckets, of which there are a tenth.
-const ENTRIES_PER_BUCKET: usize = if cfg!(loom) { 2 } else { 11 };
+use super::sizes::Sizes;
+use super::space::Space;
 
 /// Where a key's item seems to be, and its value within the space.
 struct Seen<'a> {
@@ -62,28 +60,6 @@ pub(super) struct Partition<A: Access> {
     pub(super) moved: AtomicU64,
 }
 
-/// Hundredths of bytes that the index takes for an item.
-const INDEX_PER_ITEM_HUNDREDTHS: usize =
-    (size_of::<Bucket>() * (100 + SPARE_PERCENT)).div_ceil(ENTRIES_PER_BUCKET);
-
-/// Bytes of the smallest block that holds an item of `payload` bytes.
-fn block_bytes(payload: usize) -> usize {
-    (payload.next_multiple_of(UNIT_BYTES) + UNIT_BYTES).max(BLOCK_WORDS_MIN as usize * UNIT_BYTES)
-}
-
-/// Bytes of a partition beside space and index.
-fn fixed_bytes<A: Access>() -> usize {
-    Space::mapped_bytes(0) + size_of::<Partition<A>>()
-}
-
-/// Bytes of a partition that has room for `items` items of exactly `payload` bytes of key and value.
-pub(super) fn bytes_for<A: Access>(items: usize, payload: usize) -> usize {
-    // Three pages: parts are rounded up or down to one.
-    (items * (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS)).div_ceil(100)
-        + fixed_bytes::<A>()
-        + 3 * PAGE_BYTES
-}
-
 impl<A: Access> Partition<A> {
     /// An empty partition.
     ///
@@ -93,14 +69,7 @@ impl<A: Access> Partition<A> {
         let Plan { bytes, payload, .. } = plan;
         let too_small =
             || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
-        let for_items = bytes.saturating_sub(fixed_bytes::<A>());
-        let items = for_items * 100 / (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS);
-        let buckets = items.div_ceil(ENTRIES_PER_BUCKET).max(1);
-        let others = Chains::mapped_bytes(buckets) + fixed_bytes::<A>();
-        let space = bytes.checked_sub(others).ok_or_else(too_small)? / PAGE_BYTES * PAGE_BYTES;
-        if space == 0 {
-            return Err(too_small());
-        }
+        let Sizes { buckets, space } = Sizes::of::<A>(bytes, payload).ok_or_else(too_small)?;
         Ok(Self {
             gate: A::Gate::default(),
             chains: Chains::new(buckets)?,
