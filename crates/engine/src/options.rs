@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_base::PrefixFunction;
-use alluvium_io::{Clock, IoOptions, ProcessMemory, ReadWait, Storage, SystemClock};
+use alluvium_io::{Clock, ProcessMemory, ReadWait, Storage, SystemClock};
 use alluvium_model::Plan;
 
 use crate::compact::TableSizes;
@@ -84,13 +84,6 @@ pub(crate) struct Settings {
     pub read_wait: ReadWait,
     /// Functions that find prefixes, for the keyspaces that name them.
     pub prefix_functions: Vec<PrefixFunction>,
-}
-
-impl Settings {
-    /// How the database's directories are opened.
-    pub fn io(&self) -> IoOptions {
-        IoOptions { wait: self.read_wait, ..IoOptions::default() }
-    }
 }
 
 /// What the database takes from outside: storage, time and randomness. The simulation passes its own.
@@ -339,8 +332,8 @@ impl Builder {
     }
 
     /// What threads do while they read for a lookup or a scan: [`ReadWait::Poll`] takes a processor for each and gives
-    /// more reads per second with few threads (by 15–30 % with 8 of them on a virtual disk). Default: they sleep. Not
-    /// for storage given from outside.
+    /// more reads per second with few threads (by 15–30 % with 8 of them on a virtual disk). Default: they sleep.
+    /// [`Db::set_read_wait`] changes it later.
     #[must_use]
     pub fn read_wait(mut self, wait: ReadWait) -> Self {
         self.settings.read_wait = wait;

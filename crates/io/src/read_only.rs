@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{FileError, check_name};
-use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
+use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
 /// The files of another storage, with changes that nobody else sees and that end with this value.
 ///
@@ -41,6 +41,10 @@ impl ReadOnlyStorage {
 }
 
 impl Storage for ReadOnlyStorage {
+    fn set_read_wait(&self, wait: ReadWait) {
+        self.inner.set_read_wait(wait);
+    }
+
     fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
         check_name(name)?;
         let mut changes = self.changes();

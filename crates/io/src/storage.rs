@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::Result;
 use std::sync::Arc;
 
+use crate::ReadWait;
 use crate::pipeline::{Immediate, Pipeline};
 
 /// How [`Storage::open`] opens a file.
@@ -63,6 +64,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
     fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
         let _ = depth;
         Box::new(Immediate::default())
+    }
+
+    /// What threads do from now on while [`File::read_at`] and [`Storage::read_batch`] read, of files that are open
+    /// already, too. They sleep at first. Pipelines, which serve work in the background, always sleep; storage that
+    /// has no choice does as it did.
+    fn set_read_wait(&self, wait: ReadWait) {
+        let _ = wait;
     }
 
     /// Gives a file of `source` the same name here too, so that both share its bytes; `false` where that is impossible

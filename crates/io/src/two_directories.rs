@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
+use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
 /// The files of two directories, which may lie on different devices, under one set of names.
 ///
@@ -147,6 +147,11 @@ impl Storage for TwoDirectories {
 
     fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
         self.first.pipeline(depth)
+    }
+
+    fn set_read_wait(&self, wait: ReadWait) {
+        self.first.set_read_wait(wait);
+        self.second.set_read_wait(wait);
     }
 
     fn describe(&self) -> String {

@@ -16,7 +16,8 @@ fn all_storages() -> Vec<(Option<TempDir>, Box<dyn Storage>)> {
     let waits = [ReadWait::Sleep, ReadWait::Poll];
     let real = (0..8).map(|case| {
         let (direct, uring, wait) = (usages[case & 1], usages[case >> 1 & 1], waits[case >> 2]);
-        let (directory, storage) = storage(IoOptions { direct, uring, wait });
+        let (directory, storage) = storage(IoOptions { direct, uring });
+        storage.set_read_wait(wait);
         (Some(directory), Box::new(storage) as Box<dyn Storage>)
     });
     real.chain([(None, Box::new(SimulatedStorage::new(1)) as Box<dyn Storage>)]).collect()
@@ -231,9 +232,26 @@ fn check_names(storage: &dyn Storage) {
 }
 
 #[test]
+fn files_that_are_open_follow_a_change_of_waiting() {
+    let (_directory, storage) = storage(IoOptions::default());
+    let file = storage.open("a", OpenMode::Create).unwrap();
+    file.write_at(&[7; 5000], 0).unwrap();
+    let asleep = storage.describe();
+    for wait in [ReadWait::Poll, ReadWait::Sleep, ReadWait::Poll] {
+        storage.set_read_wait(wait);
+        let polls = storage.describe().ends_with(", polled");
+        assert_eq!(polls, wait == ReadWait::Poll && asleep.contains("io_uring"), "{asleep}");
+        let mut bytes = [0; 4500];
+        assert_eq!(file.read_at(&mut bytes, 300).unwrap(), bytes.len());
+        assert_eq!(bytes, [7; 4500]);
+    }
+}
+
+#[test]
 fn a_handle_for_reading_does_not_write_and_the_error_names_the_place() {
     for wait in [ReadWait::Sleep, ReadWait::Poll] {
-        let (_directory, storage) = storage(IoOptions { wait, ..IoOptions::default() });
+        let (_directory, storage) = storage(IoOptions::default());
+        storage.set_read_wait(wait);
         storage.open("a", OpenMode::Create).unwrap();
         let error = storage.open("a", OpenMode::Read).unwrap().write_at(b"x", 17).unwrap_err();
         assert!(error.to_string().starts_with("cannot write a at offset 17: "), "{error}");

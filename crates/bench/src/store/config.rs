@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use alluvium::Durability;
+use alluvium::{Durability, ReadWait};
 use alluvium_base::units;
 use alluvium_model::Plan;
 use serde_json::{Map, Value};
@@ -72,15 +72,45 @@ pub struct StoreOptions {
     /// Levels whose tables lie in --young-dir
     #[arg(long, default_value_t = 1, requires = "young_dir")]
     pub young_levels: usize,
-    /// Let threads look again and again whether their read is done, instead of sleeping meanwhile
-    #[arg(long)]
-    pub poll_reads: bool,
+    /// What threads do while they read; only the phase get does it both ways, the others sleep then
+    #[arg(long, value_enum, default_value = "both")]
+    pub read_wait: Waits,
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
     pub keep: bool,
     /// Seconds of measuring the raw device by each way to read, in turns with get; 0 to leave it out
     #[arg(long, default_value_t = 5.0)]
     pub raw_seconds: f64,
+}
+
+/// What threads do while they read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Waits {
+    /// They sleep.
+    Sleep,
+    /// They look again and again, which takes a processor for each.
+    Poll,
+    /// One after the other, in turns.
+    Both,
+}
+
+impl Waits {
+    /// Each way, the one of the phases that do it one way only first.
+    pub(super) fn all(self) -> &'static [ReadWait] {
+        match self {
+            Self::Sleep => &[ReadWait::Sleep],
+            Self::Poll => &[ReadWait::Poll],
+            Self::Both => &[ReadWait::Sleep, ReadWait::Poll],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Poll => "poll",
+            Self::Both => "both",
+        }
+    }
 }
 
 impl StoreOptions {
@@ -161,7 +191,7 @@ impl StoreOptions {
         add("writers", self.writers.into());
         add("batch", self.batch.into());
         add("durability", self.durability.clone().into());
-        add("poll_reads", self.poll_reads.into());
+        add("read_wait", self.read_wait.name().into());
         add("seed", self.seed.into());
         add("memory_limit_bytes", self.memory.into());
         if self.young_dir.is_some() {

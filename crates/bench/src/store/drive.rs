@@ -101,7 +101,9 @@ pub struct Outcome {
     pub samples: Samples,
     /// What the device did, settling included.
     pub device: Option<DeviceCounters>,
-    /// The engine's statistics before and after.
+    /// Pages that the engine read.
+    pub page_reads: u64,
+    /// The engine's statistics before and after; what else ran between parts of a phase is in them.
     pub stats: (Stats, Stats),
 }
 
@@ -116,6 +118,7 @@ impl Outcome {
         self.puts.add(&later.puts);
         self.samples.add(later.samples);
         self.device = self.device.zip(later.device).map(|(sum, more)| sum.plus(&more));
+        self.page_reads += later.page_reads;
         self.stats.1 = later.stats.1;
     }
 }
@@ -157,7 +160,8 @@ impl StoreBench {
             let device =
                 device_before.zip(self.device.settled_counters()).map(|(before, after)| after.since(&before));
             let stats = (stats_before, self.db.stats());
-            Ok(Outcome { operations, elapsed, settling, cpu, gets, puts, samples, device, stats })
+            let page_reads = stats.1.traffic.page_reads - stats.0.traffic.page_reads;
+            Ok(Outcome { operations, elapsed, settling, cpu, gets, puts, samples, device, page_reads, stats })
         })
     }
 

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use alluvium::{Db, Environment, Keyspace};
-use alluvium_io::{Clock as _, FileStorage, IoOptions, ProcessMemory, ReadWait};
+use alluvium_io::{Clock as _, FileStorage, IoOptions, ProcessMemory};
 use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
@@ -218,11 +218,12 @@ fn open_database(
     options: &StoreOptions,
     clock: &Arc<AheadClock>,
 ) -> Result<Db, BenchError> {
-    let wait = if options.poll_reads { ReadWait::Poll } else { ReadWait::Sleep };
-    let storage = Arc::new(FileStorage::open(directory, IoOptions { wait, ..IoOptions::default() })?);
+    let storage = Arc::new(FileStorage::open(directory, IoOptions::default())?);
     let environment = Environment { clock: clock.clone(), ..Environment::over(storage) };
-    let mut builder =
-        Db::builder(directory).read_wait(wait).plan(options.plan()?).expected_items(options.items);
+    let mut builder = Db::builder(directory)
+        .read_wait(options.read_wait.all()[0])
+        .plan(options.plan()?)
+        .expected_items(options.items);
     if let Some(bytes) = options.memory {
         builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));
     }

@@ -87,7 +87,7 @@ impl StoreBench {
 
     /// Gets uniformly chosen items.
     pub(super) fn get(&self) -> Result<Measurement, BenchError> {
-        self.beside_raw_reads("get", |operations| {
+        self.beside_raw_reads("get", self.options.read_wait.all(), |operations| {
             let drive = Drive { is_first_come: true, ..self.reading("get", operations) };
             self.drive(&drive, |worker| {
                 self.get_batch(worker, |worker| worker.random.below(self.workload.live_items()))
@@ -316,7 +316,6 @@ impl StoreBench {
         let operations = outcome.operations.max(1) as f64;
         let requests = outcome.device.map(|device| device.reads as f64 / operations);
         let bytes = outcome.device.map(|device| device.read_bytes as f64 / operations);
-        let engine = outcome.stats.1.traffic.page_reads - outcome.stats.0.traffic.page_reads;
         let measurement = self
             .measurement(case)
             .metric("ops_per_s", rate(outcome))
@@ -324,7 +323,7 @@ impl StoreBench {
             .metric("cpu_us_per_op", cpu_us_per_op(outcome))
             .metric("device_reads_per_get", requests)
             .metric("device_read_bytes_per_get", bytes)
-            .metric("engine_reads_per_get", engine as f64 / operations);
+            .metric("engine_reads_per_get", outcome.page_reads as f64 / operations);
         let measurement = outcome.gets.report(measurement);
         self.sampled(outcome, measurement)
     }
@@ -358,6 +357,6 @@ pub(super) fn rate(outcome: &Outcome) -> f64 {
 }
 
 /// CPU of the whole process, settling and background threads and the making and checking of items included.
-fn cpu_us_per_op(outcome: &Outcome) -> f64 {
+pub(super) fn cpu_us_per_op(outcome: &Outcome) -> f64 {
     outcome.cpu.as_secs_f64() * 1e6 / outcome.operations.max(1) as f64
 }

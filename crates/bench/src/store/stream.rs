@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use alluvium::ReadWait;
+
 use super::StoreBench;
 use super::drive::{Drive, Outcome, Step};
 use crate::error::BenchError;
@@ -28,7 +30,8 @@ impl AsRef<[u8]> for Wanted {
 impl StoreBench {
     /// Gets uniformly chosen items by [`alluvium::Keyspace::get_each`]. A latency is from taking a key to its answer.
     pub(super) fn stream(&self) -> Result<Measurement, BenchError> {
-        self.beside_raw_reads("stream", |operations| self.stream_part(operations))
+        // Pipelines always sleep.
+        self.beside_raw_reads("stream", &[ReadWait::Sleep], |operations| self.stream_part(operations))
     }
 
     fn stream_part(&self, operations: u64) -> Result<Outcome, BenchError> {

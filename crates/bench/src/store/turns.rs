@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use alluvium::ReadWait;
 use alluvium_io::calibrate::{Rate, RawMethod};
 
 use super::StoreBench;
 use super::drive::Outcome;
-use super::phases::rate;
+use super::phases::{cpu_us_per_op, rate};
 use crate::device::{self, RawReads};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
@@ -17,52 +18,85 @@ const RAW_FILE: &str = "alluvium-bench-raw";
 /// says something.
 const TURNS: u64 = 10;
 
+/// What was measured of one way to wait.
+struct Way {
+    wait: ReadWait,
+    outcome: Outcome,
+    rates: Vec<f64>,
+}
+
 impl StoreBench {
-    /// Runs parts of a phase, each of as many operations as `part` is told, in turns with the raw device, and reports
-    /// both.
+    /// Runs parts of a phase, each of as many operations as `part` is told, by each of the `waits` in turns with the
+    /// raw device, and reports all. Figures of polling beside sleeping have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,
+        waits: &[ReadWait],
         part: impl Fn(u64) -> Result<Outcome, BenchError>,
     ) -> Result<Measurement, BenchError> {
         let operations = self.options.operations();
         let duration = Duration::from_secs_f64(self.options.raw_seconds);
-        if duration.is_zero() {
-            return Ok(self.read_measurement(case, &part(operations)?));
-        }
+        let turns = if duration.is_zero() { 1 } else { TURNS };
         let bytes = device::allocated_bytes(&self.directory);
-        let mut raw = RawReads::new(self.options.dir.join(RAW_FILE), bytes, self.in_flight())?;
-        let turn = duration / TURNS as u32;
-        let mut outcome: Option<Outcome> = None;
-        let mut rates = Vec::new();
-        for number in 0..TURNS {
-            raw.measure(turn)?;
-            let share = operations * (number + 1) / TURNS - operations * number / TURNS;
-            let measured = part(share)?;
-            rates.push(rate(&measured));
-            match &mut outcome {
-                Some(outcome) => outcome.add(measured),
-                None => outcome = Some(measured),
+        let mut raw = match duration.is_zero() {
+            true => None,
+            false => Some(RawReads::new(self.options.dir.join(RAW_FILE), bytes, self.in_flight())?),
+        };
+        let measure_raw = |raw: &mut Option<RawReads>| match raw {
+            Some(raw) => raw.measure(duration / turns as u32),
+            None => Ok(()),
+        };
+        let mut ways: Vec<Way> = Vec::new();
+        for number in 0..turns {
+            measure_raw(&mut raw)?;
+            let share = operations * (number + 1) / turns - operations * number / turns;
+            for &wait in waits {
+                self.db.set_read_wait(wait);
+                let outcome = part(share)?;
+                let rate = rate(&outcome);
+                match ways.iter_mut().find(|way| way.wait == wait) {
+                    Some(way) => {
+                        way.outcome.add(outcome);
+                        way.rates.push(rate);
+                    }
+                    None => ways.push(Way { wait, outcome, rates: vec![rate] }),
+                }
+            }
+            self.db.set_read_wait(waits[0]);
+        }
+        measure_raw(&mut raw)?;
+        let (first, others) = ways.split_first().expect("there is a way to wait");
+        let mut measurement = self.read_measurement(case, &first.outcome);
+        if let Some(raw) = &raw {
+            measurement =
+                report_raw(measurement, raw)?.metric("gets_per_raw_read", raw.quotient(&first.rates));
+        }
+        for Way { outcome, rates, .. } in others {
+            measurement = measurement
+                .metric("polled_ops_per_s", rate(outcome))
+                .metric("polled_cpu_us_per_op", cpu_us_per_op(outcome))
+                .metric("polled_p99_us", outcome.gets.quantile_us(0.99))
+                .metric("polled_p999_us", outcome.gets.quantile_us(0.999));
+            if let Some(raw) = &raw {
+                measurement = measurement.metric("polled_gets_per_raw_read", raw.quotient(rates));
             }
         }
-        raw.measure(turn)?;
-        let outcome = outcome.expect("there is more than no turn");
-        let per_s = |method| raw.rate(method).map(Rate::ops_per_s);
-        let (by_ring, by_threads) = (per_s(RawMethod::Uring), per_s(RawMethod::Threads));
-        let quotient = raw.quotient(&rates);
-        let raw = raw.best().ok_or(std::io::Error::from(std::io::ErrorKind::Unsupported))?;
-        Ok(self
-            .read_measurement(case, &outcome)
-            .metric("raw_reads_per_s_uring", by_ring)
-            .metric("raw_reads_per_s_threads", by_threads)
-            .metric("raw_reads_per_s", raw.ops_per_s())
-            .metric("raw_p99_us", raw.latency_us(0.99))
-            .metric("raw_p999_us", raw.latency_us(0.999))
-            .metric("gets_per_raw_read", quotient))
+        Ok(measurement)
     }
 
     /// Lookups that are at work at once.
     pub(super) fn in_flight(&self) -> usize {
         self.options.threads * self.options.batch
     }
+}
+
+fn report_raw(measurement: Measurement, raw: &RawReads) -> Result<Measurement, BenchError> {
+    let per_s = |method| raw.rate(method).map(Rate::ops_per_s);
+    let best = raw.best().ok_or(std::io::Error::from(std::io::ErrorKind::Unsupported))?;
+    Ok(measurement
+        .metric("raw_reads_per_s_uring", per_s(RawMethod::Uring))
+        .metric("raw_reads_per_s_threads", per_s(RawMethod::Threads))
+        .metric("raw_reads_per_s", best.ops_per_s())
+        .metric("raw_p99_us", best.latency_us(0.99))
+        .metric("raw_p999_us", best.latency_us(0.999)))
 }

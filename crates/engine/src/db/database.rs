@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium_io::{FileStorage, ReadOnlyStorage};
+use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 
 use super::batch::Batch;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
@@ -89,21 +89,20 @@ impl Db {
                 if settings.create {
                     std::fs::create_dir_all(&path).context(|| format!("creating {}", path.display()))?;
                 }
-                let storage = FileStorage::open(&path, settings.io())
+                let storage = FileStorage::open(&path, IoOptions::default())
                     .context(|| format!("opening directory {}", path.display()))?;
                 Environment::over(Arc::new(storage))
             }
         };
         let Settings { background, read_only, .. } = settings;
         let young = match young {
-            Some(young) => {
-                Some(young.open(environment.storage.clone(), &path, settings.create, settings.io())?)
-            }
+            Some(young) => Some(young.open(environment.storage.clone(), &path, settings.create)?),
             None => None,
         };
         if let Some(young) = &young {
             environment.storage = young.directories.clone();
         }
+        environment.storage.set_read_wait(settings.read_wait);
         if read_only {
             environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
         }
@@ -120,6 +119,12 @@ impl Db {
             Scheduler::start(&shared);
         }
         Ok(Self { handle: Arc::new(Handle { shared, closed: AtomicBool::new(false) }) })
+    }
+
+    /// What threads do from now on while they read for lookups and scans; see [`Builder::read_wait`]. Polling pays for
+    /// as long as lookups come at full rate and the processors have nothing else to do.
+    pub fn set_read_wait(&self, wait: ReadWait) {
+        self.shared().storage.set_read_wait(wait);
     }
 
     pub(super) fn handle(&self) -> &Arc<Handle> {

@@ -90,11 +90,11 @@ impl Default for RepairOptions {
 /// [`Error::Io`] when the new files can't be written; nothing is lost then.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     let path = path.as_ref();
-    let io = IoOptions::default();
-    let storage = FileStorage::open(path, io).context(|| format!("opening directory {}", path.display()))?;
+    let storage = FileStorage::open(path, IoOptions::default())
+        .context(|| format!("opening directory {}", path.display()))?;
     let environment = Environment::over(Arc::new(storage));
     let young = options.young_levels_dir.clone().map(|young| YoungLevels::Directory(young, 0));
-    let young = young.map(|young| young.open(environment.storage.clone(), path, false, io)).transpose()?;
+    let young = young.map(|young| young.open(environment.storage.clone(), path, false)).transpose()?;
     repair_with(environment, young.as_ref(), options)
 }
 
@@ -111,12 +111,7 @@ pub fn repair_in_both(
     young: Arc<dyn Storage>,
     options: &RepairOptions,
 ) -> Result<RepairReport> {
-    let young = YoungLevels::Storage(young, 0).open(
-        environment.storage.clone(),
-        Path::new(""),
-        false,
-        IoOptions::default(),
-    )?;
+    let young = YoungLevels::Storage(young, 0).open(environment.storage.clone(), Path::new(""), false)?;
     repair_with(environment, Some(&young), options)
 }
 

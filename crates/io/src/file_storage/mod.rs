@@ -47,6 +47,8 @@ pub struct FileStorage {
     options: IoOptions,
     /// Whether direct I/O has been seen to work here.
     direct: AtomicBool,
+    /// Whether threads poll while they read; never without io_uring.
+    polls: Arc<AtomicBool>,
     threads: Arc<IoThreads>,
 }
 
@@ -68,6 +70,7 @@ impl FileStorage {
             directory,
             options,
             direct: AtomicBool::new(direct),
+            polls: Arc::default(),
             threads: Arc::default(),
         })
     }
@@ -99,7 +102,7 @@ impl FileStorage {
     }
 
     fn open_file(&self, name: &str, mode: OpenMode) -> Result<OpenFile> {
-        let wait = if self.options.uring == Usage::Auto { self.options.wait } else { ReadWait::Sleep };
+        let polls = || Arc::clone(&self.polls);
         let mut flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
             OpenMode::Write => OFlags::RDWR,
@@ -116,14 +119,14 @@ impl FileStorage {
             && let Some((file, alignment)) = system::open_direct(&self.directory, name, flags)?
         {
             self.direct.store(true, Ordering::Relaxed);
-            return Ok(OpenFile::new(name, file, Some(alignment), buffered, wait));
+            return Ok(OpenFile::new(name, file, Some(alignment), buffered, polls()));
         }
         let file = match buffered {
             Some(file) => file,
             None => system::open_buffered(&self.directory, name, flags)?,
         };
         system::advise_random(&file);
-        Ok(OpenFile::new(name, file, None, None, wait))
+        Ok(OpenFile::new(name, file, None, None, polls()))
     }
 
     fn directory_error(&self, operation: &'static str, error: impl Into<Error>) -> Error {
@@ -192,7 +195,7 @@ impl Storage for FileStorage {
             return;
         }
         #[cfg(target_os = "linux")]
-        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests, self.options.wait) {
+        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests, self.read_wait()) {
             return;
         }
         self.threads.read_batch(requests);
@@ -207,6 +210,11 @@ impl Storage for FileStorage {
             return Box::new(pipeline);
         }
         Box::new(ThreadPipeline::new(Arc::clone(&self.threads), depth))
+    }
+
+    fn set_read_wait(&self, wait: ReadWait) {
+        let polls = wait == ReadWait::Poll && self.options.uring == Usage::Auto;
+        self.polls.store(polls, Ordering::Relaxed);
     }
 
     fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
@@ -230,7 +238,7 @@ impl Storage for FileStorage {
     fn describe(&self) -> String {
         let access = if self.direct.load(Ordering::Relaxed) { "direct" } else { "buffered" };
         let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
-        let wait = if self.uses_uring() && self.options.wait == ReadWait::Poll { ", polled" } else { "" };
+        let wait = if self.uses_uring() && self.read_wait() == ReadWait::Poll { ", polled" } else { "" };
         format!("{access} {mechanism}{wait}")
     }
 }
@@ -246,6 +254,10 @@ impl FileStorage {
         {
             false
         }
+    }
+
+    fn read_wait(&self) -> ReadWait {
+        if self.polls.load(Ordering::Relaxed) { ReadWait::Poll } else { ReadWait::Sleep }
     }
 
     /// For file systems whose directory entries carry no type.

@@ -41,8 +41,8 @@ pub(super) struct OpenFile {
     /// Set by the first failed sync: the kernel marks pages clean that it failed to write, so that a second sync would
     /// succeed without them.
     sync_failed: AtomicBool,
-    /// What threads do while they read.
-    wait: ReadWait,
+    /// Whether threads poll while they read.
+    polls: Arc<AtomicBool>,
 }
 
 impl OpenFile {
@@ -51,7 +51,7 @@ impl OpenFile {
         file: fs::File,
         direct: Option<DirectAlignment>,
         buffered: Option<fs::File>,
-        wait: ReadWait,
+        polls: Arc<AtomicBool>,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -61,7 +61,7 @@ impl OpenFile {
             direct: AtomicBool::new(direct.is_some()),
             edges: RwLock::new(()),
             sync_failed: AtomicBool::new(false),
-            wait,
+            polls,
         }
     }
 
@@ -194,7 +194,7 @@ pub(super) fn check_range(len: usize, offset: u64) -> Result<()> {
 impl File for FileHandle {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         #[cfg(target_os = "linux")]
-        if self.0.wait == ReadWait::Poll {
+        if self.0.polls.load(Ordering::Relaxed) {
             let mut request = ReadRequest { file: self, offset, buffer, result: Ok(0) };
             if super::ring_batch::read_batch(std::slice::from_mut(&mut request), ReadWait::Poll) {
                 return request.result;

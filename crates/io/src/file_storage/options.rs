@@ -10,7 +10,7 @@ pub enum Usage {
     Never,
 }
 
-/// What a thread does until its read is done.
+/// What a thread does until its read is done; see [`Storage::set_read_wait`](crate::Storage::set_read_wait).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadWait {
     /// It sleeps. A processor with nothing else to do sleeps too, and takes some microseconds to wake (more under a
@@ -33,8 +33,4 @@ pub struct IoOptions {
     /// io_uring for batches and pipelines of reads. Without it (or where it is forbidden, as in many containers) a
     /// pool of threads reads.
     pub uring: Usage,
-    /// What threads do while [`File::read_at`](crate::File::read_at) and
-    /// [`Storage::read_batch`](crate::Storage::read_batch) read. Pipelines, which serve work in the background, always
-    /// sleep.
-    pub wait: ReadWait,
 }
