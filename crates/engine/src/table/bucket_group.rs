@@ -16,12 +16,13 @@ const CAPACITY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
 /// Buckets of a group: enough that under-loaded ones take what overloaded ones give, and few enough that a merge can
 /// hold a group of each table that it reads.
 pub(super) const GROUP_BUCKETS: usize = 64;
-/// How full buckets are (Wu's thesis, §4.2.4.2): at more, items of 100 bytes fit less and less often.
-const FILL: f64 = 0.95;
+/// How full buckets are. The paper has 0.95 (Wu's thesis, §4.2.4.2); at more than this, groups of items of 200 bytes
+/// begin to need spare buckets, and at 0.98 those of items of 100.
+const FILL: f64 = 0.97;
 /// Share of the buckets whose migrations are in memory, of those that gave most. The paper has a fifth (1792 of 8192),
-/// and one present key in two hundred takes a second read. Of small items a third of the buckets give, so this is all
-/// of them, for a quarter of a bit an item; filters would take four times as much to save a tenth of these reads.
-const REMEMBERED_SHARE: f64 = 0.4;
+/// and one present key in two hundred takes a second read. Of items of up to 200 bytes two in five give, so this is all
+/// of them, for a third of a bit an item; filters would take four times as much to save a tenth of these reads.
+const REMEMBERED_SHARE: f64 = 0.5;
 /// Numbers of homes tried for a group, from the least on: more cost a page each, spares do likewise.
 const HOMES_TRIED: u32 = 8;
 
@@ -110,7 +111,9 @@ impl GroupBuilder {
         let items: Vec<SizedItem> = self.items.iter().map(sized).collect();
         let range = GroupRange { low: self.low, high };
         let rules = BucketRules { capacity_bytes: CAPACITY_BYTES as u32, first_page: self.directory.pages() };
-        let homes_min = (self.taken_bytes() as f64 / (FILL * CAPACITY_BYTES as f64)).ceil().max(1.0) as u32;
+        // A group ends when its last item has filled it, so that this one may be too many.
+        let before_last = self.taken_bytes() - items.last().map_or(0, |last| last.bytes as usize);
+        let homes_min = (before_last as f64 / (FILL * CAPACITY_BYTES as f64)).ceil().max(1.0) as u32;
         let mut best: Option<Balance> = None;
         for homes in homes_min..homes_min + HOMES_TRIED {
             let pages = |balance: &Balance| balance.homes + balance.spares;

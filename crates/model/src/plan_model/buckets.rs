@@ -195,7 +195,7 @@ mod tests {
     fn items_of_1_to_200_bytes_take_1_01_reads() {
         // The structure itself takes 1.0096 (crates/index/tests/bucketed_model.rs).
         let remembered_share = Rules::papers().remembered_share;
-        let rules = Rules { page_item_bytes: 0.0, remembered_share, ..Rules::engine() };
+        let rules = Rules { page_item_bytes: 0.0, bucket_fill: 0.95, remembered_share, ..Rules::engine() };
         let reads = rules.bucket_reads(100.5, 57.7);
         assert!((1.008..1.012).contains(&reads), "{reads}");
         let all = Rules { remembered_share: 1.0, ..rules };
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn small_items_fill_buckets_and_large_ones_leave_a_rest() {
         let rules = Rules::engine();
-        assert!((rules.bucket_item_bytes(116.0, 0.0) - 120.0 / 0.95 * 4096.0 / 4080.0).abs() < 1e-9);
+        assert!((rules.bucket_item_bytes(116.0, 0.0) - 120.0 / 0.97 * 4096.0 / 4080.0).abs() < 1e-9);
         assert_eq!(rules.bucket_item_bytes(1400.0, 0.0), 2048.0);
     }
 }
