@@ -32,9 +32,6 @@ use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 use crate::young_directory::YoungDirectory;
 
-/// Files of converted segments that are kept for the next ones.
-const SPARE_LOG_FILES: usize = 1;
-
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub storage: Arc<dyn Storage>,
@@ -164,7 +161,8 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
         segment.set_converted();
-        for file in self.recycler.surplus(SPARE_LOG_FILES) {
+        // Its file will be the spare one, as soon as its last reader lets go of it.
+        for file in self.recycler.take_all() {
             // A file that can't be removed now is taken for another segment, or found at the next opening.
             let _ = self.storage.remove(file.name());
         }
