@@ -105,7 +105,7 @@ impl PlanModel {
             WriteStream { keys: self.workload.keys.with_keys(keys)?, fresh_share: self.workload.fresh_share };
         let stack = Stack::new((sharding, log, levels), &stream, &self.workload, &self.rules)?;
         let live = stream.keys.keys() * self.workload.live_share();
-        let mut structures = vec![Structure::log_index(self.log_index_bytes(&stack))];
+        let mut structures = vec![Structure::log_index(stack.log_indexes_bytes(&self.rules))];
         let stored = self.stored(&stack);
         for (number, ((level, state), (records, _))) in
             levels.iter().zip(&stack.levels).zip(stored).enumerate()
@@ -222,11 +222,6 @@ impl PlanModel {
         // Pages end between cells, of which a page has 256 (docs/decisions/0003-pages-end-on-fences.md).
         let is_fenced = level.table == TableLayout::Sorted && level.index == Index::Fences;
         if is_fenced && !self.rules.straddle && items > 1.0 { items * (1.0 - 1.0 / 256.0) } else { items }
-    }
-
-    pub(super) fn log_index_bytes(&self, stack: &Stack) -> f64 {
-        let logs = 1.0 + self.rules.frozen_logs;
-        logs * stack.log_entries * self.rules.log_slot_bytes / self.rules.filter_fill
     }
 
     /// Memory of the level's filters, of so many `records` that are [`stored`](Self::stored) there.

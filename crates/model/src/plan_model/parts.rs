@@ -112,7 +112,7 @@ impl<'a> Parts<'a> {
         let model = self.model;
         Amounts {
             writes: model.log_record_bytes() / model.workload.written_bytes(),
-            memory: model.log_index_bytes(&self.stack) / self.live,
+            memory: self.stack.log_indexes_bytes(&model.rules) / self.live,
             space: model.log_space(&self.stack, self.live),
             ..Amounts::default()
         }

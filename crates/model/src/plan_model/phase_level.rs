@@ -102,6 +102,12 @@ impl PhaseLevel {
         (0..self.places()).map(|place| self.items_of(writes, place)).sum()
     }
 
+    /// Different keys over each place, summed up.
+    pub fn keys(&self, writes: &Writes) -> f64 {
+        let filled = self.places.iter().filter_map(|runs| Some((runs.last()?.from, runs.first()?.to)));
+        filled.map(|(from, to)| writes.keys(from, to) * self.span()).sum()
+    }
+
     /// Records that have newer ones, as the engine counts them.
     pub fn garbage(&self, writes: &Writes) -> f64 {
         (0..self.places()).map(|place| self.garbage_of(writes, place)).sum()

@@ -6,7 +6,12 @@
 use super::evaluate::PlanModel;
 use super::phase_level::{PhaseLevel, Writes};
 use super::stack::{LevelState, Stack};
-use crate::plan::LevelSpec;
+use crate::plan::{Filter, Growth, LevelSpec};
+
+/// Tables into which a place of one run is cut.
+const TABLES_OF_MERGE: f64 = 11.0;
+/// For which share of the time there is a frozen log, too, whose conversion is under way or waits.
+const FROZEN_LOG_SHARE: f64 = 0.3;
 
 /// Memory in the second half of a phase, summed up over its writes, and what of it only freezes change.
 #[derive(Debug, Default)]
@@ -16,7 +21,7 @@ pub(super) struct PhaseMemory {
     /// Bytes an item times writes.
     item_byte_writes: f64,
     writes: f64,
-    /// Memory of the log's indexes.
+    /// Memory of the index of a log.
     log_bytes: f64,
     /// Share of the entries that a filter made of a log's index is made for, which are taken.
     crowding: f64,
@@ -32,14 +37,15 @@ impl PhaseMemory {
 
     /// A log of this shape begins.
     pub fn set_log(&mut self, model: &PlanModel, stack: &Stack) {
-        self.log_bytes = model.log_index_bytes(stack);
+        self.log_bytes = stack.log_index_bytes(&model.rules);
         (self.crowding, self.sections_a_run) = (stack.log_crowding(), stack.shards());
     }
 
-    /// Notes what the levels took during the last so many writes.
+    /// Notes what the log and the levels took during the last so many writes.
     pub fn note(&mut self, writes: &Writes, last: f64, bytes: impl FnOnce(&Self) -> f64) {
         if writes.now() > self.middle {
-            self.item_byte_writes += last * bytes(self) / writes.present();
+            let bytes = bytes(self) + FROZEN_LOG_SHARE * self.log_bytes;
+            self.item_byte_writes += last * bytes / writes.present();
             self.writes += last;
         }
     }
@@ -49,7 +55,7 @@ impl PhaseMemory {
         if self.writes > 0.0 { self.item_byte_writes / self.writes } else { 0.0 }
     }
 
-    /// Memory with what the levels hold now.
+    /// Memory with one log and what the levels hold now.
     pub fn bytes_now(&self, model: &PlanModel, levels: &[(&LevelSpec, &PhaseLevel)], writes: &Writes) -> f64 {
         let of_level = |(number, (spec, level)): (usize, &(&LevelSpec, &PhaseLevel))| {
             let records = level.items(writes);
@@ -65,7 +71,19 @@ impl PhaseMemory {
                 live_written: 0.0,
                 interval: f64::INFINITY,
             };
-            model.filter_bytes(spec, &state, records) + model.index_bytes(spec, &state, records)
+            let in_filters = match spec.filter {
+                Filter::MultiLevelCuckoo { .. } => level.keys(writes),
+                _ => records,
+            };
+            let tables = match spec.growth {
+                _ if is_youngest => 0.0,
+                Growth::Tiering { .. } => 1.0,
+                Growth::Leveling { .. } => TABLES_OF_MERGE,
+            } * runs
+                * level.places() as f64;
+            model.filter_bytes(spec, &state, in_filters)
+                + model.index_bytes(spec, &state, records)
+                + tables * model.rules.section_bytes
         };
         self.log_bytes + levels.iter().enumerate().map(of_level).sum::<f64>()
     }

@@ -30,9 +30,11 @@ fn phases_as_measured() {
 #[test]
 fn memory_of_phases_as_measured() {
     for (plan, measured) in [
-        (Plan::silt_tiering(), [3.426, 3.264, 1.951, 1.120]),
-        (Plan::lsm_trie(), [1.880, 1.838, 2.968, 2.776]),
-        (Plan::leveled(), [1.737, 1.722, 2.285, 2.386]),
+        (Plan::silt_tiering(), [3.412, 3.254, 2.124, 1.125]),
+        (Plan::tiered(), [1.928, 1.873, 2.078, 1.992]),
+        (Plan::lsm_trie(), [1.903, 1.862, 3.029, 2.816]),
+        (Plan::slimdb(), [2.514, 2.378, 3.670, 3.238]),
+        (Plan::leveled(), [1.736, 1.721, 2.260, 2.367]),
     ] {
         let rules = Rules::engine_at_full_speed();
         let workload = Workload::load(2e7, SMALL).unwrap();

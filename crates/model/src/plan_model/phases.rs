@@ -15,12 +15,15 @@ use super::stream::WriteStream;
 use crate::error::{ModelError, within};
 use crate::models::Component;
 use crate::plan::{
-    GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TIERS_GARBAGE_SHARE_MAX, merge_delay_ns,
+    Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TIERS_GARBAGE_SHARE_MAX, TableLayout,
+    merge_delay_ns,
 };
 
 /// Parts of the hash space that are told apart below the youngest level, and at most there. More would be staggered
 /// more finely, which nobody could see.
-const PLACES: usize = 64;
+const PLACES: usize = 128;
+/// How much longer merges take that make a filter of all runs of a place, or buckets, which are balanced.
+const SLOW_MERGES: f64 = 2.0;
 /// From one freeze to the next, so many times it is looked how far behind merges are.
 const STEPS: f64 = 8.0;
 
@@ -33,6 +36,8 @@ pub struct Phases<'a> {
     model: &'a PlanModel,
     specs: &'a [LevelSpec],
     levels: Vec<PhaseLevel>,
+    /// Parts of the youngest level that are merged one by one, of each of its places.
+    units_a_place: f64,
     writes: Writes,
     /// When the log began.
     log_since: f64,
@@ -73,12 +78,14 @@ impl<'a> Phases<'a> {
             return Err(refused("phases are those of runs over at least one more level"));
         }
         let keys = &model.workload.keys;
-        let units = sharding.shards(keys.keys() as u64).min(PLACES as u64) as usize;
+        let shards = sharding.shards(keys.keys() as u64);
+        let units = shards.min(PLACES as u64) as usize;
         let places = |number| if number == 0 { units } else { PLACES };
         Ok(Self {
             model,
             specs,
             levels: (0..specs.len()).map(|number| PhaseLevel::new(places(number))).collect(),
+            units_a_place: shards as f64 / units as f64,
             writes: Writes::none(keys.clone()),
             log_since: 0.0,
             records: vec![0.0; specs.len()],
@@ -191,7 +198,7 @@ impl<'a> Phases<'a> {
             self.writes.set_now(end - writes * f64::from(step));
             while self.merging_ns > 0.0 || merge_byte_ns == 0.0 {
                 match self.merge_next() {
-                    Some(bytes) => self.merging_ns -= bytes * merge_byte_ns,
+                    Some(nanoseconds) => self.merging_ns -= nanoseconds,
                     None => {
                         self.merging_ns = 0.0;
                         break;
@@ -204,13 +211,20 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// Merges what is due most, if anything is: the bytes written.
+    /// Merges what is due most, if anything is: how long that takes, in nanoseconds.
     fn merge_next(&mut self) -> Option<f64> {
         let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
         let (target, records) = self.merge(level, due.place, due.collects && self.collects(level));
         self.records[target] += records;
-        Some(records * self.model.table_bytes(&self.specs[target], self.model.workload.item.bytes()))
+        let spec = &self.specs[target];
+        let is_slow =
+            spec.table == TableLayout::Bucketed || matches!(spec.filter, Filter::MultiLevelCuckoo { .. });
+        let slowness = if is_slow { SLOW_MERGES } else { 1.0 };
+        let bytes = records * self.model.table_bytes(spec, self.model.workload.item.bytes());
+        let merges = if level == 0 { self.units_a_place } else { 1.0 };
+        let Rules { merge_byte_ns, merge_ns, .. } = self.model.rules;
+        Some(slowness * bytes * merge_byte_ns + merges * merge_ns)
     }
 
     /// How the levels stand that have bounds.

@@ -189,6 +189,16 @@ impl Stack {
         }
     }
 
+    /// Memory of the index of the log.
+    pub fn log_index_bytes(&self, rules: &Rules) -> f64 {
+        self.log_entries * rules.log_slot_bytes / rules.filter_fill
+    }
+
+    /// The same with the indexes of frozen logs.
+    pub fn log_indexes_bytes(&self, rules: &Rules) -> f64 {
+        (1.0 + rules.frozen_logs) * self.log_index_bytes(rules)
+    }
+
     /// Share of the entries that the log's index has room for which are taken at a freeze.
     pub fn log_crowding(&self) -> f64 {
         self.log_crowding
