@@ -120,6 +120,9 @@ fn keep_log(shared: &Shared) -> Result<bool> {
     if shared.active_fill() > 0.5 {
         shared.log.prepare_next()?;
     }
+    if shared.log.is_quiet(shared.clock.monotonic()) {
+        shared.remove_spare_log_files();
+    }
     shared.update_throttle();
     Ok(false)
 }

@@ -32,6 +32,9 @@ use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 use crate::young_directory::YoungDirectory;
 
+/// Files of converted segments that are kept for the next ones.
+const SPARE_LOG_FILES: usize = 1;
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub storage: Arc<dyn Storage>,
@@ -161,12 +164,17 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
         segment.set_converted();
-        // Its file will be the spare one, as soon as its last reader lets go of it.
-        for file in self.recycler.take_all() {
+        self.remove_spare_log_files();
+        self.update_throttle();
+    }
+
+    /// Removes the files of converted segments but those that are kept. The file of a segment that somebody still reads
+    /// comes later: writers at full speed go round with one more.
+    pub fn remove_spare_log_files(&self) {
+        for file in self.recycler.surplus(SPARE_LOG_FILES) {
             // A file that can't be removed now is taken for another segment, or found at the next opening.
             let _ = self.storage.remove(file.name());
         }
-        self.update_throttle();
     }
 
     /// Freezes the segment of this id if it is still the active one: a fresh one takes its place, with a fresh log

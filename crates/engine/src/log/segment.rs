@@ -73,9 +73,11 @@ impl Recycler {
         self.files.lock().expect("no panic while held").pop()
     }
 
-    /// Hands out all files, for removal.
-    pub fn take_all(&self) -> Vec<Arc<dyn File>> {
-        std::mem::take(&mut self.files.lock().expect("no panic while held"))
+    /// Keeps at most `count` files and hands the others out for removal.
+    pub fn surplus(&self, count: usize) -> Vec<Arc<dyn File>> {
+        let mut files = self.files.lock().expect("no panic while held");
+        let keep = files.len().min(count);
+        files.split_off(keep)
     }
 }
 

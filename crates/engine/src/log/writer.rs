@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use alluvium_io::{Appender, Clock, Storage};
 
@@ -16,6 +17,8 @@ use crate::error::{Error, Result};
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
+/// The log is quiet when nothing was appended for so long.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// A place in the log. Ordered as the records are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -45,6 +48,8 @@ pub(crate) struct Log {
     flush_wanted: AtomicBool,
     /// Whether `commit` has a refusal; what writers look at first.
     has_failed: AtomicBool,
+    /// Where the log ended when it was last seen to have grown, and when that was.
+    last_growth: Mutex<(Position, Duration)>,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
 }
@@ -110,6 +115,7 @@ impl Log {
             commit: GroupCommit::new(clock),
             flush_wanted: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
+            last_growth: Mutex::default(),
             bytes_written: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
         })
@@ -207,8 +213,7 @@ impl Log {
 
     /// Makes everything appended so far survive a power cut.
     pub fn commit_all(&self) -> Result<()> {
-        let active = self.active_segment();
-        self.commit_to(Position { segment: active.id, offset: active.published() })
+        self.commit_to(self.end())
     }
 
     /// Syncs the blobs that records may refer to, then the sealed segments, then the active one: nothing becomes
@@ -242,9 +247,22 @@ impl Log {
 
     /// Whether something was appended that a sync would make durable.
     pub fn is_dirty(&self) -> bool {
+        self.commit.durable() < self.end()
+    }
+
+    fn end(&self) -> Position {
         let active = self.active_segment();
-        let position = Position { segment: active.id, offset: active.published() };
-        self.commit.durable() < position
+        Position { segment: active.id, offset: active.published() }
+    }
+
+    /// Whether nothing was appended for [`QUIET`], as far as those see who ask again and again.
+    pub fn is_quiet(&self, now: Duration) -> bool {
+        let end = self.end();
+        let mut last_growth = self.last_growth.lock().expect("no panic while held");
+        if last_growth.0 != end {
+            *last_growth = (end, now);
+        }
+        now.saturating_sub(last_growth.1) >= QUIET
     }
 
     /// Makes the log refuse to acknowledge anything from now on.
