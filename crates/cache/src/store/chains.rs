@@ -19,7 +19,7 @@ use crate::sync::{AtomicU32, Ordering};
 pub(super) const SPARE_PERCENT: usize = 10;
 
 /// Spare buckets for what chance does: the buckets that overflow vary by 0.29 √`first_buckets`, and these are five
-/// times as many. Nothing to speak of among millions, and a third as many again among a hundred.
+/// times as many. Nothing to speak of among millions; among a hundred they are 15 beside 10.
 pub(super) fn spares_for_chance(first_buckets: usize) -> usize {
     (first_buckets * 9 / 4).isqrt()
 }
