@@ -73,11 +73,14 @@ impl Run<'_> {
 
     fn cache(&self) -> Builder {
         let case = &self.case;
-        Cache::builder()
+        let builder = Cache::builder()
             .payload_bytes_mean(case.key_bytes + case.value_bytes)
-            .eviction(self.options.eviction.eviction())
-            .partitions(self.partitions())
-            .room_for(self.room())
+            .eviction(self.options.eviction.eviction());
+        let builder = match self.options.access {
+            AccessMode::Concurrent => builder.for_threads(self.threads),
+            _ => builder.partitions(self.partitions()),
+        };
+        builder.room_for(self.room())
     }
 
     fn store(&self) -> StoreBuilder {

@@ -15,11 +15,16 @@ use crate::partition::{Common, Partition, Shape};
 
 use super::handle::Cache;
 
+/// Partitions for each of several threads that write. Two threads, half of whose requests are sets, make 1.1 times as
+/// many with eight partitions each as with one, of popular items and in batches 1.2 times.
+const PARTITIONS_PER_THREAD: usize = 8;
+
 /// Settings of a cache. Made by [`Cache::builder`].
 ///
 /// Behaviour: [`memory_limit`](Self::memory_limit), [`eviction`](Self::eviction),
 /// [`item_bytes_max`](Self::item_bytes_max), [`clock`](Self::clock). Performance:
-/// [`payload_bytes_mean`](Self::payload_bytes_mean), [`partitions`](Self::partitions), [`hasher`](Self::hasher).
+/// [`payload_bytes_mean`](Self::payload_bytes_mean), [`for_threads`](Self::for_threads),
+/// [`partitions`](Self::partitions), [`hasher`](Self::hasher).
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(super) memory_limit: usize,
@@ -66,8 +71,14 @@ impl Builder {
         self
     }
 
-    /// Parts with a log and an index of their own, by key hash. Default 1. With concurrent writers, a few per writing
-    /// thread; each takes some 10 KiB.
+    /// As many [`partitions`](Self::partitions) as so many threads want that write a [`Concurrent`] cache at the same
+    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several. Set it before
+    /// [`room_for`](Self::room_for).
+    pub fn for_threads(self, threads: usize) -> Self {
+        self.partitions(if threads <= 1 { 1 } else { PARTITIONS_PER_THREAD * threads })
+    }
+
+    /// Parts with a log and an index of their own, by key hash. Default 1. Each takes some 10 KiB.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self

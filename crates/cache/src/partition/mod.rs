@@ -20,6 +20,7 @@ use std::io;
 use std::sync::Arc;
 
 use alluvium_io::Clock;
+use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::eviction::Eviction;
@@ -55,16 +56,19 @@ impl Common {
 }
 
 /// See the module.
+///
+/// What operations store to has cache lines of its own, apart from what every operation loads: else each set would take
+/// from the other processors what their next get begins with.
 pub(crate) struct Partition<A: Access> {
-    pub(super) gate: A::Gate,
+    pub(super) gate: CachePadded<A::Gate>,
     pub(super) body: Published<Body>,
     pub(super) common: Common,
     /// The policy's [`counted_max`](Eviction::counted_max).
     counted_max: u32,
-    pub(super) counters: Counters,
+    pub(super) counters: CachePadded<Counters>,
     pub(super) reads: ReadCounters,
-    promotions: Promotions,
-    sweeper: Sweeper,
+    promotions: CachePadded<Promotions>,
+    sweeper: CachePadded<Sweeper>,
 }
 
 impl<A: Access> Partition<A> {
@@ -74,14 +78,14 @@ impl<A: Access> Partition<A> {
     /// What the system says when it refuses the memory.
     pub fn new(common: Common, shape: Shape) -> io::Result<Self> {
         Ok(Self {
-            gate: A::Gate::default(),
+            gate: CachePadded::default(),
             body: Published::new(Body::new(shape, &common)?),
             counted_max: common.eviction.counted_max(),
             common,
-            counters: Counters::default(),
+            counters: CachePadded::default(),
             reads: ReadCounters::default(),
-            promotions: Promotions::default(),
-            sweeper: Sweeper::default(),
+            promotions: CachePadded::default(),
+            sweeper: CachePadded::default(),
         })
     }
 

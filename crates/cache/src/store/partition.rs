@@ -3,6 +3,7 @@
 use std::io;
 
 use alluvium_base::KeyHash;
+use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::cache::Scratch;
@@ -51,7 +52,7 @@ pub(super) struct Plan {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Partition<A: Access> {
-    pub(super) gate: A::Gate,
+    pub(super) gate: CachePadded<A::Gate>,
     pub(super) chains: Chains,
     pub(super) space: Space,
     pub(super) plan: Plan,
@@ -71,7 +72,7 @@ impl<A: Access> Partition<A> {
             || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
         let Sizes { buckets, space } = Sizes::of::<A>(bytes, payload).ok_or_else(too_small)?;
         Ok(Self {
-            gate: A::Gate::default(),
+            gate: CachePadded::default(),
             chains: Chains::new(buckets)?,
             space: Space::new(space)?,
             plan,

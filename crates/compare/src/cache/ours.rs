@@ -15,7 +15,7 @@ impl Alluvium {
     pub fn new(case: &Case, threads: usize) -> Result<Self, BenchError> {
         Cache::builder()
             .payload_bytes_mean(case.key_bytes + case.value_bytes)
-            .partitions(threads)
+            .for_threads(threads)
             .room_for(case.items as usize)
             .build_as()
             .map(Self)
