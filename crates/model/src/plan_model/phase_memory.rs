@@ -10,8 +10,6 @@ use crate::plan::{Filter, Growth, LevelSpec};
 
 /// Tables into which a place of one run is cut.
 const TABLES_OF_MERGE: f64 = 11.0;
-/// For which share of the time there is a frozen log, too, whose conversion is under way or waits.
-const FROZEN_LOG_SHARE: f64 = 0.3;
 
 /// Memory in the second half of a phase, summed up over its writes, and what of it only freezes change.
 #[derive(Debug, Default)]
@@ -41,10 +39,11 @@ impl PhaseMemory {
         (self.crowding, self.sections_a_run) = (stack.log_crowding(), stack.shards());
     }
 
-    /// Notes what the log and the levels took during the last so many writes.
-    pub fn note(&mut self, writes: &Writes, last: f64, bytes: impl FnOnce(&Self) -> f64) {
+    /// Notes what the log and the levels took during the last so many writes, for which share of the time there was a
+    /// frozen log, too.
+    pub fn note(&mut self, writes: &Writes, last: f64, frozen_share: f64, bytes: impl FnOnce(&Self) -> f64) {
         if writes.now() > self.middle {
-            let bytes = bytes(self) + FROZEN_LOG_SHARE * self.log_bytes;
+            let bytes = bytes(self) + frozen_share * self.log_bytes;
             self.item_byte_writes += last * bytes / writes.present();
             self.writes += last;
         }

@@ -22,8 +22,10 @@ use crate::plan::{
 /// Parts of the hash space that are told apart below the youngest level, and at most there. More would be staggered
 /// more finely, which nobody could see.
 const PLACES: usize = 128;
-/// How much longer merges take that make a filter of all runs of a place, or buckets, which are balanced.
-const SLOW_MERGES: f64 = 2.0;
+/// How much longer merges take that make buckets, which are balanced.
+const BUCKET_SLOWNESS: f64 = 1.3;
+/// How much longer merges take that make a filter of all runs of a place.
+const MULTI_LEVEL_FILTER_SLOWNESS: f64 = 2.0;
 /// From one freeze to the next, so many times it is looked how far behind merges are.
 const STEPS: f64 = 8.0;
 
@@ -47,6 +49,8 @@ pub struct Phases<'a> {
     taken_over: Vec<f64>,
     /// Time that merges have, less what the one under way takes; in nanoseconds.
     merging_ns: f64,
+    /// Time that the conversion of the log that was frozen last still takes.
+    converting_ns: f64,
     memory: PhaseMemory,
 }
 
@@ -91,6 +95,7 @@ impl<'a> Phases<'a> {
             records: vec![0.0; specs.len()],
             taken_over: vec![0.0; specs.len()],
             merging_ns: 0.0,
+            converting_ns: 0.0,
             memory: PhaseMemory::default(),
         })
     }
@@ -129,7 +134,7 @@ impl<'a> Phases<'a> {
         }
         // What merges were behind is caught up with.
         while self.merge_next().is_some() {}
-        self.merging_ns = 0.0;
+        (self.merging_ns, self.converting_ns) = (0.0, 0.0);
         let user = model.workload.item.bytes();
         let mut written = vec![Component::new("log", model.log_record_bytes() / user)];
         for (number, (spec, records)) in self.specs.iter().zip(&self.records).enumerate() {
@@ -180,7 +185,9 @@ impl<'a> Phases<'a> {
         let (from, to) = (self.log_since, self.writes.now());
         let repeats = if self.counts_garbage_of_runs() { self.writes.repeats(from, to) } else { 0.0 };
         let run = Run { from, to, repeats };
-        self.records[0] += self.writes.keys(from, to);
+        let records = self.writes.keys(from, to);
+        self.records[0] += records;
+        self.converting_ns = self.writing_ns(0, records, 1.0);
         let level = &self.levels[0];
         let items: f64 = (0..level.places()).map(|place| level.items_of(&self.writes, place)).sum();
         self.taken_over[0] += self.model.covered_as_bloom_items(&self.specs[0], items);
@@ -194,7 +201,8 @@ impl<'a> Phases<'a> {
         let writes = (end - self.writes.now()) / STEPS;
         for step in (0..STEPS as u32).rev() {
             let pressures = self.dues().map(|(_, due)| due.slowing).fold(0.0, f64::max);
-            self.merging_ns += writes * (put_ns + merge_delay_ns(pressures));
+            let step_ns = writes * (put_ns + merge_delay_ns(pressures));
+            self.merging_ns += step_ns;
             self.writes.set_now(end - writes * f64::from(step));
             while self.merging_ns > 0.0 || merge_byte_ns == 0.0 {
                 match self.merge_next() {
@@ -205,9 +213,12 @@ impl<'a> Phases<'a> {
                     }
                 }
             }
+            let frozen_share = (self.converting_ns / step_ns.max(1.0)).min(1.0);
+            self.converting_ns = (self.converting_ns - step_ns).max(0.0);
             let levels = self.specs.iter().zip(&self.levels).collect::<Vec<_>>();
-            self.memory
-                .note(&self.writes, writes, |memory| memory.bytes_now(self.model, &levels, &self.writes));
+            self.memory.note(&self.writes, writes, frozen_share, |memory| {
+                memory.bytes_now(self.model, &levels, &self.writes)
+            });
         }
     }
 
@@ -217,14 +228,20 @@ impl<'a> Phases<'a> {
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
         let (target, records) = self.merge(level, due.place, due.collects && self.collects(level));
         self.records[target] += records;
+        Some(self.writing_ns(target, records, if level == 0 { self.units_a_place } else { 1.0 }))
+    }
+
+    /// How long so many merges, or conversions, take that write so many records into a level; in nanoseconds.
+    fn writing_ns(&self, target: usize, records: f64, merges: f64) -> f64 {
         let spec = &self.specs[target];
-        let is_slow =
-            spec.table == TableLayout::Bucketed || matches!(spec.filter, Filter::MultiLevelCuckoo { .. });
-        let slowness = if is_slow { SLOW_MERGES } else { 1.0 };
+        let slowness = match (spec.table, spec.filter) {
+            (_, Filter::MultiLevelCuckoo { .. }) => MULTI_LEVEL_FILTER_SLOWNESS,
+            (TableLayout::Bucketed, _) => BUCKET_SLOWNESS,
+            _ => 1.0,
+        };
         let bytes = records * self.model.table_bytes(spec, self.model.workload.item.bytes());
-        let merges = if level == 0 { self.units_a_place } else { 1.0 };
         let Rules { merge_byte_ns, merge_ns, .. } = self.model.rules;
-        Some(slowness * bytes * merge_byte_ns + merges * merge_ns)
+        slowness * bytes * merge_byte_ns + merges * merge_ns
     }
 
     /// How the levels stand that have bounds.

@@ -347,7 +347,9 @@ fn last_tiering(
     };
     let interval = by_garbage.min(by_runs);
     let (runs, garbage_mean, rewritten) = if interval.is_finite() {
-        (1.0 + interval / arrivals.interval / 2.0, garbage * interval / 2.0, live / interval)
+        // The arrival that makes it too much lies there for no time.
+        let waited = interval - arrivals.interval;
+        (1.0 + waited / arrivals.interval / 2.0, garbage * waited / 2.0, live / interval)
     } else {
         (runs_present.max(1.0), 0.0, 0.0)
     };
