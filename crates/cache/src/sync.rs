@@ -11,7 +11,26 @@ pub(crate) use std::sync::{
     atomic::{AtomicPtr, AtomicU32, AtomicU64, fence},
 };
 
+#[cfg(not(loom))]
+pub(crate) use crossbeam_utils::CachePadded;
 pub(crate) use std::sync::atomic::Ordering;
+#[cfg(loom)]
+pub(crate) use unpadded::CachePadded;
+
+/// loom's threads have small stacks, and no caches.
+#[cfg(loom)]
+mod unpadded {
+    #[derive(Debug, Default)]
+    pub(crate) struct CachePadded<T>(T);
+
+    impl<T> std::ops::Deref for CachePadded<T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+}
 
 /// Tells the processor, or the model checker, that the caller repeats a read until a writer has moved on.
 #[inline]

@@ -3,7 +3,6 @@
 use std::io;
 
 use alluvium_base::KeyHash;
-use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::cache::Scratch;
@@ -14,7 +13,7 @@ use crate::index::{Entry, Place};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
 use crate::memory::UNIT_BYTES;
-use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
+use crate::sync::{AtomicU64, CachePadded, Ordering, add_alone, spin_hint};
 
 use super::chains::{Chains, Slot};
 use super::handle::{OutOfSpace, StoreStats};
