@@ -1,5 +1,6 @@
 //! Background threads: one writes the log behind and syncs it at intervals, one converts, one
-//! merges, one empties blob files, one gives space back.
+//! merges, one empties blob files, one gives space back. All but the first give way to readers and writers where
+//! processors are few (decision 0040).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -29,23 +30,29 @@ impl Scheduler {
     /// Starts the threads.
     pub fn start(shared: &Arc<Shared>) {
         let mut threads = shared.scheduler.threads.lock().expect("no panic while held");
-        let mut spawn = |name: &str, body: fn(&Shared) -> Result<bool>, pause: Duration| {
-            let weak = Arc::downgrade(shared);
-            let thread = std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(move || work(&weak, body, pause))
-                .expect("the system has a thread to spare");
-            threads.push(thread);
-        };
+        let mut spawn =
+            |name: &str, comes_first: bool, body: fn(&Shared) -> Result<bool>, pause: Duration| {
+                let weak = Arc::downgrade(shared);
+                let thread = std::thread::Builder::new()
+                    .name(name.to_owned())
+                    .spawn(move || {
+                        if !comes_first {
+                            alluvium_io::give_way();
+                        }
+                        work(&weak, body, pause);
+                    })
+                    .expect("the system has a thread to spare");
+                threads.push(thread);
+            };
         let log_pause = match shared.settings.durability {
             Durability::Interval(interval) => interval,
             Durability::Buffered | Durability::Sync => Duration::from_millis(2),
         };
-        spawn("alluvium-log", keep_log, log_pause);
-        spawn("alluvium-convert", convert, IDLE);
-        spawn("alluvium-merge", merge_one, IDLE);
-        spawn("alluvium-collect", collect, IDLE);
-        spawn("alluvium-reclaim", reclaim, Duration::ZERO);
+        spawn("alluvium-log", true, keep_log, log_pause);
+        spawn("alluvium-convert", false, convert, IDLE);
+        spawn("alluvium-merge", false, merge_one, IDLE);
+        spawn("alluvium-collect", false, collect, IDLE);
+        spawn("alluvium-reclaim", false, reclaim, Duration::ZERO);
     }
 
     /// Tells the threads that there may be work.
