@@ -12,12 +12,14 @@ pub enum Canary {
     AllocationUnfenced,
     /// Readers under FIFO don't ask whether the item's place was evicted meanwhile.
     HeadUnchecked,
-    /// `Bucket::begin_change` lets what is changed be seen before the odd version.
+    /// `VersionCounter::begin_change` lets what is changed be seen before the odd version.
     ChangeUnfenced,
-    /// `Bucket::is_unchanged` lets the version be loaded before what it vouches for.
+    /// `VersionCounter::is_unchanged` lets the version be loaded before what it vouches for.
     ValidationUnfenced,
     /// Entries leave and items move without a change of the version.
     ChangeUncounted,
+    /// Readers that find a key nowhere don't ask whether its item came inline since they looked there.
+    AbsenceUnchecked,
 }
 
 #[cfg(loom)]

@@ -3,34 +3,15 @@
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicPtr, AtomicU32, AtomicU64, fence},
+    atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, fence},
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicPtr, AtomicU32, AtomicU64, fence},
+    atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, fence},
 };
 
-#[cfg(not(loom))]
-pub(crate) use crossbeam_utils::CachePadded;
 pub(crate) use std::sync::atomic::Ordering;
-#[cfg(loom)]
-pub(crate) use unpadded::CachePadded;
-
-/// loom's threads have small stacks, and no caches.
-#[cfg(loom)]
-mod unpadded {
-    #[derive(Debug, Default)]
-    pub(crate) struct CachePadded<T>(T);
-
-    impl<T> std::ops::Deref for CachePadded<T> {
-        type Target = T;
-
-        fn deref(&self) -> &T {
-            &self.0
-        }
-    }
-}
 
 /// Tells the processor, or the model checker, that the caller repeats a read until a writer has moved on.
 #[inline]

@@ -41,11 +41,27 @@ struct Known {
     ends_at: Option<u64>,
 }
 
+/// Operations on items of up to 5000 bytes.
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    use Operation::*;
     // A few keys often, many seldom.
     let key = prop_oneof![0_u16..8, 0_u16..600];
     let len = prop_oneof![Just(8_usize), 0_usize..40, 0_usize..1200, 4000_usize..5000];
+    operations_on(key.boxed(), len.boxed(), 100..300)
+}
+
+/// Operations on items of which most are tiny.
+fn tiny_operations() -> impl Strategy<Value = Vec<Operation>> {
+    let key = prop_oneof![0_u16..8, 0_u16..5000];
+    let len = prop_oneof![8 => 0_usize..9, 1 => 0_usize..20, 1 => 0_usize..200];
+    operations_on(key.boxed(), len.boxed(), 66..90)
+}
+
+fn operations_on(
+    key: BoxedStrategy<u16>,
+    len: BoxedStrategy<usize>,
+    kibibytes: std::ops::Range<usize>,
+) -> impl Strategy<Value = Vec<Operation>> {
+    use Operation::*;
     let time = proptest::option::of(0_u16..1000);
     let one = prop_oneof![
         12 => (key.clone(), len.clone()).prop_map(|(key, len)| Set(key, len)),
@@ -62,7 +78,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => (key, time).prop_map(|(key, time)| Touch(key, time)),
         2 => (0_u16..300).prop_map(Wait),
         1 => Just(Sweep),
-        1 => (100_usize..300).prop_map(Resize),
+        1 => kibibytes.prop_map(Resize),
         1 => Just(Clear),
     ];
     proptest::collection::vec(one, 1..400)
@@ -297,6 +313,10 @@ fn never_lies<A: Access>(eviction: Eviction, partitions: usize, bits: u32, opera
         .payload_bytes_mean(300)
         .eviction(eviction)
         .position_bits(bits);
+    follow::<A>(builder, operations);
+}
+
+fn follow<A: Access>(builder: Builder, operations: &[Operation]) {
     let mut pair = Pair::<A>::new(builder);
     for operation in operations {
         pair.run(operation);
@@ -325,13 +345,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tiny_items_may_be_forgotten_but_are_never_wrong(operations in tiny_operations()) {
+        let builder = || Cache::builder().memory_limit(40 << 10).payload_bytes_mean(12);
+        follow::<Exclusive>(builder(), &operations);
+        follow::<ConcurrentReads>(builder(), &operations);
+        follow::<Concurrent>(builder().memory_limit(80 << 10).partitions(2), &operations);
+    }
+}
+
 /// With room for all, nothing is forgotten.
 #[test]
 fn nothing_is_forgotten_without_need() {
-    for eviction in ALL {
+    for (eviction, payload) in ALL.map(|eviction| (eviction, 40)).into_iter().chain([(Eviction::S3Fifo, 8)]) {
         let cache = Cache::builder()
             .memory_limit(64 << 20)
-            .payload_bytes_mean(40)
+            .payload_bytes_mean(payload)
             .eviction(eviction)
             .build()
             .unwrap();
@@ -365,31 +397,4 @@ fn updates_see_what_is_there() {
     cache.update(b"list", |_| Update::Remove).unwrap();
     assert_eq!(cache.get(b"list"), None);
     assert!(cache.is_empty());
-}
-
-#[test]
-#[should_panic = "may not write"]
-fn a_callback_with_lent_bytes_may_not_write() {
-    let cache = Cache::builder().memory_limit(1 << 20).build_exclusive().unwrap();
-    cache.set(b"key", b"value").unwrap();
-    cache.get_with(b"key", |_| cache.set(b"key", b"other").unwrap());
-}
-
-#[test]
-fn oversized_items_are_refused_and_change_nothing() {
-    let cache = Cache::builder().memory_limit(1 << 20).build().unwrap();
-    cache.set(b"key", b"value").unwrap();
-    let error = cache.set(b"key", &vec![0; 1 << 20]).unwrap_err();
-    assert!(cache.set(b"other", &vec![0; error.item_bytes_max - 32]).is_ok());
-    assert!(cache.set(&vec![0; (64 << 10) + 1], b"").is_err());
-    assert_eq!(cache.get(b"key").as_deref(), Some(&b"value"[..]));
-    assert_eq!(cache.stats().total().too_large, 2);
-}
-
-#[test]
-fn too_little_memory_is_refused_with_what_would_do() {
-    let error = Cache::builder().memory_limit(1000).partitions(4).build().unwrap_err();
-    let alluvium_cache::BuildError::MemoryTooSmall { memory_min, .. } = error else { panic!("{error}") };
-    assert!(Cache::builder().memory_limit(memory_min).partitions(4).build().is_ok());
-    assert!(Cache::builder().partitions(0).build().is_err());
 }

@@ -10,24 +10,24 @@ const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
 const KEYS: u64 = 300;
 
 /// A value that names its key and is of one piece, of a length that its stamp determines.
-fn value(number: u64, stamp: u64) -> Vec<u8> {
-    let mut value = vec![stamp as u8; 16 + (stamp % 90) as usize];
-    value[..8].copy_from_slice(&number.to_le_bytes());
+fn value(number: u64, stamp: u64, mean: u64) -> Vec<u8> {
+    let mut value = vec![stamp as u8; 3 + (stamp % (2 * mean)) as usize];
+    value[..2].copy_from_slice(&(number as u16).to_le_bytes());
     value
 }
 
 fn is_value(value: &[u8], number: u64) -> bool {
-    let stamp = value[8];
-    value[..8] == number.to_le_bytes() && value[8..].iter().all(|&byte| byte == stamp)
+    let stamp = value[2];
+    value[..2] == (number as u16).to_le_bytes() && value[2..].iter().all(|&byte| byte == stamp)
 }
 
-fn readers_beside_writers<A: Access>(eviction: Eviction, writers: u64)
+fn readers_beside_writers<A: Access>(eviction: Eviction, writers: u64, mean: u64)
 where
     Cache<A>: Sync,
 {
     let cache = Cache::builder()
         .memory_limit(96 << 10)
-        .payload_bytes_mean(60)
+        .payload_bytes_mean(8 + mean as usize)
         .eviction(eviction)
         .build_as::<A>()
         .unwrap();
@@ -40,7 +40,7 @@ where
                     for round in 0..ROUNDS {
                         let stamp = round * writers + writer;
                         let number = stamp * 7919 % KEYS;
-                        cache.set(&number.to_le_bytes(), &value(number, stamp)).unwrap();
+                        cache.set(&number.to_le_bytes(), &value(number, stamp, mean)).unwrap();
                         if round % 50 == 0 {
                             cache.remove(&(number / 2).to_le_bytes());
                         }
@@ -84,15 +84,22 @@ where
 #[test]
 fn values_are_of_one_piece_beside_one_writer() {
     for eviction in [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru] {
-        readers_beside_writers::<ConcurrentReads>(eviction, 1);
+        readers_beside_writers::<ConcurrentReads>(eviction, 1, 45);
     }
 }
 
 #[test]
 fn values_are_of_one_piece_beside_several_writers() {
     for eviction in [Eviction::S3Fifo, Eviction::Lru] {
-        readers_beside_writers::<Concurrent>(eviction, 2);
+        readers_beside_writers::<Concurrent>(eviction, 2, 45);
     }
+}
+
+/// Half of the values fit beside their keys, so items move between their buckets and the logs.
+#[test]
+fn tiny_values_are_of_one_piece_beside_writers() {
+    readers_beside_writers::<ConcurrentReads>(Eviction::S3Fifo, 1, 6);
+    readers_beside_writers::<Concurrent>(Eviction::S3Fifo, 2, 6);
 }
 
 /// A log of a few hundred items comes round all the time, and readers ask for those that are about to go: each is found
@@ -111,7 +118,7 @@ fn readers_at_the_head_of_the_log(eviction: Eviction) {
         let (cache, written) = (&cache, &written);
         scope.spawn(move || {
             for number in 0..rounds {
-                cache.set(&number.to_le_bytes(), &value(number, number)).unwrap();
+                cache.set(&number.to_le_bytes(), &value(number, number, 45)).unwrap();
                 written.store(number + 1, Ordering::Relaxed);
             }
         });
@@ -155,7 +162,7 @@ fn a_store_moves_items_unseen() {
     const KEPT: u64 = 500;
     let store =
         Store::builder().memory_limit(1 << 20).payload_bytes_mean(40).build_as::<ConcurrentReads>().unwrap();
-    let kept = |number: u64| value(number, number % 90);
+    let kept = |number: u64| value(number, number % 90, 45);
     let rounds = if cfg!(miri) { 3 } else { 60 };
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {

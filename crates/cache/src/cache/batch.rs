@@ -1,31 +1,25 @@
-//! Batches: the memory accesses of many operations overlap (Lim's thesis, §5.3.3, "multi-stage prefetching").
-//!
-//! ```text
-//!  for each key: hash, start loading the bucket      the buckets' misses overlap
-//!  for each key: compare tags, start loading items   the items' misses overlap
-//!  for each key: compare the key, take the value     nothing is waited for
-//! ```
-//!
-//! MICA runs the stages as a pipeline of pairs of packets; here a stage is a loop over up to 32 keys, which keeps as
-//! many misses in flight as a core has buffers for.
+//! Batches: the memory accesses of many operations overlap (`pipeline.rs`).
 
 use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::error::TooLarge;
 use crate::item::{ItemView, Metadata, room};
+use crate::pipeline;
 
 use super::handle::Cache;
 
-/// Keys that go through the stages together; longer batches are parted.
+/// Operations of a batch from which on longer ones are hardly faster.
 pub const BATCH_LEN: usize = 32;
 
-/// What the stages before the last found out about each key.
-#[derive(Default)]
-struct Stages {
-    hashes: [KeyHash; BATCH_LEN],
-    /// Ways of the bucket whose tags are the key's.
-    ways: [u32; BATCH_LEN],
+/// What the stages before the last found out about a key.
+#[derive(Clone, Copy, Default)]
+struct Sought {
+    hash: KeyHash,
+    /// Ways of its bucket of the index whose tags are the key's.
+    ways: u32,
+    /// Whether it seems to lie in its inline bucket.
+    is_inline: bool,
 }
 
 impl<A: Access> Cache<A> {
@@ -40,22 +34,16 @@ impl<A: Access> Cache<A> {
         keys: &[K],
         mut take: impl FnMut(usize, Option<ItemView<'_>>),
     ) {
-        let mut stages = Stages::default();
         let mut room = room();
-        for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
-            self.prefetch(keys, &mut stages);
-            let prefetched = stages.hashes.iter().zip(&stages.ways);
-            for (number, (key, (&hash, &ways))) in keys.iter().zip(prefetched).enumerate() {
-                let partition = self.partition(hash);
-                let number = batch * BATCH_LEN + number;
-                let outcome = self.get_hashed(partition, hash, key.as_ref(), ways, &mut room, |item| {
-                    take(number, Some(item))
-                });
-                if outcome.is_none() {
-                    take(number, None);
-                }
+        let key = |number: usize| keys[number].as_ref();
+        self.in_stages(keys.len(), false, key, |number, Sought { hash, ways, .. }| {
+            let partition = self.partition(hash);
+            let outcome = self
+                .get_hashed(partition, hash, key(number), ways, &mut room, |item| take(number, Some(item)));
+            if outcome.is_none() {
+                take(number, None);
             }
-        }
+        });
     }
 
     /// Copies of the values of `keys`, in their order.
@@ -71,35 +59,62 @@ impl<A: Access> Cache<A> {
     /// [`TooLarge`] of the last item that is; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
         let mut outcome = Ok(());
-        let mut stages = Stages::default();
-        for items in items.chunks(BATCH_LEN) {
-            let keys: [&[u8]; BATCH_LEN] =
-                std::array::from_fn(|number| items.get(number).map_or(&[][..], |(key, _)| key.as_ref()));
-            self.prefetch(&keys[..items.len()], &mut stages);
-            for &hash in &stages.hashes[..items.len()] {
-                self.partition(hash).prefetch_ghost(hash);
-            }
-            for ((key, value), (&hash, &ways)) in items.iter().zip(stages.hashes.iter().zip(&stages.ways)) {
-                let (key, value) = (key.as_ref(), value.as_ref());
-                let set = self.partition(hash).set(hash, key, ways, value, Metadata::default());
-                outcome = set.and(outcome);
-            }
-        }
+        let key = |number: usize| {
+            let (key, _) = &items[number];
+            key.as_ref()
+        };
+        self.in_stages(items.len(), true, key, |number, Sought { hash, ways, .. }| {
+            let value = items[number].1.as_ref();
+            let set = self.partition(hash).set(hash, key(number), ways, value, Metadata::default());
+            outcome = set.and(outcome);
+        });
         outcome
     }
 
-    /// The first two stages.
+    /// Takes so many operations on keys through the stages; `last` is what remains when their memory is at hand.
     #[inline(always)]
-    fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K], stages: &mut Stages) {
-        for (key, hash) in keys.iter().zip(&mut stages.hashes) {
-            *hash = self.hash(key.as_ref());
-            let body = self.partition(*hash).current_body();
-            body.index.prefetch(body.index.place(*hash));
-        }
+    fn in_stages<'k>(
+        &self,
+        count: usize,
+        are_sets: bool,
+        key: impl Fn(usize) -> &'k [u8],
+        last: impl FnMut(usize, Sought),
+    ) {
         let payload = self.settings.payload_bytes_mean;
-        for (&hash, ways) in stages.hashes[..keys.len()].iter().zip(&mut stages.ways) {
-            let body = self.partition(hash).current_body();
-            *ways = body.prefetch_items(body.index.place(hash), payload);
-        }
+        let has_inline = self.partitions.first().is_some_and(|part| part.current_body().inline.is_some());
+        pipeline::run(
+            count,
+            if has_inline { 2 } else { 1 },
+            |number| {
+                let hash = self.hash(key(number));
+                let partition = self.partition(hash);
+                let body = partition.current_body();
+                if are_sets {
+                    partition.prefetch_ghost(hash);
+                }
+                match &body.inline {
+                    Some(table) => table.place(hash).0.prefetch_tags(),
+                    None => body.index.prefetch(body.index.place(hash)),
+                }
+                Sought { hash, ways: 0, is_inline: false }
+            },
+            |stage, Sought { hash, ways, is_inline }| {
+                let body = self.partition(*hash).current_body();
+                match &body.inline {
+                    Some(table) if stage == 0 => {
+                        let (bucket, tag) = table.place(*hash);
+                        let cells = bucket.matches(tag);
+                        *is_inline = cells != 0;
+                        bucket.prefetch_cells(cells);
+                        if !*is_inline {
+                            body.index.prefetch(body.index.place(*hash));
+                        }
+                    }
+                    _ if *is_inline => {}
+                    _ => *ways = body.prefetch_items(body.index.place(*hash), payload),
+                }
+            },
+            last,
+        );
     }
 }

@@ -90,6 +90,7 @@ impl<A: Access> Cache<A> {
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
         let partition = self.partition(hash);
+        partition.prefetch_inline(hash);
         let is_hit = match partition.glance(hash, key, 0, &mut room()) {
             Glance::Hit(found) => {
                 value.clear();
@@ -123,7 +124,9 @@ impl<A: Access> Cache<A> {
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
         let hash = self.hash(key);
-        self.get_hashed(self.partition(hash), hash, key, 0, &mut room(), take)
+        let partition = self.partition(hash);
+        partition.prefetch_inline(hash);
+        self.get_hashed(partition, hash, key, 0, &mut room(), take)
     }
 
     /// A get of a key whose hash and partition are known. `ways` are those with its tag, as far as they are known.
@@ -188,7 +191,9 @@ impl<A: Access> Cache<A> {
     #[inline(always)]
     fn set_item(&self, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let hash = self.hash(key);
-        self.partition(hash).set(hash, key, 0, value, metadata)
+        let partition = self.partition(hash);
+        partition.prefetch_inline(hash);
+        partition.set(hash, key, 0, value, metadata)
     }
 
     /// Removes the item of `key`; whether there was one.

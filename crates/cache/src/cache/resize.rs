@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::error::BuildError;
+use crate::inline::CELL_BYTES;
 
 use super::handle::Cache;
 
@@ -24,7 +25,11 @@ impl<A: Access> Cache<A> {
         let payload = if total.items < ITEMS_TO_JUDGE_BY {
             self.settings.payload_bytes_mean
         } else {
-            ((total.log_bytes_used / total.items) as usize).saturating_sub(8).max(1)
+            let (inline_bytes, logged) = (
+                total.inline_items * CELL_BYTES as u64,
+                total.log_bytes_used.saturating_sub(8 * (total.items - total.inline_items)),
+            );
+            (((inline_bytes + logged) / total.items) as usize).max(1)
         };
         let shape = self.settings.shape::<A>(memory_limit, payload)?;
         for partition in &self.partitions {

@@ -35,8 +35,10 @@ pub struct PartitionStats {
     pub too_large: u64,
     /// Bytes that the partition may use at most, all included.
     pub memory_bytes: u64,
-    /// Of these, bytes of the index.
+    /// Of these, bytes of the index, with the items that lie in it.
     pub index_bytes: u64,
+    /// Of the items present, those that lie in their bucket of the index.
+    pub inline_items: u64,
     /// Of these, bytes of the logs in use, by items present and such as were replaced.
     pub log_bytes_used: u64,
 }
@@ -66,6 +68,7 @@ impl Stats {
             too_large: sum.too_large + part.too_large,
             memory_bytes: sum.memory_bytes + part.memory_bytes,
             index_bytes: sum.index_bytes + part.index_bytes,
+            inline_items: sum.inline_items + part.inline_items,
             log_bytes_used: sum.log_bytes_used + part.log_bytes_used,
         })
     }

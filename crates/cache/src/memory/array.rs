@@ -46,6 +46,11 @@ impl<T: Element> Array<T> {
     pub fn release(&self) {
         self.mapping.release(0, self.mapping.len());
     }
+
+    /// As [`release`](Self::release), of the elements from number `from` to before `end`, as far as they fill pages.
+    pub fn release_part(&self, from: usize, end: usize) {
+        self.mapping.release(from * size_of::<T>(), (end - from) * size_of::<T>());
+    }
 }
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
@@ -69,6 +74,9 @@ impl<T: Element> Array<T> {
 
     /// Nothing: memory goes back with the array.
     pub fn release(&self) {}
+
+    /// Nothing, likewise.
+    pub fn release_part(&self, _from: usize, _end: usize) {}
 }
 
 #[cfg(any(not(target_os = "linux"), miri, loom))]

@@ -6,6 +6,7 @@ use crate::eviction::{GHOST_PERCENT, PROBATION_PERCENT};
 use crate::ghost::Ghost;
 use crate::index::bucket::Bucket;
 use crate::index::{Entry, LossyIndex};
+use crate::inline::{CELL_BYTES, InlineBucket, InlineTable};
 use crate::item::{Header, header_of};
 use crate::log::CircularLog;
 use crate::memory::{Array, HUGE_PAGE_BYTES, PAGE_BYTES, UNIT_BYTES};
@@ -21,6 +22,13 @@ pub(crate) const PROBATION: usize = 1;
 /// this figure, 3 % at twelve), fewer waste memory.
 const ENTRIES_PER_BUCKET_TENTHS: usize = if cfg!(loom) { 20 } else { 105 };
 
+/// Items that an inline bucket is for, on average. By chance one in fifteen finds its bucket full then and goes to the
+/// logs; fewer would waste memory, more would find less of what they need in their bucket.
+const ITEMS_PER_INLINE_BUCKET_TENTHS: usize = if cfg!(loom) { 10 } else { 105 };
+
+/// Of items that mostly lie inline, those for which the logs have room, in percent: besides those on probation.
+const LOGGED_PERCENT: usize = 9;
+
 /// Smallest log.
 const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;
 
@@ -28,6 +36,8 @@ const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub buckets: usize,
+    /// Buckets for tiny items; 0 where items are larger.
+    pub inline_buckets: usize,
     /// Bytes of the two logs; both are there, whatever the policy.
     pub log_bytes: [usize; 2],
     /// Bytes of the largest item, by log.
@@ -45,29 +55,42 @@ impl Shape {
     /// The parts of a partition of `bytes` in all, for items of `payload` bytes on average and `item_bytes_max` at
     /// most. `None` if that is too little memory to be useful.
     pub fn within(bytes: usize, payload: usize, item_bytes_max: usize, has_probation: bool) -> Option<Self> {
-        let in_log = item_bytes(payload.max(1));
-        let index_per_item = size_of::<Bucket>() * 10 / ENTRIES_PER_BUCKET_TENTHS + 1;
-        let ghost_per_item = if has_probation { size_of::<u16>() * GHOST_PERCENT / 100 + 1 } else { 0 };
-        let items = bytes / (in_log + index_per_item + ghost_per_item);
+        let in_log = item_bytes(payload.max(1)) + size_of::<Bucket>() * 10 / ENTRIES_PER_BUCKET_TENTHS + 1;
+        let inline = if is_inline(payload, has_probation) {
+            size_of::<InlineBucket>() * 10 / ITEMS_PER_INLINE_BUCKET_TENTHS + 1
+        } else {
+            0
+        };
+        let ghost = if has_probation { size_of::<u16>() * GHOST_PERCENT / 100 + 1 } else { 0 };
+        let logged_percent = logged_percent(payload, has_probation);
+        let items = bytes / ((in_log * logged_percent).div_ceil(100) + inline + ghost);
         let mut shape = Self::for_items(items, payload, item_bytes_max, has_probation);
         // Pages and windows round up: take what is too much, or left, from or to the main log.
-        let over = shape.bytes() as isize - bytes as isize;
-        let main = shape.log_bytes[MAIN] as isize - over;
-        let main = usize::try_from(main).ok()? / PAGE_BYTES * PAGE_BYTES;
-        if main < LOG_BYTES_MIN {
-            return None;
+        let main_bytes = |shape: &Self| (bytes + shape.log_bytes[MAIN]) as isize - shape.bytes() as isize;
+        // Small logs beside inline buckets are rounded up by more than they are.
+        let missing = LOG_BYTES_MIN as isize - main_bytes(&shape);
+        if missing > 0 {
+            let pages = (missing as usize).div_ceil(PAGE_BYTES);
+            let buckets = (pages * PAGE_BYTES).div_ceil(size_of::<InlineBucket>());
+            shape.inline_buckets = shape.inline_buckets.checked_sub(buckets).filter(|&left| left > 0)?;
         }
-        shape.log_bytes[MAIN] = main;
+        shape.log_bytes[MAIN] = main_bytes(&shape) as usize / PAGE_BYTES * PAGE_BYTES;
         shape.limit_items(item_bytes_max);
         Some(shape)
     }
 
     /// The parts of a partition for `items` items of `payload` bytes on average.
     pub fn for_items(items: usize, payload: usize, item_bytes_max: usize, has_probation: bool) -> Self {
-        let in_logs = items * item_bytes(payload);
-        let probation = if has_probation { in_logs * PROBATION_PERCENT / 100 } else { 0 };
+        let logged = (items * logged_percent(payload, has_probation)).div_ceil(100);
+        let in_logs = logged * item_bytes(payload);
+        let probation = if has_probation { items * item_bytes(payload) * PROBATION_PERCENT / 100 } else { 0 };
+        let inline_buckets = match is_inline(payload, has_probation) {
+            true => (items * 10).div_ceil(ITEMS_PER_INLINE_BUCKET_TENTHS).max(1),
+            false => 0,
+        };
         let mut shape = Self {
-            buckets: (items * 10).div_ceil(ENTRIES_PER_BUCKET_TENTHS).max(1),
+            buckets: (logged * 10).div_ceil(ENTRIES_PER_BUCKET_TENTHS).max(1),
+            inline_buckets,
             log_bytes: [in_logs - probation, probation].map(log_bytes),
             item_bytes_max: [0; 2],
             ghosts: if has_probation { (items * GHOST_PERCENT).div_ceil(100).max(1) } else { 0 },
@@ -85,11 +108,24 @@ impl Shape {
     /// Resident bytes of all parts once everything was used.
     pub fn bytes(&self) -> usize {
         let ghosts = if self.ghosts > 0 { Ghost::mapped_bytes(self.ghosts) } else { 0 };
-        Array::<Bucket>::mapped_bytes(self.buckets)
-            + self.log_bytes[MAIN]
-            + self.log_bytes[PROBATION]
-            + ghosts
+        self.index_bytes() + self.log_bytes[MAIN] + self.log_bytes[PROBATION] + ghosts
     }
+
+    /// Of these, bytes of the index, with what lies in it.
+    pub fn index_bytes(&self) -> usize {
+        let inline = if self.inline_buckets > 0 { InlineTable::mapped_bytes(self.inline_buckets) } else { 0 };
+        inline + Array::<Bucket>::mapped_bytes(self.buckets)
+    }
+}
+
+/// Whether items of `payload` bytes on average mostly lie inline. Which of them leave is decided as S3-FIFO does.
+fn is_inline(payload: usize, has_probation: bool) -> bool {
+    has_probation && payload <= CELL_BYTES
+}
+
+/// Items for which the logs have room, in percent.
+fn logged_percent(payload: usize, has_probation: bool) -> usize {
+    if is_inline(payload, has_probation) { LOGGED_PERCENT + PROBATION_PERCENT } else { 100 }
 }
 
 fn log_bytes(wanted: usize) -> usize {
@@ -114,6 +150,7 @@ pub(crate) struct Body {
     /// Whether entries of evicted items stay in the index.
     may_dangle: bool,
     pub index: LossyIndex,
+    pub inline: Option<InlineTable>,
     pub logs: [CircularLog; 2],
     pub ghost: Option<Ghost>,
 }
@@ -131,6 +168,7 @@ impl Body {
             shape,
             may_dangle: common.eviction.leaves_entries(),
             index: LossyIndex::new(shape.buckets)?,
+            inline: (shape.inline_buckets > 0).then(|| InlineTable::new(shape.inline_buckets)).transpose()?,
             logs: [log(MAIN)?, log(PROBATION)?],
             ghost: (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts)).transpose()?,
         })
@@ -167,6 +205,7 @@ impl Body {
     /// Gives the memory back, for readers who still look at this body to find nothing.
     pub fn release(&self) {
         self.index.release();
+        self.inline.iter().for_each(|table| table.release(0, table.buckets().len()));
         self.logs.iter().for_each(CircularLog::release);
         self.ghost.iter().for_each(Ghost::release);
     }

@@ -17,6 +17,8 @@ pub(crate) struct Counters {
     pub expired: AtomicU64,
     pub reinserted: AtomicU64,
     pub too_large: AtomicU64,
+    /// Items that lie inline.
+    pub inline: AtomicU64,
 }
 
 impl Counters {
@@ -24,6 +26,12 @@ impl Counters {
     #[inline(always)]
     pub fn count(counter: &AtomicU64) {
         add_alone(counter, 1);
+    }
+
+    /// Takes back one that was counted.
+    #[inline(always)]
+    pub fn uncount(counter: &AtomicU64) {
+        add_alone(counter, u64::MAX);
     }
 
     /// Items in the index. Every item that was inserted is there or left in one of the counted ways.

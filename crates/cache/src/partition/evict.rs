@@ -69,7 +69,7 @@ impl<A: Access> Partition<A> {
             log.advance_head(words);
         } else if self.common.eviction == Eviction::S3Fifo {
             self.judge(body, &oldest, way);
-        } else if oldest.bucket.count(way) > 0 {
+        } else if oldest.bucket.counts().get(way) > 0 {
             self.append_again(body, &oldest, way, 0);
         } else {
             self.unlink(oldest.bucket, way, &self.counters.evicted);
@@ -81,20 +81,23 @@ impl<A: Access> Partition<A> {
     fn judge(&self, body: &Body, oldest: &Oldest<'_>, way: usize) {
         let words = oldest.header.words();
         let main = &body.logs[MAIN];
-        let count = oldest.bucket.count(way);
+        let count = oldest.bucket.counts().get(way);
         if oldest.number == MAIN {
             if count > 0 {
                 self.append_again(body, oldest, way, count - 1);
                 return;
             }
+        } else if self.move_inline(body, oldest, way, count > 0) {
+            oldest.log.advance_head(words);
+            return;
         } else if count > 0 || main.free() >= words as u64 {
             self.make_room(body, MAIN, words);
             // Room in the main log costs items of it, never one that is on probation: `way` still holds this one.
-            self.change(oldest.bucket, || {
+            self.change(oldest.bucket.version(), || {
                 let position = main.reserve(words);
                 copy_words((oldest.log, oldest.position), (main, position), words);
                 oldest.bucket.set_entry(way, Entry::new(oldest.bucket.entry(way).tag(), MAIN, position));
-                oldest.bucket.set_count(way, 0);
+                oldest.bucket.counts().set(way, 0);
             });
             Counters::count(&self.counters.reinserted);
             oldest.log.advance_head(words);
@@ -109,14 +112,14 @@ impl<A: Access> Partition<A> {
     /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
     fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u32) {
         let words = oldest.header.words();
-        self.change(oldest.bucket, || {
+        self.change(oldest.bucket.version(), || {
             oldest.log.advance_head(words);
             let position = oldest.log.reserve(words);
             // Where the two overlap, the new place is the lower one, and words are copied upwards.
             copy_words((oldest.log, oldest.position), (oldest.log, position), words);
             let tag = oldest.bucket.entry(way).tag();
             oldest.bucket.set_entry(way, Entry::new(tag, oldest.number, position));
-            oldest.bucket.set_count(way, count);
+            oldest.bucket.counts().set(way, count);
         });
         Counters::count(&self.counters.reinserted);
         debug_assert!(body.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
@@ -141,7 +144,7 @@ impl<A: Access> Partition<A> {
             }
             self.evict_oldest(body, entry.log());
         }
-        self.change(bucket, || {
+        self.change(bucket.version(), || {
             let position = log.reserve(words);
             copy_words((log, entry.position()), (log, position), words);
             bucket.set_entry(way, Entry::new(entry.tag(), entry.log(), position));

@@ -17,6 +17,7 @@ use crate::memory::UNIT_BYTES;
 use crate::sync::Ordering;
 
 use super::body::Body;
+use super::inline::Look;
 use super::{Counters, Partition};
 
 /// Where a key's item seems to be.
@@ -43,18 +44,26 @@ impl<A: Access> Partition<A> {
     /// policy, but no hit or miss. `ways` are those that had the key's tag when somebody looked; 0 if nobody did.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ways: u32, room: &'a mut Room) -> Glance<'a> {
+        let absence = match self.look_inline(self.body.get(), hash, key) {
+            Look::Hit(cell) => {
+                room.tiny = cell.value_bits().to_le_bytes();
+                return Glance::Hit(&room.tiny[..cell.value_len()]);
+            }
+            Look::Unusual => return Glance::Unusual,
+            Look::Absent(absence) => absence,
+        };
         let seen = match self.see(hash, key, ways) {
             Sight::Item(seen) => seen,
-            Sight::Nothing => return Glance::Miss,
-            Sight::Unusual => return Glance::Unusual,
+            Sight::Nothing if absence.still_holds() => return Glance::Miss,
+            Sight::Nothing | Sight::Unusual => return Glance::Unusual,
         };
         let value_len = seen.header.plain_value_len(key.len());
-        let Some(room) = value_len.and_then(|len| room.get_mut(..len)) else { return Glance::Unusual };
+        let Some(room) = value_len.and_then(|len| room.short.get_mut(..len)) else { return Glance::Unusual };
         let value = seen.log.ring().copy_into((seen.unit + 1) * UNIT_BYTES + key.len(), room);
         if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
             return Glance::Unusual;
         }
-        seen.bucket.count_access(seen.way, self.counted_max);
+        seen.bucket.counts().count(seen.way, self.counted_max);
         Glance::Hit(value)
     }
 
@@ -77,11 +86,11 @@ impl<A: Access> Partition<A> {
             return false;
         }
         let Some(header) = header.with_value_len(value.len()) else { return false };
-        self.begin_change(seen.bucket);
+        self.begin_change(seen.bucket.version());
         ring.word(seen.unit).store(header.0, Ordering::Relaxed);
         ring.copy_in((seen.unit + 1) * UNIT_BYTES + key.len(), value);
-        self.end_change(seen.bucket);
-        seen.bucket.count_access(seen.way, self.counted_max);
+        self.end_change(seen.bucket.version());
+        seen.bucket.counts().count(seen.way, self.counted_max);
         Counters::count(&self.counters.updated_in_place);
         true
     }
@@ -94,7 +103,7 @@ impl<A: Access> Partition<A> {
         let body = self.body.get();
         let place = body.index.place(hash);
         let bucket = body.index.bucket(place);
-        let Some(version) = bucket.version_at_rest() else { return Sight::Unusual };
+        let Some(version) = bucket.version().at_rest() else { return Sight::Unusual };
         let are_known = ways != 0;
         let ways = if are_known { ways } else { bucket.matches(place.tag) };
         if ways == 0 {
@@ -120,6 +129,6 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     pub(super) fn is_at_rest(&self, body: &Body, bucket: &Bucket, version: Version) -> bool {
         // `is_unchanged` begins with the acquire fence that further checks rely on as well.
-        bucket.is_unchanged(version) && self.body.is_current(body)
+        bucket.version().is_unchanged(version) && self.body.is_current(body)
     }
 }

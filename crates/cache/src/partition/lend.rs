@@ -3,10 +3,11 @@
 use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
-use crate::item::ItemView;
+use crate::item::{ItemView, Metadata};
 use crate::memory::UNIT_BYTES;
 
 use super::Partition;
+use super::inline::Look;
 use super::read::Stored;
 
 impl<A: Access> Partition<A> {
@@ -24,6 +25,11 @@ impl<A: Access> Partition<A> {
             return Err(take);
         }
         let body = self.body.get();
+        if let Look::Hit(cell) = self.look_inline(body, hash, key) {
+            let value = cell.value_bits().to_le_bytes();
+            let _loan = self.gate.lend();
+            return Ok(Some(take(self.view(&value[..cell.value_len()], Metadata::default()))));
+        }
         let place = body.index.place(hash);
         let found = body.find_beginning_with(place, ways, key);
         let Some(found) = found else { return Ok(None) };

@@ -3,8 +3,8 @@
 use crate::access::Access;
 use crate::canary::{Canary, is_broken};
 use crate::eviction::Eviction;
-use crate::index::Entry;
 use crate::index::bucket::{Bucket, WAYS};
+use crate::index::{Entry, VersionCounter};
 use crate::sync::AtomicU64;
 
 use super::body::{Body, Found};
@@ -13,35 +13,35 @@ use super::{Counters, Partition};
 impl<A: Access> Partition<A> {
     /// Makes a change of a bucket or of an item of it; readers see all of it or nothing.
     #[inline(always)]
-    pub(super) fn change<T>(&self, bucket: &Bucket, change: impl FnOnce() -> T) -> T {
-        self.begin_change(bucket);
+    pub(super) fn change<T>(&self, version: &VersionCounter, change: impl FnOnce() -> T) -> T {
+        self.begin_change(version);
         let outcome = change();
-        self.end_change(bucket);
+        self.end_change(version);
         outcome
     }
 
     /// Begins a [`change`](Self::change).
     #[inline(always)]
-    pub(super) fn begin_change(&self, bucket: &Bucket) {
+    pub(super) fn begin_change(&self, version: &VersionCounter) {
         if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
-            bucket.begin_change();
+            version.begin_change();
         }
     }
 
     /// Ends a [`change`](Self::change).
     #[inline(always)]
-    pub(super) fn end_change(&self, bucket: &Bucket) {
+    pub(super) fn end_change(&self, version: &VersionCounter) {
         if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
-            bucket.end_change();
+            version.end_change();
         }
     }
 
     /// Removes an entry and counts it under `reason`.
     #[inline(always)]
     pub(super) fn unlink(&self, bucket: &Bucket, way: usize, reason: &AtomicU64) {
-        self.change(bucket, || {
+        self.change(bucket.version(), || {
             bucket.set_entry(way, Entry::EMPTY);
-            bucket.set_count(way, 0);
+            bucket.counts().set(way, 0);
         });
         Counters::count(reason);
     }
@@ -60,9 +60,9 @@ impl<A: Access> Partition<A> {
                 (way, 0)
             }
         };
-        self.change(bucket, || {
+        self.change(bucket.version(), || {
             bucket.set_entry(way, entry);
-            bucket.set_count(way, count);
+            bucket.counts().set(way, count);
         });
     }
 
@@ -78,7 +78,7 @@ impl<A: Access> Partition<A> {
                 if !log.contains(entry.position()) {
                     return (way, (false, 0, 0));
                 }
-                let count = if counts { bucket.count(way) } else { 0 };
+                let count = if counts { bucket.counts().get(way) } else { 0 };
                 (way, (true, count, log.layout().distance(log.head(), entry.position())))
             })
             .min_by_key(|&(_, rank)| rank)

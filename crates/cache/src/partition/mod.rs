@@ -6,6 +6,7 @@ mod body;
 mod counters;
 mod evict;
 mod glance;
+mod inline;
 mod lend;
 mod link;
 mod promotions;
@@ -20,12 +21,12 @@ use std::io;
 use std::sync::Arc;
 
 use alluvium_io::Clock;
+use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::eviction::Eviction;
 use crate::hasher::Hasher;
 use crate::memory::Published;
-use crate::sync::CachePadded;
 
 pub(crate) use body::{Body, Shape};
 pub(crate) use counters::{Counters, ReadCounters};

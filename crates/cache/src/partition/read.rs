@@ -6,6 +6,7 @@ use crate::access::{Access, Gate};
 use crate::canary::{Canary, is_broken};
 use crate::index::bucket::{Bucket, Version};
 use crate::index::{Entry, Place};
+use crate::inline::Cell;
 use crate::item::{Header, Metadata};
 use crate::log::CircularLog;
 use crate::memory::UNIT_BYTES;
@@ -13,6 +14,7 @@ use crate::sync::{Ordering, spin_hint};
 
 use super::Partition;
 use super::body::{Body, Found};
+use super::inline::Look;
 
 /// An item in its log. Beside a writer its bytes may be anything until the read was validated.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,36 @@ pub(crate) struct Stored<'a> {
     pub(super) log: &'a CircularLog,
     pub(super) unit: usize,
     pub(super) header: Header,
+}
+
+/// The value that a read found, as [`Stored`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Log(Stored<'a>),
+    Inline(Cell),
+}
+
+impl Source<'_> {
+    /// Bytes of the value.
+    #[inline(always)]
+    pub fn value_len(&self) -> usize {
+        match self {
+            Self::Log(stored) => stored.value_len(),
+            Self::Inline(cell) => cell.value_len(),
+        }
+    }
+
+    /// Copies the value.
+    ///
+    /// # Panics
+    /// When `out` is longer than the value.
+    #[inline(always)]
+    pub fn copy_value(&self, out: &mut [u8]) {
+        match self {
+            Self::Log(stored) => stored.copy_value(out),
+            Self::Inline(cell) => out.copy_from_slice(&cell.value_bits().to_le_bytes()[..out.len()]),
+        }
+    }
 }
 
 impl Stored<'_> {
@@ -133,7 +165,7 @@ impl<A: Access> Partition<A> {
         hash: KeyHash,
         key: &[u8],
         ways: u32,
-        mut extract: impl FnMut(Stored<'_>, Metadata) -> T,
+        mut extract: impl FnMut(Source<'_>, Metadata) -> T,
     ) -> Option<T> {
         match self.try_read(hash, key, ways, &mut extract) {
             Some(outcome) => outcome,
@@ -148,7 +180,7 @@ impl<A: Access> Partition<A> {
         &self,
         hash: KeyHash,
         key: &[u8],
-        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+        extract: &mut impl FnMut(Source<'_>, Metadata) -> T,
     ) -> Option<T> {
         loop {
             spin_hint();
@@ -165,19 +197,24 @@ impl<A: Access> Partition<A> {
         hash: KeyHash,
         key: &[u8],
         ways: u32,
-        extract: &mut impl FnMut(Stored<'_>, Metadata) -> T,
+        extract: &mut impl FnMut(Source<'_>, Metadata) -> T,
     ) -> Option<Option<T>> {
         let body = self.body.get();
+        let absence = match self.look_inline(body, hash, key) {
+            Look::Hit(cell) => return Some(Some(extract(Source::Inline(cell), Metadata::default()))),
+            Look::Unusual => return None,
+            Look::Absent(absence) => absence,
+        };
         let place = body.index.place(hash);
         let bucket = body.index.bucket(place);
-        let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
+        let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
         let found = body.find_beginning_with(place, ways, key);
         // No closures here: one that isn't inlined has its result stored, and loading that waits for the item.
         let read = match found {
             Some(found) => {
                 let stored = found.stored();
                 let metadata = stored.metadata();
-                Some((found, metadata, extract(stored, metadata)))
+                Some((found, metadata, extract(Source::Log(stored), metadata)))
             }
             None => None,
         };
@@ -186,7 +223,7 @@ impl<A: Access> Partition<A> {
         {
             return None;
         }
-        let Some((found, metadata, value)) = read else { return Some(None) };
+        let Some((found, metadata, value)) = read else { return absence.still_holds().then_some(None) };
         if self.is_expired(metadata) {
             return Some(None);
         }
@@ -213,7 +250,7 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     pub(super) fn on_hit(&self, found: &Found<'_>, hash: KeyHash) -> Entry {
         if self.counted_max > 0 {
-            found.bucket.count_access(found.way, self.counted_max);
+            found.bucket.counts().count(found.way, self.counted_max);
         } else if self.common.eviction.moves_items() {
             if A::READS_BESIDE_WRITES {
                 self.promotions.note(hash);

@@ -25,6 +25,7 @@ impl<A: Access> Partition<A> {
         self.sweeper.restart();
         // Entries of items evicted long ago don't move; count them out while they can be told from others.
         self.unlink_evicted(old);
+        self.move_inline_items(old, new);
         for number in [MAIN, PROBATION] {
             self.move_items(old, new, number);
         }
@@ -41,7 +42,7 @@ impl<A: Access> Partition<A> {
                 if self.is_expired(oldest.stored().metadata()) {
                     Counters::count(&self.counters.expired);
                 } else {
-                    self.move_item(&oldest, new, oldest.bucket.count(way));
+                    self.move_item(&oldest, new, oldest.bucket.counts().get(way));
                 }
             }
             log.advance_head(oldest.header.words());
@@ -67,9 +68,9 @@ impl<A: Access> Partition<A> {
         let place = new.index.place(oldest.hash);
         let bucket = new.index.bucket(place);
         let way = bucket.empty_way().unwrap_or_else(|| self.make_way(new, bucket));
-        self.change(bucket, || {
+        self.change(bucket.version(), || {
             bucket.set_entry(way, Entry::new(place.tag, number, position));
-            bucket.set_count(way, count);
+            bucket.counts().set(way, count);
         });
     }
 }

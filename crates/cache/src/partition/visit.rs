@@ -1,9 +1,9 @@
 //! Scans and figures.
 
 use crate::access::Access;
-use crate::index::bucket::{Bucket, WAYS};
+use crate::index::bucket::WAYS;
 use crate::item::{ItemView, Metadata};
-use crate::memory::{Array, UNIT_BYTES};
+use crate::memory::UNIT_BYTES;
 use crate::sync::{AtomicU64, Ordering, spin_hint};
 
 use super::{Partition, Stored};
@@ -18,12 +18,17 @@ struct Copied {
 impl<A: Access> Partition<A> {
     /// Calls `visit` with the items of bucket `number`; whether it was the last bucket.
     pub fn visit_bucket(&self, number: usize, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> bool {
+        let inline_buckets = self.body.get().inline.as_ref().map_or(0, |table| table.buckets().len());
+        let Some(number) = number.checked_sub(inline_buckets) else {
+            self.visit_inline(number, visit);
+            return false;
+        };
         let mut copied: Vec<Copied> = Vec::with_capacity(WAYS);
         let is_last = loop {
             copied.clear();
             let body = self.body.get();
             let Some(bucket) = body.index.buckets().get(number) else { return true };
-            let version = A::READS_BESIDE_WRITES.then(|| bucket.begin_read());
+            let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
             let mut entries = Vec::with_capacity(WAYS);
             for way in 0..WAYS {
                 let entry = bucket.entry(way);
@@ -46,7 +51,7 @@ impl<A: Access> Partition<A> {
                 }
             }
             let is_valid = version.is_none_or(|version| {
-                bucket.is_unchanged(version)
+                bucket.version().is_unchanged(version)
                     && self.body.is_current(body)
                     && entries.iter().all(|&entry| body.log(entry).contains(entry.position()))
             });
@@ -81,7 +86,8 @@ impl<A: Access> Partition<A> {
             reinserted: load(&counters.reinserted),
             too_large: load(&counters.too_large),
             memory_bytes: (body.shape.bytes() + size_of::<Self>()) as u64,
-            index_bytes: Array::<Bucket>::mapped_bytes(body.shape.buckets) as u64,
+            index_bytes: body.shape.index_bytes() as u64,
+            inline_items: load(&counters.inline),
             log_bytes_used: body.logs.iter().map(|log| log.used() * UNIT_BYTES as u64).sum(),
         }
     }

@@ -8,7 +8,8 @@ use alluvium_base::KeyHash;
 use crate::access::{Access, Gate};
 use crate::error::TooLarge;
 use crate::eviction::{ACCESSES_MAX, Eviction};
-use crate::index::{Entry, Place};
+use crate::index::Entry;
+use crate::inline::Cell;
 use crate::item::{Header, ItemView, Metadata, write_item};
 
 use super::body::{Body, Found, MAIN, PROBATION};
@@ -46,7 +47,8 @@ impl<A: Access> Partition<A> {
         value: &[u8],
         metadata: Metadata,
     ) -> Result<(), TooLarge> {
-        if metadata == Metadata::default() && self.overwrite(hash, key, ways, value) {
+        let is_plain = metadata == Metadata::default();
+        if is_plain && (self.overwrite_inline(hash, key, value) || self.overwrite(hash, key, ways, value)) {
             return Ok(());
         }
         self.set_any(hash, key, value, metadata)
@@ -56,14 +58,20 @@ impl<A: Access> Partition<A> {
     fn set_any(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let _writing = self.gate.enter();
         let body = self.begin_write();
-        let place = body.index.place(hash);
-        self.put(body, hash, place, body.find(place, key), key, value, metadata)
+        match body.find_inline(hash, key) {
+            Some(found) => self.put_over_inline(body, hash, &found, key, value, metadata),
+            None => self.put(body, hash, body.find(body.index.place(hash), key), key, value, metadata),
+        }
     }
 
     /// Removes the item of `key`; whether there was one.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
         let _writing = self.gate.enter();
         let body = self.begin_write();
+        if let Some(found) = body.find_inline(hash, key) {
+            self.empty(&found, &self.counters.removed);
+            return true;
+        }
         match body.find(body.index.place(hash), key) {
             Some(found) => {
                 let was_there = !self.is_expired(found.stored().metadata());
@@ -87,8 +95,18 @@ impl<A: Access> Partition<A> {
     ) -> Result<(), TooLarge> {
         let _writing = self.gate.enter();
         let body = self.begin_write();
-        let place = body.index.place(hash);
-        let mut found = body.find(place, key);
+        if let Some(found) = body.find_inline(hash, key) {
+            let (_, value) = found.cell.parts();
+            match decide(Some((self.view(&value, Metadata::default()), Metadata::default()))) {
+                Change::Keep => {}
+                Change::Remove => self.empty(&found, &self.counters.removed),
+                Change::Put(write) => {
+                    return self.put_over_inline(body, hash, &found, key, &write.value, write.metadata);
+                }
+            }
+            return Ok(());
+        }
+        let mut found = body.find(body.index.place(hash), key);
         if let Some(expired) = found.filter(|found| self.is_expired(found.stored().metadata())) {
             self.unlink(expired.bucket, expired.way, &self.counters.expired);
             found = None;
@@ -108,9 +126,7 @@ impl<A: Access> Partition<A> {
                 self.unlink(found.bucket, found.way, &self.counters.removed);
                 Ok(())
             }
-            (Change::Put(write), found) => {
-                self.put(body, hash, place, found, key, &write.value, write.metadata)
-            }
+            (Change::Put(write), found) => self.put(body, hash, found, key, &write.value, write.metadata),
         }
     }
 
@@ -119,6 +135,7 @@ impl<A: Access> Partition<A> {
         let _writing = self.gate.enter();
         let body = self.begin_write();
         self.unlink_all(body);
+        self.empty_all(body);
         body.logs.iter().for_each(crate::log::CircularLog::clear);
     }
 
@@ -139,13 +156,34 @@ impl<A: Access> Partition<A> {
         ItemView { value, flags: metadata.flags, time_to_live }
     }
 
+    /// Gives a key that has no item, or `found` in the logs, another one: in its bucket, if it has none yet and there
+    /// is a cell for it, else in the logs.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "what was found out about a key, handed on once")]
     pub(super) fn put(
         &self,
         body: &Body,
         hash: KeyHash,
-        place: Place,
+        found: Option<Found<'_>>,
+        key: &[u8],
+        value: &[u8],
+        metadata: Metadata,
+    ) -> Result<(), TooLarge> {
+        if found.is_none()
+            && metadata == Metadata::default()
+            && let Some(cell) = Cell::new(key, value)
+            && self.put_inline(body, hash, cell)
+        {
+            return Ok(());
+        }
+        self.put_in_log(body, hash, found, key, value, metadata)
+    }
+
+    /// The same, in the logs.
+    #[inline(always)]
+    pub(super) fn put_in_log(
+        &self,
+        body: &Body,
+        hash: KeyHash,
         found: Option<Found<'_>>,
         key: &[u8],
         value: &[u8],
@@ -167,19 +205,21 @@ impl<A: Access> Partition<A> {
             return Ok(());
         }
         let number = self.log_for(body, hash, header, found.as_ref());
-        let log = &body.logs[number];
+        let (log, place) = (&body.logs[number], body.index.place(hash));
         self.make_room(body, number, header.words());
         let position = log.reserve(header.words());
         write_item(log.ring(), log.layout().unit(position), header, metadata, key, value);
         let before = found.and_then(|found| self.find_again(&found, key, place)).map(|found| {
             let count = match self.common.eviction {
-                Eviction::S3Fifo => (found.bucket.count(found.way) + 1).min(ACCESSES_MAX),
+                Eviction::S3Fifo => (found.bucket.counts().get(found.way) + 1).min(ACCESSES_MAX),
                 // A new place at the tail is all that a use gives.
                 _ => 0,
             };
             (found.way, count)
         });
         self.link(body, body.index.bucket(place), before, Entry::new(place.tag, number, position));
+        // It may have lain inline, or come there from the logs when room was made.
+        self.empty_replaced(body, hash, key);
         Ok(())
     }
 
@@ -200,11 +240,11 @@ impl<A: Access> Partition<A> {
         }
         let Some(header) = before.with_value_len(value.len()) else { return false };
         let stored = found.stored();
-        self.change(found.bucket, || {
+        self.change(found.bucket.version(), || {
             write_item(stored.log.ring(), stored.unit, header, metadata, key, value);
         });
         if self.counted_max > 0 {
-            found.bucket.count_access(found.way, self.counted_max);
+            found.bucket.counts().count(found.way, self.counted_max);
         } else if self.common.eviction.moves_items() {
             self.promote(&Found { header, ..*found });
         }

@@ -5,11 +5,12 @@ use std::fmt;
 use alluvium_base::{KeyHash, KeyHasher};
 
 use crate::access::{Access, Concurrent, Exclusive};
-use crate::cache::{BATCH_LEN, Scratch};
+use crate::cache::Scratch;
 use crate::error::BuildError;
 use crate::hasher::Hasher;
 use crate::index::{owner_of, partition_of};
 use crate::item::{Glance, Room, room};
+use crate::pipeline;
 
 use super::partition::{Partition, Plan};
 use super::sizes::bytes_for;
@@ -244,32 +245,37 @@ impl<A: Access> Store<A> {
     /// [`Cache::get_many_with`](crate::Cache::get_many_with).
     pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], mut take: impl FnMut(usize, Option<&[u8]>)) {
         let mut room = room();
-        for (batch, keys) in keys.chunks(BATCH_LEN).enumerate() {
-            let hashes = self.prefetch(keys);
-            for (number, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-                let number = batch * BATCH_LEN + number;
-                let outcome = get_hashed(self.partition(hash), hash, key.as_ref(), &mut room, |value| {
-                    take(number, Some(value))
-                });
-                if outcome.is_none() {
-                    take(number, None);
-                }
+        let key = |number: usize| keys[number].as_ref();
+        self.in_stages(keys.len(), key, |number, hash| {
+            let outcome = get_hashed(self.partition(hash), hash, key(number), &mut room, |value| {
+                take(number, Some(value))
+            });
+            if outcome.is_none() {
+                take(number, None);
             }
-        }
+        });
     }
 
-    /// The hashes of up to [`BATCH_LEN`] keys. Starts loading their buckets, then their items.
+    /// Takes so many operations on keys through the stages; `last` is what remains when their memory is at hand.
     #[inline(always)]
-    fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> [KeyHash; BATCH_LEN] {
-        let mut hashes = [KeyHash::default(); BATCH_LEN];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = self.hash(key.as_ref());
-            self.partition(*hash).prefetch(*hash);
-        }
-        for &hash in &hashes[..keys.len()] {
-            self.partition(hash).prefetch_items(hash, self.settings.payload_bytes_mean);
-        }
-        hashes
+    fn in_stages<'k>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> &'k [u8],
+        mut last: impl FnMut(usize, KeyHash),
+    ) {
+        let payload = self.settings.payload_bytes_mean;
+        pipeline::run(
+            count,
+            1,
+            |number| {
+                let hash = self.hash(key(number));
+                self.partition(hash).prefetch(hash);
+                hash
+            },
+            |_, hash: &mut KeyHash| self.partition(*hash).prefetch_items(*hash, payload),
+            &mut last,
+        );
     }
 
     /// Gives `key` a value.
@@ -287,14 +293,15 @@ impl<A: Access> Store<A> {
     /// [`OutOfSpace`] of the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), OutOfSpace> {
         let mut outcome = Ok(());
-        for items in items.chunks(BATCH_LEN) {
-            let keys: [&[u8]; BATCH_LEN] =
-                std::array::from_fn(|number| items.get(number).map_or(&[][..], |(key, _)| key.as_ref()));
-            let hashes = self.prefetch(&keys[..items.len()]);
-            for ((key, value), &hash) in items.iter().zip(&hashes) {
-                outcome = self.partition(hash).set(hash, key.as_ref(), value.as_ref()).and(outcome);
+        let key = |number: usize| {
+            let (key, _) = &items[number];
+            key.as_ref()
+        };
+        self.in_stages(items.len(), key, |number, hash| {
+            if let Err(refused) = self.partition(hash).set(hash, key(number), items[number].1.as_ref()) {
+                outcome = Err(refused);
             }
-        }
+        });
         outcome
     }
 

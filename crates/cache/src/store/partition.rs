@@ -3,6 +3,7 @@
 use std::io;
 
 use alluvium_base::KeyHash;
+use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::cache::Scratch;
@@ -13,7 +14,7 @@ use crate::index::{Entry, Place};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
 use crate::memory::UNIT_BYTES;
-use crate::sync::{AtomicU64, CachePadded, Ordering, add_alone, spin_hint};
+use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
 
 use super::chains::{Chains, Slot};
 use super::handle::{OutOfSpace, StoreStats};
@@ -103,7 +104,7 @@ impl<A: Access> Partition<A> {
             Sight::Item(seen) => {
                 value.resize(seen.len, 0);
                 self.space.ring().copy_out(seen.start, value);
-                if seen.bucket.is_unchanged(seen.version) {
+                if seen.bucket.version().is_unchanged(seen.version) {
                     return Some(seen.unit);
                 }
             }
@@ -136,9 +137,9 @@ impl<A: Access> Partition<A> {
             Sight::Nothing => return Glance::Miss,
             Sight::Unusual => return Glance::Unusual,
         };
-        let Some(room) = room.get_mut(..seen.len) else { return Glance::Unusual };
+        let Some(room) = room.short.get_mut(..seen.len) else { return Glance::Unusual };
         let value = self.space.ring().copy_into(seen.start, room);
-        if seen.bucket.is_unchanged(seen.version) { Glance::Hit(value) } else { Glance::Unusual }
+        if seen.bucket.version().is_unchanged(seen.version) { Glance::Hit(value) } else { Glance::Unusual }
     }
 
     /// What [`glance`](Self::glance) does, up to copying and validating.
@@ -146,10 +147,10 @@ impl<A: Access> Partition<A> {
     fn see(&self, hash: KeyHash, key: &[u8]) -> Sight<'_> {
         let place = self.chains.place(hash);
         let bucket = self.chains.first(place);
-        let Some(version) = bucket.version_at_rest() else { return Sight::Unusual };
+        let Some(version) = bucket.version().at_rest() else { return Sight::Unusual };
         let ways = bucket.matches(place.tag);
         if ways == 0 {
-            let is_valid = bucket.link().is_none() && bucket.is_unchanged(version);
+            let is_valid = bucket.link().is_none() && bucket.version().is_unchanged(version);
             return if is_valid { Sight::Nothing } else { Sight::Unusual };
         }
         // The number of a word is the lowest part of an entry.
@@ -176,12 +177,12 @@ impl<A: Access> Partition<A> {
         let place = self.chains.place(hash);
         loop {
             let first = self.chains.first(place);
-            let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
+            let version = A::READS_BESIDE_WRITES.then(|| first.version().begin_read());
             let found = self.find(place, key);
             if let Some((_, unit, header)) = found {
                 copy(unit, header);
             }
-            if version.is_none_or(|version| first.is_unchanged(version)) {
+            if version.is_none_or(|version| first.version().is_unchanged(version)) {
                 return found.map(|(_, unit, _)| unit as u32);
             }
             spin_hint();
@@ -310,7 +311,7 @@ impl<A: Access> Partition<A> {
     fn items_of(&self, chain: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let first = self.chains.bucket(chain);
         loop {
-            let version = A::READS_BESIDE_WRITES.then(|| first.begin_read());
+            let version = A::READS_BESIDE_WRITES.then(|| first.version().begin_read());
             let items = self.chains.entries(chain).filter_map(|entry| {
                 let unit = entry.position().0 as usize;
                 let header = self.header(unit)?;
@@ -320,7 +321,7 @@ impl<A: Access> Partition<A> {
                 Some((key, value))
             });
             let items = items.collect();
-            if version.is_none_or(|version| first.is_unchanged(version)) {
+            if version.is_none_or(|version| first.version().is_unchanged(version)) {
                 return items;
             }
             spin_hint();
@@ -347,11 +348,11 @@ impl<A: Access> Partition<A> {
         let first = self.chains.first(place);
         let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
         if is_counted {
-            first.begin_change();
+            first.version().begin_change();
         }
         let outcome = change();
         if is_counted {
-            first.end_change();
+            first.version().end_change();
         }
         outcome
     }

@@ -7,6 +7,7 @@ use alluvium_cache::{Canary, break_rule};
 use super::evictions::{
     dangling_entry, item_across_the_end, item_appended_again, item_that_leaves_probation, removed_entry,
 };
+use super::inline::{inline_update, item_that_comes_inline};
 use super::reads::update_in_place;
 use super::stores::{items_moved_together, space_used_again};
 use super::{PREEMPTIONS, model};
@@ -42,6 +43,7 @@ fn loom_canary_readers_do_not_look_at_the_head() {
 #[test]
 fn loom_canary_a_change_is_seen_before_the_odd_version() {
     is_noticed(Canary::ChangeUnfenced, update_in_place);
+    is_noticed(Canary::ChangeUnfenced, inline_update);
 }
 
 #[test]
@@ -58,6 +60,11 @@ fn loom_canary_entries_leave_without_a_new_version() {
 fn loom_canary_items_move_without_a_new_version() {
     is_noticed(Canary::ChangeUncounted, item_appended_again);
     is_noticed(Canary::ChangeUncounted, item_that_leaves_probation);
+}
+
+#[test]
+fn loom_canary_readers_do_not_look_inline_again() {
+    is_noticed(Canary::AbsenceUnchecked, item_that_comes_inline);
 }
 
 #[test]

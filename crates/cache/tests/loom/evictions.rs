@@ -2,9 +2,8 @@
 
 use alluvium_cache::{Cache, ConcurrentReads, Eviction};
 use loom::sync::Arc;
-use loom::thread;
 
-use super::{PREEMPTIONS, model, small, value};
+use super::{PREEMPTIONS, model, small, spawn, value};
 
 type Shared = Arc<Cache<ConcurrentReads>>;
 
@@ -38,7 +37,7 @@ fn oldest(cache: &Shared) -> u64 {
 fn read_beside(cache: &Shared, number: u64, write: impl FnOnce()) -> Option<Vec<u8>> {
     let reader = {
         let cache = cache.clone();
-        thread::spawn(move || cache.get(&number.to_le_bytes()))
+        spawn(move || cache.get(&number.to_le_bytes()))
     };
     write();
     reader.join().unwrap()

@@ -7,12 +7,14 @@
 
 mod canaries;
 mod evictions;
+mod inline;
 mod reads;
 mod stores;
 
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Access, Cache, Eviction};
 use loom::sync::Arc;
+use loom::thread;
 
 /// Preemptions explored.
 const PREEMPTIONS: usize = 3;
@@ -34,10 +36,18 @@ fn small<A: Access>(eviction: Eviction) -> Arc<Cache<A>> {
     Arc::new(cache)
 }
 
+/// Words of a thread's stack: loom's own are for less than what a cache inlines.
+const STACK_WORDS: usize = 1 << 15;
+
+/// A thread of a story.
+fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().stack_size(STACK_WORDS).spawn(body).unwrap()
+}
+
 /// Tells a story in every way that it can go.
-fn model(preemptions: usize, story: impl Fn() + Sync + Send + 'static) {
+fn model(preemptions: usize, story: impl Fn() + Copy + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 1_000_000;
     builder.preemption_bound = Some(preemptions);
-    builder.check(story);
+    builder.check(move || spawn(story).join().unwrap());
 }

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use alluvium_cache::{Concurrent, Eviction, SetOptions};
-use loom::thread;
 
-use super::{PREEMPTIONS, model, small, value};
+use super::{PREEMPTIONS, model, small, spawn, value};
 
 /// An item that is overwritten in place is seen as it was or as it is.
 #[test]
@@ -18,7 +17,7 @@ pub fn update_in_place() {
     cache.set(b"12345678", &value::<16>(1)).unwrap();
     let reader = {
         let cache = cache.clone();
-        thread::spawn(move || cache.get(b"12345678"))
+        spawn(move || cache.get(b"12345678"))
     };
     cache.set(b"12345678", &value::<16>(2)).unwrap();
     let seen = reader.join().unwrap().expect("it was there throughout");
@@ -33,7 +32,7 @@ fn loom_an_item_that_moves_is_never_missed() {
         cache.set(b"12345678", &[1; 3]).unwrap();
         let reader = {
             let cache = cache.clone();
-            thread::spawn(move || cache.get(b"12345678"))
+            spawn(move || cache.get(b"12345678"))
         };
         cache.set(b"12345678", &value::<16>(2)).unwrap();
         let seen = reader.join().unwrap().expect("it was there throughout");
@@ -50,7 +49,7 @@ fn loom_a_removal_is_seen_whole_or_not_at_all() {
         cache.set_with(b"12345678", &value::<16>(1), options).unwrap();
         let reader = {
             let cache = cache.clone();
-            thread::spawn(move || cache.get(b"12345678"))
+            spawn(move || cache.get(b"12345678"))
         };
         assert!(cache.remove(b"12345678"));
         let seen = reader.join().unwrap();
@@ -68,7 +67,7 @@ fn loom_a_resize_beside_a_reader_never_lies() {
         let limit = cache.stats().total().memory_bytes as usize;
         let reader = {
             let cache = cache.clone();
-            thread::spawn(move || cache.get(b"12345678"))
+            spawn(move || cache.get(b"12345678"))
         };
         cache.resize(limit + 256).unwrap();
         let seen = reader.join().unwrap();

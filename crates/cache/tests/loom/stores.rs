@@ -3,9 +3,8 @@
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Access, Concurrent, ConcurrentReads, Store};
 use loom::sync::Arc;
-use loom::thread;
 
-use super::{PREEMPTIONS, model, value};
+use super::{PREEMPTIONS, model, spawn, value};
 
 /// A store with room for some items of 8+16 bytes.
 fn small<A: Access>() -> Arc<Store<A>> {
@@ -21,12 +20,12 @@ pub fn space_used_again() {
     store.set(&removed, &value::<16>(1)).unwrap();
     let reader = {
         let store = store.clone();
-        thread::spawn(move || store.get(&removed))
+        spawn(move || store.get(&removed))
     };
     store.remove(&removed);
     let writer = {
         let store = store.clone();
-        thread::spawn(move || store.set(&added, &value::<16>(2)).unwrap())
+        spawn(move || store.set(&added, &value::<16>(2)).unwrap())
     };
     let seen = reader.join().unwrap();
     assert!(seen.is_none_or(|seen| seen == value::<16>(1)), "half of another item");
@@ -48,7 +47,7 @@ pub fn items_moved_together() {
     let reader = {
         let store = store.clone();
         // The lowest free block is enlarged, at the cost of the item behind it.
-        thread::spawn(move || store.get(&1_u64.to_le_bytes()))
+        spawn(move || store.get(&1_u64.to_le_bytes()))
     };
     store.set(&100_u64.to_le_bytes(), &value::<56>(100)).unwrap();
     assert!(store.stats().moved > 0);

@@ -1,0 +1,68 @@
+//! Two bits for each entry of a bucket that count accesses, up to 3.
+//!
+//! Everybody loads and stores them without a lock, for a locked instruction would let no lookup begin to load before
+//! the one before it has ended. An access may so be lost, and a new item may begin with the count of the one that it
+//! replaced: the choice of what is evicted bears that.
+
+use crate::sync::{AtomicU32, Ordering};
+
+const COUNT_BITS: u32 = 2;
+const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
+
+/// See the module. The bits of up to sixteen ways; an index in store mode uses the word for something else.
+#[derive(Debug)]
+pub(crate) struct AccessCounts(pub(super) AtomicU32);
+
+impl AccessCounts {
+    /// No accesses.
+    #[cfg(any(test, not(target_os = "linux"), miri, loom))]
+    pub fn none() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Accesses counted of `way`, 0 to 3.
+    #[inline(always)]
+    pub fn get(&self, way: usize) -> u32 {
+        self.0.load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
+    }
+
+    /// Sets the count of `way`.
+    #[inline(always)]
+    pub fn set(&self, way: usize, count: u32) {
+        debug_assert!(count <= COUNT_MAX);
+        let others = self.0.load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
+        self.0.store(others | count << shift(way), Ordering::Relaxed);
+    }
+
+    /// Counts an access of `way`, up to `max`, 1 or 2. The count may be lost.
+    #[inline(always)]
+    pub fn count(&self, way: usize, max: u32) {
+        debug_assert!(max == 1 || max == 2);
+        let counts = self.0.load(Ordering::Relaxed);
+        // A count up to such a maximum has reached it when it has its bit.
+        if counts & max << shift(way) == 0 {
+            self.0.store(counts + (1 << shift(way)), Ordering::Relaxed);
+        }
+    }
+}
+
+#[inline(always)]
+fn shift(way: usize) -> u32 {
+    COUNT_BITS * way as u32
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_ways_do_not_touch_each_other() {
+        let counts = AccessCounts::none();
+        for way in 0..16 {
+            (0..3).for_each(|_| counts.count(way, 2));
+        }
+        counts.set(3, 1);
+        let all: Vec<u32> = (0..16).map(|way| counts.get(way)).collect();
+        assert_eq!(all, [2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
+    }
+}

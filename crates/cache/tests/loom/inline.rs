@@ -1,0 +1,75 @@
+//! Items that lie in their bucket, come there and leave it under a reader.
+
+use alluvium_base::KeyHasher;
+use alluvium_cache::{Cache, Concurrent};
+use loom::sync::Arc;
+
+use super::{PREEMPTIONS, model, spawn, value};
+
+/// A cache with one bucket of two cells for tiny items, and logs for a handful.
+fn tiny() -> Arc<Cache<Concurrent>> {
+    let cache = Cache::builder().payload_bytes_mean(16).hasher(KeyHasher::Xxh3 { seed: 1 }).room_for(1);
+    Arc::new(cache.build().unwrap())
+}
+
+/// An inline item that is overwritten is seen as it was or as it is.
+#[test]
+fn loom_an_inline_update_is_seen_whole_or_not_at_all() {
+    model(PREEMPTIONS, inline_update);
+}
+
+pub fn inline_update() {
+    let cache = tiny();
+    cache.set(b"1234", &value::<12>(1)).unwrap();
+    assert_eq!(cache.stats().total().inline_items, 1);
+    let reader = {
+        let cache = cache.clone();
+        spawn(move || cache.get(b"1234"))
+    };
+    cache.set(b"1234", &value::<12>(2)).unwrap();
+    let seen = reader.join().unwrap().expect("it was there throughout");
+    assert!(seen == value::<12>(1) || seen == value::<12>(2), "half of another value: {seen:?}");
+}
+
+/// A value that no longer fits goes to the logs; a reader finds the key throughout.
+#[test]
+fn loom_an_item_that_outgrows_its_cell_is_never_missed() {
+    model(PREEMPTIONS, || {
+        let cache = tiny();
+        cache.set(b"12345678", &[1; 3]).unwrap();
+        let reader = {
+            let cache = cache.clone();
+            spawn(move || cache.get(b"12345678"))
+        };
+        cache.set(b"12345678", &value::<16>(2)).unwrap();
+        let seen = reader.join().unwrap().expect("it was there throughout");
+        assert!(seen == [1; 3] || seen == value::<16>(2), "{seen:?}");
+        assert_eq!(cache.stats().total().inline_items, 0);
+    });
+}
+
+/// An item that leaves probation for its bucket is found throughout.
+#[test]
+fn loom_an_item_that_comes_inline_is_never_missed() {
+    model(PREEMPTIONS, item_that_comes_inline);
+}
+
+pub fn item_that_comes_inline() {
+    let cache = tiny();
+    for key in [b"first---", b"second--", b"third---"] {
+        cache.set(key, &value::<8>(1)).unwrap();
+    }
+    // The third found both cells taken. One is free when its turn comes to leave probation, with the fourth of these.
+    assert!(cache.remove(b"first---"));
+    let next = |number: u8| cache.set(&[number; 8], &value::<16>(number)).unwrap();
+    (0..3).for_each(next);
+    assert_eq!(cache.stats().total().inline_items, 1);
+    let reader = {
+        let cache = cache.clone();
+        spawn(move || cache.get(b"third---"))
+    };
+    next(3);
+    let seen = reader.join().unwrap().expect("it was there throughout");
+    assert!(seen == value::<8>(1), "half of another value: {seen:?}");
+    assert_eq!(cache.stats().total().inline_items, 2);
+}
