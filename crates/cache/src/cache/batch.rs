@@ -80,7 +80,6 @@ impl<A: Access> Cache<A> {
         key: impl Fn(usize) -> &'k [u8],
         last: impl FnMut(usize, Sought),
     ) {
-        let payload = self.settings.payload_bytes_mean;
         let has_inline = self.partitions.first().is_some_and(|part| part.current_body().inline.is_some());
         pipeline::run(
             count,
@@ -111,7 +110,7 @@ impl<A: Access> Cache<A> {
                         }
                     }
                     _ if *is_inline => {}
-                    _ => *ways = body.prefetch_items(body.index.place(*hash), payload),
+                    _ => *ways = body.prefetch_items(body.index.place(*hash)),
                 }
             },
             last,

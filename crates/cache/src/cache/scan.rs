@@ -28,8 +28,8 @@ pub struct OwnedItem {
 }
 
 impl<A: Access> Cache<A> {
-    /// Visits the items of the next `buckets` buckets of the index, some ten items each, in no order. Start with
-    /// `Cursor::default()`; `None` means that all were visited.
+    /// Visits the items of the next `buckets` buckets of the index, some ten items each (of tiny ones some eighty), in
+    /// no order. Start with `Cursor::default()`; `None` means that all were visited.
     ///
     /// An item that is there throughout a scan is visited, once unless the cache is resized meanwhile. Visits are no
     /// accesses and count neither as hits nor as misses. Any number of scans may be under way at once.

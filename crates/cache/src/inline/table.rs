@@ -41,6 +41,13 @@ impl InlineTable {
         (&self.buckets[place.bucket], place.tag)
     }
 
+    /// The buckets with keys of bucket `number` of `buckets` in the index, which goes by the same bits of their hashes.
+    pub fn buckets_of(&self, number: usize, buckets: usize) -> &[InlineBucket] {
+        let first_hash = |number: usize| ((number as u128) << u64::BITS).div_ceil(buckets as u128);
+        let own = |hash: u128| ((hash * self.buckets.len() as u128) >> u64::BITS) as usize;
+        &self.buckets[own(first_hash(number))..=own(first_hash(number + 1) - 1)]
+    }
+
     /// Gives back the memory of the buckets from number `from` to before `end`; their items are gone.
     pub fn release(&self, from: usize, end: usize) {
         self.buckets.release_part(from, end);

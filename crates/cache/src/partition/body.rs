@@ -36,6 +36,8 @@ const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub buckets: usize,
+    /// Bytes of key and value of an item, on average.
+    pub payload: usize,
     /// Buckets for tiny items; 0 where items are larger.
     pub inline_buckets: usize,
     /// Bytes of the two logs; both are there, whatever the policy.
@@ -90,6 +92,7 @@ impl Shape {
         };
         let mut shape = Self {
             buckets: (logged * 10).div_ceil(ENTRIES_PER_BUCKET_TENTHS).max(1),
+            payload,
             inline_buckets,
             log_bytes: [in_logs - probation, probation].map(log_bytes),
             item_bytes_max: [0; 2],

@@ -20,6 +20,10 @@ use super::body::Body;
 use super::inline::Look;
 use super::{Counters, Partition};
 
+/// Items of more bytes are loaded as a whole once an entry has the key's tag, before the first of them tells whether
+/// the item is the key's. The processor's own guesses take shorter ones to its caches as fast.
+const PREFETCHED_BYTES_MIN: usize = 100;
+
 /// Where a key's item seems to be.
 struct Seen<'a> {
     body: &'a Body,
@@ -44,7 +48,8 @@ impl<A: Access> Partition<A> {
     /// policy, but no hit or miss. `ways` are those that had the key's tag when somebody looked; 0 if nobody did.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ways: u32, room: &'a mut Room) -> Glance<'a> {
-        let absence = match self.look_inline(self.body.get(), hash, key) {
+        let body = self.body.get();
+        let absence = match self.look_inline(body, hash, key) {
             Look::Hit(cell) => {
                 room.tiny = cell.value_bits().to_le_bytes();
                 return Glance::Hit(&room.tiny[..cell.value_len()]);
@@ -52,7 +57,7 @@ impl<A: Access> Partition<A> {
             Look::Unusual => return Glance::Unusual,
             Look::Absent(absence) => absence,
         };
-        let seen = match self.see(hash, key, ways) {
+        let seen = match self.see(body, hash, key, ways) {
             Sight::Item(seen) => seen,
             Sight::Nothing if absence.still_holds() => return Glance::Miss,
             Sight::Nothing | Sight::Unusual => return Glance::Unusual,
@@ -72,7 +77,7 @@ impl<A: Access> Partition<A> {
     /// and so overlap with those of operations before.
     #[inline(always)]
     pub fn overwrite(&self, hash: KeyHash, key: &[u8], ways: u32, value: &[u8]) -> bool {
-        let Sight::Item(seen) = self.see(hash, key, ways) else { return false };
+        let Sight::Item(seen) = self.see(self.body.get(), hash, key, ways) else { return false };
         if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
             return false;
         }
@@ -96,11 +101,10 @@ impl<A: Access> Partition<A> {
     }
 
     #[inline(always)]
-    fn see<'a>(&'a self, hash: KeyHash, key: &[u8], ways: u32) -> Sight<'a> {
+    fn see<'a>(&self, body: &'a Body, hash: KeyHash, key: &[u8], ways: u32) -> Sight<'a> {
         if self.counted_max == 0 {
             return Sight::Unusual;
         }
-        let body = self.body.get();
         let place = body.index.place(hash);
         let bucket = body.index.bucket(place);
         let Some(version) = bucket.version().at_rest() else { return Sight::Unusual };
@@ -119,6 +123,9 @@ impl<A: Access> Partition<A> {
         let log = body.log(entry);
         // The number of a word is the lowest part of a position, and that the lowest part of an entry.
         let unit = log.layout().unit(Position(entry.0));
+        if !are_known && body.shape.payload > PREFETCHED_BYTES_MIN {
+            log.ring().prefetch(unit, body.shape.payload);
+        }
         match plain_header_of(log.ring(), unit, log.item_words_max(), key) {
             Some(header) => Sight::Item(Seen { body, bucket, version, way, entry, log, unit, header }),
             None => Sight::Unusual,

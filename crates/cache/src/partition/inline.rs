@@ -11,13 +11,14 @@ use crate::canary::{Canary, is_broken};
 use crate::error::TooLarge;
 use crate::index::{Entry, Version};
 use crate::inline::{CELL_BYTES, CELLS, Cell, InlineBucket};
-use crate::item::{ItemView, Metadata};
+use crate::item::Metadata;
 use crate::memory::HUGE_PAGE_BYTES;
 use crate::sync::{AtomicU64, spin_hint};
 
 use super::body::Body;
 use super::evict::Oldest;
 use super::read::Stored;
+use super::visit::Copied;
 use super::{Counters, Partition};
 
 /// What a look at a key's inline bucket tells.
@@ -238,24 +239,24 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Calls `visit` with the items of inline bucket `number`.
-    pub(super) fn visit_inline(&self, number: usize, visit: &mut impl FnMut(&[u8], ItemView<'_>)) {
+    /// Adds copies of the inline items whose entries would be in bucket `number` of the index.
+    pub(super) fn copy_inline(&self, body: &Body, number: usize, copied: &mut Vec<Copied>) {
+        let Some(table) = &body.inline else { return };
         let mut cells: Vec<Cell> = Vec::with_capacity(CELLS);
-        loop {
-            cells.clear();
-            let body = self.body.get();
-            let bucket = body.inline.as_ref().and_then(|table| table.buckets().get(number));
-            let Some(bucket) = bucket else { return };
-            let version = bucket.version().begin_read();
-            cells.extend(bucket.ways().map(|way| bucket.cell(way)));
-            if bucket.version().is_unchanged(version) && self.body.is_current(body) {
-                break;
+        for bucket in table.buckets_of(number, body.index.buckets().len()) {
+            loop {
+                let version = bucket.version().begin_read();
+                cells.extend(bucket.ways().map(|way| bucket.cell(way)));
+                if bucket.version().is_unchanged(version) {
+                    break;
+                }
+                cells.clear();
+                spin_hint();
             }
-            spin_hint();
-        }
-        for cell in cells {
-            let (key, value) = cell.parts();
-            visit(&key, self.view(&value, Metadata::default()));
+            let items = cells.drain(..).map(|cell| cell.parts());
+            let wanted =
+                items.filter(|(key, _)| body.index.place(self.common.hasher.hash(key)).bucket == number);
+            copied.extend(wanted.map(|(key, value)| Copied { key, value, metadata: Metadata::default() }));
         }
     }
 }

@@ -132,14 +132,14 @@ impl Body {
     /// Starts loading the items that a lookup of `place` would compare; the bucket should be in the cache by now.
     /// Returns the ways of their entries.
     #[inline(always)]
-    pub fn prefetch_items(&self, place: Place, payload: usize) -> u32 {
+    pub fn prefetch_items(&self, place: Place) -> u32 {
         let bucket = self.index.bucket(place);
         let found = bucket.matches(place.tag);
         let mut candidates = found;
         while candidates != 0 {
             let entry = bucket.entry(candidates.trailing_zeros() as usize);
             let log = self.log(entry);
-            log.ring().prefetch(log.layout().unit(entry.position()), payload);
+            log.ring().prefetch(log.layout().unit(entry.position()), self.shape.payload);
             candidates &= candidates - 1;
         }
         found

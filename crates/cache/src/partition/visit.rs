@@ -9,26 +9,25 @@ use crate::sync::{AtomicU64, Ordering, spin_hint};
 use super::{Partition, Stored};
 
 /// An item copied out of a bucket.
-struct Copied {
-    key: Vec<u8>,
-    value: Vec<u8>,
-    metadata: Metadata,
+pub(super) struct Copied {
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+    pub metadata: Metadata,
 }
 
 impl<A: Access> Partition<A> {
-    /// Calls `visit` with the items of bucket `number`; whether it was the last bucket.
+    /// Calls `visit` with the items of bucket `number` and the inline items of the same hashes; whether it was the last
+    /// bucket.
     pub fn visit_bucket(&self, number: usize, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> bool {
-        let inline_buckets = self.body.get().inline.as_ref().map_or(0, |table| table.buckets().len());
-        let Some(number) = number.checked_sub(inline_buckets) else {
-            self.visit_inline(number, visit);
-            return false;
-        };
         let mut copied: Vec<Copied> = Vec::with_capacity(WAYS);
         let is_last = loop {
             copied.clear();
             let body = self.body.get();
             let Some(bucket) = body.index.buckets().get(number) else { return true };
             let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
+            // An item that moves from its cell to the logs or back meanwhile changes the bucket, too.
+            self.copy_inline(body, number, &mut copied);
+            let inline_items = copied.len();
             let mut entries = Vec::with_capacity(WAYS);
             for way in 0..WAYS {
                 let entry = bucket.entry(way);
@@ -46,7 +45,10 @@ impl<A: Access> Partition<A> {
                     };
                     stored.copy_key(&mut item.key);
                     stored.copy_value(&mut item.value);
-                    copied.push(item);
+                    // One that is on its way is in both places.
+                    if copied[..inline_items].iter().all(|inline| inline.key != item.key) {
+                        copied.push(item);
+                    }
                     entries.push(entry);
                 }
             }

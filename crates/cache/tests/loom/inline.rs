@@ -55,6 +55,24 @@ fn loom_an_item_that_comes_inline_is_never_missed() {
 }
 
 pub fn item_that_comes_inline() {
+    beside_an_item_that_comes_inline(|cache| cache.get(b"third---"));
+}
+
+/// A scan visits an item that leaves probation for its bucket once.
+#[test]
+fn loom_a_scan_visits_an_item_that_comes_inline_once() {
+    // It looks at so much that one more would take minutes.
+    model(PREEMPTIONS - 1, || {
+        beside_an_item_that_comes_inline(|cache| {
+            let mut found = cache.iter().filter(|item| item.key == b"third---");
+            let value = found.next().map(|item| item.value);
+            assert_eq!(found.next(), None, "visited twice");
+            value
+        });
+    });
+}
+
+fn beside_an_item_that_comes_inline(look: fn(&Cache<Concurrent>) -> Option<Vec<u8>>) {
     let cache = tiny();
     for key in [b"first---", b"second--", b"third---"] {
         cache.set(key, &value::<8>(1)).unwrap();
@@ -66,7 +84,7 @@ pub fn item_that_comes_inline() {
     assert_eq!(cache.stats().total().inline_items, 1);
     let reader = {
         let cache = cache.clone();
-        spawn(move || cache.get(b"third---"))
+        spawn(move || look(&cache))
     };
     next(3);
     let seen = reader.join().unwrap().expect("it was there throughout");

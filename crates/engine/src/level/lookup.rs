@@ -1,9 +1,14 @@
 //! One get on its way through a version, reading pages as its caller sees fit.
 
+use std::slice;
+use std::sync::Arc;
+
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::prefetch_element;
 use smallvec::SmallVec;
 
 use super::levels::Level;
+use super::run::Run;
 use super::version::Version;
 use crate::error::Result;
 use crate::item::Item;
@@ -35,6 +40,30 @@ const SECTIONS_INLINE: usize = 12;
 
 type Sections<'v> = SmallVec<[&'v Section; SECTIONS_INLINE]>;
 
+/// Adds the sections of runs, and starts loading what tells whether they have the key. On the way there five pointers
+/// have to be followed, so a step is made in all runs before the next one in any: where there are dozens of runs, that
+/// is most of what a lookup costs.
+#[inline]
+fn add_sections<'v>(sections: &mut Sections<'v>, runs: &'v [Arc<Run>], hash: KeyHash) {
+    for run in runs {
+        run.prefetch(hash);
+    }
+    let found = || runs.iter().filter_map(|run| run.section(hash));
+    for section in found() {
+        prefetch_element(slice::from_ref(&section.section), 0);
+    }
+    for section in found() {
+        section.section.prefetch_head();
+        sections.push(&*section.section);
+    }
+    for section in &*sections {
+        section.prefetch_index();
+    }
+    for section in &*sections {
+        section.prefetch(hash);
+    }
+}
+
 /// Adds the tables of the container that holds `hash`, and starts loading what tells whether they have it.
 #[inline]
 fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) {
@@ -51,13 +80,8 @@ fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) 
 impl<'v> Lookup<'v> {
     /// Starts loading what [`Lookup::next_read`] will look at, of all sections at once: each filter is a cache miss.
     pub fn new(version: &'v Version, hash: KeyHash) -> Self {
-        let mut sections = SmallVec::new();
-        for run in &version.runs {
-            if let Some(section) = run.section(hash) {
-                section.section.prefetch(hash);
-                sections.push(&*section.section);
-            }
-        }
+        let mut sections = Sections::new();
+        add_sections(&mut sections, &version.runs, hash);
         for level in &version.levels {
             add_tables(&mut sections, level, hash);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::KeyHash;
+use alluvium_index::prefetch_element;
 
 use super::table_file::TableFile;
 use crate::table::Section;
@@ -53,6 +54,12 @@ impl Run {
     #[inline]
     pub fn section(&self, hash: KeyHash) -> Option<&Arc<RunSection>> {
         self.sections[hash.prefix(self.shard_bits) as usize].as_ref()
+    }
+
+    /// Starts loading what [`Run::section`] looks at.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        prefetch_element(&self.sections, hash.prefix(self.shard_bits) as usize);
     }
 
     pub fn is_empty(&self) -> bool {

@@ -52,6 +52,8 @@ mod reference;
 mod shared;
 mod stats;
 mod table;
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod tags;
 mod trial;
 
 pub use clock::{Clock, SystemClock};

@@ -6,10 +6,12 @@ mod kept_pages;
 mod worth;
 
 use std::fmt;
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
+use alluvium_index::prefetch_element;
 use alluvium_io::{AlignedBuffer, File};
 use arc_swap::ArcSwapOption;
 
@@ -252,6 +254,20 @@ impl Section {
             self.memory.count_unfiltered_pages(pages.len() as u64);
         }
         Ok(pages)
+    }
+
+    /// Starts loading what [`Section::prefetch_index`] looks at.
+    #[inline]
+    pub fn prefetch_head(&self) {
+        prefetch_element(slice::from_ref(&self.index), 0);
+    }
+
+    /// Starts loading what [`Section::prefetch`] looks at.
+    #[inline]
+    pub fn prefetch_index(&self) {
+        if let Some(index) = &*self.index.load() {
+            prefetch_element(slice::from_ref(&**index), 0);
+        }
     }
 
     /// Starts loading what [`Section::ask`] looks at first, where that is in memory. Returns for how many tables below
