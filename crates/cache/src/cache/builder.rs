@@ -89,9 +89,9 @@ impl Builder {
     /// room; were they larger, some of it would lie idle. [`Cache::resize`] shares out anew, by the items that are
     /// there.
     ///
-    /// With 16 or fewer, under S3-FIFO, most of the memory is for items of up to 16 bytes without an end and flags, which
-    /// lie within the index: one wait for memory instead of two, and half of the overhead. There is room for a seventh
-    /// as many others.
+    /// With 16 or fewer, under S3-FIFO, most of the memory is for items of up to 16 bytes without an end and flags,
+    /// which lie within the index: one wait for memory instead of two, and half of the overhead. There is room for a
+    /// seventh as many others.
     pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
         self.payload_bytes_mean = bytes.max(1);
         self
