@@ -8,10 +8,9 @@ use super::bucket::InlineBucket;
 #[inline(always)]
 pub(super) fn equal(bucket: &InlineBucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: the block reads the first 32 of the 256 bytes behind the reference, which the type aligns to 256, and
-    // nothing else; it writes registers that it names. All of them are atomic integers, and to the language it stands
-    // for a relaxed load of each: the processor loads each aligned word of eight bytes or fewer whole, also as a part
-    // of sixteen bytes.
+    // SAFETY: reads the first 32 of the 256 bytes behind the reference, aligned to 256 by the type, and writes only
+    // registers that it names. They are atomic integers, and to the language it is a relaxed load of each: the
+    // processor loads each aligned word of up to eight bytes whole, also as a part of sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",

@@ -12,10 +12,9 @@ use super::mode::Word;
 #[inline(always)]
 pub(super) fn equal<W: Word>(line: &Line<W>, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: the block reads the 64 bytes behind the reference, which the type aligns to 64, and nothing else; it
-    // writes registers that it names. They are eight words that may be loaded through a shared reference, atomic
-    // integers or cells of the only thread. To the language it stands for a relaxed load of each: the processor loads
-    // each aligned word of eight bytes or fewer whole, also as a part of sixteen bytes.
+    // SAFETY: reads the 64 bytes behind the reference, aligned to 64 by the type, and writes only registers that it
+    // names. They are eight atomic integers, or cells of the only thread, and to the language it is a relaxed load of
+    // each: the processor loads each aligned word of eight bytes whole, also as a part of sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",
