@@ -28,7 +28,7 @@ const DOUBLINGS: u32 = 4;
 /// Doublings of which the curves of the model are.
 const MODELLED_DOUBLINGS: u32 = 10;
 /// Where the model says that more is written, a point is left to the model.
-const MEASURED_MAX: f64 = 40.0;
+const MEASURED_MAX: f64 = 100.0;
 /// Level 4 of the prototype, which is reached at a billion items.
 const PUBLISHED: f64 = 5.0;
 

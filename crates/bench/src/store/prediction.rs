@@ -6,7 +6,7 @@
 
 use alluvium_model::models::Component;
 use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
-use alluvium_model::{Growth, KeyDistribution, LevelSpec, ModelError, Plan};
+use alluvium_model::{Growth, KeyDistribution, ModelError, Plan};
 use serde_json::{Map, Value};
 
 use super::config::StoreOptions;
@@ -33,6 +33,8 @@ struct Executed {
     second_half: f64,
     /// Bytes of memory an item when merges have caught up.
     bytes_per_item: f64,
+    /// Reads for a get of a present and of an absent key, then.
+    reads: (f64, f64),
 }
 
 /// Predicts phase after phase.
@@ -129,16 +131,10 @@ impl Predictor {
             }
             Phase::Get | Phase::Stream | Phase::All | Phase::Miss if self.state != State::Other => {
                 let cost = self.cost(self.state, false)?;
-                let reads = match phase {
-                    Phase::Miss => cost.cost.reads_per_miss,
-                    _ => cost.cost.reads_per_get,
-                };
-                let mut figures = vec![("index_bytes_per_item", settled_bytes(&cost))];
-                // Levels that nothing but their runs bounds take many rounds of updates to fill.
-                if self.state == State::Loaded || !self.collects_everywhere() {
-                    figures.insert(0, ("device_reads_per_get", reads));
-                }
-                figures
+                let (present, absent) = executed
+                    .map_or((cost.cost.reads_per_get, cost.cost.reads_per_miss), |executed| executed.reads);
+                let reads = if phase == Phase::Miss { absent } else { present };
+                vec![("device_reads_per_get", reads), ("index_bytes_per_item", settled_bytes(&cost))]
             }
             _ => Vec::new(),
         })
@@ -167,7 +163,8 @@ impl Predictor {
             writes = phases.update(self.keys.keys())?;
         }
         let (second_half, bytes_per_item) = (phases.bytes_per_item_second_half(), phases.bytes_per_item());
-        Ok(Some(Executed { writes, second_half, bytes_per_item }))
+        let reads = (phases.reads_per_get(), phases.reads_per_miss());
+        Ok(Some(Executed { writes, second_half, bytes_per_item, reads }))
     }
 
     /// Whether a phase that overwrites as many items as there are still sees what the load left: where young levels
@@ -181,12 +178,6 @@ impl Predictor {
             }
             Plan::Chained(_) => false,
         }
-    }
-
-    /// Whether there are several levels of runs over a last one.
-    fn collects_everywhere(&self) -> bool {
-        let tiers = |level: &LevelSpec| matches!(level.growth, Growth::Tiering { .. });
-        matches!(&self.plan, Plan::Levels { levels, .. } if levels.len() > 2 && levels.iter().all(tiers))
     }
 
     fn cost(&self, state: State, is_busy: bool) -> Result<PlanCost, ModelError> {

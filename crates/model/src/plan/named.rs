@@ -52,7 +52,7 @@ impl Plan {
             unreachable!("it is made of levels")
         };
         levels[0].growth = Growth::Tiering { runs_max: 128, share: Growth::ANY_SHARE };
-        let sharding = Sharding { log_share: 0.03, items_per_shard: 20_000, ..sharding };
+        let sharding = Sharding { log_share: 0.03, items_per_shard: 80_000, ..sharding };
         Self::Levels { sharding, log, levels }
     }
 

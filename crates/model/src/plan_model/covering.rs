@@ -33,8 +33,12 @@ impl PlanModel {
 
     /// Bits of the filters of a level of such growth that are in memory for a key, with the room that they have.
     pub(super) fn multi_level_memory_bits(&self, growth: Growth, fingerprint_bits: u32) -> f64 {
-        let room = if self.rules.stored_indexes { room(growth) } else { 1.0 };
-        self.multi_level_bits(fingerprint_bits) * room
+        self.multi_level_bits(fingerprint_bits) * self.multi_level_room(growth)
+    }
+
+    /// Entries for which these filters have room, for each that they have.
+    pub(super) fn multi_level_room(&self, growth: Growth) -> f64 {
+        if self.rules.stored_indexes { room(growth) } else { 1.0 }
     }
 
     /// What a new table writes of the filters of `items` below it, as items whose Bloom filters take as much.

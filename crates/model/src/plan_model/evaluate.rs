@@ -306,16 +306,19 @@ impl PlanModel {
         };
         // Without its index in memory a table reads a page of it first.
         let page_reads = page_reads + 1.0 - index_share;
+        // Eight slots are compared, of which so many are taken.
         let errors = 8.0 * self.rules.filter_fill;
         let (runs, younger, absent, before) = match level.filter {
             Filter::None => (state.runs, state.younger, 1.0, 0.0),
             Filter::Cuckoo { tag_bits } => {
+                let errors = errors * state.filter_crowding;
                 (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
             }
             Filter::Static { bits } => (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0),
             // One filter for all runs: at most one read, of the run that it names.
             Filter::MultiLevelCuckoo { tag_bits } => {
-                (state.runs.min(1.0), 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)
+                let errors = errors / self.multi_level_room(level.growth);
+                (state.occupied, 0.0, errors / 2f64.powi(tag_bits as i32), 0.0)
             }
             Filter::BloomCluster { on_flash } => {
                 let absent = bloom_false_positive_rate(self.rules.bloom_bits);

@@ -12,6 +12,7 @@ mod evaluate;
 mod parts;
 mod phase_level;
 mod phase_memory;
+mod phase_reads;
 #[cfg(test)]
 mod phase_tests;
 mod phases;

@@ -77,6 +77,17 @@ pub(super) struct Due {
     pub collects: bool,
 }
 
+/// How a level is met by gets of present keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Met {
+    /// Share of the gets that it answers.
+    pub found: f64,
+    /// Share of its places that have runs.
+    pub occupied: f64,
+    /// Runs that are younger than the one that has the key, on average.
+    pub younger: f64,
+}
+
 /// Equal parts of the hash space, each with its runs, young to old.
 #[derive(Debug)]
 pub(super) struct PhaseLevel {
@@ -194,6 +205,23 @@ impl PhaseLevel {
     /// Records at a place.
     pub fn items_of(&self, writes: &Writes, place: usize) -> f64 {
         self.places[place].iter().map(|run| writes.keys(run.from, run.to) * self.span()).sum()
+    }
+
+    /// The level as gets of present keys meet it, each as likely.
+    pub fn met(&self, writes: &Writes) -> Met {
+        let mut met = Met::default();
+        let now = writes.now();
+        for runs in &self.places {
+            met.occupied += if runs.is_empty() { 0.0 } else { self.span() };
+            for (younger, run) in runs.iter().enumerate() {
+                let here = writes.keys(run.from, now) - writes.keys(run.to, now);
+                let share = here / writes.present() * self.span();
+                met.found += share;
+                met.younger += share * younger as f64;
+            }
+        }
+        met.younger /= met.found.max(f64::MIN_POSITIVE);
+        met
     }
 
     fn garbage_of(&self, writes: &Writes, place: usize) -> f64 {

@@ -21,7 +21,7 @@ pub(super) struct PhaseMemory {
     writes: f64,
     /// Memory of the index of a log.
     log_bytes: f64,
-    /// Share of the entries that a filter made of a log's index is made for, which are taken.
+    /// See [`PhaseMemory::crowding`].
     crowding: f64,
     /// Parts that each run of the youngest level consists of.
     sections_a_run: f64,
@@ -37,6 +37,11 @@ impl PhaseMemory {
     pub fn set_log(&mut self, model: &PlanModel, stack: &Stack) {
         self.log_bytes = stack.log_index_bytes(&model.rules);
         (self.crowding, self.sections_a_run) = (stack.log_crowding(), stack.shards());
+    }
+
+    /// Share of the entries that a filter made of a log's index is made for, which are taken.
+    pub fn crowding(&self) -> f64 {
+        self.crowding
     }
 
     /// Notes what the log and the levels took during the last so many writes, for which share of the time there was a
@@ -61,14 +66,9 @@ impl PhaseMemory {
             let runs = level.runs_mean();
             let is_youngest = number == 0;
             let state = LevelState {
-                records,
                 sections: if is_youngest { runs * self.sections_a_run } else { 0.0 },
                 filter_crowding: if is_youngest { self.crowding } else { 1.0 },
-                runs,
-                younger: 0.0,
-                records_written: 0.0,
-                live_written: 0.0,
-                interval: f64::INFINITY,
+                ..LevelState::of_runs(records, runs)
             };
             let in_filters = match spec.filter {
                 Filter::MultiLevelCuckoo { .. } => level.keys(writes),

@@ -1,7 +1,7 @@
 //! Phases against what was measured, and against the mean over all time.
 
 use super::tests::{SMALL, assert_within};
-use super::{Phases, PlanModel, Rules, Workload};
+use super::{ItemSize, Phases, PlanModel, Rules, Workload};
 use crate::models::Component;
 use crate::{KeyDistribution, Plan};
 
@@ -37,13 +37,15 @@ fn filters_on_flash() -> Plan {
 #[test]
 fn memory_of_phases_as_measured() {
     for (plan, measured) in [
-        (Plan::silt_tiering(), [3.410, 3.254, 2.060, 1.121]),
+        (Plan::silt_tiering(), [2.677, 2.519, 1.563, 0.964]),
+        (Plan::silt_deep(), [0.711, 0.467, 0.669, 0.550]),
         (Plan::tiered(), [1.923, 1.875, 2.074, 1.968]),
         (Plan::lsm_trie(), [1.904, 1.864, 3.025, 2.816]),
         (Plan::slimdb(), [2.517, 2.394, 3.634, 3.223]),
         (Plan::leveled(), [1.738, 1.721, 2.268, 2.377]),
         (filters_on_flash(), [0.563, 0.393, 0.495, 0.390]),
     ] {
+        let is_deep = plan == Plan::silt_deep();
         let rules = Rules::engine_at_full_speed();
         let workload = Workload::load(2e7, SMALL).unwrap();
         let model = PlanModel { rules, ..PlanModel::new(plan, workload) };
@@ -53,7 +55,32 @@ fn memory_of_phases_as_measured() {
         assert_within(phases.bytes_per_item(), measured[1], 0.1, "memory of what was loaded");
         phases.update(2e7).unwrap();
         assert_within(phases.bytes_per_item_second_half(), measured[2], 0.1, "memory while updating");
-        assert_within(phases.bytes_per_item(), measured[3], 0.1, "memory of what was updated");
+        // What `silt-deep` is left with swings by a fifth with when its middle level merged last.
+        let tolerance = if is_deep { 0.2 } else { 0.1 };
+        assert_within(phases.bytes_per_item(), measured[3], tolerance, "memory of what was updated");
+    }
+}
+
+/// Likewise, with `--phases load,get,miss`: reads for a get of a key that is there, and of one that is not.
+#[test]
+fn reads_of_phases_as_measured() {
+    for (plan, value_bytes, present, absent) in [
+        (Plan::silt_tiering(), 100.0, 0.9777, 0.0075),
+        (Plan::silt_deep(), 100.0, 1.002, 1.004),
+        (Plan::tiered(), 100.0, 1.004, 0.0105),
+        (Plan::lsm_trie(), 100.0, 0.999, 0.0015),
+        (Plan::slimdb(), 100.0, 1.001, 0.0038),
+        (Plan::slimdb_tiering(), 256.0, 1.001, 0.0034),
+        (Plan::leveled(), 100.0, 1.002, 0.0055),
+    ] {
+        let rules = Rules::engine_at_full_speed();
+        let workload = Workload::load(2e7, ItemSize { value_bytes, ..SMALL }).unwrap();
+        let model = PlanModel { rules, ..PlanModel::new(plan, workload) };
+        let mut phases = Phases::new(&model).unwrap();
+        phases.load().unwrap();
+        assert_within(phases.reads_per_get(), present, 0.02, "reads of a present key");
+        // A seventh for `slimdb`, whose level 1 had handed on more at the end of the load measured than the rules say.
+        assert_within(phases.reads_per_miss(), absent, 0.14, "reads of an absent key");
     }
 }
 

@@ -156,7 +156,24 @@ impl<'a> Phases<'a> {
         bytes / self.writes.present()
     }
 
-    fn levels_by_spec(&self) -> Vec<(&LevelSpec, &PhaseLevel)> {
+    pub(super) fn model(&self) -> &PlanModel {
+        self.model
+    }
+
+    pub(super) fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    pub(super) fn memory(&self) -> &PhaseMemory {
+        &self.memory
+    }
+
+    /// Share of the keys whose newest record is in the log.
+    pub(super) fn found_in_log(&self) -> f64 {
+        self.writes.keys(self.log_since, self.writes.now()) / self.writes.present()
+    }
+
+    pub(super) fn levels_by_spec(&self) -> Vec<(&LevelSpec, &PhaseLevel)> {
         self.specs.iter().zip(&self.levels).collect()
     }
 
@@ -226,9 +243,12 @@ impl<'a> Phases<'a> {
     fn merge_next(&mut self) -> Option<f64> {
         let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
+        let runs = self.levels[level].runs(due.place);
         let (target, records) = self.merge(level, due.place, due.collects && self.collects(level));
         self.records[target] += records;
-        Some(self.writing_ns(target, records, if level == 0 { self.units_a_place } else { 1.0 }))
+        let merges = if level == 0 { self.units_a_place } else { 1.0 };
+        let reading_ns = merges * runs * self.model.rules.merged_run_ns;
+        Some(reading_ns + self.writing_ns(target, records, merges))
     }
 
     /// How long so many merges, or conversions, take that write so many records into a level; in nanoseconds.

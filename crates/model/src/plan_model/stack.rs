@@ -25,6 +25,8 @@ pub(super) struct LevelState {
     pub filter_crowding: f64,
     /// Runs over a place, on average.
     pub runs: f64,
+    /// Share of the places that have any.
+    pub occupied: f64,
     /// Runs of this level that are younger than the one that holds a key found here, on average.
     pub younger: f64,
     /// Records written into the level per write of the user, tombstones among them.
@@ -33,6 +35,23 @@ pub(super) struct LevelState {
     pub live_written: f64,
     /// Writes of the user between two times that the level hands on the same key. Infinite for the last level.
     pub interval: f64,
+}
+
+impl LevelState {
+    /// A level that holds so many records in so many runs over a place, and takes in none.
+    pub fn of_runs(records: f64, runs: f64) -> Self {
+        Self {
+            records,
+            sections: 0.0,
+            filter_crowding: 1.0,
+            runs,
+            occupied: runs.min(1.0),
+            younger: 0.0,
+            records_written: 0.0,
+            live_written: 0.0,
+            interval: f64::INFINITY,
+        }
+    }
 }
 
 /// Log and levels at work.
@@ -260,6 +279,7 @@ fn tiering(
         sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
+        occupied: 1.0 - 1.0 / runs_full,
         younger: ((2.0 * runs - 1.0) / 3.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
         live_written: 0.0,
@@ -276,6 +296,7 @@ fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals
         sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
+        occupied: runs.min(1.0),
         younger: ((runs - 1.0) / 2.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
         live_written: 0.0,
@@ -293,6 +314,7 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
         sections: 0.0,
         filter_crowding: 1.0,
         runs: 1.0,
+        occupied: 1.0,
         younger: 0.0,
         records_written: written / arrivals.interval,
         live_written: 0.0,
@@ -313,6 +335,7 @@ fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload)
         sections: 0.0,
         filter_crowding: 1.0,
         runs: if has_begun { 1.0 } else { 0.0 },
+        occupied: if has_begun { 1.0 } else { 0.0 },
         younger: 0.0,
         records_written: 0.0,
         live_written: if has_begun { (live + arrivals.false_overlaps) / arrivals.interval } else { 0.0 },
@@ -358,6 +381,7 @@ fn last_tiering(
         sections: 0.0,
         filter_crowding: arrivals.filter_crowding,
         runs,
+        occupied: 1.0,
         // After a rewrite nearly all items lie in the oldest run, else they are spread over all.
         younger: if interval.is_finite() { runs - 1.0 } else { (runs - 1.0) / 2.0 },
         records_written: arriving,

@@ -198,7 +198,7 @@ fn runs_that_collect_as_measured() {
     let workload = Workload::load(2.5e6, KILOBYTE).unwrap();
     let cost = PlanModel::new(Plan::silt_tiering(), workload.clone()).cost().unwrap().cost;
     assert_within(cost.write_amplification(), 2.02, 0.02, "rewrites while loading");
-    assert_within(cost.bytes_per_item(), 3.38, 0.1, "memory");
+    assert_within(cost.bytes_per_item(), 2.69, 0.1, "memory");
     assert_within(cost.reads_per_get, 1.0, 0.01, "reads per get");
     assert_within(cost.reads_per_miss, 0.0075, 0.2, "reads per miss");
     // Overwriting: old values are a quarter of the items.

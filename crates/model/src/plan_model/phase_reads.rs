@@ -1,0 +1,35 @@
+//! Reads of gets between two phases: as [`PlanModel::cost`](super::PlanModel::cost) has them on average, of the runs
+//! that levels hold now.
+
+use super::phases::Phases;
+use super::stack::LevelState;
+use crate::models::{Lookup, Stage};
+
+impl Phases<'_> {
+    /// Reads for a get of a key that is there, each as likely, with all filters and indexes in memory.
+    pub fn reads_per_get(&self) -> f64 {
+        self.lookup().reads_per_get()
+    }
+
+    /// Reads for a get of a key that isn't there, likewise.
+    pub fn reads_per_miss(&self) -> f64 {
+        self.lookup().reads_per_miss()
+    }
+
+    fn lookup(&self) -> Lookup {
+        let mut found = self.found_in_log();
+        let mut lookup = Lookup { stages: vec![Stage::in_memory(found)] };
+        for (number, (spec, level)) in self.levels_by_spec().into_iter().enumerate() {
+            let met = level.met(self.writes());
+            found += met.found;
+            let state = LevelState {
+                occupied: met.occupied,
+                younger: met.younger,
+                filter_crowding: if number == 0 { self.memory().crowding() } else { 1.0 },
+                ..LevelState::of_runs(level.items(self.writes()), level.runs_mean())
+            };
+            lookup.stages.push(self.model().stage(spec, &state, found, (1.0, 1.0)));
+        }
+        lookup
+    }
+}
