@@ -41,7 +41,7 @@ fn memory_of_phases_as_measured() {
         (Plan::silt_deep(), [0.711, 0.467, 0.669, 0.550]),
         (Plan::tiered(), [1.923, 1.875, 2.074, 1.968]),
         (Plan::lsm_trie(), [1.904, 1.864, 3.025, 2.816]),
-        (Plan::slimdb(), [2.517, 2.394, 3.634, 3.223]),
+        (Plan::slimdb(), [2.517, 2.385, 3.634, 3.200]),
         (Plan::leveled(), [1.738, 1.721, 2.268, 2.377]),
         (filters_on_flash(), [0.563, 0.393, 0.495, 0.390]),
     ] {
@@ -79,8 +79,7 @@ fn reads_of_phases_as_measured() {
         let mut phases = Phases::new(&model).unwrap();
         phases.load().unwrap();
         assert_within(phases.reads_per_get(), present, 0.02, "reads of a present key");
-        // A seventh for `slimdb`, whose level 1 had handed on more at the end of the load measured than the rules say.
-        assert_within(phases.reads_per_miss(), absent, 0.14, "reads of an absent key");
+        assert_within(phases.reads_per_miss(), absent, 0.1, "reads of an absent key");
     }
 }
 

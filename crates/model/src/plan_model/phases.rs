@@ -24,8 +24,6 @@ use crate::plan::{
 const PLACES: usize = 128;
 /// How much longer merges take that make buckets, which are balanced.
 const BUCKET_SLOWNESS: f64 = 1.3;
-/// How much longer merges take that make a filter of all runs of a place.
-const MULTI_LEVEL_FILTER_SLOWNESS: f64 = 2.0;
 /// From one freeze to the next, so many times it is looked how far behind merges are.
 const STEPS: f64 = 8.0;
 
@@ -254,14 +252,14 @@ impl<'a> Phases<'a> {
     /// How long so many merges, or conversions, take that write so many records into a level; in nanoseconds.
     fn writing_ns(&self, target: usize, records: f64, merges: f64) -> f64 {
         let spec = &self.specs[target];
-        let slowness = match (spec.table, spec.filter) {
-            (_, Filter::MultiLevelCuckoo { .. }) => MULTI_LEVEL_FILTER_SLOWNESS,
-            (TableLayout::Bucketed, _) => BUCKET_SLOWNESS,
-            _ => 1.0,
-        };
+        let slowness = if spec.table == TableLayout::Bucketed { BUCKET_SLOWNESS } else { 1.0 };
         let bytes = records * self.model.table_bytes(spec, self.model.workload.item.bytes());
-        let Rules { merge_byte_ns, merge_ns, .. } = self.model.rules;
-        slowness * bytes * merge_byte_ns + merges * merge_ns
+        let Rules { merge_byte_ns, merge_ns, multi_level_item_ns, .. } = self.model.rules;
+        let filter_ns = match spec.filter {
+            Filter::MultiLevelCuckoo { .. } => records * multi_level_item_ns,
+            _ => 0.0,
+        };
+        slowness * bytes * merge_byte_ns + filter_ns + merges * merge_ns
     }
 
     /// How the levels stand that have bounds.

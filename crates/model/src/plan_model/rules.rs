@@ -58,9 +58,11 @@ pub struct Rules {
     pub merge_byte_ns: f64,
     /// Nanoseconds that a merge takes however little it writes: for syncs of tables, directory and manifest.
     pub merge_ns: f64,
-    /// Nanoseconds that it takes besides for each run that it merges: runs are read one after the other. From all four
-    /// follows how far behind merges get: so far that writers are slowed to their speed.
+    /// Nanoseconds that it takes besides for each run that it merges: runs are read one after the other.
     pub merged_run_ns: f64,
+    /// Nanoseconds besides for each item that it writes, where it makes a filter of all runs of a place. From all five
+    /// follows how far behind merges get: so far that writers are slowed to their speed.
+    pub multi_level_item_ns: f64,
     /// Frozen logs that wait for conversion or are being converted, in the mean over all time; each keeps its index in
     /// memory.
     pub frozen_logs: f64,
@@ -109,6 +111,7 @@ impl Rules {
             merge_byte_ns: 0.0,
             merge_ns: 0.0,
             merged_run_ns: 0.0,
+            multi_level_item_ns: 0.0,
             frozen_logs: 0.0,
             young_garbage_max: GARBAGE_SHARE_MAX,
             tiers_garbage_max: TIERS_GARBAGE_SHARE_MAX,
@@ -130,6 +133,7 @@ impl Rules {
             merge_byte_ns: 5.5,
             merge_ns: 18e6,
             merged_run_ns: 0.8e6,
+            multi_level_item_ns: 1_600.0,
             frozen_logs: 1.0,
             ..Self::engine()
         }
@@ -167,6 +171,7 @@ impl Rules {
         within("merge-byte-ns", self.merge_byte_ns, 0.0, 1e9)?;
         within("merge-ns", self.merge_ns, 0.0, 1e12)?;
         within("merged-run-ns", self.merged_run_ns, 0.0, 1e12)?;
+        within("multi-level-item-ns", self.multi_level_item_ns, 0.0, 1e12)?;
         within("garbage-share", self.garbage_share, 0.001, 0.99)?;
         within("bloom-bits", self.bloom_bits, 1.0, 64.0)?;
         within("hash-fill", self.hash_fill, 0.01, 1.0)?;
