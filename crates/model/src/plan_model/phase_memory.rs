@@ -21,7 +21,7 @@ pub(super) struct PhaseMemory {
     writes: f64,
     /// Memory of the index of a log.
     log_bytes: f64,
-    /// See [`PhaseMemory::crowding`].
+    /// Share of the entries that a filter made of a log's index is made for, which are taken.
     crowding: f64,
     /// Parts that each run of the youngest level consists of.
     sections_a_run: f64,
@@ -39,11 +39,6 @@ impl PhaseMemory {
         (self.crowding, self.sections_a_run) = (stack.log_crowding(), stack.shards());
     }
 
-    /// Share of the entries that a filter made of a log's index is made for, which are taken.
-    pub fn crowding(&self) -> f64 {
-        self.crowding
-    }
-
     /// Notes what the log and the levels took during the last so many writes, for which share of the time there was a
     /// frozen log, too.
     pub fn note(&mut self, writes: &Writes, last: f64, frozen_share: f64, bytes: impl FnOnce(&Self) -> f64) {
@@ -59,23 +54,26 @@ impl PhaseMemory {
         if self.writes > 0.0 { self.item_byte_writes / self.writes } else { 0.0 }
     }
 
+    /// The level of this number as it is now, but for how keys are found in it.
+    pub fn state(&self, number: usize, level: &PhaseLevel, writes: &Writes) -> LevelState {
+        let state = LevelState::of_runs(level.items(writes), level.runs_mean());
+        if number > 0 {
+            return state;
+        }
+        LevelState { sections: state.runs * self.sections_a_run, filter_crowding: self.crowding, ..state }
+    }
+
     /// Memory with one log and what the levels hold now.
     pub fn bytes_now(&self, model: &PlanModel, levels: &[(&LevelSpec, &PhaseLevel)], writes: &Writes) -> f64 {
         let of_level = |(number, (spec, level)): (usize, &(&LevelSpec, &PhaseLevel))| {
-            let records = level.items(writes);
-            let runs = level.runs_mean();
-            let is_youngest = number == 0;
-            let state = LevelState {
-                sections: if is_youngest { runs * self.sections_a_run } else { 0.0 },
-                filter_crowding: if is_youngest { self.crowding } else { 1.0 },
-                ..LevelState::of_runs(records, runs)
-            };
+            let state = self.state(number, level, writes);
+            let LevelState { records, runs, .. } = state;
             let in_filters = match spec.filter {
                 Filter::MultiLevelCuckoo { .. } => level.keys(writes),
                 _ => records,
             };
             let tables = match spec.growth {
-                _ if is_youngest => 0.0,
+                _ if number == 0 => 0.0,
                 Growth::Tiering { .. } => 1.0,
                 Growth::Leveling { .. } => TABLES_OF_MERGE,
             } * runs

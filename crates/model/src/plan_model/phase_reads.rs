@@ -22,12 +22,8 @@ impl Phases<'_> {
         for (number, (spec, level)) in self.levels_by_spec().into_iter().enumerate() {
             let met = level.met(self.writes());
             found += met.found;
-            let state = LevelState {
-                occupied: met.occupied,
-                younger: met.younger,
-                filter_crowding: if number == 0 { self.memory().crowding() } else { 1.0 },
-                ..LevelState::of_runs(level.items(self.writes()), level.runs_mean())
-            };
+            let state = self.memory().state(number, level, self.writes());
+            let state = LevelState { occupied: met.occupied, younger: met.younger, ..state };
             lookup.stages.push(self.model().stage(spec, &state, found, (1.0, 1.0)));
         }
         lookup
