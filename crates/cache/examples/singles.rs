@@ -33,7 +33,11 @@ fn main() {
             }
         }
     } else {
-        let cache = Cache::builder().memory_limit(4 << 20).build().expect("memory");
+        let cache = Cache::builder()
+            .memory_limit(4 << 20)
+            .payload_bytes_mean(key_bytes + value_bytes)
+            .build()
+            .expect("memory");
         keys.iter().for_each(|key| cache.set(key, &value).expect("room"));
         for key in std::iter::repeat_n(&keys, rounds).flatten() {
             if is_set {

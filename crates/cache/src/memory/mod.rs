@@ -1,8 +1,8 @@
 //! Memory of the caches: arrays and rings, asked for in huge pages, given back page by page.
 //!
 //! Most `unsafe` of this crate lives here, in leaf modules: [`array`] and [`ring`] map memory and hand it out as
-//! atomics, [`vectors`] copies between those and plain bytes, [`published`] hands out references to what is never freed
-//! while it can be reached.
+//! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, [`published`] hands out references to what is
+//! never freed while it can be reached.
 //! A dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB page on the machine of the targets, which is
 //! why huge pages matter more than anything else in this crate.
 
@@ -13,6 +13,8 @@ mod published;
 mod ring;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
 mod vectors;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
+mod wide;
 #[cfg(any(test, not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))))]
 mod words;
 

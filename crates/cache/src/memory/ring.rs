@@ -230,10 +230,10 @@ mod tests {
         const CAPACITY: usize = 4096;
         let ring = Ring::new(CAPACITY, CAPACITY).unwrap();
         let word = |unit: usize| ring.word(unit);
-        let bytes: Vec<u8> = (1..=255).cycle().take(300).collect();
+        let bytes: Vec<u8> = (1..=255).cycle().take(1300).collect();
         for start in (0..18).chain(CAPACITY - 20..CAPACITY) {
-            for len in (0..150).chain([255, 300]) {
-                let bytes = &bytes[len % 7..][..len.min(290)];
+            for len in (0..150).chain([255, 256, 257, 300, 383, 1024, 1293]) {
+                let bytes = &bytes[len % 7..][..len];
                 let others = [start.wrapping_sub(1) % CAPACITY, (start + bytes.len()) % CAPACITY];
                 let mut before = [[0]; 2];
                 for (other, before) in others.iter().zip(&mut before) {

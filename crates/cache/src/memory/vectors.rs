@@ -8,6 +8,8 @@ use std::arch::asm;
 use std::arch::x86_64::__m128i;
 use std::mem::transmute;
 
+use super::wide;
+
 const VECTOR: usize = size_of::<__m128i>();
 const GROUP: usize = 4 * VECTOR;
 
@@ -24,7 +26,7 @@ pub(super) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
         if len < VECTOR {
             return copy_few_out(from, to, len);
         }
-        let mut at = 0;
+        let mut at = if wide::is_worthwhile(len) { wide::copy(from, to, len) } else { 0 };
         while at + GROUP <= len {
             to.add(at).cast::<[__m128i; GROUP / VECTOR]>().write_unaligned(load_group(from.add(at)));
             at += GROUP;
@@ -44,7 +46,14 @@ pub(super) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
 /// # Safety
 /// As for [`copy_out`]; and the caller is the only writer of these bytes.
 #[inline(always)]
-pub(super) unsafe fn copy_in(to: *mut u8, bytes: &[u8]) {
+pub(super) unsafe fn copy_in(mut to: *mut u8, mut bytes: &[u8]) {
+    if wide::is_worthwhile(bytes.len()) {
+        // SAFETY: the caller's promise, handed on; what follows the copied bytes is the caller's too.
+        unsafe {
+            let copied = wide::copy(bytes.as_ptr(), to, bytes.len());
+            (to, bytes) = (to.add(copied), &bytes[copied..]);
+        }
+    }
     let (groups, rest) = bytes.as_chunks::<GROUP>();
     for (number, group) in groups.iter().enumerate() {
         // SAFETY: the group lies within the caller's bytes.
@@ -76,7 +85,7 @@ pub(super) unsafe fn is_equal(from: *const u8, bytes: &[u8]) -> bool {
     };
     // All ones where all bytes so far were equal.
     let mut equal = from_bytes([0xff; VECTOR]);
-    for (number, &vector) in bytes.as_chunks::<VECTOR>().0.iter().enumerate() {
+    for (number, &vector) in bytes[..bytes.len() - 1].as_chunks::<VECTOR>().0.iter().enumerate() {
         // SAFETY: the vector lies within the caller's bytes.
         equal = unsafe { and_same(equal, from.add(number * VECTOR), from_bytes(vector)) };
     }

@@ -1,0 +1,53 @@
+//! The same as in [`vectors`](super::vectors) for long copies, thirty-two bytes at a time, where the processor can: an
+//! unsafe leaf.
+//!
+//! What a copy stores waits in the core until the cache has it. A value of a kilobyte in sixteens fills all the places
+//! that processors of today have for that, and so keeps them from beginning the next operation meanwhile.
+
+use std::arch::asm;
+use std::arch::x86_64::__m256i;
+
+const VECTOR: usize = size_of::<__m256i>();
+const GROUP: usize = 4 * VECTOR;
+
+/// Bytes from which on a call and a question about the processor are little.
+const WORTHWHILE_MIN: usize = 2 * GROUP;
+
+/// Whether a copy of `len` bytes may begin with [`copy`].
+#[inline(always)]
+pub(super) fn is_worthwhile(len: usize) -> bool {
+    len >= WORTHWHILE_MIN && is_x86_feature_detected!("avx")
+}
+
+/// Copies most of `len` bytes from `from` on to `to` and what follows, and returns how many: all but less than 128.
+///
+/// # Safety
+/// [`is_worthwhile`] was true. The bytes at `from` and `to` are mapped, and only accessed atomically or by functions of
+/// this module and `vectors` while somebody else may write those at `from` or read those at `to`.
+#[target_feature(enable = "avx")]
+pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> usize {
+    let copied = len - len % GROUP;
+    for at in (0..copied).step_by(GROUP) {
+        // SAFETY: the group lies within the caller's bytes; registers are named.
+        unsafe {
+            asm!(
+                "vmovups {a}, [{from}]",
+                "vmovups {b}, [{from} + 32]",
+                "vmovups {c}, [{from} + 64]",
+                "vmovups {d}, [{from} + 96]",
+                "vmovups [{to}], {a}",
+                "vmovups [{to} + 32], {b}",
+                "vmovups [{to} + 64], {c}",
+                "vmovups [{to} + 96], {d}",
+                from = in(reg) from.add(at),
+                to = in(reg) to.add(at),
+                a = out(ymm_reg) _,
+                b = out(ymm_reg) _,
+                c = out(ymm_reg) _,
+                d = out(ymm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+    copied
+}
