@@ -93,6 +93,7 @@ fn hasty() -> Config {
 #[derive(Clone, Debug)]
 enum Operation {
     Get(u16),
+    GetEach(Vec<u16>),
     Put(u16),
     PutUntold(u16),
     Remove(u16),
@@ -103,6 +104,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let key = 0..24_u16;
     prop_oneof![
         8 => key.clone().prop_map(Operation::Get),
+        2 => prop::collection::vec(key.clone(), 0..40).prop_map(Operation::GetEach),
         2 => key.clone().prop_map(Operation::Put),
         1 => key.clone().prop_map(Operation::PutUntold),
         2 => key.prop_map(Operation::Remove),
@@ -134,6 +136,11 @@ fn change_map(map: &mut HashMap<u16, u64>, operation: &Operation, stamp: u64) ->
     }
 }
 
+/// Each key with what the map has of it.
+fn looked_up(map: &HashMap<u16, u64>, keys: &[u16]) -> Vec<(u16, Option<u64>)> {
+    keys.iter().map(|key| (*key, map.get(key).copied())).collect()
+}
+
 proptest! {
     #[test]
     fn an_owned_buffer_agrees_with_a_map(operations in prop::collection::vec(operation(), 1..600)) {
@@ -147,6 +154,12 @@ proptest! {
                 Operation::Get(key) => {
                     prop_assert_eq!(buffer.get(key), map.get(key).copied());
                     lookups += 1;
+                }
+                Operation::GetEach(keys) => {
+                    let mut found = Vec::new();
+                    buffer.get_each(keys, |key, item| found.push((*key, item)));
+                    prop_assert_eq!(found, looked_up(&map, keys));
+                    lookups += keys.len() as u64;
                 }
                 Operation::Price(search, resolve) => {
                     buffer.index().search_ns.set(*search);
@@ -175,6 +188,11 @@ proptest! {
             let reader = &mut readers[usize::from(*is_first)];
             match operation {
                 Operation::Get(key) => prop_assert_eq!(reader.get(key), map.get(key).copied()),
+                Operation::GetEach(keys) => {
+                    let mut found = Vec::new();
+                    reader.get_each(keys, |key, item| found.push((*key, item)));
+                    prop_assert_eq!(found, looked_up(&map, keys));
+                }
                 Operation::Price(search, resolve) => {
                     buffer.index().search_ns.set(*search);
                     buffer.index().resolve_ns.set(*resolve);
@@ -234,6 +252,27 @@ fn it_stays_where_it_pays() {
     assert!(stats.trials >= 5 && stats.trial_ratio == 0.2, "{stats:?}");
     // All lookups through the table, and 2 % for the first misses and the comparisons.
     assert!(clock.now_ns() < 400_000 * 2 * 102 / 100, "{stats:?}");
+}
+
+/// Many keys a call are the same lookups: they hit, miss, and end the stages of the pilot where single ones do.
+#[test]
+fn many_keys_in_a_call_are_as_many_lookups() {
+    for (search_ns, resolve_ns) in [(10, 2), (10, 12)] {
+        let (mut singly, _) = priced(search_ns, resolve_ns);
+        let (mut together, _) = priced(search_ns, resolve_ns);
+        look_up(&mut singly, 36_000);
+        let keys: Vec<u16> = (0..12).cycle().take(36_000).collect();
+        let mut rest = &keys[..];
+        for len in [0, 1, 5, 16, 17, 100, 10_000].into_iter().cycle() {
+            let (now, later) = rest.split_at(len.min(rest.len()));
+            together.get_each(now, |key, item| assert_eq!(item, Some(u64::from(*key))));
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(together.stats(), singly.stats());
+    }
 }
 
 #[test]

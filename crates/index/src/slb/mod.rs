@@ -23,6 +23,8 @@
 //! | memory | 9.14 bytes an item that there is room for, and as much for the log |
 //! | a hit | one line of the table, and the item's |
 //! | a change of a key | one line of the table |
+//! | a lookup of one key, aside | a subtraction in memory and a jump: 6 to 9 ns of an index that takes 60 ns |
+//! | lookups of many keys in a call ([`OwnedBuffer::get_each`]), aside | nothing |
 //!
 //! `bench index --structure slb` measures it in front of six indexes.
 //!
@@ -34,9 +36,11 @@
 //!   like misses: hot lines stay clean in all processors' caches.
 //! - The log is as large as the cache table instead of four times.
 //! - Whether a table is full, and so whether an item needs to be hot to get in, is asked of its line, not of the table.
+//! - Lookups of many keys in one call load the lines of the next sixteen ahead (decision 0042).
 //! - It steps aside where it doesn't pay, as it does not on a short chain: [`Stats::is_aside`], `pilot`.
 
 mod access;
+mod batch;
 mod clock;
 mod config;
 mod head;

@@ -1,6 +1,9 @@
 //! [`SharedBuffer`]: a buffer for many threads, and each thread's [`Reader`].
 
+use std::borrow::Borrow;
+
 use super::access::through;
+use super::batch;
 use super::clock::{Clock, SystemClock};
 use super::config::Config;
 use super::lookup::Lookup;
@@ -93,6 +96,22 @@ impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
             return self.index.search(key).map(|(_, item)| item);
         }
         self.get_otherwise(key)
+    }
+
+    /// Looks up `keys`, one after the other, and gives each to `take` with its item: see
+    /// [`OwnedBuffer::get_each`](super::OwnedBuffer::get_each).
+    #[inline(always)]
+    pub fn get_each<'k, K: Borrow<I::Key>>(
+        &mut self,
+        mut keys: &'k [K],
+        mut take: impl FnMut(&'k K, Option<I::Item<'a>>),
+    ) {
+        while !keys.is_empty() {
+            if self.pilot.is_turn_due() {
+                self.pilot.turn();
+            }
+            keys = batch::some(self.index, self.table, &mut self.pilot, keys, &mut take);
+        }
     }
 
     /// A lookup that is not known to go past the table.

@@ -148,6 +148,12 @@ impl<M: Mode> Table<M> {
         Outcome::Miss(may_emit.then(|| Ticket { version: head.version(), has_room: line.has_room() }))
     }
 
+    /// Starts loading the line of a key.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        crate::prefetch_element(&self.lines, Place::of(hash).line_of(self.lines.len()));
+    }
+
     /// Counts a hit for the choice of what goes. `random` is any number that differs from call to call.
     pub fn count_hit(&self, hash: u64, way: Way, random: u64) {
         self.line(Place::of(hash)).count_hit(way.0 as usize, random);

@@ -1,8 +1,8 @@
 //! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
 
-use std::hint::black_box;
+use std::time::Instant;
 
-use alluvium_index::slb::{Config, OwnedBuffer, SharedBuffer, Stats};
+use alluvium_index::slb::{Config, Lookup, OwnedBuffer, Reader, SharedBuffer, Stats};
 use alluvium_model::simulator::RequestStream;
 
 use super::chained::Chained;
@@ -12,8 +12,13 @@ use crate::process::thread_cpu_time;
 /// Skew of requests, that of the thesis.
 pub const SKEW: f64 = 0.99;
 
-/// Rounds: each asks for the same keys in all ways.
+/// Stretches of requests, of which each round asks for one in all ways.
 const ROUNDS: usize = 7;
+
+/// Rounds at most, over the same stretches again, and seconds after which there are no more than [`ROUNDS`]: where a
+/// round takes milliseconds, a few of them tell no difference of some percent.
+const SHORT_ROUNDS_MAX: usize = 15 * ROUNDS;
+const ROUNDS_S: f64 = 3.0;
 
 /// Rounds at most until both buffers have decided.
 const WARMING_ROUNDS_MAX: usize = 40;
@@ -44,12 +49,16 @@ impl Requests {
     }
 }
 
+/// Keys of a call for many.
+const BATCH: usize = 64;
+
 /// Median rates, and medians of the ratios of each round to its direct lookups.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    pub direct_per_s: f64,
-    /// Through a buffer of each form.
-    pub through: [Through; 2],
+    /// Direct lookups, one call a key, then in a loop.
+    pub direct_per_s: [f64; 2],
+    /// Through a buffer of each form, one key a call, then many.
+    pub through: [Through; 4],
 }
 
 /// One way through a buffer.
@@ -61,7 +70,77 @@ pub struct Through {
     pub stats: Stats,
 }
 
-/// Runs all rounds. Buffers are warmed first, until they have decided or for so many rounds.
+/// An index and the buffers in front of it. There are six ways to look up: directly, through an owned buffer and
+/// through a shared one, with one key a call; then the same with many keys a call.
+struct Contest<'a, S: Subject> {
+    index: &'a S,
+    owned: [OwnedBuffer<&'a S>; 2],
+    readers: [Reader<'a, S>; 2],
+}
+
+impl<S: Subject> Contest<'_, S> {
+    fn look_up(&mut self, way: usize, keys: &[u64]) {
+        let Self { index, owned: [owned, owned_each], readers: [reader, reader_each] } = self;
+        match way {
+            0 => keys.iter().for_each(|key| check::<S>(*key, directly(*index, key))),
+            1 => keys.iter().for_each(|key| check::<S>(*key, by_owner(owned, key))),
+            2 => keys.iter().for_each(|key| check::<S>(*key, by_reader(reader, key))),
+            3 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
+            4 => {
+                for keys in keys.chunks(BATCH) {
+                    owned_each.get_each(keys, |key, item| check::<S>(*key, item));
+                }
+            }
+            _ => {
+                for keys in keys.chunks(BATCH) {
+                    reader_each.get_each(keys, |key, item| check::<S>(*key, item));
+                }
+            }
+        }
+    }
+
+    /// What a way's buffer did, if it has one.
+    fn stats(&self, way: usize) -> Option<Stats> {
+        match way % 3 {
+            0 => None,
+            1 => Some(self.owned[way / 3].stats()),
+            _ => Some(self.readers[way / 3].stats()),
+        }
+    }
+
+    /// Until the way's buffer has decided. One after the other, for lookups in between would add to what each compares.
+    fn warm_up(&mut self, way: usize, requests: &Requests) {
+        for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
+            if self.stats(way).is_none_or(|stats| stats.trials > 0) {
+                break;
+            }
+            self.look_up(way, requests.round(round));
+        }
+    }
+
+    /// Rates of rounds without the way's buffer and with it, which goes first in every other one.
+    fn pairs(&mut self, way: usize, requests: &Requests) -> [Vec<f64>; 2] {
+        let ways = [way / 3 * 3, way];
+        let mut rates: [Vec<f64>; 2] = Default::default();
+        let began = Instant::now();
+        for number in 0..SHORT_ROUNDS_MAX {
+            if number >= ROUNDS && began.elapsed().as_secs_f64() > ROUNDS_S {
+                break;
+            }
+            let keys = requests.round(1 + number % ROUNDS);
+            for side in [number % 2, 1 - number % 2] {
+                let started = thread_cpu_time();
+                self.look_up(ways[side], keys);
+                rates[side].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
+            }
+        }
+        rates
+    }
+}
+
+/// Runs all rounds, of one buffer after the other, for the tables of several don't fit in the processor's caches
+/// together. Each is warmed first, until they have decided or for
+/// so many rounds.
 ///
 /// # Panics
 /// When a lookup returns another item than that of its key.
@@ -69,51 +148,38 @@ pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome
     // Owned by one of them, as it would be, so that readers reach it in as many steps as direct lookups.
     let shared = SharedBuffer::new(index, config);
     let index = shared.index();
-    let mut reader = shared.reader();
-    let mut owned = OwnedBuffer::new(index, config);
-    for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
-        if reader.stats().trials > 0 && owned.stats().trials > 0 {
-            break;
-        }
-        // One after the other: lookups in between would add to what either compares.
-        requests.round(round).iter().for_each(|key| check::<S>(*key, reader.get(key)));
-        requests.round(round).iter().for_each(|key| check::<S>(*key, owned.get(key)));
-    }
-    let mut rates: [Vec<f64>; 3] = Default::default();
-    for round in 1..=ROUNDS {
-        let keys = requests.round(round);
-        let per_s = |work: &mut dyn FnMut()| {
-            let started = thread_cpu_time();
-            work();
-            keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64()
-        };
-        // Each way goes first in some round.
-        for way in (0..3).map(|step| (step + round) % 3) {
-            let rate = match way {
-                0 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, directly(index, key)))),
-                1 => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, owned.get(key)))),
-                _ => per_s(&mut || keys.iter().for_each(|key| check::<S>(*key, reader.get(key)))),
-            };
-            rates[way].push(rate);
-        }
-    }
-    let through = |way: usize, name, stats| Through {
-        name,
-        per_s: median(rates[way].clone()),
-        ratio: median(rates[way].iter().zip(&rates[0]).map(|(with, without)| with / without).collect()),
-        stats,
+    let mut contest = Contest {
+        index,
+        owned: [(); 2].map(|()| OwnedBuffer::new(index, config)),
+        readers: [(); 2].map(|()| shared.reader()),
     };
-    Outcome {
-        direct_per_s: median(rates[0].clone()),
-        through: [through(1, "owned", owned.stats()), through(2, "shared", reader.stats())],
-    }
+    let mut direct_rates: [Vec<f64>; 2] = Default::default();
+    let through = [("owned", 1), ("shared", 2), ("owned_each", 4), ("shared_each", 5)].map(|(name, way)| {
+        contest.warm_up(way, requests);
+        let [direct, through] = contest.pairs(way, requests);
+        let ratios = through.iter().zip(&direct).map(|(with, without)| with / without).collect();
+        direct_rates[way / 3].extend(direct);
+        let stats = contest.stats(way).unwrap_or_default();
+        Through { name, per_s: median(through), ratio: median(ratios), stats }
+    });
+    Outcome { direct_per_s: direct_rates.map(median), through }
 }
 
-/// A lookup that comes to the index anew, as one through a buffer does: a loop of nothing else would keep the fields of
-/// the index in registers.
-#[inline(always)]
+// Lookups are calls, for a loop of nothing else would keep the fields of the index in registers.
+
+#[inline(never)]
 fn directly<'a, S: Subject>(index: &'a S, key: &u64) -> Option<S::Item<'a>> {
-    black_box(index).search(key).map(|(_, item)| item)
+    index.search(key).map(|(_, item)| item)
+}
+
+#[inline(never)]
+fn by_owner<'a, I: Lookup<Key = u64>>(buffer: &'a mut OwnedBuffer<I>, key: &u64) -> Option<I::Item<'a>> {
+    buffer.get(key)
+}
+
+#[inline(never)]
+fn by_reader<'a, S: Subject>(reader: &mut Reader<'a, S>, key: &u64) -> Option<S::Item<'a>> {
+    reader.get(key)
 }
 
 #[inline(always)]
@@ -131,7 +197,7 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
 pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64; 2] {
     let mut buffer = OwnedBuffer::new(index, config);
     for key in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX) {
-        check::<S>(*key, buffer.get(key));
+        check::<S>(*key, by_owner(&mut buffer, key));
         if buffer.stats().trials > 0 {
             break;
         }
@@ -143,7 +209,7 @@ pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64;
             let started = thread_cpu_time();
             match way {
                 0 => keys.iter().for_each(|key| check::<S>(*key, directly(index, key))),
-                _ => keys.iter().for_each(|key| check::<S>(*key, buffer.get(key))),
+                _ => keys.iter().for_each(|key| check::<S>(*key, by_owner(&mut buffer, key))),
             }
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
@@ -162,7 +228,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
         if is_set(number) {
             buffer.change(&key, |table| (Some(table.replace(key)), ()));
         } else {
-            check::<Chained<1>>(key, buffer.get(&key));
+            check::<Chained<1>>(key, by_owner(buffer, &key));
         }
     };
     let direct = |table: &mut Chained<1>, number: usize, key: u64| {
