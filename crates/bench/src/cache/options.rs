@@ -45,7 +45,7 @@ pub struct CacheOptions {
     /// Requests of each thread in each case
     #[arg(long, default_value_t = 8_000_000)]
     pub requests: usize,
-    /// Replay a synthetic trace instead and report miss ratios of all policies
+    /// Replay a synthetic trace instead, with each shape, and report miss ratios of all policies
     #[arg(long, value_enum)]
     pub trace: Option<TraceKind>,
     /// Fill a store instead, remove half at random, fill it with items of another size, and so on; report how full it

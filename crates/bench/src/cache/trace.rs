@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use super::items::{Keys, Value, is_value, wrong};
-use super::options::{CacheOptions, TraceKind};
+use super::options::{CacheOptions, Case, TraceKind};
 use super::requests::Zipf;
 use super::speed::refused;
 use crate::error::BenchError;
@@ -27,36 +27,39 @@ const REQUESTS_PER_SCAN: usize = 200_000;
 /// Drift: after so many requests the ranks move on by so many keys.
 const REQUESTS_PER_MOVE: usize = 1_000_000;
 const MOVE_KEYS: usize = 50_000;
-const KEY_BYTES: usize = 16;
-const VALUE_BYTES: usize = 64;
+
+const POLICIES: [(&str, Eviction); 4] = [
+    ("s3_fifo", Eviction::S3Fifo),
+    ("approximate_lru", Eviction::ApproximateLru),
+    ("lru", Eviction::Lru),
+    ("fifo", Eviction::Fifo),
+];
 
 /// A request, and whether it counts.
 type Request = (u32, bool);
 
-/// Replays the traces asked for under every policy.
+/// Replays the traces asked for under every policy, with items of every size asked for: tiny ones lie elsewhere.
 pub fn run(options: &CacheOptions, kind: TraceKind, report: &mut Report) -> Result<(), BenchError> {
     let zipf = Zipf::new(u64::from(KEYS), SKEW);
     let kinds = [(TraceKind::Zipf, "zipf"), (TraceKind::Scan, "scan"), (TraceKind::Drift, "drift")];
     for (_, name) in kinds.into_iter().filter(|&(one, _)| [one, TraceKind::All].contains(&kind)) {
         let trace = requests(name, &zipf, options.seed);
-        report.add(measurement(name, "exact_lru", exact_lru(&trace)).metric("entries", ROOM))?;
-        let policies = [
-            ("s3_fifo", Eviction::S3Fifo),
-            ("approximate_lru", Eviction::ApproximateLru),
-            ("lru", Eviction::Lru),
-            ("fifo", Eviction::Fifo),
-        ];
-        for (policy, eviction) in policies {
-            let (ratio, items) = replay(&trace, eviction)?;
-            report.add(measurement(name, policy, ratio).metric("entries", items))?;
+        let exact = exact_lru(&trace);
+        for case in options.cases() {
+            report.add(measurement(name, &case, "exact_lru", exact).metric("entries", ROOM))?;
+            for (policy, eviction) in POLICIES {
+                let (ratio, items) = replay(&trace, &case, eviction)?;
+                report.add(measurement(name, &case, policy, ratio).metric("entries", items))?;
+            }
         }
     }
     Ok(())
 }
 
-fn measurement(trace: &str, policy: &str, miss_ratio: f64) -> Measurement {
+fn measurement(trace: &str, case: &Case, policy: &str, miss_ratio: f64) -> Measurement {
     Measurement::new("cache", policy)
         .config("trace", trace)
+        .config("shape", case.name)
         .config("keys", KEYS)
         .config("room", ROOM)
         .metric("miss_ratio", miss_ratio)
@@ -79,15 +82,15 @@ fn requests(name: &str, zipf: &Zipf, seed: u64) -> Vec<Request> {
 }
 
 /// Replays a trace; the miss ratio, and how many items the cache held in the end.
-fn replay(trace: &[Request], eviction: Eviction) -> Result<(f64, u64), BenchError> {
+fn replay(trace: &[Request], case: &Case, eviction: Eviction) -> Result<(f64, u64), BenchError> {
     let cache = Cache::builder()
-        .payload_bytes_mean(KEY_BYTES + VALUE_BYTES)
+        .payload_bytes_mean(case.key_bytes + case.value_bytes)
         .eviction(eviction)
         .room_for(ROOM)
         .build_exclusive()
         .map_err(refused)?;
-    let mut keys = Keys::new(1, KEY_BYTES);
-    let mut value = Value::new(VALUE_BYTES);
+    let mut keys = Keys::new(1, case.key_bytes);
+    let mut value = Value::new(case.value_bytes);
     let (mut counted, mut missed) = (0_u64, 0_u64);
     for &(number, counts) in trace {
         keys.set(0, u64::from(number));
