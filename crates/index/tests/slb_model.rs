@@ -307,9 +307,15 @@ fn what_does_not_pay_costs_two_percent_at_most_at_any_price() {
 
 #[test]
 fn a_gain_between_the_thresholds_changes_nothing() {
-    let (mut buffer, _) = priced(100, 97);
-    look_up(&mut buffer, 20_000);
-    assert!(buffer.stats().is_aside, "too little to come in");
+    for (resolve_ns, is_aside) in [(97, true), (92, true), (88, false)] {
+        let (mut buffer, _) = priced(100, resolve_ns);
+        look_up(&mut buffer, 20_000);
+        assert_eq!(
+            buffer.stats().is_aside,
+            is_aside,
+            "{resolve_ns}: less than a tenth is too little to come in"
+        );
+    }
     let (mut buffer, _) = priced(100, 50);
     look_up(&mut buffer, 20_000);
     for (resolve_ns, is_aside) in [(97, false), (100, true)] {

@@ -19,8 +19,8 @@ const THREADS: [usize; 2] = [1, 2];
 /// Requests of ours in one call, where they come in batches.
 const BATCH: usize = 32;
 
-/// One part of so many more requests comes before the clock starts: the processor's caches hold what the cache before
-/// had its turn with.
+/// Before the clock starts come as many requests more, divided by this: the processor's caches hold what the cache
+/// before had its turn with.
 const WARMING: usize = 2;
 
 /// Ways in which requests are performed: ours one at a time and in batches, then the others.

@@ -12,15 +12,15 @@ use crate::process::thread_cpu_time;
 /// Skew of requests, that of the thesis.
 pub const SKEW: f64 = 0.99;
 
-/// Stretches of requests, of which each round asks for one in all ways.
+/// Stretches of requests, of which each round asks for one with and without a buffer; rounds at least.
 const ROUNDS: usize = 7;
 
-/// Rounds at most, over the same stretches again, and seconds after which there are no more than [`ROUNDS`]: where a
-/// round takes milliseconds, a few of them tell no difference of some percent.
+/// Rounds at most, over the same stretches again, and seconds after which no more begin: where a round takes
+/// milliseconds, a few of them tell no difference of some percent.
 const SHORT_ROUNDS_MAX: usize = 15 * ROUNDS;
 const ROUNDS_S: f64 = 3.0;
 
-/// Rounds at most until both buffers have decided.
+/// Rounds at most until a buffer has decided.
 const WARMING_ROUNDS_MAX: usize = 40;
 
 /// Rounds where only a gain is asked for. Before them the buffer has decided, which takes so many lookups at most.
@@ -139,8 +139,7 @@ impl<S: Subject> Contest<'_, S> {
 }
 
 /// Runs all rounds, of one buffer after the other, for the tables of several don't fit in the processor's caches
-/// together. Each is warmed first, until they have decided or for
-/// so many rounds.
+/// together. Each is warmed first, until it has decided or for so many rounds.
 ///
 /// # Panics
 /// When a lookup returns another item than that of its key.
