@@ -19,4 +19,4 @@ mod sync;
 pub mod three_level;
 pub mod trie;
 
-pub use prefetch::{prefetch_bytes, prefetch_element};
+pub use prefetch::{prefetch_bytes, prefetch_element, prefetch_element_far};

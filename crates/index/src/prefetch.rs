@@ -29,6 +29,19 @@ pub fn prefetch_element<T>(slice: &[T], index: usize) {
     let _ = address;
 }
 
+/// As [`prefetch_element`], for what is used a while later: into a cache behind the nearest.
+#[inline(always)]
+pub fn prefetch_element_far<T>(slice: &[T], index: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: as for `prefetch_element`.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(slice.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    prefetch_element(slice, index);
+}
+
 /// Starts loading the lines of `bytes[start..start + len]`, four at most: what lies beyond, the processor's own
 /// prefetching follows.
 #[inline(always)]

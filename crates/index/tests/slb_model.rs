@@ -86,7 +86,7 @@ impl Lookup for Slots {
 
 /// Trials every few lookups.
 fn hasty() -> Config {
-    let pace = Pace { window: 8, block: 4, pairs: 3, interval_min: 16, interval_max: 64 };
+    let pace = Pace { window: 8, block: 4, stretch_ns_min: 0, pairs: 3, interval_min: 16, interval_max: 64 };
     Config { cache_bytes: 2 * 64, log_bytes: 64, pace }
 }
 
@@ -216,7 +216,8 @@ fn priced(search_ns: u64, resolve_ns: u64) -> (OwnedBuffer<Slots, Hand>, Hand) {
     for key in 0..12 {
         index.put(key, u64::from(key));
     }
-    let pace = Pace { window: 64, block: 16, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
+    let pace =
+        Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
     let config = Config { cache_bytes: 16 * 64, log_bytes: 1024, pace };
     (OwnedBuffer::with_clock(index, config, clock.clone(), 3), clock)
 }

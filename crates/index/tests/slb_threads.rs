@@ -14,7 +14,9 @@ const KEYS: u64 = 48;
 const SLOTS: usize = 64;
 const CHANGES: u64 = 100_000;
 /// Lookups of each reader at least, however soon the writers end.
-const LOOKUPS_MIN: u64 = 20_000;
+const LOOKUPS_MIN: usize = 20_000;
+/// Keys of a call for many: more than are loaded ahead at once.
+const EACH_MAX: usize = 40;
 
 /// Items in slots of two words that are changed one after the other, in place, so that a reader beside the change may
 /// read half of each. Removed items' words stay where they are until the slot is used again.
@@ -100,7 +102,23 @@ struct Progress {
     ended: AtomicU64,
 }
 
-/// Two threads that change keys of their own, two that read any.
+impl Progress {
+    /// Panics unless the item is that of one version since `oldest`.
+    fn check(&self, key: u64, oldest: u64, item: Option<[u64; 2]>) {
+        let newest = self.begun.load(Ordering::SeqCst);
+        match item {
+            Some([first, second]) => {
+                assert_eq!(first, second, "half of one version, half of another");
+                let version = first >> 16;
+                assert_eq!(first, word(key, version));
+                assert!((oldest..=newest).contains(&version), "{oldest} {version} {newest}");
+            }
+            None => assert!((oldest..=newest).any(is_absent), "missed: {oldest} {newest}"),
+        }
+    }
+}
+
+/// Two threads that change keys of their own, two that read any: one key a call, and many.
 fn run(config: Config, seed: u64) -> u64 {
     let buffer = SharedBuffer::new(Slots::new(), config);
     let progress: Vec<Progress> = (0..KEYS).map(|_| Progress::default()).collect();
@@ -137,21 +155,19 @@ fn run(config: Config, seed: u64) -> u64 {
                     let mut lookups = 0;
                     start.wait();
                     while lookups < LOOKUPS_MIN || !is_over.load(Ordering::Relaxed) {
-                        lookups += 1;
-                        let key = random.random_range(0..KEYS);
-                        let own = &progress[key as usize];
-                        let oldest = own.ended.load(Ordering::SeqCst);
-                        let item = reader.get(&key);
-                        let newest = own.begun.load(Ordering::SeqCst);
-                        match item {
-                            Some([first, second]) => {
-                                assert_eq!(first, second, "half of one version, half of another");
-                                let version = first >> 16;
-                                assert_eq!(first, word(key, version));
-                                assert!((oldest..=newest).contains(&version), "{oldest} {version} {newest}");
-                            }
-                            None => assert!((oldest..=newest).any(is_absent), "missed: {oldest} {newest}"),
+                        let count = if number == 0 { 1 } else { random.random_range(1..=EACH_MAX) };
+                        let keys: Vec<_> = (0..count).map(|_| random.random_range(0..KEYS)).collect();
+                        lookups += keys.len();
+                        let ended = |key: &u64| progress[*key as usize].ended.load(Ordering::SeqCst);
+                        let mut oldest = keys.iter().map(ended).collect::<Vec<_>>().into_iter();
+                        let mut check = |key: &u64, item: Option<[u64; 2]>| {
+                            progress[*key as usize].check(*key, oldest.next().unwrap(), item);
+                        };
+                        match &*keys {
+                            [key] => check(key, reader.get(key)),
+                            _ => reader.get_each(&keys, check),
                         }
+                        assert!(oldest.next().is_none(), "a key was passed over");
                     }
                     reader.stats().hits
                 })
@@ -174,6 +190,7 @@ fn no_reader_sees_less_than_what_has_ended_or_half_of_anything() {
 
 #[test]
 fn nor_while_items_are_thrown_out_and_readers_step_aside_and_come_back() {
-    let pace = Pace { window: 64, block: 16, pairs: 3, interval_min: 64, interval_max: 256 };
+    let pace =
+        Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 3, interval_min: 64, interval_max: 256 };
     run(Config { cache_bytes: 64 * 3, log_bytes: 64, pace }, 2);
 }

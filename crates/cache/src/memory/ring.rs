@@ -25,9 +25,13 @@ pub(crate) const UNIT_BYTES: usize = 8;
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 const LINE_BYTES: usize = 64;
-/// Lines of an item that are loaded ahead: a batch of such items still fits in the cache nearest to the core.
+/// Lines of an item that are loaded ahead at most: an item of 128+1024 bytes.
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
-const PREFETCH_LINES_MAX: usize = 18;
+const PREFETCH_LINES_MAX: usize = 20;
+/// Lines of them that are loaded into the cache nearest to the core, which has few places for loads under way. The
+/// others only come to the next one.
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+const NEAR_LINES: usize = 2;
 
 /// `capacity` words in a circle. Items start at words below the capacity and are at most `window` bytes long.
 #[derive(Debug)]
@@ -106,9 +110,9 @@ impl Ring {
     pub fn prefetch(&self, start: usize, len: usize) {
         let words = self.words();
         let lines = ((start * UNIT_BYTES) % LINE_BYTES + len).div_ceil(LINE_BYTES).min(PREFETCH_LINES_MAX);
-        for line in 0..lines.max(1) {
-            alluvium_index::prefetch_element(words, start + line * (LINE_BYTES / UNIT_BYTES));
-        }
+        let word = |line: usize| start + line * (LINE_BYTES / UNIT_BYTES);
+        (0..lines.clamp(1, NEAR_LINES)).for_each(|line| alluvium_index::prefetch_element(words, word(line)));
+        (NEAR_LINES..lines).for_each(|line| alluvium_index::prefetch_element_far(words, word(line)));
     }
 
     /// Gives back the memory of `start..start + len` bytes; it reads as zeros afterwards.

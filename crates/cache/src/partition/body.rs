@@ -108,6 +108,12 @@ impl Shape {
             self.log_bytes.map(|bytes| item_bytes_max.min(bytes / 4).next_multiple_of(PAGE_BYTES).min(bytes));
     }
 
+    /// Bytes of an item in its log, on average.
+    #[inline(always)]
+    pub fn item_bytes(&self) -> usize {
+        UNIT_BYTES + self.payload
+    }
+
     /// Resident bytes of all parts once everything was used.
     pub fn bytes(&self) -> usize {
         let ghosts = if self.ghosts > 0 { Ghost::mapped_bytes(self.ghosts) } else { 0 };

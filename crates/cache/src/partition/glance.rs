@@ -124,7 +124,7 @@ impl<A: Access> Partition<A> {
         // The number of a word is the lowest part of a position, and that the lowest part of an entry.
         let unit = log.layout().unit(Position(entry.0));
         if !are_known && body.shape.payload > PREFETCHED_BYTES_MIN {
-            log.ring().prefetch(unit, body.shape.payload);
+            log.ring().prefetch(unit, body.shape.item_bytes());
         }
         match plain_header_of(log.ring(), unit, log.item_words_max(), key) {
             Some(header) => Sight::Item(Seen { body, bucket, version, way, entry, log, unit, header }),

@@ -139,7 +139,7 @@ impl Body {
         while candidates != 0 {
             let entry = bucket.entry(candidates.trailing_zeros() as usize);
             let log = self.log(entry);
-            log.ring().prefetch(log.layout().unit(entry.position()), self.shape.payload);
+            log.ring().prefetch(log.layout().unit(entry.position()), self.shape.item_bytes());
             candidates &= candidates - 1;
         }
         found

@@ -33,6 +33,11 @@ impl<const KEY: usize, V: Stored> Moka<KEY, V> {
 /// Bytes of an item beside key and value, in which a segment's space is counted.
 const SEGCACHE_HEADER_BYTES: usize = 16;
 
+/// How its authors' server sets it up: segments are merged and compacted, as their paper has it. The crate's own
+/// default evicts segments at random, whatever still lives in them.
+const SEGCACHE_POLICY: segcache::Policy = segcache::Policy::Merge { max: 8, merge: 4, compact: 2 };
+const SEGCACHE_OVERFLOW_FACTOR: f64 = 1.0;
+
 impl Segcache {
     pub fn new(case: &Case) -> Self {
         // Seven of eight slots hold items; a quarter is left free, as collisions would evict.
@@ -40,6 +45,8 @@ impl Segcache {
         let item_bytes = (case.key_bytes + case.value_bytes + SEGCACHE_HEADER_BYTES).next_multiple_of(8);
         let cache = segcache::Segcache::builder()
             .hash_power(slots.log2().ceil().max(7.0) as u8)
+            .overflow_factor(SEGCACHE_OVERFLOW_FACTOR)
+            .eviction(SEGCACHE_POLICY)
             .heap_size(
                 (item_bytes as u64 * case.items * 5 / 4).next_multiple_of(1 << 20) as usize + (64 << 20),
             )

@@ -17,8 +17,11 @@ pub struct Config {
 pub struct Pace {
     /// Lookups over which a hit ratio is taken.
     pub window: u32,
-    /// Lookups that are timed at once; up to 64 times as many while they get faster.
+    /// Lookups that are timed at once; up to 256 times as many while they get faster.
     pub block: u32,
+    /// Nanoseconds that lookups are timed for at least. Short times tell nothing of how fast lookups get when the
+    /// processor's caches have settled; long ones make a trial long.
+    pub stretch_ns_min: u64,
     /// Pairs of timed blocks of a trial, one through the buffer and one without.
     pub pairs: u32,
     /// Lookups from one trial to the next; the distance doubles as long as the outcome is the same.
@@ -42,6 +45,13 @@ impl Config {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { window: 1 << 16, block: 2048, pairs: 11, interval_min: 1 << 21, interval_max: 1 << 25 }
+        Self {
+            window: 1 << 16,
+            block: 2048,
+            stretch_ns_min: 2_000_000,
+            pairs: 11,
+            interval_min: 1 << 21,
+            interval_max: 1 << 25,
+        }
     }
 }

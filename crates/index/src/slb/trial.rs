@@ -13,20 +13,22 @@ const RATIOS_CLEAR: [f64; 2] = [0.8, 1.2];
 const SETTLING_RATIO: f64 = 0.97;
 
 /// The longest stretch, in blocks.
-const STRETCH_BLOCKS_MAX: u32 = 64;
+const STRETCH_BLOCKS_MAX: u32 = 256;
 
 /// A trial that is going on. Which of a pair comes first alternates, so that a drift favours neither.
 ///
 /// Each side of a pair is a row of stretches, each twice as long as the one before. After lookups of the other side
 /// they get faster, while memory that only this side uses comes back to the processor's caches: in the end a side may
 /// be twice as fast as in its first few thousand lookups. What counts is the first stretch that is no faster than the
-/// one before, which it may be only after a hundred thousand lookups.
+/// one before, which it may be only after some hundred thousand lookups. Short stretches tell nothing of that: what
+/// they get faster by is less than they differ by chance.
 #[derive(Debug)]
 pub(super) struct Trial {
     /// Nanoseconds of a lookup through the table, and of one without.
     pairs: Vec<[f64; 2]>,
     pairs_wanted: usize,
     block: u32,
+    stretch_ns_min: u64,
     half: usize,
     /// Blocks in the present stretch.
     stretch: u32,
@@ -60,6 +62,7 @@ impl Trial {
             pairs: Vec::with_capacity(pairs_wanted),
             pairs_wanted,
             block: pace.block.max(2),
+            stretch_ns_min: pace.stretch_ns_min,
             half: 0,
             stretch: 1,
             lookup_ns_before: None,
@@ -74,7 +77,8 @@ impl Trial {
         let Some(began_ns) = self.began_ns.replace(now_ns) else { return Ok(self.next()) };
         let elapsed_ns = now_ns.saturating_sub(began_ns).max(1);
         let lookup_ns = elapsed_ns as f64 / f64::from(self.stretch_len());
-        let is_settled = self.lookup_ns_before.is_some_and(|before| lookup_ns >= SETTLING_RATIO * before);
+        let is_settled = elapsed_ns >= self.stretch_ns_min
+            && self.lookup_ns_before.is_some_and(|before| lookup_ns >= SETTLING_RATIO * before);
         if !is_settled && self.stretch < STRETCH_BLOCKS_MAX {
             self.stretch *= 2;
             self.lookup_ns_before = Some(lookup_ns);
@@ -141,7 +145,12 @@ mod tests {
     /// side those without take four times as many; half of the excess goes with each `settling` lookups. A block in
     /// `outliers` is interrupted.
     fn run(ns: [u64; 2], settling: f64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
-        let pace = Pace { block: 100, pairs: 5, ..Pace::default() };
+        run_for(0, ns, settling, outliers)
+    }
+
+    /// The same in stretches of so many nanoseconds at least.
+    fn run_for(stretch_ns_min: u64, ns: [u64; 2], settling: f64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
+        let pace = Pace { block: 100, stretch_ns_min, pairs: 5, ..Pace::default() };
         let (mut trial, mut block) = Trial::begin(&pace);
         let (mut now, mut lookups, mut steps) = (7, [0; 2], 0);
         let mut excess = 0.0;
@@ -174,6 +183,14 @@ mod tests {
             let (verdict, _) = run([45, 50], settling, &[]);
             assert!((0.85..=0.9).contains(&verdict.ratio), "{settling}: {verdict:?}");
         }
+    }
+
+    #[test]
+    fn what_goes_too_slowly_to_be_seen_in_short_stretches_does_not_count_either() {
+        // Half of the excess goes with thirty blocks: a fortieth from the first stretch to the second.
+        let (short, _) = run([45, 50], 3_000.0, &[]);
+        let (long, _) = run_for(800_000, [45, 50], 3_000.0, &[]);
+        assert!(short.ratio < 0.3 && (0.85..=0.9).contains(&long.ratio), "{short:?} {long:?}");
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub const SKEW: f64 = 0.99;
 /// Stretches of requests, of which each round asks for one with and without a buffer; rounds at least.
 const ROUNDS: usize = 7;
 
-/// Rounds at most, over the same stretches again, and seconds after which no more begin: where a round takes
-/// milliseconds, a few of them tell no difference of some percent.
-const SHORT_ROUNDS_MAX: usize = 15 * ROUNDS;
+/// Rounds at most, over the same stretches again, and seconds after which no more begin but the second of two: where a
+/// round takes milliseconds, a few of them tell no difference of some percent.
+const SHORT_ROUNDS_MAX: usize = 16 * ROUNDS;
 const ROUNDS_S: f64 = 3.0;
 
 /// Rounds at most until a buffer has decided.
@@ -52,13 +52,13 @@ impl Requests {
 /// Keys of a call for many.
 const BATCH: usize = 64;
 
-/// Median rates, and medians of the ratios of each round to its direct lookups.
-#[derive(Clone, Copy, Debug)]
+/// Median rates, and medians of the ratios of two rounds each to their direct lookups.
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Direct lookups, one call a key, then in a loop.
     pub direct_per_s: [f64; 2],
-    /// Through a buffer of each form, one key a call, then many.
-    pub through: [Through; 4],
+    /// Through a buffer of each form, one key a call and many.
+    pub through: Vec<Through>,
 }
 
 /// One way through a buffer.
@@ -70,98 +70,128 @@ pub struct Through {
     pub stats: Stats,
 }
 
-/// An index and the buffers in front of it. There are six ways to look up: directly, through an owned buffer and
-/// through a shared one, with one key a call; then the same with many keys a call.
-struct Contest<'a, S: Subject> {
-    index: &'a S,
-    owned: [OwnedBuffer<&'a S>; 2],
-    readers: [Reader<'a, S>; 2],
+/// A buffer and the index behind it, as whoever has both looks up.
+trait Front<S: Subject> {
+    fn index(&self) -> &S;
+
+    /// Looks `keys` up, one a call or many.
+    fn look_up(&mut self, keys: &[u64], is_many: bool);
+
+    fn stats(&self) -> Stats;
 }
 
-impl<S: Subject> Contest<'_, S> {
-    fn look_up(&mut self, way: usize, keys: &[u64]) {
-        let Self { index, owned: [owned, owned_each], readers: [reader, reader_each] } = self;
-        match way {
-            0 => keys.iter().for_each(|key| check::<S>(*key, directly(*index, key))),
-            1 => keys.iter().for_each(|key| check::<S>(*key, by_owner(owned, key))),
-            2 => keys.iter().for_each(|key| check::<S>(*key, by_reader(reader, key))),
-            3 => keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item))),
-            4 => {
-                for keys in keys.chunks(BATCH) {
-                    owned_each.get_each(keys, |key, item| check::<S>(*key, item));
-                }
-            }
-            _ => {
-                for keys in keys.chunks(BATCH) {
-                    reader_each.get_each(keys, |key, item| check::<S>(*key, item));
-                }
-            }
+/// Owns its index, as it would elsewhere, so that it reaches it in as many steps as direct lookups.
+impl<S: Subject> Front<S> for OwnedBuffer<S> {
+    fn index(&self) -> &S {
+        self.index()
+    }
+
+    fn look_up(&mut self, keys: &[u64], is_many: bool) {
+        if !is_many {
+            return keys.iter().for_each(|key| check::<S>(*key, by_owner(self, key)));
+        }
+        for keys in keys.chunks(BATCH) {
+            self.get_each(keys, |key, item| check::<S>(*key, item));
         }
     }
 
-    /// What a way's buffer did, if it has one.
-    fn stats(&self, way: usize) -> Option<Stats> {
-        match way % 3 {
-            0 => None,
-            1 => Some(self.owned[way / 3].stats()),
-            _ => Some(self.readers[way / 3].stats()),
+    fn stats(&self) -> Stats {
+        self.stats()
+    }
+}
+
+impl<S: Subject> Front<S> for (&SharedBuffer<S>, Reader<'_, S>) {
+    fn index(&self) -> &S {
+        self.0.index()
+    }
+
+    fn look_up(&mut self, keys: &[u64], is_many: bool) {
+        let (_, reader) = self;
+        if !is_many {
+            return keys.iter().for_each(|key| check::<S>(*key, by_reader(reader, key)));
+        }
+        for keys in keys.chunks(BATCH) {
+            reader.get_each(keys, |key, item| check::<S>(*key, item));
         }
     }
 
-    /// Until the way's buffer has decided. One after the other, for lookups in between would add to what each compares.
-    fn warm_up(&mut self, way: usize, requests: &Requests) {
-        for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
-            if self.stats(way).is_none_or(|stats| stats.trials > 0) {
-                break;
-            }
-            self.look_up(way, requests.round(round));
-        }
+    fn stats(&self) -> Stats {
+        self.1.stats()
     }
+}
 
-    /// Rates of rounds without the way's buffer and with it, which goes first in every other one.
-    fn pairs(&mut self, way: usize, requests: &Requests) -> [Vec<f64>; 2] {
-        let ways = [way / 3 * 3, way];
-        let mut rates: [Vec<f64>; 2] = Default::default();
-        let began = Instant::now();
-        for number in 0..SHORT_ROUNDS_MAX {
-            if number >= ROUNDS && began.elapsed().as_secs_f64() > ROUNDS_S {
-                break;
-            }
-            let keys = requests.round(1 + number % ROUNDS);
-            for side in [number % 2, 1 - number % 2] {
-                let started = thread_cpu_time();
-                self.look_up(ways[side], keys);
-                rates[side].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
-            }
-        }
-        rates
+fn look_up_directly<S: Subject>(index: &S, keys: &[u64], is_many: bool) {
+    if is_many {
+        keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item)));
+    } else {
+        keys.iter().for_each(|key| check::<S>(*key, directly(index, key)));
     }
+}
+
+/// Until the buffer has decided, or for so many rounds.
+fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) {
+    for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
+        if front.stats().trials > 0 {
+            break;
+        }
+        front.look_up(requests.round(round), is_many);
+    }
+}
+
+/// Rates of rounds without the buffer and with it, which goes first in every other one.
+fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) -> [Vec<f64>; 2] {
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    let began = Instant::now();
+    for number in 0..SHORT_ROUNDS_MAX {
+        if number >= ROUNDS && number.is_multiple_of(2) && began.elapsed().as_secs_f64() > ROUNDS_S {
+            break;
+        }
+        let keys = requests.round(1 + number % ROUNDS);
+        for side in [number % 2, 1 - number % 2] {
+            let started = thread_cpu_time();
+            match side {
+                0 => look_up_directly(front.index(), keys, is_many),
+                _ => front.look_up(keys, is_many),
+            }
+            rates[side].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
+        }
+    }
+    rates
 }
 
 /// Runs all rounds, of one buffer after the other, for the tables of several don't fit in the processor's caches
-/// together. Each is warmed first, until it has decided or for so many rounds.
+/// together.
 ///
 /// # Panics
 /// When a lookup returns another item than that of its key.
 pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome {
-    // Owned by one of them, as it would be, so that readers reach it in as many steps as direct lookups.
-    let shared = SharedBuffer::new(index, config);
-    let index = shared.index();
-    let mut contest = Contest {
-        index,
-        owned: [(); 2].map(|()| OwnedBuffer::new(index, config)),
-        readers: [(); 2].map(|()| shared.reader()),
-    };
     let mut direct_rates: [Vec<f64>; 2] = Default::default();
-    let through = [("owned", 1), ("shared", 2), ("owned_each", 4), ("shared_each", 5)].map(|(name, way)| {
-        contest.warm_up(way, requests);
-        let [direct, through] = contest.pairs(way, requests);
-        let ratios = through.iter().zip(&direct).map(|(with, without)| with / without).collect();
-        direct_rates[way / 3].extend(direct);
-        let stats = contest.stats(way).unwrap_or_default();
-        Through { name, per_s: median(through), ratio: median(ratios), stats }
-    });
-    Outcome { direct_per_s: direct_rates.map(median), through }
+    let mut owned = OwnedBuffer::new(index, config);
+    let mut measured = vec![measure("owned", &mut owned, false, requests, &mut direct_rates)];
+    let mut owned_each = OwnedBuffer::new(owned.into_index(), config);
+    measured.push(measure("owned_each", &mut owned_each, true, requests, &mut direct_rates));
+    let shared = SharedBuffer::new(owned_each.into_index(), config);
+    for (name, is_many) in [("shared", false), ("shared_each", true)] {
+        let mut reader = (&shared, shared.reader());
+        measured.push(measure(name, &mut reader, is_many, requests, &mut direct_rates));
+    }
+    Outcome { direct_per_s: direct_rates.map(median), through: measured }
+}
+
+fn measure<S: Subject>(
+    name: &'static str,
+    front: &mut impl Front<S>,
+    is_many: bool,
+    requests: &Requests,
+    direct_rates: &mut [Vec<f64>; 2],
+) -> Through {
+    warm_up(front, is_many, requests);
+    let [direct, through] = pairs(front, is_many, requests);
+    let ratios: Vec<f64> = through.iter().zip(&direct).map(|(with, without)| with / without).collect();
+    // Of two rounds with either going first, for whichever comes second finds the same keys' memory in the caches.
+    let ratios = ratios.as_chunks::<2>().0.iter().map(|[one, other]| (one * other).sqrt()).collect();
+    direct_rates[usize::from(is_many)].extend(direct);
+    Through { name, per_s: median(through), ratio: median(ratios), stats: front.stats() }
 }
 
 // Lookups are calls, for a loop of nothing else would keep the fields of the index in registers.
