@@ -54,3 +54,55 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> usize {
     _mm256_zeroupper();
     copied
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::arch::x86_64::{__cpuid_count, _xgetbv};
+
+    use super::*;
+
+    /// Bit of the upper halves among the parts of the processor's state.
+    const UPPER_HALVES: u64 = 1 << 2;
+
+    /// Which parts of the state are in use, by a processor that tells.
+    ///
+    /// # Safety
+    /// There is `xgetbv` with parameter 1.
+    #[target_feature(enable = "xsave")]
+    unsafe fn parts_in_use() -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { _xgetbv(1) }
+    }
+
+    /// Whether the processor has `xgetbv` with parameter 1.
+    #[allow(unused_unsafe, reason = "safe only since Rust 1.94")]
+    fn tells() -> bool {
+        const LEAF: u32 = 0xd;
+        // SAFETY: every processor of 64 bits has the instruction, and those with `xsave` the leaf.
+        is_x86_feature_detected!("xsave") && unsafe { __cpuid_count(LEAF, 1) }.eax & 1 << 2 != 0
+    }
+
+    #[target_feature(enable = "avx")]
+    fn clear() {
+        _mm256_zeroupper();
+    }
+
+    #[test]
+    fn a_copy_leaves_no_upper_halves_in_use() {
+        const LEN: usize = 2 * WORTHWHILE_MIN;
+        let (from, mut to) = ([7; LEN], [0; LEN]);
+        if !is_worthwhile(LEN) || !tells() {
+            return;
+        }
+        // SAFETY: the processor has AVX, and tells; the arrays have so many bytes, and are this test's own.
+        let (before, copied, after) = unsafe {
+            clear();
+            let before = parts_in_use();
+            let copied = copy(from.as_ptr(), to.as_mut_ptr(), LEN);
+            (before, copied, parts_in_use())
+        };
+        assert_eq!((copied, to), (LEN, from));
+        // Unless it says so of halves that were just cleared.
+        assert!(before & UPPER_HALVES != 0 || after & UPPER_HALVES == 0, "{after:b}");
+    }
+}
