@@ -92,7 +92,7 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     pub fn prefetch_items(&self, hash: KeyHash, payload: usize) {
         self.chains.find(self.chains.place(hash), |entry| {
-            self.space.ring().prefetch(entry.position().0 as usize, payload);
+            self.space.ring().prefetch(entry.position().0 as usize, UNIT_BYTES + payload);
             false
         });
     }
