@@ -75,7 +75,7 @@ mod tests {
     }
 
     /// Whether the processor has `xgetbv` with parameter 1.
-    #[allow(unused_unsafe, reason = "safe only since Rust 1.94")]
+    #[allow(unused_unsafe, reason = "unsafe in older versions of Rust")]
     fn tells() -> bool {
         const LEAF: u32 = 0xd;
         // SAFETY: every processor of 64 bits has the instruction, and those with `xsave` the leaf.

@@ -19,8 +19,9 @@ pub struct Pace {
     pub window: u32,
     /// Lookups that are timed at once; up to 256 times as many while they get faster.
     pub block: u32,
-    /// Nanoseconds that lookups are timed for at least. Short times tell nothing of how fast lookups get when the
-    /// processor's caches have settled; long ones make a trial long.
+    /// Nanoseconds that lookups are timed for before a time counts, unless they are 256 blocks by then. The default is
+    /// two milliseconds. Short times tell nothing of how fast lookups get when the processor's caches have settled;
+    /// long ones make a trial long.
     pub stretch_ns_min: u64,
     /// Pairs of timed blocks of a trial, one through the buffer and one without.
     pub pairs: u32,
