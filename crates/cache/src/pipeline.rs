@@ -14,36 +14,36 @@
 /// Operations between two stages of the same one: about what a core does while it waits for memory once.
 const AHEAD: usize = 8;
 
-/// Between the first stage and the last there are up to so many.
-const MIDDLE_MAX: usize = 2;
+/// From the first stage to the last.
+const TO_LAST: usize = 3 * AHEAD;
 
 /// Room for the states of all operations under way.
-const RING: usize = (AHEAD * (MIDDLE_MAX + 1) + 1).next_power_of_two();
+const RING: usize = (TO_LAST + 1).next_power_of_two();
 
-/// Takes operations 0 to before `count` through the stages. `middle` is called for each operation with the numbers from
-/// 0 to before `middle_stages`, 1 or 2, and what `first` has found out. The last stages come in order.
+/// Takes operations 0 to before `count` through four stages. The later ones are told what those before have found out;
+/// the last ones come in order.
 #[inline(always)]
 pub(crate) fn run<S: Copy + Default>(
     count: usize,
-    middle_stages: usize,
     mut first: impl FnMut(usize) -> S,
-    mut middle: impl FnMut(usize, &mut S),
+    mut second: impl FnMut(&mut S),
+    mut third: impl FnMut(&mut S),
     mut last: impl FnMut(usize, S),
 ) {
-    debug_assert!((1..=MIDDLE_MAX).contains(&middle_stages));
     let mut states = [S::default(); RING];
-    let to_last = AHEAD * (middle_stages + 1);
-    for step in 0..count + to_last {
+    for step in 0..count + TO_LAST {
         if step < count {
             states[step % RING] = first(step);
         }
-        for stage in 0..middle_stages {
-            let operation = step.wrapping_sub(AHEAD * (stage + 1));
-            if operation < count {
-                middle(stage, &mut states[operation % RING]);
-            }
+        let operation = step.wrapping_sub(AHEAD);
+        if operation < count {
+            second(&mut states[operation % RING]);
         }
-        let operation = step.wrapping_sub(to_last);
+        let operation = step.wrapping_sub(2 * AHEAD);
+        if operation < count {
+            third(&mut states[operation % RING]);
+        }
+        let operation = step.wrapping_sub(TO_LAST);
         if operation < count {
             last(operation, states[operation % RING]);
         }
@@ -57,23 +57,18 @@ mod tests {
     #[test]
     fn every_operation_goes_through_every_stage_in_order() {
         for count in [0, 1, 2, AHEAD, 3 * AHEAD, RING, 100] {
-            for middle_stages in 1..=MIDDLE_MAX {
-                let mut ended = Vec::new();
-                run(
-                    count,
-                    middle_stages,
-                    |operation| (operation, 0),
-                    |stage, (_, stages)| {
-                        assert_eq!(stage, *stages);
-                        *stages += 1;
-                    },
-                    |operation, state| {
-                        assert_eq!(state, (operation, middle_stages));
-                        ended.push(operation);
-                    },
-                );
-                assert!(ended.iter().copied().eq(0..count));
-            }
+            let mut ended = Vec::new();
+            run(
+                count,
+                |operation| (operation, 0),
+                |(_, stages)| *stages += 1,
+                |(_, stages)| *stages *= 10,
+                |operation, state| {
+                    assert_eq!(state, (operation, 10));
+                    ended.push(operation);
+                },
+            );
+            assert!(ended.iter().copied().eq(0..count));
         }
     }
 }

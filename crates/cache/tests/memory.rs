@@ -23,22 +23,22 @@ fn fill(cache: &Cache, payload: usize) {
 #[test]
 fn resident_memory_stays_under_the_limit_also_through_resizes() {
     const LIMIT: usize = 32 << 20;
-    for (eviction, payload) in [(Eviction::S3Fifo, 100), (Eviction::Fifo, 500), (Eviction::Lru, 200)] {
+    let builders = [
+        (Cache::builder().payload_bytes_mean(100), 100),
+        (Cache::builder().payload_bytes_fixed(100), 100),
+        (Cache::builder().payload_bytes_mean(500).eviction(Eviction::Fifo), 500),
+        (Cache::builder().payload_bytes_mean(200).eviction(Eviction::Lru), 200),
+    ];
+    for (builder, payload) in builders {
         let before = resident_bytes();
-        let cache = Cache::builder()
-            .memory_limit(LIMIT)
-            .payload_bytes_mean(payload)
-            .partitions(2)
-            .eviction(eviction)
-            .build()
-            .unwrap();
+        let cache = builder.clone().memory_limit(LIMIT).partitions(2).build().unwrap();
         for limit in [LIMIT, LIMIT / 4, LIMIT, LIMIT / 2] {
             cache.resize(limit).unwrap();
             fill(&cache, payload);
             let taken = resident_bytes().saturating_sub(before);
             assert!(cache.stats().total().memory_bytes <= limit as u64);
-            assert!(taken <= limit as u64 + SLACK_BYTES, "{eviction:?}: {taken} bytes under {limit}");
-            assert!(taken >= limit as u64 / 2, "{eviction:?}: {taken} bytes are no use of {limit}");
+            assert!(taken <= limit as u64 + SLACK_BYTES, "{builder:?}: {taken} bytes under {limit}");
+            assert!(taken >= limit as u64 / 2, "{builder:?}: {taken} bytes are no use of {limit}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use alluvium_cache::{
     Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError,
-    Outcome, SetOptions, Update,
+    Outcome, SetOptions,
 };
 use alluvium_io::SimulatedClock;
 use proptest::prelude::*;
@@ -49,11 +49,11 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     operations_on(key.boxed(), len.boxed(), 100..300)
 }
 
-/// Operations on items of which most are tiny.
-fn tiny_operations() -> impl Strategy<Value = Vec<Operation>> {
+/// Operations on items of which most fit in cells for values of `len` bytes.
+fn operations_in_cells(len: usize) -> impl Strategy<Value = Vec<Operation>> {
     let key = prop_oneof![0_u16..8, 0_u16..5000];
-    let len = prop_oneof![8 => 0_usize..9, 1 => 0_usize..20, 1 => 0_usize..200];
-    operations_on(key.boxed(), len.boxed(), 66..90)
+    let len = prop_oneof![8 => 0..=len, 1 => 0..len + 12, 1 => 0_usize..200];
+    operations_on(key.boxed(), len.boxed(), 100..140)
 }
 
 fn operations_on(
@@ -349,52 +349,36 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn tiny_items_may_be_forgotten_but_are_never_wrong(operations in tiny_operations()) {
-        let builder = || Cache::builder().memory_limit(40 << 10).payload_bytes_mean(12);
-        follow::<Exclusive>(builder(), &operations);
-        follow::<ConcurrentReads>(builder(), &operations);
-        follow::<Concurrent>(builder().memory_limit(80 << 10).partitions(2), &operations);
+    fn tiny_items_may_be_forgotten_but_are_never_wrong(operations in operations_in_cells(8)) {
+        follow_in_cells(Cache::builder().payload_bytes_mean(12), &operations);
     }
+
+    #[test]
+    fn items_of_one_size_may_be_forgotten_but_are_never_wrong(operations in operations_in_cells(50)) {
+        follow_in_cells(Cache::builder().payload_bytes_fixed(58), &operations);
+    }
+}
+
+fn follow_in_cells(builder: Builder, operations: &[Operation]) {
+    follow::<Exclusive>(builder.clone().memory_limit(50 << 10), operations);
+    follow::<ConcurrentReads>(builder.clone().memory_limit(50 << 10), operations);
+    follow::<Concurrent>(builder.memory_limit(100 << 10).partitions(2), operations);
 }
 
 /// With room for all, nothing is forgotten.
 #[test]
 fn nothing_is_forgotten_without_need() {
-    for (eviction, payload) in ALL.map(|eviction| (eviction, 40)).into_iter().chain([(Eviction::S3Fifo, 8)]) {
-        let cache = Cache::builder()
-            .memory_limit(64 << 20)
-            .payload_bytes_mean(payload)
-            .eviction(eviction)
-            .build()
-            .unwrap();
+    let builders = ALL.map(|eviction| Cache::builder().payload_bytes_mean(40).eviction(eviction));
+    let inline = [Cache::builder().payload_bytes_mean(8), Cache::builder().payload_bytes_fixed(40)];
+    for builder in builders.into_iter().chain(inline) {
+        let cache = builder.clone().memory_limit(64 << 20).build().unwrap();
         for number in 0..100_000_u32 {
             cache.set(&number.to_le_bytes(), &number.to_be_bytes()).unwrap();
         }
         for number in 0..100_000_u32 {
             let value = cache.get(&number.to_le_bytes());
-            assert_eq!(value.as_deref(), Some(&number.to_be_bytes()[..]), "{eviction:?} {number}");
+            assert_eq!(value.as_deref(), Some(&number.to_be_bytes()[..]), "{builder:?} {number}");
         }
         assert_eq!(cache.len(), 100_000);
     }
-}
-
-/// A callback may change an item without copying it first, and nobody gets in between.
-#[test]
-fn updates_see_what_is_there() {
-    let cache = Cache::builder().memory_limit(1 << 20).build().unwrap();
-    let append = |piece: &'static [u8]| {
-        cache
-            .update(b"list", |item| {
-                let mut value = item.map_or(Vec::new(), |item| item.value.to_vec());
-                value.extend_from_slice(piece);
-                Update::Value(value.into())
-            })
-            .unwrap();
-    };
-    append(b"one");
-    append(b"two");
-    assert_eq!(cache.get(b"list").as_deref(), Some(&b"onetwo"[..]));
-    cache.update(b"list", |_| Update::Remove).unwrap();
-    assert_eq!(cache.get(b"list"), None);
-    assert!(cache.is_empty());
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alluvium_cache::{Access, Cache, Concurrent, ConcurrentReads, Eviction, Store};
+use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Store};
 
 /// Miri runs some hundred times slower.
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
@@ -25,12 +25,15 @@ fn readers_beside_writers<A: Access>(eviction: Eviction, writers: u64, mean: u64
 where
     Cache<A>: Sync,
 {
-    let cache = Cache::builder()
-        .memory_limit(96 << 10)
-        .payload_bytes_mean(8 + mean as usize)
-        .eviction(eviction)
-        .build_as::<A>()
-        .unwrap();
+    let builder = Cache::builder().payload_bytes_mean(8 + mean as usize).eviction(eviction);
+    readers_beside_writers_of::<A>(builder, writers, mean);
+}
+
+fn readers_beside_writers_of<A: Access>(builder: Builder, writers: u64, mean: u64)
+where
+    Cache<A>: Sync,
+{
+    let cache = builder.memory_limit(96 << 10).build_as::<A>().unwrap();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (cache, is_done) = (&cache, &is_done);
@@ -100,6 +103,14 @@ fn values_are_of_one_piece_beside_several_writers() {
 fn tiny_values_are_of_one_piece_beside_writers() {
     readers_beside_writers::<ConcurrentReads>(Eviction::S3Fifo, 1, 6);
     readers_beside_writers::<Concurrent>(Eviction::S3Fifo, 2, 6);
+}
+
+/// The same of larger cells, for three quarters of the values.
+#[test]
+fn values_in_cells_are_of_one_piece_beside_writers() {
+    let builder = Cache::builder().payload_bytes_fixed(8 + 70);
+    readers_beside_writers_of::<ConcurrentReads>(builder.clone(), 1, 45);
+    readers_beside_writers_of::<Concurrent>(builder, 2, 45);
 }
 
 /// A log of a few hundred items comes round all the time, and readers ask for those that are about to go: each is found

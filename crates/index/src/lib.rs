@@ -19,4 +19,4 @@ mod sync;
 pub mod three_level;
 pub mod trie;
 
-pub use prefetch::{prefetch_bytes, prefetch_element, prefetch_element_far};
+pub use prefetch::{prefetch_address, prefetch_bytes, prefetch_element, prefetch_element_far};

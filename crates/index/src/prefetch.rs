@@ -5,10 +5,14 @@
 
 /// Starts loading the cache line of `slice[index]`. An `index` past the end is a wasted hint, not an error.
 #[inline(always)]
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_variables))]
 pub fn prefetch_element<T>(slice: &[T], index: usize) {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    let address = slice.as_ptr().wrapping_add(index);
+    prefetch_address(slice.as_ptr().wrapping_add(index));
+}
+
+/// Starts loading the cache line at an address. One where nothing is mapped is a wasted hint, not an error.
+#[inline(always)]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_variables))]
+pub fn prefetch_address<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: PREFETCHT0 dereferences nothing: the processor drops the hint when the address is not mapped, so any
     // pointer may be passed. SSE is part of the x86_64 baseline.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use alluvium_cache::{Cache, SetOptions};
+use alluvium_cache::{Builder, Cache, SetOptions};
 
 use super::options::CacheOptions;
 use super::speed::refused;
@@ -15,20 +15,36 @@ use crate::report::Report;
 const KEYS: u64 = 200_000;
 const THREADS: usize = 3;
 const MEMORY_BYTES: [usize; 2] = [8 << 20, 32 << 20];
-const VALUE_BYTES_MAX: u64 = 20_000;
+/// Where items lie, and how large their values are at most: in logs, or those that fit in cells, which then move
+/// between both all the time.
+const LAYOUTS: [(&str, u64); 2] = [("logs", 20_000), ("cells", 160)];
 /// A thread that resizes does so this often.
 const RESIZE_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Runs for `seconds` under every policy in turn.
+/// Runs for `seconds`, half of them for each layout.
 pub fn run(options: &CacheOptions, seconds: u64, report: &mut Report) -> Result<(), BenchError> {
-    let cache = Cache::builder()
-        .memory_limit(MEMORY_BYTES[1])
-        .partitions(2)
-        .payload_bytes_mean(400)
-        .eviction(options.eviction.eviction())
-        .build()
-        .map_err(refused)?;
-    let ends_at = Instant::now() + Duration::from_secs(seconds);
+    for (layout, value_bytes_max) in LAYOUTS {
+        let builder = match layout {
+            "cells" => Cache::builder().payload_bytes_fixed(128),
+            _ => Cache::builder().payload_bytes_mean(400),
+        };
+        let builder =
+            builder.memory_limit(MEMORY_BYTES[1]).partitions(2).eviction(options.eviction.eviction());
+        let duration = Duration::from_secs(seconds) / LAYOUTS.len() as u32;
+        let measurement = soak(builder, value_bytes_max, duration, options)?;
+        report.add(measurement.config("layout", layout))?;
+    }
+    Ok(())
+}
+
+fn soak(
+    builder: Builder,
+    value_bytes_max: u64,
+    duration: Duration,
+    options: &CacheOptions,
+) -> Result<Measurement, BenchError> {
+    let cache = builder.build().map_err(refused)?;
+    let ends_at = Instant::now() + duration;
     let is_wrong = AtomicBool::new(false);
     let (operations, gets, resizes) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -39,7 +55,7 @@ pub fn run(options: &CacheOptions, seconds: u64, report: &mut Report) -> Result<
                 let mut value = Vec::new();
                 while Instant::now() < ends_at && !is_wrong.load(Ordering::Relaxed) {
                     for _ in 0..1000 {
-                        let asked = operate(cache, &mut random, &mut value, is_wrong);
+                        let asked = operate(cache, &mut random, value_bytes_max, &mut value, is_wrong);
                         gets.fetch_add(asked, Ordering::Relaxed);
                     }
                     operations.fetch_add(1000, Ordering::Relaxed);
@@ -61,23 +77,27 @@ pub fn run(options: &CacheOptions, seconds: u64, report: &mut Report) -> Result<
     }
     balance(&cache, gets.load(Ordering::Relaxed))?;
     let total = cache.stats().total();
-    report.add(
-        Measurement::new("cache", "soak")
-            .config("seconds", seconds)
-            .config("threads", THREADS)
-            .config("eviction", format!("{:?}", options.eviction))
-            .metric("operations", operations.load(Ordering::Relaxed))
-            .metric("resizes", resizes.load(Ordering::Relaxed))
-            .metric("items", total.items)
-            .metric("evicted", total.evicted)
-            .metric("evicted_by_index", total.evicted_by_index)
-            .metric("expired", total.expired),
-    )?;
-    Ok(())
+    Ok(Measurement::new("cache", "soak")
+        .config("seconds", duration.as_secs_f64())
+        .config("threads", THREADS)
+        .config("eviction", format!("{:?}", options.eviction))
+        .metric("operations", operations.load(Ordering::Relaxed))
+        .metric("resizes", resizes.load(Ordering::Relaxed))
+        .metric("items", total.items)
+        .metric("inline_items", total.inline_items)
+        .metric("evicted", total.evicted)
+        .metric("evicted_by_index", total.evicted_by_index)
+        .metric("expired", total.expired))
 }
 
 /// One random operation; how many gets it counts as.
-fn operate(cache: &Cache, random: &mut Random, value: &mut Vec<u8>, is_wrong: &AtomicBool) -> u64 {
+fn operate(
+    cache: &Cache,
+    random: &mut Random,
+    value_bytes_max: u64,
+    value: &mut Vec<u8>,
+    is_wrong: &AtomicBool,
+) -> u64 {
     // Low numbers are asked for more often.
     let bound = random.below(KEYS) + 1;
     let number = random.below(bound);
@@ -90,7 +110,7 @@ fn operate(cache: &Cache, random: &mut Random, value: &mut Vec<u8>, is_wrong: &A
             1
         }
         60..96 => {
-            let bound = random.below(VALUE_BYTES_MAX) + 1;
+            let bound = random.below(value_bytes_max) + 1;
             let len = 16 + random.below(bound) as usize;
             make(value, number, len, random.next_u64());
             let options = SetOptions {

@@ -74,7 +74,7 @@ impl Run<'_> {
     fn cache(&self) -> Builder {
         let case = &self.case;
         let builder = Cache::builder()
-            .payload_bytes_mean(case.key_bytes + case.value_bytes)
+            .payload_bytes_fixed(case.key_bytes + case.value_bytes)
             .eviction(self.options.eviction.eviction());
         let builder = match self.options.access {
             AccessMode::Concurrent => builder.for_threads(self.threads),

@@ -4,7 +4,7 @@
 //! The traces were fitted so that LRU, clock and S3-FIFO as published come to the figures that the project's targets
 //! give for them (decision 0030).
 
-use alluvium_cache::{Cache, Eviction};
+use alluvium_cache::{Builder, Cache, Eviction};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
@@ -47,13 +47,38 @@ pub fn run(options: &CacheOptions, kind: TraceKind, report: &mut Report) -> Resu
         let exact = exact_lru(&trace);
         for case in options.cases() {
             report.add(measurement(name, &case, "exact_lru", exact).metric("entries", ROOM))?;
-            for (policy, eviction) in POLICIES {
-                let (ratio, items) = replay(&trace, &case, eviction)?;
-                report.add(measurement(name, &case, policy, ratio).metric("entries", items))?;
+            for (policy, builder) in caches(&case)? {
+                let replayed = replay(&trace, &case, builder)?;
+                report.add(
+                    measurement(name, &case, policy, replayed.miss_ratio)
+                        .metric("entries", replayed.entries)
+                        .metric("memory_bytes", replayed.memory_bytes),
+                )?;
             }
         }
     }
     Ok(())
+}
+
+/// A cache for each policy, with room for [`ROOM`] items; and one whose items lie in cells, with the same memory, where
+/// they can and don't anyway.
+fn caches(case: &Case) -> Result<Vec<(&'static str, Builder)>, BenchError> {
+    let payload = case.key_bytes + case.value_bytes;
+    let all = Cache::builder().payload_bytes_mean(payload);
+    let mut caches: Vec<(&str, Builder)> = POLICIES
+        .into_iter()
+        .map(|(policy, eviction)| (policy, all.clone().eviction(eviction).room_for(ROOM)))
+        .collect();
+    let in_cells = Cache::builder().payload_bytes_fixed(payload);
+    let memory_bytes = |builder: &Builder| -> Result<usize, BenchError> {
+        let cache = builder.clone().room_for(ROOM).build_exclusive().map_err(refused)?;
+        Ok(cache.stats().total().memory_bytes as usize)
+    };
+    let in_logs = memory_bytes(&all)?;
+    if in_logs != memory_bytes(&in_cells)? {
+        caches.push(("s3_fifo_in_cells", in_cells.memory_limit(in_logs)));
+    }
+    Ok(caches)
 }
 
 fn measurement(trace: &str, case: &Case, policy: &str, miss_ratio: f64) -> Measurement {
@@ -81,14 +106,16 @@ fn requests(name: &str, zipf: &Zipf, seed: u64) -> Vec<Request> {
     trace
 }
 
-/// Replays a trace; the miss ratio, and how many items the cache held in the end.
-fn replay(trace: &[Request], case: &Case, eviction: Eviction) -> Result<(f64, u64), BenchError> {
-    let cache = Cache::builder()
-        .payload_bytes_mean(case.key_bytes + case.value_bytes)
-        .eviction(eviction)
-        .room_for(ROOM)
-        .build_exclusive()
-        .map_err(refused)?;
+/// What came of a trace.
+struct Replayed {
+    miss_ratio: f64,
+    /// Items that the cache held in the end.
+    entries: u64,
+    memory_bytes: u64,
+}
+
+fn replay(trace: &[Request], case: &Case, builder: Builder) -> Result<Replayed, BenchError> {
+    let cache = builder.build_exclusive().map_err(refused)?;
     let mut keys = Keys::new(1, case.key_bytes);
     let mut value = Value::new(case.value_bytes);
     let (mut counted, mut missed) = (0_u64, 0_u64);
@@ -107,7 +134,11 @@ fn replay(trace: &[Request], case: &Case, eviction: Eviction) -> Result<(f64, u6
         }
     }
     cache.sweep();
-    Ok((missed as f64 / counted.max(1) as f64, cache.len() as u64))
+    Ok(Replayed {
+        miss_ratio: missed as f64 / counted.max(1) as f64,
+        entries: cache.len() as u64,
+        memory_bytes: cache.stats().total().memory_bytes,
+    })
 }
 
 /// The miss ratio of LRU with room for exactly so many items, by its definition: a list of all accesses, of which an

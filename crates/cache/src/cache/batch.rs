@@ -5,6 +5,7 @@ use alluvium_base::KeyHash;
 use crate::access::Access;
 use crate::error::TooLarge;
 use crate::item::{ItemView, Metadata, room};
+use crate::partition::Ahead;
 use crate::pipeline;
 
 use super::handle::Cache;
@@ -18,8 +19,8 @@ struct Sought {
     hash: KeyHash,
     /// Ways of its bucket of the index whose tags are the key's.
     ways: u32,
-    /// Whether it seems to lie in its inline bucket.
-    is_inline: bool,
+    /// Whether it is not inline, so that its item has yet to be looked for.
+    may_be_logged: bool,
 }
 
 impl<A: Access> Cache<A> {
@@ -38,8 +39,10 @@ impl<A: Access> Cache<A> {
         let key = |number: usize| keys[number].as_ref();
         self.in_stages(keys.len(), false, key, |number, Sought { hash, ways, .. }| {
             let partition = self.partition(hash);
-            let outcome = self
-                .get_hashed(partition, hash, key(number), ways, &mut room, |item| take(number, Some(item)));
+            let outcome =
+                self.get_hashed(partition, hash, key(number), Ahead::Loaded(ways), &mut room, |item| {
+                    take(number, Some(item))
+                });
             if outcome.is_none() {
                 take(number, None);
             }
@@ -65,7 +68,8 @@ impl<A: Access> Cache<A> {
         };
         self.in_stages(items.len(), true, key, |number, Sought { hash, ways, .. }| {
             let value = items[number].1.as_ref();
-            let set = self.partition(hash).set(hash, key(number), ways, value, Metadata::default());
+            let set =
+                self.partition(hash).set(hash, key(number), Ahead::Loaded(ways), value, Metadata::default());
             outcome = set.and(outcome);
         });
         outcome
@@ -80,10 +84,8 @@ impl<A: Access> Cache<A> {
         key: impl Fn(usize) -> &'k [u8],
         last: impl FnMut(usize, Sought),
     ) {
-        let has_inline = self.partitions.first().is_some_and(|part| part.current_body().inline.is_some());
         pipeline::run(
             count,
-            if has_inline { 2 } else { 1 },
             |number| {
                 let hash = self.hash(key(number));
                 let partition = self.partition(hash);
@@ -92,25 +94,26 @@ impl<A: Access> Cache<A> {
                     partition.prefetch_ghost(hash);
                 }
                 match &body.inline {
-                    Some(table) => table.place(hash).0.prefetch_tags(),
+                    Some(table) => table.spot(hash).bucket().prefetch(),
                     None => body.index.prefetch(body.index.place(hash)),
                 }
-                Sought { hash, ways: 0, is_inline: false }
+                Sought { hash, ways: 0, may_be_logged: true }
             },
-            |stage, Sought { hash, ways, is_inline }| {
+            |Sought { hash, ways, may_be_logged }| {
                 let body = self.partition(*hash).current_body();
                 match &body.inline {
-                    Some(table) if stage == 0 => {
-                        let (bucket, tag) = table.place(*hash);
-                        let cells = bucket.matches(tag);
-                        *is_inline = cells != 0;
-                        bucket.prefetch_cells(cells);
-                        if !*is_inline {
-                            body.index.prefetch(body.index.place(*hash));
-                        }
+                    Some(table) if table.spot(*hash).prefetch_cells() => *may_be_logged = false,
+                    Some(_) => body.index.prefetch(body.index.place(*hash)),
+                    None => {
+                        *ways = body.prefetch_items(body.index.place(*hash));
+                        *may_be_logged = false;
                     }
-                    _ if *is_inline => {}
-                    _ => *ways = body.prefetch_items(body.index.place(*hash)),
+                }
+            },
+            |Sought { hash, ways, may_be_logged }| {
+                if *may_be_logged {
+                    let body = self.partition(*hash).current_body();
+                    *ways = body.prefetch_items(body.index.place(*hash));
                 }
             },
             last,

@@ -9,9 +9,10 @@ use crate::access::{Access, Concurrent, ConcurrentReads, Exclusive};
 use crate::error::BuildError;
 use crate::eviction::Eviction;
 use crate::hasher::Hasher;
+use crate::inline::{CELL_BYTES_MAX, TINY_BYTES};
 use crate::log::POSITION_BITS;
 use crate::memory::PAGE_BYTES;
-use crate::partition::{Common, Partition, Shape};
+use crate::partition::{Common, Partition, Purpose, Shape};
 
 use super::handle::Cache;
 
@@ -23,13 +24,14 @@ const PARTITIONS_PER_THREAD: usize = 8;
 ///
 /// Behaviour: [`memory_limit`](Self::memory_limit), [`eviction`](Self::eviction),
 /// [`item_bytes_max`](Self::item_bytes_max), [`clock`](Self::clock). Performance:
-/// [`payload_bytes_mean`](Self::payload_bytes_mean), [`for_threads`](Self::for_threads),
-/// [`partitions`](Self::partitions), [`hasher`](Self::hasher).
+/// [`payload_bytes_mean`](Self::payload_bytes_mean), [`payload_bytes_fixed`](Self::payload_bytes_fixed),
+/// [`for_threads`](Self::for_threads), [`partitions`](Self::partitions), [`hasher`](Self::hasher).
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(super) memory_limit: usize,
     pub(super) partitions: usize,
     pub(super) payload_bytes_mean: usize,
+    pub(super) payload_bytes_fixed: Option<usize>,
     pub(super) item_bytes_max: usize,
     pub(crate) common: Common,
 }
@@ -40,6 +42,7 @@ impl Default for Builder {
             memory_limit: 64 << 20,
             partitions: 1,
             payload_bytes_mean: 200,
+            payload_bytes_fixed: None,
             item_bytes_max: 1 << 20,
             common: Common {
                 hasher: Hasher::default(),
@@ -63,10 +66,9 @@ impl Builder {
     /// the partitions; set those before.
     pub fn room_for(mut self, items: usize) -> Self {
         let parts = self.partitions.max(1);
-        let has_probation = self.common.eviction.has_probation();
         // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
         let items = (items + items / 160).div_ceil(parts);
-        let each = Shape::for_items(items, self.payload_bytes_mean, self.item_bytes_max, has_probation);
+        let each = Shape::for_items(items, self.purpose(self.payload_bytes_mean, false));
         self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }
@@ -89,11 +91,22 @@ impl Builder {
     /// room; were they larger, some of it would lie idle. [`Cache::resize`] shares out anew, by the items that are
     /// there.
     ///
-    /// With 16 or fewer, under S3-FIFO, most of the memory is for items of up to 16 bytes without an end and flags,
-    /// which lie within the index: one wait for memory instead of two, and half of the overhead. There is room for a
-    /// seventh as many others.
+    /// With 16 or fewer it is as with 16 [bytes that are fixed](Self::payload_bytes_fixed).
     pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
         self.payload_bytes_mean = bytes.max(1);
+        self.payload_bytes_fixed = None;
+        self
+    }
+
+    /// Bytes of key and value together where all items, or nearly all, have as many; instead of
+    /// [`payload_bytes_mean`](Self::payload_bytes_mean). Under S3-FIFO, up to 240 of them, most of the memory is then
+    /// for items of at most so many bytes without an end and flags, which lie within the index: one wait for memory
+    /// instead of two mostly. Smaller ones take as much room. There is room for a seventh as many others. Items make
+    /// room for those in their bucket of twelve instead of for any; the same memory holds a seventh more of them, so
+    /// that as many requests miss.
+    pub fn payload_bytes_fixed(mut self, bytes: usize) -> Self {
+        self.payload_bytes_mean = bytes.max(1);
+        self.payload_bytes_fixed = Some(bytes.max(1));
         self
     }
 
@@ -171,25 +184,36 @@ impl Builder {
     pub fn build_as<A: Access>(mut self) -> Result<Cache<A>, BuildError> {
         let epoch = self.common.clock.monotonic().as_millis();
         self.common.epoch_ms = u64::try_from(epoch).unwrap_or(u64::MAX);
-        let shape = self.shape::<A>(self.memory_limit, self.payload_bytes_mean)?;
+        let shape = self.shape::<A>(self.memory_limit, self.purpose(self.payload_bytes_mean, false))?;
         let partitions = (0..self.partitions)
             .map(|_| Partition::new(self.common.clone(), shape))
             .collect::<Result<Box<[_]>, _>>()?;
         Ok(Cache::new(partitions, self))
     }
 
+    /// What partitions are for whose items have `payload` bytes of key and value on average and lie inline mostly, or
+    /// not.
+    pub(super) fn purpose(&self, payload: usize, are_inline: bool) -> Purpose {
+        let has_probation = self.common.eviction.has_probation();
+        let cell_payload = self.payload_bytes_fixed.unwrap_or(TINY_BYTES);
+        let has_cells =
+            has_probation && cell_payload <= CELL_BYTES_MAX && (are_inline || payload <= cell_payload);
+        Purpose {
+            payload,
+            cell_payload: has_cells.then_some(cell_payload),
+            item_bytes_max: self.item_bytes_max,
+            has_probation,
+        }
+    }
+
     /// The parts of each partition under a limit for all.
     pub(super) fn shape<A: Access>(
         &self,
         memory_limit: usize,
-        payload_bytes_mean: usize,
+        purpose: Purpose,
     ) -> Result<Shape, BuildError> {
         let share = memory_limit.checked_div(self.partitions).ok_or(BuildError::NoPartitions)?;
-        let within = |share: usize| {
-            let bytes = share.checked_sub(size_of::<Partition<A>>())?;
-            let has_probation = self.common.eviction.has_probation();
-            Shape::within(bytes, payload_bytes_mean, self.item_bytes_max, has_probation)
-        };
+        let within = |share: usize| Shape::within(share.checked_sub(size_of::<Partition<A>>())?, purpose);
         within(share).ok_or_else(|| {
             let mut enough = 16 << 10;
             while within(enough).is_none() {

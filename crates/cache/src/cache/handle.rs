@@ -8,7 +8,7 @@ use crate::access::{Access, Concurrent};
 use crate::error::TooLarge;
 use crate::index::{owner_of, partition_of};
 use crate::item::{Glance, ItemView, Metadata, Room, room};
-use crate::partition::Partition;
+use crate::partition::{Ahead, Partition};
 
 use super::builder::Builder;
 use super::scratch::Scratch;
@@ -90,8 +90,7 @@ impl<A: Access> Cache<A> {
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
         let partition = self.partition(hash);
-        partition.prefetch_inline(hash);
-        let is_hit = match partition.glance(hash, key, 0, &mut room()) {
+        let is_hit = match partition.glance(hash, key, Ahead::Nothing, &mut room()) {
             Glance::Hit(found) => {
                 value.clear();
                 value.extend_from_slice(found);
@@ -125,30 +124,29 @@ impl<A: Access> Cache<A> {
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
         let hash = self.hash(key);
         let partition = self.partition(hash);
-        partition.prefetch_inline(hash);
-        self.get_hashed(partition, hash, key, 0, &mut room(), take)
+        self.get_hashed(partition, hash, key, Ahead::Nothing, &mut room(), take)
     }
 
-    /// A get of a key whose hash and partition are known. `ways` are those with its tag, as far as they are known.
+    /// A get of a key whose hash and partition are known.
     #[inline(always)]
     pub(super) fn get_hashed<T>(
         &self,
         partition: &Partition<A>,
         hash: KeyHash,
         key: &[u8],
-        ways: u32,
+        ahead: Ahead,
         room: &mut Room,
         take: impl FnOnce(ItemView<'_>) -> T,
     ) -> Option<T> {
         let count = |is_hit| partition.reads.count(is_hit, A::READS_BESIDE_WRITES);
-        let take = match partition.lend(hash, key, ways, take) {
+        let take = match partition.lend(hash, key, ahead, take) {
             Ok(outcome) => {
                 count(outcome.is_some());
                 return outcome;
             }
             Err(take) => take,
         };
-        match partition.glance(hash, key, ways, room) {
+        match partition.glance(hash, key, ahead, room) {
             Glance::Hit(value) => {
                 count(true);
                 Some(take(ItemView { value, flags: 0, time_to_live: None }))
@@ -158,7 +156,7 @@ impl<A: Access> Cache<A> {
                 None
             }
             Glance::Unusual => {
-                let outcome = get_unusual(partition, hash, key, ways, take);
+                let outcome = get_unusual(partition, hash, key, ahead.ways(), take);
                 count(outcome.is_some());
                 outcome
             }
@@ -192,8 +190,7 @@ impl<A: Access> Cache<A> {
     fn set_item(&self, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let hash = self.hash(key);
         let partition = self.partition(hash);
-        partition.prefetch_inline(hash);
-        partition.set(hash, key, 0, value, metadata)
+        partition.set(hash, key, Ahead::Nothing, value, metadata)
     }
 
     /// Removes the item of `key`; whether there was one.

@@ -2,7 +2,6 @@
 
 use crate::access::Access;
 use crate::error::BuildError;
-use crate::inline::CELL_BYTES;
 
 use super::handle::Cache;
 
@@ -22,16 +21,19 @@ impl<A: Access> Cache<A> {
     /// [`BuildError`]; partitions already resized stay so.
     pub fn resize(&self, memory_limit: usize) -> Result<(), BuildError> {
         let total = self.stats().total();
-        let payload = if total.items < ITEMS_TO_JUDGE_BY {
-            self.settings.payload_bytes_mean
+        let purpose = if total.items < ITEMS_TO_JUDGE_BY {
+            self.settings.purpose(self.settings.payload_bytes_mean, false)
         } else {
+            let cell_payload =
+                self.partitions.first().map_or(0, |part| part.current_body().shape.cell_payload);
             let (inline_bytes, logged) = (
-                total.inline_items * CELL_BYTES as u64,
+                total.inline_items * cell_payload as u64,
                 total.log_bytes_used.saturating_sub(8 * (total.items - total.inline_items)),
             );
-            (((inline_bytes + logged) / total.items) as usize).max(1)
+            let payload = (((inline_bytes + logged) / total.items) as usize).max(1);
+            self.settings.purpose(payload, 2 * total.inline_items >= total.items)
         };
-        let shape = self.settings.shape::<A>(memory_limit, payload)?;
+        let shape = self.settings.shape::<A>(memory_limit, purpose)?;
         for partition in &self.partitions {
             partition.resize(shape)?;
         }

@@ -9,6 +9,9 @@ use crate::sync::{AtomicU32, Ordering};
 const COUNT_BITS: u32 = 2;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
 
+/// Where the hand of a bucket with no more than twelve ways is.
+const HAND_SHIFT: u32 = COUNT_BITS * 12;
+
 /// See the module. The bits of up to sixteen ways; an index in store mode uses the word for something else.
 #[derive(Debug)]
 pub(crate) struct AccessCounts(pub(super) AtomicU32);
@@ -32,6 +35,17 @@ impl AccessCounts {
         debug_assert!(count <= COUNT_MAX);
         let others = self.0.load(Ordering::Relaxed) & !(COUNT_MAX << shift(way));
         self.0.store(others | count << shift(way), Ordering::Relaxed);
+    }
+
+    /// Where the search for a victim begins, in a bucket with no more than twelve ways. It may be lost, too.
+    pub fn hand(&self) -> usize {
+        (self.0.load(Ordering::Relaxed) >> HAND_SHIFT) as usize
+    }
+
+    /// Sets the hand.
+    pub fn set_hand(&self, hand: usize) {
+        let counts = self.0.load(Ordering::Relaxed) & ((1 << HAND_SHIFT) - 1);
+        self.0.store(counts | (hand as u32) << HAND_SHIFT, Ordering::Relaxed);
     }
 
     /// Counts an access of `way`, up to `max`, 1 or 2. The count may be lost.

@@ -1,4 +1,4 @@
-//! Inline buckets by hash.
+//! Inline buckets by hash, and their cells.
 
 use std::io;
 
@@ -8,48 +8,75 @@ use crate::index::Place;
 use crate::memory::Array;
 
 use super::bucket::InlineBucket;
+use super::cells::Cells;
+use super::spot::Spot;
 
 /// A set-associative table: a key's cell is in its bucket or nowhere.
 #[derive(Debug)]
 pub(crate) struct InlineTable {
-    buckets: Array<InlineBucket>,
+    pub(super) buckets: Array<InlineBucket>,
+    pub(super) cells: Cells,
 }
 
 impl InlineTable {
-    /// An empty table of `buckets` buckets.
+    /// An empty table of `buckets` buckets, for items of up to `payload` bytes of key and value.
     ///
     /// # Errors
     /// What the system says when it refuses.
-    pub fn new(buckets: usize) -> io::Result<Self> {
-        Ok(Self { buckets: Array::new(buckets)? })
+    pub fn new(buckets: usize, payload: usize) -> io::Result<Self> {
+        Ok(Self { buckets: Array::new(buckets)?, cells: Cells::new(buckets, payload)? })
+    }
+
+    /// Bytes of a bucket with its cells.
+    pub const fn bucket_bytes(payload: usize) -> usize {
+        size_of::<InlineBucket>() + Cells::bucket_bytes(payload)
     }
 
     /// Bytes of a table of `buckets` buckets.
-    pub fn mapped_bytes(buckets: usize) -> usize {
-        Array::<InlineBucket>::mapped_bytes(buckets)
+    pub fn mapped_bytes(buckets: usize, payload: usize) -> usize {
+        Array::<InlineBucket>::mapped_bytes(buckets) + Cells::mapped_bytes(buckets, payload)
     }
 
-    /// All buckets.
-    pub fn buckets(&self) -> &[InlineBucket] {
-        &self.buckets
-    }
-
-    /// The bucket and tag of a key.
+    /// Bytes of key and value that fit in a cell.
     #[inline(always)]
-    pub fn place(&self, hash: KeyHash) -> (&InlineBucket, u16) {
+    pub fn payload(&self) -> usize {
+        self.cells.payload()
+    }
+
+    /// Whether an item fits in a cell.
+    #[inline(always)]
+    pub fn fits(&self, key: &[u8], value: &[u8]) -> bool {
+        key.len() <= self.payload() && value.len() <= self.payload() - key.len()
+    }
+
+    /// Where a key's item may be.
+    #[inline(always)]
+    pub fn spot(&self, hash: KeyHash) -> Spot<'_> {
         let place = Place::of(hash, self.buckets.len());
-        (&self.buckets[place.bucket], place.tag)
+        Spot::new(self, place.bucket, place.tag)
+    }
+
+    /// All buckets, by their first spots.
+    pub fn spots(&self) -> impl Iterator<Item = Spot<'_>> {
+        (0..self.buckets.len()).map(|number| Spot::new(self, number, 0))
     }
 
     /// The buckets with keys of bucket `number` of `buckets` in the index, which goes by the same bits of their hashes.
-    pub fn buckets_of(&self, number: usize, buckets: usize) -> &[InlineBucket] {
+    pub fn spots_of(&self, number: usize, buckets: usize) -> impl Iterator<Item = Spot<'_>> {
         let first_hash = |number: usize| ((number as u128) << u64::BITS).div_ceil(buckets as u128);
         let own = |hash: u128| ((hash * self.buckets.len() as u128) >> u64::BITS) as usize;
-        &self.buckets[own(first_hash(number))..=own(first_hash(number + 1) - 1)]
+        let numbers = own(first_hash(number))..=own(first_hash(number + 1) - 1);
+        numbers.map(|number| Spot::new(self, number, 0))
     }
 
     /// Gives back the memory of the buckets from number `from` to before `end`; their items are gone.
     pub fn release(&self, from: usize, end: usize) {
         self.buckets.release_part(from, end);
+        self.cells.release(from, end);
+    }
+
+    /// Gives all memory back.
+    pub fn release_all(&self) {
+        self.release(0, self.buckets.len());
     }
 }

@@ -8,7 +8,7 @@ use super::bucket::InlineBucket;
 #[inline(always)]
 pub(super) fn equal(bucket: &InlineBucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: reads the first 32 of the 256 bytes behind the reference, aligned to 256 by the type, and writes only
+    // SAFETY: reads the 32 bytes behind the reference, aligned to 32 by the type, and writes only
     // registers that it names. They are atomic integers, and to the language it is a relaxed load of each: the
     // processor loads each aligned word of up to eight bytes whole, also as a part of sixteen bytes.
     unsafe {

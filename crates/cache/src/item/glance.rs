@@ -2,23 +2,16 @@
 
 use std::mem::MaybeUninit;
 
-use crate::inline::CELL_BYTES;
-
 /// Longest value that is copied to the stack: a frame of less than a page, which needn't be probed.
 const SHORT_BYTES: usize = 2048;
 
 /// Room for a short value.
-pub(crate) struct Room {
-    /// For one from a log.
-    pub short: [MaybeUninit<u8>; SHORT_BYTES],
-    /// For one from a cell.
-    pub tiny: [u8; CELL_BYTES],
-}
+pub(crate) type Room = [MaybeUninit<u8>; SHORT_BYTES];
 
 /// Room without contents, which costs next to nothing.
 #[inline(always)]
 pub(crate) fn room() -> Room {
-    Room { short: [MaybeUninit::uninit(); SHORT_BYTES], tiny: [0; CELL_BYTES] }
+    [MaybeUninit::uninit(); SHORT_BYTES]
 }
 
 /// What was seen at a glance.

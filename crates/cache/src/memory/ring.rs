@@ -91,7 +91,8 @@ impl Ring {
     /// Where `len` bytes from `start` on lie, all of them within the mapping.
     #[inline(always)]
     fn place(&self, start: usize, len: usize) -> *mut u8 {
-        assert!(start.checked_add(len).is_some_and(|end| end <= self.mapping.len()), "bytes within the ring");
+        let total = self.mapping.len();
+        assert!(start <= total && len <= total - start, "bytes within the ring");
         self.mapping.start().as_ptr().wrapping_add(start)
     }
 
@@ -113,6 +114,19 @@ impl Ring {
         let word = |line: usize| start + line * (LINE_BYTES / UNIT_BYTES);
         (0..lines.clamp(1, NEAR_LINES)).for_each(|line| alluvium_index::prefetch_element(words, word(line)));
         (NEAR_LINES..lines).for_each(|line| alluvium_index::prefetch_element_far(words, word(line)));
+    }
+
+    /// Starts loading the lines of the bytes `start..start + len`, at least one. As many instructions wherever they
+    /// begin, so that no branch depends on that.
+    #[inline(always)]
+    pub fn prefetch_bytes(&self, start: usize, len: usize) {
+        let start = self.mapping.start().as_ptr().wrapping_add(start);
+        let mut from_start = 0;
+        while from_start < len - 1 {
+            alluvium_index::prefetch_address(start.wrapping_add(from_start));
+            from_start += LINE_BYTES;
+        }
+        alluvium_index::prefetch_address(start.wrapping_add(len - 1));
     }
 
     /// Gives back the memory of `start..start + len` bytes; it reads as zeros afterwards.
@@ -154,6 +168,20 @@ impl Ring {
         // SAFETY: as for `copy_out`.
         unsafe { vectors::is_equal(self.place(start, bytes.len()), bytes) }
     }
+
+    /// The bytes at `start` and behind it.
+    #[inline(always)]
+    pub fn pair(&self, start: usize) -> [u8; 2] {
+        // SAFETY: as for `copy_out`.
+        unsafe { vectors::load_pair(self.place(start, 2)) }
+    }
+
+    /// Stores the bytes at `start` and behind it, as the only writer.
+    #[inline(always)]
+    pub fn set_pair(&self, start: usize, pair: [u8; 2]) {
+        // SAFETY: as for `copy_in`.
+        unsafe { vectors::store_pair(self.place(start, 2), pair) }
+    }
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom))))]
@@ -180,6 +208,18 @@ impl Ring {
     /// Whether the bytes from byte `start` on are `bytes`.
     pub fn is_equal(&self, start: usize, bytes: &[u8]) -> bool {
         words::is_equal(|unit| self.word(unit), start, bytes)
+    }
+
+    /// The bytes at `start` and behind it.
+    pub fn pair(&self, start: usize) -> [u8; 2] {
+        let mut pair = [0; 2];
+        self.copy_out(start, &mut pair);
+        pair
+    }
+
+    /// Stores the bytes at `start` and behind it, as the only writer.
+    pub fn set_pair(&self, start: usize, pair: [u8; 2]) {
+        self.copy_in(start, &pair);
     }
 }
 
@@ -218,6 +258,9 @@ impl Ring {
 
     /// Nothing here.
     pub fn prefetch(&self, _start: usize, _len: usize) {}
+
+    /// Nothing here.
+    pub fn prefetch_bytes(&self, _start: usize, _len: usize) {}
 
     /// Nothing here: memory goes back with the ring.
     pub fn release(&self, _start: usize, _len: usize) {}

@@ -47,6 +47,10 @@ pub(super) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
 /// As for [`copy_out`]; and the caller is the only writer of these bytes.
 #[inline(always)]
 pub(super) unsafe fn copy_in(mut to: *mut u8, mut bytes: &[u8]) {
+    if bytes.len() < VECTOR {
+        // SAFETY: the caller's promise, handed on.
+        return unsafe { copy_few_in(to, bytes) };
+    }
     if wide::is_worthwhile(bytes.len()) {
         // SAFETY: the caller's promise, handed on; what follows the copied bytes is the caller's too.
         unsafe {
@@ -68,7 +72,7 @@ pub(super) unsafe fn copy_in(mut to: *mut u8, mut bytes: &[u8]) {
         ([], _) => {}
         // SAFETY: the last sixteen bytes, some of which were copied before.
         (_, Some(&last)) => unsafe { store(to.add(bytes.len() - VECTOR), from_bytes(last)) },
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: what a wide copy left is the caller's too.
         (few, None) => unsafe { copy_few_in(to, few) },
     }
 }
@@ -281,6 +285,30 @@ unsafe fn store_word(to: *mut u8, word: u64) {
     // SAFETY: writes the caller's bytes and nothing else.
     unsafe {
         asm!("mov [{to}], {word}", to = in(reg) to, word = in(reg) word, options(nostack, preserves_flags));
+    }
+}
+
+/// # Safety
+/// Two bytes as for [`copy_out`].
+#[inline(always)]
+pub(super) unsafe fn load_pair(from: *const u8) -> [u8; 2] {
+    let pair: u32;
+    // SAFETY: reads the caller's bytes and nothing else, and writes the register that it names.
+    unsafe {
+        asm!("movzx {pair:e}, word ptr [{from}]", from = in(reg) from, pair = out(reg) pair,
+            options(nostack, readonly, preserves_flags));
+    }
+    (pair as u16).to_ne_bytes()
+}
+
+/// # Safety
+/// Two bytes as for [`copy_in`].
+#[inline(always)]
+pub(super) unsafe fn store_pair(to: *mut u8, pair: [u8; 2]) {
+    // SAFETY: writes the caller's bytes and nothing else.
+    unsafe {
+        asm!("mov word ptr [{to}], {pair:x}", to = in(reg) to, pair = in(reg) u16::from_ne_bytes(pair),
+            options(nostack, preserves_flags));
     }
 }
 

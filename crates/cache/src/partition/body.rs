@@ -6,7 +6,7 @@ use crate::eviction::{GHOST_PERCENT, PROBATION_PERCENT};
 use crate::ghost::Ghost;
 use crate::index::bucket::Bucket;
 use crate::index::{Entry, LossyIndex};
-use crate::inline::{CELL_BYTES, InlineBucket, InlineTable};
+use crate::inline::InlineTable;
 use crate::item::{Header, header_of};
 use crate::log::CircularLog;
 use crate::memory::{Array, HUGE_PAGE_BYTES, PAGE_BYTES, UNIT_BYTES};
@@ -32,14 +32,27 @@ const LOGGED_PERCENT: usize = 9;
 /// Smallest log.
 const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;
 
+/// Which items a partition is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Purpose {
+    /// Bytes of key and value of an item, on average.
+    pub payload: usize,
+    /// Bytes of key and value for which cells have room; `None` for no cells.
+    pub cell_payload: Option<usize>,
+    /// Bytes of the largest item.
+    pub item_bytes_max: usize,
+    pub has_probation: bool,
+}
+
 /// Sizes of a partition's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub buckets: usize,
     /// Bytes of key and value of an item, on average.
     pub payload: usize,
-    /// Buckets for tiny items; 0 where items are larger.
+    /// Buckets of cells, and bytes of key and value for which each cell has room; 0 buckets where there are none.
     pub inline_buckets: usize,
+    pub cell_payload: usize,
     /// Bytes of the two logs; both are there, whatever the policy.
     pub log_bytes: [usize; 2],
     /// Bytes of the largest item, by log.
@@ -53,47 +66,51 @@ pub(crate) fn item_bytes(payload: usize) -> usize {
     UNIT_BYTES + payload.next_multiple_of(UNIT_BYTES)
 }
 
+impl Purpose {
+    /// Items for which the logs have room, in percent.
+    fn logged_percent(&self) -> usize {
+        if self.cell_payload.is_some() { LOGGED_PERCENT + PROBATION_PERCENT } else { 100 }
+    }
+}
+
 impl Shape {
-    /// The parts of a partition of `bytes` in all, for items of `payload` bytes on average and `item_bytes_max` at
-    /// most. `None` if that is too little memory to be useful.
-    pub fn within(bytes: usize, payload: usize, item_bytes_max: usize, has_probation: bool) -> Option<Self> {
-        let in_log = item_bytes(payload.max(1)) + size_of::<Bucket>() * 10 / ENTRIES_PER_BUCKET_TENTHS + 1;
-        let inline = if is_inline(payload, has_probation) {
-            size_of::<InlineBucket>() * 10 / ITEMS_PER_INLINE_BUCKET_TENTHS + 1
-        } else {
-            0
-        };
-        let ghost = if has_probation { size_of::<u16>() * GHOST_PERCENT / 100 + 1 } else { 0 };
-        let logged_percent = logged_percent(payload, has_probation);
-        let items = bytes / ((in_log * logged_percent).div_ceil(100) + inline + ghost);
-        let mut shape = Self::for_items(items, payload, item_bytes_max, has_probation);
+    /// The parts of a partition of `bytes` in all. `None` if that is too little memory to be useful.
+    pub fn within(bytes: usize, purpose: Purpose) -> Option<Self> {
+        // In thousandths of a byte, or what is rounded would go to the main log.
+        let per_bucket = |bytes: usize, tenths: usize| 1000 * bytes * 10 / tenths;
+        let in_log = 1000 * item_bytes(purpose.payload.max(1))
+            + per_bucket(size_of::<Bucket>(), ENTRIES_PER_BUCKET_TENTHS);
+        let bucket_bytes = purpose.cell_payload.map_or(0, InlineTable::bucket_bytes);
+        let inline = per_bucket(bucket_bytes, ITEMS_PER_INLINE_BUCKET_TENTHS);
+        let ghost = if purpose.has_probation { 10 * size_of::<u16>() * GHOST_PERCENT } else { 0 };
+        let each = in_log * purpose.logged_percent() / 100 + inline + ghost;
+        let items = (bytes as u128 * 1000 / each as u128) as usize;
+        let mut shape = Self::for_items(items, purpose);
         // Pages and windows round up: take what is too much, or left, from or to the main log.
         let main_bytes = |shape: &Self| (bytes + shape.log_bytes[MAIN]) as isize - shape.bytes() as isize;
-        // Small logs beside inline buckets are rounded up by more than they are.
-        let missing = LOG_BYTES_MIN as isize - main_bytes(&shape);
-        if missing > 0 {
-            let pages = (missing as usize).div_ceil(PAGE_BYTES);
-            let buckets = (pages * PAGE_BYTES).div_ceil(size_of::<InlineBucket>());
+        // Small logs beside cells are rounded up by more than they are.
+        while main_bytes(&shape) < LOG_BYTES_MIN as isize {
+            let buckets = PAGE_BYTES.div_ceil(bucket_bytes.max(1));
             shape.inline_buckets = shape.inline_buckets.checked_sub(buckets).filter(|&left| left > 0)?;
         }
         shape.log_bytes[MAIN] = main_bytes(&shape) as usize / PAGE_BYTES * PAGE_BYTES;
-        shape.limit_items(item_bytes_max);
+        shape.limit_items(purpose.item_bytes_max);
         Some(shape)
     }
 
-    /// The parts of a partition for `items` items of `payload` bytes on average.
-    pub fn for_items(items: usize, payload: usize, item_bytes_max: usize, has_probation: bool) -> Self {
-        let logged = (items * logged_percent(payload, has_probation)).div_ceil(100);
+    /// The parts of a partition for `items` items.
+    pub fn for_items(items: usize, purpose: Purpose) -> Self {
+        let Purpose { payload, cell_payload, item_bytes_max, has_probation } = purpose;
+        let logged = (items * purpose.logged_percent()).div_ceil(100);
         let in_logs = logged * item_bytes(payload);
         let probation = if has_probation { items * item_bytes(payload) * PROBATION_PERCENT / 100 } else { 0 };
-        let inline_buckets = match is_inline(payload, has_probation) {
-            true => (items * 10).div_ceil(ITEMS_PER_INLINE_BUCKET_TENTHS).max(1),
-            false => 0,
-        };
+        let inline_buckets =
+            cell_payload.map_or(0, |_| (items * 10).div_ceil(ITEMS_PER_INLINE_BUCKET_TENTHS).max(1));
         let mut shape = Self {
             buckets: (logged * 10).div_ceil(ENTRIES_PER_BUCKET_TENTHS).max(1),
             payload,
             inline_buckets,
+            cell_payload: cell_payload.unwrap_or(0),
             log_bytes: [in_logs - probation, probation].map(log_bytes),
             item_bytes_max: [0; 2],
             ghosts: if has_probation { (items * GHOST_PERCENT).div_ceil(100).max(1) } else { 0 },
@@ -122,19 +139,12 @@ impl Shape {
 
     /// Of these, bytes of the index, with what lies in it.
     pub fn index_bytes(&self) -> usize {
-        let inline = if self.inline_buckets > 0 { InlineTable::mapped_bytes(self.inline_buckets) } else { 0 };
+        let inline = match self.inline_buckets {
+            0 => 0,
+            buckets => InlineTable::mapped_bytes(buckets, self.cell_payload),
+        };
         inline + Array::<Bucket>::mapped_bytes(self.buckets)
     }
-}
-
-/// Whether items of `payload` bytes on average mostly lie inline. Which of them leave is decided as S3-FIFO does.
-fn is_inline(payload: usize, has_probation: bool) -> bool {
-    has_probation && payload <= CELL_BYTES
-}
-
-/// Items for which the logs have room, in percent.
-fn logged_percent(payload: usize, has_probation: bool) -> usize {
-    if is_inline(payload, has_probation) { LOGGED_PERCENT + PROBATION_PERCENT } else { 100 }
 }
 
 fn log_bytes(wanted: usize) -> usize {
@@ -177,7 +187,9 @@ impl Body {
             shape,
             may_dangle: common.eviction.leaves_entries(),
             index: LossyIndex::new(shape.buckets)?,
-            inline: (shape.inline_buckets > 0).then(|| InlineTable::new(shape.inline_buckets)).transpose()?,
+            inline: (shape.inline_buckets > 0)
+                .then(|| InlineTable::new(shape.inline_buckets, shape.cell_payload))
+                .transpose()?,
             logs: [log(MAIN)?, log(PROBATION)?],
             ghost: (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts)).transpose()?,
         })
@@ -214,7 +226,7 @@ impl Body {
     /// Gives the memory back, for readers who still look at this body to find nothing.
     pub fn release(&self) {
         self.index.release();
-        self.inline.iter().for_each(|table| table.release(0, table.buckets().len()));
+        self.inline.iter().for_each(InlineTable::release_all);
         self.logs.iter().for_each(CircularLog::release);
         self.ghost.iter().for_each(Ghost::release);
     }
@@ -223,18 +235,23 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inline::CELL_BYTES_MAX;
 
     #[test]
     fn a_partition_takes_what_it_was_given_and_no_more() {
         for bytes in [64 << 10, 1 << 20, 100_000_000, 1 << 30] {
             for payload in [16, 80, 1152, 20_000] {
-                for has_probation in [false, true] {
-                    let shape = Shape::within(bytes, payload, 1 << 20, has_probation).unwrap();
+                for (has_probation, cell_payload) in [(false, None), (true, None), (true, Some(payload))] {
+                    let cell_payload = cell_payload.filter(|&bytes| bytes <= CELL_BYTES_MAX);
+                    let purpose = Purpose { payload, cell_payload, item_bytes_max: 1 << 20, has_probation };
+                    let shape = Shape::within(bytes, purpose).unwrap();
                     assert!(shape.bytes() <= bytes, "{bytes} {payload}: {shape:?}");
                     assert!(bytes - shape.bytes() < 2 * PAGE_BYTES, "{bytes} {payload}: {shape:?}");
                 }
             }
         }
-        assert_eq!(Shape::within(8 << 10, 16, 1 << 20, true), None);
+        let tiny =
+            Purpose { payload: 16, cell_payload: Some(16), item_bytes_max: 1 << 20, has_probation: true };
+        assert_eq!(Shape::within(8 << 10, tiny), None);
     }
 }

@@ -17,7 +17,7 @@ use crate::memory::UNIT_BYTES;
 use crate::sync::Ordering;
 
 use super::body::Body;
-use super::inline::Look;
+use super::inline::{Ahead, Look};
 use super::{Counters, Partition};
 
 /// Items of more bytes are loaded as a whole once an entry has the key's tag, before the first of them tells whether
@@ -45,25 +45,27 @@ enum Sight<'a> {
 
 impl<A: Access> Partition<A> {
     /// Finds the value of `key`, whose hash is `hash`, if that takes a glance only. Counts an access for the eviction
-    /// policy, but no hit or miss. `ways` are those that had the key's tag when somebody looked; 0 if nobody did.
+    /// policy, but no hit or miss.
     #[inline(always)]
-    pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ways: u32, room: &'a mut Room) -> Glance<'a> {
+    pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ahead: Ahead, room: &'a mut Room) -> Glance<'a> {
         let body = self.body.get();
-        let absence = match self.look_inline(body, hash, key) {
-            Look::Hit(cell) => {
-                room.tiny = cell.value_bits().to_le_bytes();
-                return Glance::Hit(&room.tiny[..cell.value_len()]);
+        let absence = match self.glance_inline(body, hash, key, ahead) {
+            Look::Item(seen) => {
+                let (ring, start) = seen.item.cell.value_place();
+                let Some(room) = room.get_mut(..seen.item.cell.value_len()) else { return Glance::Unusual };
+                let value = ring.copy_into(start, room);
+                return if self.confirm_inline(body, &seen) { Glance::Hit(value) } else { Glance::Unusual };
             }
             Look::Unusual => return Glance::Unusual,
             Look::Absent(absence) => absence,
         };
-        let seen = match self.see(body, hash, key, ways) {
+        let seen = match self.see(body, hash, key, ahead.ways()) {
             Sight::Item(seen) => seen,
             Sight::Nothing if absence.still_holds() => return Glance::Miss,
             Sight::Nothing | Sight::Unusual => return Glance::Unusual,
         };
         let value_len = seen.header.plain_value_len(key.len());
-        let Some(room) = value_len.and_then(|len| room.short.get_mut(..len)) else { return Glance::Unusual };
+        let Some(room) = value_len.and_then(|len| room.get_mut(..len)) else { return Glance::Unusual };
         let value = seen.log.ring().copy_into((seen.unit + 1) * UNIT_BYTES + key.len(), room);
         if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
             return Glance::Unusual;

@@ -10,21 +10,51 @@ use crate::access::{Access, Gate};
 use crate::canary::{Canary, is_broken};
 use crate::error::TooLarge;
 use crate::index::{Entry, Version};
-use crate::inline::{CELL_BYTES, CELLS, Cell, InlineBucket};
+use crate::inline::{CELL_BYTES_MAX, CELLS, Cell, InlineBucket, InlineTable, Spot};
 use crate::item::Metadata;
 use crate::memory::HUGE_PAGE_BYTES;
 use crate::sync::{AtomicU64, spin_hint};
 
 use super::body::Body;
 use super::evict::Oldest;
-use super::read::Stored;
 use super::visit::Copied;
 use super::{Counters, Partition};
 
+/// What was done ahead of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ahead {
+    /// Nothing: it is one by itself.
+    Nothing,
+    /// What it reads was loaded, as an operation of a batch. These ways of the key's bucket in the index had its tag
+    /// when somebody looked; 0 if nobody did.
+    Loaded(u32),
+}
+
+impl Ahead {
+    /// The ways that are known; 0 if none are.
+    #[inline(always)]
+    pub fn ways(self) -> u32 {
+        match self {
+            Self::Nothing => 0,
+            Self::Loaded(ways) => ways,
+        }
+    }
+
+    /// Where a key's item may lie inline, about to be loaded.
+    #[inline(always)]
+    fn spot(self, table: &InlineTable, hash: KeyHash) -> Spot<'_> {
+        let spot = table.spot(hash);
+        if let Self::Nothing = self {
+            spot.prefetch();
+        }
+        spot
+    }
+}
+
 /// What a look at a key's inline bucket tells.
 pub(super) enum Look<'a> {
-    /// Its item.
-    Hit(Cell),
+    /// Its item, not validated yet.
+    Item(SeenInline<'a>),
     /// The item, if there is one, lies in the logs.
     Absent(Absence<'a>),
     /// A writer came in between.
@@ -46,71 +76,109 @@ impl Absence<'_> {
 
 /// An item found inline.
 pub(super) struct InlineItem<'a> {
-    bucket: &'a InlineBucket,
-    tag: u16,
+    spot: Spot<'a>,
     way: usize,
-    pub cell: Cell,
+    pub cell: Cell<'a>,
+}
+
+/// An item found inline beside a writer.
+pub(super) struct SeenInline<'a> {
+    version: Version,
+    pub item: InlineItem<'a>,
 }
 
 impl Body {
+    /// The inline table, if it has cells for a key of this length.
+    #[inline(always)]
+    fn inline_for(&self, key: &[u8]) -> Option<&InlineTable> {
+        self.inline.as_ref().filter(|table| key.len() <= table.payload())
+    }
+
+    /// Whether cells have room for such an item.
+    #[inline(always)]
+    pub(super) fn has_cell_for(&self, key: &[u8], value: &[u8]) -> bool {
+        self.inline.as_ref().is_some_and(|table| table.fits(key, value))
+    }
+
     /// Writer: the inline item of `key`.
     #[inline(always)]
     pub(super) fn find_inline(&self, hash: KeyHash, key: &[u8]) -> Option<InlineItem<'_>> {
-        let table = self.inline.as_ref().filter(|_| key.len() <= CELL_BYTES)?;
-        let (bucket, tag) = table.place(hash);
-        bucket.find(tag, key).map(|(way, cell)| InlineItem { bucket, tag, way, cell })
+        let spot = self.inline_for(key)?.spot(hash);
+        spot.find(key).map(|(way, cell)| InlineItem { spot, way, cell })
     }
 }
 
 impl<A: Access> Partition<A> {
-    /// Starts loading what a lookup of one key reads first. In batches `Cache::prefetch` does better.
+    /// Looks for the inline item of `key`.
     #[inline(always)]
-    pub fn prefetch_inline(&self, hash: KeyHash) {
-        if let Some(table) = &self.body.get().inline {
-            table.place(hash).0.prefetch_all();
+    pub(super) fn look_inline<'a>(&self, body: &'a Body, hash: KeyHash, key: &[u8]) -> Look<'a> {
+        let Some(table) = body.inline_for(key) else { return Look::Absent(Absence(None)) };
+        let spot = table.spot(hash);
+        let Some(version) = spot.bucket().version().at_rest() else { return Look::Unusual };
+        match spot.find(key) {
+            Some((way, cell)) => Look::Item(SeenInline { version, item: InlineItem { spot, way, cell } }),
+            None => Look::Absent(Absence(Some((spot.bucket(), version)))),
         }
     }
 
-    /// Looks for the inline item of `key`. Counts an access.
+    /// As [`look_inline`](Self::look_inline) in fewer instructions, if no other item in the bucket has the key's tag.
     #[inline(always)]
-    pub(super) fn look_inline<'a>(&self, body: &'a Body, hash: KeyHash, key: &[u8]) -> Look<'a> {
-        let Some(table) = body.inline.as_ref().filter(|_| key.len() <= CELL_BYTES) else {
-            return Look::Absent(Absence(None));
-        };
-        let (bucket, tag) = table.place(hash);
-        let Some(version) = bucket.version().at_rest() else { return Look::Unusual };
-        let found = bucket.find(tag, key);
-        if !bucket.version().is_unchanged(version) || !self.body.is_current(body) {
-            return Look::Unusual;
-        }
-        match found {
-            Some((way, cell)) => {
-                bucket.counts().count(way, self.counted_max);
-                Look::Hit(cell)
+    pub(super) fn glance_inline<'a>(
+        &self,
+        body: &'a Body,
+        hash: KeyHash,
+        key: &[u8],
+        ahead: Ahead,
+    ) -> Look<'a> {
+        let Some(table) = body.inline_for(key) else { return Look::Absent(Absence(None)) };
+        let spot = ahead.spot(table, hash);
+        let Some(version) = spot.bucket().version().at_rest() else { return Look::Unusual };
+        match spot.first() {
+            Some((way, cell)) if cell.is_of(key) => {
+                Look::Item(SeenInline { version, item: InlineItem { spot, way, cell } })
             }
-            None => Look::Absent(Absence(Some((bucket, version)))),
+            Some(_) => Look::Unusual,
+            None => Look::Absent(Absence(Some((spot.bucket(), version)))),
         }
+    }
+
+    /// Whether what was read of an inline item is one moment's state. Counts an access if it is.
+    #[inline(always)]
+    pub(super) fn confirm_inline(&self, body: &Body, seen: &SeenInline<'_>) -> bool {
+        let bucket = seen.item.spot.bucket();
+        let is_valid = bucket.version().is_unchanged(seen.version) && self.body.is_current(body);
+        if is_valid {
+            bucket.counts().count(seen.item.way, self.counted_max);
+        }
+        is_valid
     }
 
     /// As [`overwrite`](Self::overwrite), of an inline item by one that fits in its cell.
     #[inline(always)]
-    pub(super) fn overwrite_inline(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> bool {
+    pub(super) fn overwrite_inline(&self, hash: KeyHash, key: &[u8], ahead: Ahead, value: &[u8]) -> bool {
         let body = self.body.get();
-        let Some(table) = &body.inline else { return false };
-        let Some(cell) = Cell::new(key, value) else { return false };
-        let (bucket, tag) = table.place(hash);
-        let Some((way, _)) = bucket.find(tag, key) else { return false };
+        let Some(table) = body.inline.as_ref().filter(|table| table.fits(key, value)) else { return false };
+        let spot = ahead.spot(table, hash);
+        let version = spot.bucket().version();
+        let Some(seen) = version.at_rest() else { return false };
+        let Some((way, _)) = spot.first().filter(|(_, cell)| cell.is_of(key)) else { return false };
         let _writing = self.gate.enter();
-        let is_same = self.body.is_current(body) && bucket.tag(way) == tag && bucket.cell(way).is_of(key);
-        if !is_same || self.is_upkeep_due() {
+        // Nobody has changed the bucket since it was seen, so the item is still there.
+        if !version.is_unchanged(seen) || !self.body.is_current(body) || self.is_upkeep_due() {
             return false;
         }
+        self.put_over_at(spot, way, key.len(), value);
+        true
+    }
+
+    #[inline(always)]
+    fn put_over_at(&self, spot: Spot<'_>, way: usize, key_len: usize, value: &[u8]) {
+        let bucket = spot.bucket();
         self.begin_change(bucket.version());
-        bucket.set(way, tag, cell);
+        spot.put_over(way, key_len, value);
         self.end_change(bucket.version());
         bucket.counts().count(way, self.counted_max);
         Counters::count(&self.counters.updated_in_place);
-        true
     }
 
     /// Gives a key that has an inline item another one: there, if it fits, else in the logs.
@@ -126,11 +194,8 @@ impl<A: Access> Partition<A> {
         value: &[u8],
         metadata: Metadata,
     ) -> Result<(), TooLarge> {
-        let cell = Cell::new(key, value).filter(|_| metadata == Metadata::default());
-        if let Some(cell) = cell {
-            self.change(found.bucket.version(), || found.bucket.set(found.way, found.tag, cell));
-            found.bucket.counts().count(found.way, self.counted_max);
-            Counters::count(&self.counters.updated_in_place);
+        if metadata == Metadata::default() && body.has_cell_for(key, value) {
+            self.put_over_at(found.spot, found.way, key.len(), value);
             return Ok(());
         }
         self.put_in_log(body, hash, None, key, value, metadata)
@@ -147,9 +212,9 @@ impl<A: Access> Partition<A> {
 
     /// Puts the item of a key that has none into its bucket, if there is a cell: an empty one, or that of another item
     /// if the key was evicted lately. Whether it did.
-    pub(super) fn put_inline(&self, body: &Body, hash: KeyHash, cell: Cell) -> bool {
+    pub(super) fn put_inline(&self, body: &Body, hash: KeyHash, key: &[u8], value: &[u8]) -> bool {
         let is_missed = || body.ghost.as_ref().is_some_and(|ghost| ghost.take(hash));
-        let is_put = self.take_cell(body, hash, cell, is_missed);
+        let is_put = self.take_cell(body, hash, key, value, is_missed);
         if is_put {
             Counters::count(&self.counters.inserted);
         }
@@ -159,8 +224,17 @@ impl<A: Access> Partition<A> {
     /// Moves an item that leaves probation into its bucket, if it fits and there is a cell: an empty one, or that of
     /// another item if it was used on probation. Whether it did.
     pub(super) fn move_inline(&self, body: &Body, oldest: &Oldest<'_>, way: usize, was_used: bool) -> bool {
-        let Some(cell) = cell_of(&oldest.stored()) else { return false };
-        if !self.take_cell(body, oldest.hash, cell, || was_used) {
+        let (stored, header) = (oldest.stored(), oldest.header);
+        let (key_len, value_len) = (header.key_len(), header.value_len());
+        if header.has_extras() || key_len + value_len > CELL_BYTES_MAX {
+            return false;
+        }
+        let mut bytes = [0; CELL_BYTES_MAX];
+        let (key, rest) = bytes.split_at_mut(key_len);
+        let value = &mut rest[..value_len];
+        stored.copy_key(key);
+        stored.copy_value(value);
+        if !self.take_cell(body, oldest.hash, key, value, || was_used) {
             return false;
         }
         self.change(oldest.bucket.version(), || {
@@ -171,41 +245,47 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Puts an item into an empty cell of its bucket, or if `may_evict` into that of an item that was not accessed.
-    fn take_cell(&self, body: &Body, hash: KeyHash, cell: Cell, may_evict: impl FnOnce() -> bool) -> bool {
-        let Some(table) = &body.inline else { return false };
-        let (bucket, tag) = table.place(hash);
-        let way = match bucket.empty_way() {
+    /// Puts an item that fits into an empty cell of its bucket, or if `may_evict` into that of an item that was not
+    /// accessed.
+    fn take_cell(
+        &self,
+        body: &Body,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        may_evict: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(table) = body.inline.as_ref().filter(|table| table.fits(key, value)) else { return false };
+        let spot = table.spot(hash);
+        let way = match spot.empty_way() {
             Some(way) => {
                 Counters::count(&self.counters.inline);
                 way
             }
             None if may_evict() => {
-                let Some(way) = bucket.next_victim() else { return false };
+                let Some(way) = spot.bucket().next_victim() else { return false };
                 Counters::count(&self.counters.evicted);
                 way
             }
             None => return false,
         };
-        self.change(bucket.version(), || {
-            bucket.set(way, tag, cell);
-            bucket.counts().set(way, 0);
-        });
+        self.change(spot.bucket().version(), || spot.put(way, key, value));
         true
     }
 
     /// Empties a cell and counts its item under `reason`.
     pub(super) fn empty(&self, item: &InlineItem<'_>, reason: &AtomicU64) {
-        self.change(item.bucket.version(), || item.bucket.clear(item.way));
+        let bucket = item.spot.bucket();
+        self.change(bucket.version(), || bucket.clear(item.way));
         Counters::uncount(&self.counters.inline);
         Counters::count(reason);
     }
 
     /// Empties all cells.
     pub(super) fn empty_all(&self, body: &Body) {
-        for bucket in body.inline.iter().flat_map(|table| table.buckets()) {
-            for way in bucket.ways() {
-                let item = InlineItem { bucket, tag: bucket.tag(way), way, cell: bucket.cell(way) };
+        for spot in body.inline.iter().flat_map(|table| table.spots()) {
+            for way in spot.bucket().ways() {
+                let item = InlineItem { spot, way, cell: spot.cell(way) };
                 self.empty(&item, &self.counters.removed);
             }
         }
@@ -214,10 +294,10 @@ impl<A: Access> Partition<A> {
     /// Moves the items that lie inline in an old body, whose memory goes back meanwhile.
     pub(super) fn move_inline_items(&self, old: &Body, new: &Body) {
         let Some(table) = &old.inline else { return };
-        let step = HUGE_PAGE_BYTES / size_of::<InlineBucket>();
-        for (number, bucket) in table.buckets().iter().enumerate() {
-            for way in bucket.ways() {
-                self.move_inline_item(new, bucket.cell(way), bucket.counts().get(way));
+        let step = (HUGE_PAGE_BYTES / InlineTable::bucket_bytes(table.payload())).max(1);
+        for (number, spot) in table.spots().enumerate() {
+            for way in spot.bucket().ways() {
+                self.move_inline_item(new, spot.cell(way), spot.bucket().counts().get(way));
             }
             if (number + 1).is_multiple_of(step) {
                 table.release(number + 1 - step, number + 1);
@@ -225,11 +305,11 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    fn move_inline_item(&self, new: &Body, cell: Cell, count: u32) {
-        let (key, value) = cell.parts();
+    fn move_inline_item(&self, new: &Body, cell: Cell<'_>, count: u32) {
+        let (key, value) = cell.parts().expect("a cell with a tag holds an item");
         let hash = self.common.hasher.hash(&key);
         Counters::uncount(&self.counters.inline);
-        if self.take_cell(new, hash, cell, || count > 0) {
+        if self.take_cell(new, hash, &key, &value, || count > 0) {
             return;
         }
         // It was counted when it came.
@@ -242,35 +322,22 @@ impl<A: Access> Partition<A> {
     /// Adds copies of the inline items whose entries would be in bucket `number` of the index.
     pub(super) fn copy_inline(&self, body: &Body, number: usize, copied: &mut Vec<Copied>) {
         let Some(table) = &body.inline else { return };
-        let mut cells: Vec<Cell> = Vec::with_capacity(CELLS);
-        for bucket in table.buckets_of(number, body.index.buckets().len()) {
+        let mut items: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(CELLS);
+        for spot in table.spots_of(number, body.index.buckets().len()) {
+            let bucket = spot.bucket();
             loop {
                 let version = bucket.version().begin_read();
-                cells.extend(bucket.ways().map(|way| bucket.cell(way)));
+                items.extend(bucket.ways().filter_map(|way| spot.cell(way).parts()));
                 if bucket.version().is_unchanged(version) {
                     break;
                 }
-                cells.clear();
+                items.clear();
                 spin_hint();
             }
-            let items = cells.drain(..).map(|cell| cell.parts());
-            let wanted =
-                items.filter(|(key, _)| body.index.place(self.common.hasher.hash(key)).bucket == number);
+            let wanted = items
+                .drain(..)
+                .filter(|(key, _)| body.index.place(self.common.hasher.hash(key)).bucket == number);
             copied.extend(wanted.map(|(key, value)| Copied { key, value, metadata: Metadata::default() }));
         }
     }
-}
-
-/// The item as a cell, if it fits in one.
-fn cell_of(stored: &Stored<'_>) -> Option<Cell> {
-    let header = stored.header;
-    if header.has_extras() || header.key_len() + header.value_len() > CELL_BYTES {
-        return None;
-    }
-    let mut bytes = [0; CELL_BYTES];
-    let (key, rest) = bytes.split_at_mut(header.key_len());
-    let value = &mut rest[..header.value_len()];
-    stored.copy_key(key);
-    stored.copy_value(value);
-    Cell::new(key, value)
 }

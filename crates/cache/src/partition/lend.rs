@@ -7,7 +7,7 @@ use crate::item::{ItemView, Metadata};
 use crate::memory::UNIT_BYTES;
 
 use super::Partition;
-use super::inline::Look;
+use super::inline::{Ahead, Look};
 use super::read::Stored;
 
 impl<A: Access> Partition<A> {
@@ -18,20 +18,28 @@ impl<A: Access> Partition<A> {
         &self,
         hash: KeyHash,
         key: &[u8],
-        ways: u32,
+        ahead: Ahead,
         take: F,
     ) -> Result<Option<T>, F> {
         if !A::Gate::LENDS {
             return Err(take);
         }
         let body = self.body.get();
-        if let Look::Hit(cell) = self.look_inline(body, hash, key) {
-            let value = cell.value_bits().to_le_bytes();
+        let look = match self.glance_inline(body, hash, key, ahead) {
+            Look::Unusual => self.look_inline(body, hash, key),
+            usual => usual,
+        };
+        if let Look::Item(seen) = look {
+            let cell = seen.item.cell;
+            let (ring, start) = cell.value_place();
             let _loan = self.gate.lend();
-            return Ok(Some(take(self.view(&value[..cell.value_len()], Metadata::default()))));
+            // SAFETY: as below.
+            let Some(value) = (unsafe { ring.bytes(start, cell.value_len()) }) else { return Err(take) };
+            self.confirm_inline(body, &seen);
+            return Ok(Some(take(self.view(value, Metadata::default()))));
         }
         let place = body.index.place(hash);
-        let found = body.find_beginning_with(place, ways, key);
+        let found = body.find_beginning_with(place, ahead.ways(), key);
         let Some(found) = found else { return Ok(None) };
         if self.is_expired(found.stored().metadata()) {
             return Ok(None);

@@ -28,8 +28,9 @@ use crate::eviction::Eviction;
 use crate::hasher::Hasher;
 use crate::memory::Published;
 
-pub(crate) use body::{Body, Shape};
+pub(crate) use body::{Body, Purpose, Shape};
 pub(crate) use counters::{Counters, ReadCounters};
+pub(crate) use inline::Ahead;
 pub(crate) use read::Stored;
 pub(crate) use write::{Change, Write};
 

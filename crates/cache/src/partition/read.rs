@@ -28,7 +28,7 @@ pub(crate) struct Stored<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
     Log(Stored<'a>),
-    Inline(Cell),
+    Inline(Cell<'a>),
 }
 
 impl Source<'_> {
@@ -49,7 +49,7 @@ impl Source<'_> {
     pub fn copy_value(&self, out: &mut [u8]) {
         match self {
             Self::Log(stored) => stored.copy_value(out),
-            Self::Inline(cell) => out.copy_from_slice(&cell.value_bits().to_le_bytes()[..out.len()]),
+            Self::Inline(cell) => cell.copy_value(out),
         }
     }
 }
@@ -201,7 +201,10 @@ impl<A: Access> Partition<A> {
     ) -> Option<Option<T>> {
         let body = self.body.get();
         let absence = match self.look_inline(body, hash, key) {
-            Look::Hit(cell) => return Some(Some(extract(Source::Inline(cell), Metadata::default()))),
+            Look::Item(seen) => {
+                let value = extract(Source::Inline(seen.item.cell), Metadata::default());
+                return self.confirm_inline(body, &seen).then_some(Some(value));
+            }
             Look::Unusual => return None,
             Look::Absent(absence) => absence,
         };

@@ -9,10 +9,10 @@ use crate::access::{Access, Gate};
 use crate::error::TooLarge;
 use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::Entry;
-use crate::inline::Cell;
 use crate::item::{Header, ItemView, Metadata, write_item};
 
 use super::body::{Body, Found, MAIN, PROBATION};
+use super::inline::Ahead;
 use super::{Counters, Partition};
 
 /// What a write puts into an item.
@@ -34,7 +34,7 @@ pub(crate) enum Change<'v> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Gives `key`, whose hash is `hash`, a value. `ways` are those with the key's tag, as far as they are known.
+    /// Gives `key`, whose hash is `hash`, a value.
     ///
     /// # Errors
     /// [`TooLarge`]; what the key had stays.
@@ -43,12 +43,15 @@ impl<A: Access> Partition<A> {
         &self,
         hash: KeyHash,
         key: &[u8],
-        ways: u32,
+        ahead: Ahead,
         value: &[u8],
         metadata: Metadata,
     ) -> Result<(), TooLarge> {
         let is_plain = metadata == Metadata::default();
-        if is_plain && (self.overwrite_inline(hash, key, value) || self.overwrite(hash, key, ways, value)) {
+        if is_plain
+            && (self.overwrite_inline(hash, key, ahead, value)
+                || self.overwrite(hash, key, ahead.ways(), value))
+        {
             return Ok(());
         }
         self.set_any(hash, key, value, metadata)
@@ -96,7 +99,8 @@ impl<A: Access> Partition<A> {
         let _writing = self.gate.enter();
         let body = self.begin_write();
         if let Some(found) = body.find_inline(hash, key) {
-            let (_, value) = found.cell.parts();
+            let mut value = vec![0; found.cell.value_len()];
+            found.cell.copy_value(&mut value);
             match decide(Some((self.view(&value, Metadata::default()), Metadata::default()))) {
                 Change::Keep => {}
                 Change::Remove => self.empty(&found, &self.counters.removed),
@@ -168,11 +172,7 @@ impl<A: Access> Partition<A> {
         value: &[u8],
         metadata: Metadata,
     ) -> Result<(), TooLarge> {
-        if found.is_none()
-            && metadata == Metadata::default()
-            && let Some(cell) = Cell::new(key, value)
-            && self.put_inline(body, hash, cell)
-        {
+        if found.is_none() && metadata == Metadata::default() && self.put_inline(body, hash, key, value) {
             return Ok(());
         }
         self.put_in_log(body, hash, found, key, value, metadata)

@@ -267,13 +267,13 @@ impl<A: Access> Store<A> {
         let payload = self.settings.payload_bytes_mean;
         pipeline::run(
             count,
-            1,
             |number| {
                 let hash = self.hash(key(number));
                 self.partition(hash).prefetch(hash);
                 hash
             },
-            |_, hash: &mut KeyHash| self.partition(*hash).prefetch_items(*hash, payload),
+            |hash: &mut KeyHash| self.partition(*hash).prefetch_items(*hash, payload),
+            |_| {},
             &mut last,
         );
     }

@@ -137,7 +137,7 @@ impl<A: Access> Partition<A> {
             Sight::Nothing => return Glance::Miss,
             Sight::Unusual => return Glance::Unusual,
         };
-        let Some(room) = room.short.get_mut(..seen.len) else { return Glance::Unusual };
+        let Some(room) = room.get_mut(..seen.len) else { return Glance::Unusual };
         let value = self.space.ring().copy_into(seen.start, room);
         if seen.bucket.version().is_unchanged(seen.version) { Glance::Hit(value) } else { Glance::Unusual }
     }

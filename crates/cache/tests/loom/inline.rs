@@ -6,10 +6,13 @@ use loom::sync::Arc;
 
 use super::{PREEMPTIONS, model, spawn, value};
 
-/// A cache with one bucket of two cells for tiny items, and logs for a handful.
+const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 1 };
+
+/// The smallest cache for tiny items: one bucket of two cells, and logs for a handful.
 fn tiny() -> Arc<Cache<Concurrent>> {
-    let cache = Cache::builder().payload_bytes_mean(16).hasher(KeyHasher::Xxh3 { seed: 1 }).room_for(1);
-    Arc::new(cache.build().unwrap())
+    let builder = Cache::builder().payload_bytes_mean(16).hasher(HASHER);
+    let mut limits = (0..).step_by(64);
+    Arc::new(limits.find_map(|limit| builder.clone().memory_limit(limit).build().ok()).unwrap())
 }
 
 /// An inline item that is overwritten is seen as it was or as it is.
@@ -56,6 +59,31 @@ fn loom_an_item_that_comes_inline_is_never_missed() {
 
 pub fn item_that_comes_inline() {
     beside_an_item_that_comes_inline(|cache| cache.get(b"third---"));
+}
+
+/// An item that lies where another belongs, which comes, is found throughout.
+#[test]
+fn loom_an_item_that_makes_way_in_its_bucket_is_never_missed() {
+    model(PREEMPTIONS, || {
+        let cache = tiny();
+        // The first cell belongs to items whose tags begin with a 0, the second to the others.
+        let keys = |first_bit: u64| {
+            let candidates = (1_u64..).map(u64::to_le_bytes);
+            candidates.filter(move |key| HASHER.hash(key).low() >> 15 & 1 == first_bit)
+        };
+        let others: Vec<[u8; 8]> = keys(0).take(2).collect();
+        for key in &others {
+            cache.set(key, &value::<8>(1)).unwrap();
+        }
+        assert!(cache.remove(&others[0]));
+        let reader = {
+            let (cache, key) = (cache.clone(), others[1]);
+            spawn(move || cache.get(&key))
+        };
+        cache.set(&keys(1).next().unwrap(), &value::<8>(2)).unwrap();
+        assert_eq!(reader.join().unwrap(), Some(value::<8>(1).to_vec()));
+        assert_eq!(cache.stats().total().inline_items, 2);
+    });
 }
 
 /// A scan visits an item that leaves probation for its bucket once.

@@ -14,7 +14,7 @@ impl Alluvium {
     /// [`BenchError::Usage`] when the system has not enough memory.
     pub fn new(case: &Case, threads: usize) -> Result<Self, BenchError> {
         Cache::builder()
-            .payload_bytes_mean(case.key_bytes + case.value_bytes)
+            .payload_bytes_fixed(case.key_bytes + case.value_bytes)
             .for_threads(threads)
             .room_for(case.items as usize)
             .build_as()
