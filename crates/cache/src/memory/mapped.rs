@@ -47,7 +47,7 @@ impl Mapping {
         debug_assert!(window <= capacity && capacity > 0);
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("{capacity} bytes of memory"));
         let len = capacity.checked_add(window).ok_or_else(too_large)?;
-        let is_huge = capacity >= 2 * HUGE_PAGE_BYTES;
+        let is_huge = capacity >= HUGE_PAGE_BYTES;
         let alignment = if is_huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
         let reserved_len = len.checked_add(alignment - PAGE_BYTES).ok_or_else(too_large)?;
         // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.

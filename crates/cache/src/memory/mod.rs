@@ -25,5 +25,5 @@ pub(crate) use ring::{Ring, UNIT_BYTES};
 /// The unit in which memory is mapped and given back. Small under the model checker, for whom every word is an object.
 pub(crate) const PAGE_BYTES: usize = if cfg!(loom) { 64 } else { 4096 };
 
-/// From twice this size on, blocks are aligned to huge pages and ask for them.
+/// From this size on, blocks are aligned to huge pages and ask for them.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
