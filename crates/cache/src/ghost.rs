@@ -71,21 +71,32 @@ impl Ghost {
         }
     }
 
+    /// Whether the key is remembered.
+    #[inline]
+    pub fn has(&self, hash: KeyHash) -> bool {
+        self.find(hash).is_some()
+    }
+
     /// Whether the key is remembered; it is forgotten by this question.
     #[inline]
     pub fn take(&self, hash: KeyHash) -> bool {
-        let (line, fingerprint) = self.place(hash);
-        for word in &line.0 {
-            let stored = word.load(Ordering::Relaxed);
-            for at in 0..PER_WORD as u32 {
-                let shift = at * FINGERPRINT_BITS;
-                if stored >> shift & u64::from(u16::MAX) == fingerprint {
-                    word.store(stored & !(u64::from(u16::MAX) << shift), Ordering::Relaxed);
-                    return true;
-                }
-            }
+        let found = self.find(hash);
+        if let Some((word, shift)) = found {
+            word.store(word.load(Ordering::Relaxed) & !(u64::from(u16::MAX) << shift), Ordering::Relaxed);
         }
-        false
+        found.is_some()
+    }
+
+    /// The word with the key's fingerprint, and the bits before that.
+    #[inline]
+    fn find(&self, hash: KeyHash) -> Option<(&AtomicU64, u32)> {
+        let (line, fingerprint) = self.place(hash);
+        line.0.iter().find_map(|word| {
+            let stored = word.load(Ordering::Relaxed);
+            let mut shifts = (0..PER_WORD as u32).map(|at| at * FINGERPRINT_BITS);
+            let shift = shifts.find(|shift| stored >> shift & u64::from(u16::MAX) == fingerprint)?;
+            Some((word, shift))
+        })
     }
 
     /// Starts loading the key's line.
@@ -122,8 +133,8 @@ mod tests {
     fn a_key_is_remembered_and_taken_once() {
         let ghost = Ghost::new(1000).unwrap();
         ghost.insert(hash(1));
-        assert!(!ghost.take(hash(3)));
-        assert!(ghost.take(hash(1)));
+        assert!(!ghost.has(hash(3)) && !ghost.take(hash(3)));
+        assert!(ghost.has(hash(1)) && ghost.take(hash(1)));
         assert!(!ghost.take(hash(1)));
     }
 

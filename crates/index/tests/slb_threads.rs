@@ -164,8 +164,8 @@ fn run(config: Config, seed: u64) -> u64 {
                             progress[*key as usize].check(*key, oldest.next().unwrap(), item);
                         };
                         match &*keys {
-                            [key] => check(key, reader.get(key)),
-                            _ => reader.get_each(&keys, check),
+                            [key] => check(key, buffer.get(&mut reader, key)),
+                            _ => buffer.get_each(&mut reader, &keys, check),
                         }
                         assert!(oldest.next().is_none(), "a key was passed over");
                     }

@@ -7,7 +7,7 @@
 use alluvium_index::slb::Config;
 
 use super::{Axis, Panel, Published, Scale, Series};
-use crate::index::slb::contest::{Requests, gain};
+use crate::index::slb::contest::{Requests, gains};
 use crate::index::slb::subject::Subject;
 
 /// Numbers of keys, as far as the scale goes.
@@ -45,10 +45,7 @@ impl Curves {
 
 /// Measures gets.
 pub fn gets<S: Subject>(name: &'static str, scale: &Scale) -> Curves {
-    curves(name, scale, |keys, requests, tables| {
-        let index = S::build(keys);
-        tables.iter().map(|&table| gain(&index, requests, table)).collect()
-    })
+    curves(name, scale, |keys, requests, tables| gains(S::build(keys), requests, tables))
 }
 
 /// Measures what `rates` does with numbers of keys and tables: operations per second without and with each.

@@ -213,10 +213,18 @@ impl<A: Access> Partition<A> {
     /// Puts the item of a key that has none into its bucket, if there is a cell: an empty one, or that of another item
     /// if the key was evicted lately. Whether it did.
     pub(super) fn put_inline(&self, body: &Body, hash: KeyHash, key: &[u8], value: &[u8]) -> bool {
-        let is_missed = || body.ghost.as_ref().is_some_and(|ghost| ghost.take(hash));
-        let is_put = self.take_cell(body, hash, key, value, is_missed);
+        // Forgotten only by who takes a cell for it: the logs ask the same.
+        let ghost = body.ghost.as_ref();
+        let mut was_evicted = false;
+        let is_put = self.take_cell(body, hash, key, value, || {
+            was_evicted = ghost.is_some_and(|ghost| ghost.has(hash));
+            was_evicted
+        });
         if is_put {
             Counters::count(&self.counters.inserted);
+        }
+        if let Some(ghost) = ghost.filter(|_| is_put && was_evicted) {
+            ghost.take(hash);
         }
         is_put
     }

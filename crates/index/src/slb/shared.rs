@@ -50,18 +50,53 @@ impl<I: Lookup> SharedBuffer<I> {
         &self.table
     }
 
-    /// What a thread looks up with. It decides by itself whether its lookups go through the table.
-    pub fn reader(&self) -> Reader<'_, I> {
+    /// What a thread looks up with.
+    pub fn reader(&self) -> Reader {
         self.reader_with(SystemClock::default(), 1)
     }
 
     /// A reader with a clock and a seed for what it samples.
-    pub fn reader_with<C: Clock>(&self, clock: C, seed: u64) -> Reader<'_, I, C> {
-        Reader {
-            index: &self.index,
-            table: &self.table,
-            pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock),
+    pub fn reader_with<C: Clock>(&self, clock: C, seed: u64) -> Reader<C> {
+        Reader { pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock) }
+    }
+
+    /// The item of `key`.
+    #[inline(always)]
+    pub fn get<C: Clock>(&self, reader: &mut Reader<C>, key: &I::Key) -> Option<I::Item<'_>> {
+        if reader.pilot.count_direct() {
+            return self.index.search(key).map(|(_, item)| item);
         }
+        self.get_otherwise(&mut reader.pilot, key)
+    }
+
+    /// Looks up `keys`, one after the other, and gives each to `take` with its item: see
+    /// [`OwnedBuffer::get_each`](super::OwnedBuffer::get_each).
+    #[inline(always)]
+    pub fn get_each<'a, 'k, C: Clock, K: Borrow<I::Key>>(
+        &'a self,
+        reader: &mut Reader<C>,
+        mut keys: &'k [K],
+        mut take: impl FnMut(&'k K, Option<I::Item<'a>>),
+    ) {
+        let pilot = &mut reader.pilot;
+        while !keys.is_empty() {
+            if pilot.is_turn_due() {
+                pilot.turn();
+            }
+            keys = batch::some(&self.index, &self.table, pilot, keys, &mut take);
+        }
+    }
+
+    /// A lookup that is not known to go past the table.
+    #[inline(never)]
+    fn get_otherwise<C: Clock>(&self, pilot: &mut Pilot<C>, key: &I::Key) -> Option<I::Item<'_>> {
+        if pilot.is_turn_due() {
+            pilot.turn();
+            if pilot.count_direct() {
+                return self.index.search(key).map(|(_, item)| item);
+            }
+        }
+        through(&self.index, &self.table, pilot, key, self.index.hash(key))
     }
 
     /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
@@ -80,54 +115,17 @@ impl<I: Lookup> SharedBuffer<I> {
     }
 }
 
-/// One thread's view of a [`SharedBuffer`].
+/// One thread's lookups in a [`SharedBuffer`]: decides whether they go through the table.
+///
+/// It belongs to no buffer, so that a thread can keep it beside a shared pointer to one. Lookups are right with any
+/// reader; one that serves several buffers decides for all of them together.
 #[derive(Debug)]
-pub struct Reader<'a, I, C = SystemClock> {
-    index: &'a I,
-    table: &'a Table<Shared>,
+pub struct Reader<C = SystemClock> {
     pilot: Pilot<C>,
 }
 
-impl<'a, I: Lookup, C: Clock> Reader<'a, I, C> {
-    /// The item of `key`.
-    #[inline(always)]
-    pub fn get(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
-        if self.pilot.count_direct() {
-            return self.index.search(key).map(|(_, item)| item);
-        }
-        self.get_otherwise(key)
-    }
-
-    /// Looks up `keys`, one after the other, and gives each to `take` with its item: see
-    /// [`OwnedBuffer::get_each`](super::OwnedBuffer::get_each).
-    #[inline(always)]
-    pub fn get_each<'k, K: Borrow<I::Key>>(
-        &mut self,
-        mut keys: &'k [K],
-        mut take: impl FnMut(&'k K, Option<I::Item<'a>>),
-    ) {
-        while !keys.is_empty() {
-            if self.pilot.is_turn_due() {
-                self.pilot.turn();
-            }
-            keys = batch::some(self.index, self.table, &mut self.pilot, keys, &mut take);
-        }
-    }
-
-    /// A lookup that is not known to go past the table.
-    #[inline(never)]
-    fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'a>> {
-        let Self { index, table, .. } = *self;
-        if self.pilot.is_turn_due() {
-            self.pilot.turn();
-            if self.pilot.count_direct() {
-                return index.search(key).map(|(_, item)| item);
-            }
-        }
-        through(index, table, &mut self.pilot, key, index.hash(key))
-    }
-
-    /// What this reader did.
+impl<C: Clock> Reader<C> {
+    /// What was done with it.
     pub fn stats(&self) -> Stats {
         self.pilot.stats()
     }

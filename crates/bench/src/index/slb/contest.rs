@@ -1,5 +1,6 @@
 //! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use alluvium_index::slb::{Config, Lookup, OwnedBuffer, Reader, SharedBuffer, Stats};
@@ -70,12 +71,22 @@ pub struct Through {
     pub stats: Stats,
 }
 
+/// Which way lookups go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Direct,
+    Through,
+}
+
 /// A buffer and the index behind it, as whoever has both looks up.
 trait Front<S: Subject> {
     fn index(&self) -> &S;
 
-    /// Looks `keys` up, one a call or many.
-    fn look_up(&mut self, keys: &[u64], is_many: bool);
+    /// Looks `keys` up, one a call, in the index itself or through the buffer.
+    fn look_up_singly(&mut self, way: Way, keys: &[u64]);
+
+    /// Looks `keys` up through the buffer, many a call.
+    fn look_up_each(&mut self, keys: &[u64]);
 
     fn stats(&self) -> Stats;
 }
@@ -86,10 +97,15 @@ impl<S: Subject> Front<S> for OwnedBuffer<S> {
         self.index()
     }
 
-    fn look_up(&mut self, keys: &[u64], is_many: bool) {
-        if !is_many {
-            return keys.iter().for_each(|key| check::<S>(*key, by_owner(self, key)));
-        }
+    fn look_up_singly(&mut self, way: Way, keys: &[u64]) {
+        let get: Owned<S> = match way {
+            Way::Direct => |buffer, key| buffer.index().search(key).map(|(_, item)| item),
+            Way::Through => OwnedBuffer::get,
+        };
+        singly_by_owner(self, black_box(get), keys);
+    }
+
+    fn look_up_each(&mut self, keys: &[u64]) {
         for keys in keys.chunks(BATCH) {
             self.get_each(keys, |key, item| check::<S>(*key, item));
         }
@@ -100,18 +116,24 @@ impl<S: Subject> Front<S> for OwnedBuffer<S> {
     }
 }
 
-impl<S: Subject> Front<S> for (&SharedBuffer<S>, Reader<'_, S>) {
+impl<S: Subject> Front<S> for (&SharedBuffer<S>, Reader) {
     fn index(&self) -> &S {
         self.0.index()
     }
 
-    fn look_up(&mut self, keys: &[u64], is_many: bool) {
-        let (_, reader) = self;
-        if !is_many {
-            return keys.iter().for_each(|key| check::<S>(*key, by_reader(reader, key)));
-        }
+    fn look_up_singly(&mut self, way: Way, keys: &[u64]) {
+        let (buffer, reader) = self;
+        let get: Shared<S> = match way {
+            Way::Direct => |buffer, _, key| buffer.index().search(key).map(|(_, item)| item),
+            Way::Through => SharedBuffer::get,
+        };
+        singly_by_reader(buffer, reader, black_box(get), keys);
+    }
+
+    fn look_up_each(&mut self, keys: &[u64]) {
+        let (buffer, reader) = self;
         for keys in keys.chunks(BATCH) {
-            reader.get_each(keys, |key, item| check::<S>(*key, item));
+            buffer.get_each(reader, keys, |key, item| check::<S>(*key, item));
         }
     }
 
@@ -120,11 +142,14 @@ impl<S: Subject> Front<S> for (&SharedBuffer<S>, Reader<'_, S>) {
     }
 }
 
-fn look_up_directly<S: Subject>(index: &S, keys: &[u64], is_many: bool) {
-    if is_many {
-        keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item)));
-    } else {
-        keys.iter().for_each(|key| check::<S>(*key, directly(index, key)));
+fn look_up<S: Subject>(front: &mut impl Front<S>, way: Way, is_many: bool, keys: &[u64]) {
+    match (way, is_many) {
+        (_, false) => front.look_up_singly(way, keys),
+        (Way::Through, true) => front.look_up_each(keys),
+        (Way::Direct, true) => {
+            let index = front.index();
+            keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item)));
+        }
     }
 }
 
@@ -134,7 +159,7 @@ fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requ
         if front.stats().trials > 0 {
             break;
         }
-        front.look_up(requests.round(round), is_many);
+        look_up(front, Way::Through, is_many, requests.round(round));
     }
 }
 
@@ -149,10 +174,7 @@ fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Reques
         let keys = requests.round(1 + number % ROUNDS);
         for side in [number % 2, 1 - number % 2] {
             let started = thread_cpu_time();
-            match side {
-                0 => look_up_directly(front.index(), keys, is_many),
-                _ => front.look_up(keys, is_many),
-            }
+            look_up(front, [Way::Direct, Way::Through][side], is_many, keys);
             rates[side].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
@@ -194,21 +216,28 @@ fn measure<S: Subject>(
     Through { name, per_s: median(through), ratio: median(ratios), stats: front.stats() }
 }
 
-// Lookups are calls, for a loop of nothing else would keep the fields of the index in registers.
+// Single lookups are calls, for a loop of nothing else would keep the fields of the index in registers. Both ways are
+// calls of functions that the compiler doesn't know, from the same instructions: how it calls one that it knows, and
+// what else it has in registers there, differs by more than what is measured.
+
+type Owned<S> = for<'a> fn(&'a mut OwnedBuffer<S>, &u64) -> Option<<S as Lookup>::Item<'a>>;
+type Shared<S> = for<'a> fn(&'a SharedBuffer<S>, &mut Reader, &u64) -> Option<<S as Lookup>::Item<'a>>;
+type Direct<S> = for<'a> fn(&'a S, &u64) -> Option<<S as Lookup>::Item<'a>>;
 
 #[inline(never)]
-fn directly<'a, S: Subject>(index: &'a S, key: &u64) -> Option<S::Item<'a>> {
-    index.search(key).map(|(_, item)| item)
+fn singly_by_owner<S: Subject>(buffer: &mut OwnedBuffer<S>, get: Owned<S>, keys: &[u64]) {
+    keys.iter().for_each(|key| check::<S>(*key, get(buffer, key)));
 }
 
 #[inline(never)]
-fn by_owner<'a, I: Lookup<Key = u64>>(buffer: &'a mut OwnedBuffer<I>, key: &u64) -> Option<I::Item<'a>> {
-    buffer.get(key)
+fn singly_by_reader<S: Subject>(buffer: &SharedBuffer<S>, reader: &mut Reader, get: Shared<S>, keys: &[u64]) {
+    keys.iter().for_each(|key| check::<S>(*key, get(buffer, reader, key)));
 }
 
 #[inline(never)]
-fn by_reader<'a, S: Subject>(reader: &mut Reader<'a, S>, key: &u64) -> Option<S::Item<'a>> {
-    reader.get(key)
+fn singly<S: Subject>(index: &S, keys: &[u64]) {
+    let get: Direct<S> = black_box(|index, key| index.search(key).map(|(_, item)| item));
+    keys.iter().for_each(|key| check::<S>(*key, get(index, key)));
 }
 
 #[inline(always)]
@@ -222,11 +251,20 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// Lookups per second without and with an owned buffer: medians of a few rounds, by turns.
-pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64; 2] {
-    let mut buffer = OwnedBuffer::new(index, config);
-    for key in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX) {
-        check::<S>(*key, by_owner(&mut buffer, key));
+/// Lookups per second without and with an owned buffer of each kind: medians of a few rounds, by turns.
+pub fn gains<S: Subject>(mut index: S, requests: &Requests, configs: &[Config]) -> Vec<[f64; 2]> {
+    let mut gains = Vec::new();
+    for config in configs {
+        let mut buffer = OwnedBuffer::new(index, *config);
+        gains.push(gain(&mut buffer, requests));
+        index = buffer.into_index();
+    }
+    gains
+}
+
+fn gain<S: Subject>(buffer: &mut OwnedBuffer<S>, requests: &Requests) -> [f64; 2] {
+    for keys in requests.keys.chunks(BATCH).cycle().take(WARMING_LOOKUPS_MAX / BATCH) {
+        buffer.look_up_singly(Way::Through, keys);
         if buffer.stats().trials > 0 {
             break;
         }
@@ -236,10 +274,7 @@ pub fn gain<S: Subject>(index: &S, requests: &Requests, config: Config) -> [f64;
         let keys = requests.round(round);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
-            match way {
-                0 => keys.iter().for_each(|key| check::<S>(*key, directly(index, key))),
-                _ => keys.iter().for_each(|key| check::<S>(*key, by_owner(&mut buffer, key))),
-            }
+            buffer.look_up_singly([Way::Direct, Way::Through][way], keys);
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
@@ -252,26 +287,25 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
     let mut table = Chained::<1>::build(items);
     let mut buffer = OwnedBuffer::new(Chained::<1>::build(items), config);
     let mut rates: [Vec<f64>; 2] = Default::default();
-    let is_set = |number: usize| number.is_multiple_of(sets_every);
-    let through = |buffer: &mut OwnedBuffer<Chained<1>>, number: usize, key: u64| {
-        if is_set(number) {
-            buffer.change(&key, |table| (Some(table.replace(key)), ()));
-        } else {
-            check::<Chained<1>>(key, by_owner(buffer, &key));
+    let through = |buffer: &mut OwnedBuffer<Chained<1>>, keys: &[u64]| {
+        for key in keys.iter().take(1) {
+            buffer.change(key, |table| (Some(table.replace(*key)), ()));
         }
+        buffer.look_up_singly(Way::Through, keys.get(1..).unwrap_or_default());
     };
-    let direct = |table: &mut Chained<1>, number: usize, key: u64| {
-        if is_set(number) {
-            table.replace(key);
-        } else {
-            check::<Chained<1>>(key, directly(table, &key));
+    let direct = |table: &mut Chained<1>, keys: &[u64]| {
+        for key in keys.iter().take(1) {
+            table.replace(*key);
         }
+        singly(table, keys.get(1..).unwrap_or_default());
     };
     // Both, so that neither comes from memory for the first time later.
-    for (number, key) in requests.keys.iter().cycle().take(WARMING_LOOKUPS_MAX).enumerate() {
-        through(&mut buffer, number, *key);
-        direct(&mut table, number, *key);
-        if buffer.stats().trials > 0 {
+    let mut lookups = 0;
+    for keys in requests.keys.chunks(sets_every).cycle() {
+        through(&mut buffer, keys);
+        direct(&mut table, keys);
+        lookups += keys.len();
+        if buffer.stats().trials > 0 || lookups >= WARMING_LOOKUPS_MAX {
             break;
         }
     }
@@ -279,10 +313,10 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
         let keys = requests.round(round);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
-            for (number, key) in keys.iter().enumerate() {
+            for keys in keys.chunks(sets_every) {
                 match way {
-                    0 => direct(&mut table, number, *key),
-                    _ => through(&mut buffer, number, *key),
+                    0 => direct(&mut table, keys),
+                    _ => through(&mut buffer, keys),
                 }
             }
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
