@@ -1,4 +1,9 @@
 //! Wu's Figure 2.11: gets and sets of a chained hash table; every set moves its item, so it is an update of the buffer.
+//!
+//! In the thesis a few sets cost a third of the throughput: there a set takes the lock of its chain. Here it is a
+//! handful of stores, and brings its item to the front of the chain: with 100,000 keys and 5 % sets, 0.89 of the gets
+//! end at the first node instead of 0.56, which the processor comes to foresee, so gets out of its caches even gain.
+//! From 400,000 keys on, where memory is what takes time, 5 % sets leave 0.8 to 0.9 of the throughput.
 
 use super::slb::{curves, gets};
 use super::{Figure, Published, Scale};
