@@ -42,18 +42,47 @@ fn under_loom(preemptions_max: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Unit tests of the index structures under Miri. `io` talks to the kernel in ways that Miri does not know.
+/// The lints for the other processor that this runs on, where its standard library is installed. Nothing is linked.
+pub fn aarch64() -> Result<(), String> {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    let installed = shell::output("rustc --print sysroot")
+        .is_some_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir());
+    if !installed {
+        println!("aarch64: skipped, `rustup target add {TARGET}` brings what it needs");
+        return Ok(());
+    }
+    shell::run(&format!("cargo clippy --workspace --target {TARGET} -- -D warnings"))
+}
+
+/// What runs under Miri: the package, its targets, and what of them. `io` talks to the kernel in ways that Miri does
+/// not know; what is skipped goes through so many values that it would take hours.
+const MIRI_TESTS: [(&str, &str, &str); 3] = [
+    ("alluvium-index", "--lib", "--skip loom"),
+    (
+        "alluvium-cache",
+        "--lib",
+        "--skip all_lengths --skip bytes_come_back --skip values_within_values --skip from_a_hash_is_even \
+         --skip classes_rise --skip blocks_never_overlap --skip as_they_were",
+    ),
+    ("alluvium-cache", "--test threads", "beside"),
+];
+
+/// Unit tests of the index structures and the cache under Miri, and readers beside writers of a cache.
 pub fn miri() -> Result<(), String> {
     if !shell::succeeds("cargo +nightly miri --version") {
         println!("miri: skipped, no nightly toolchain with Miri here");
         return Ok(());
     }
-    let line =
-        "cargo +nightly miri test --package alluvium-index --lib --target-dir target/miri -- --skip loom";
-    let mut command = shell::command(line);
-    // Few cases: Miri runs some hundred times slower than the machine.
-    command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "2");
-    shell::run_command(line, command)
+    for (package, targets, tests) in MIRI_TESTS {
+        let line = format!(
+            "cargo +nightly miri test --package {package} {targets} --target-dir target/miri -- {tests}"
+        );
+        let mut command = shell::command(&line);
+        // Few cases: Miri runs some hundred times slower than the machine.
+        command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "2");
+        shell::run_command(&line, command)?;
+    }
+    Ok(())
 }
 
 /// What runs under valgrind: the unit tests of the crates with unsafe code, and random operations on caches and stores

@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     ("tidy", || tidy::run(&tidy::Options::default())),
     ("clippy", || shell::run("cargo clippy --workspace --all-targets -- -D warnings")),
     ("documentation", documentation),
+    ("aarch64", checks::aarch64),
     ("simulate", || simulate::run(&simulate::Options::smoke())),
     ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),

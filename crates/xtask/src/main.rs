@@ -41,6 +41,8 @@ enum Command {
     },
     /// Lock-free code under loom
     Loom,
+    /// The lints for aarch64, where its standard library is installed
+    Aarch64,
     /// The crates with unsafe code under Miri, where a nightly toolchain with Miri is installed
     Miri,
     /// Tests of the crates with unsafe code under valgrind, where it is installed
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Sweep { stride } => checks::sweep(stride),
         Command::Loom => checks::loom(),
+        Command::Aarch64 => checks::aarch64(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),
         Command::BenchSmoke => checks::bench_smoke(),
