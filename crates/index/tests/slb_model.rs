@@ -206,9 +206,14 @@ proptest! {
     }
 }
 
-/// A hash in line 0 of a table of one line.
 /// A buffer over as many keys as it has room for, in which lookups take this time in the index and in the buffer.
 fn priced(search_ns: u64, resolve_ns: u64) -> (OwnedBuffer<Slots, Hand>, Hand) {
+    let pace =
+        Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
+    paced(search_ns, resolve_ns, pace)
+}
+
+fn paced(search_ns: u64, resolve_ns: u64, pace: Pace) -> (OwnedBuffer<Slots, Hand>, Hand) {
     let clock = Hand::default();
     let index = Slots { clock: clock.clone(), has_good_hashes: true, ..Slots::default() };
     index.search_ns.set(search_ns);
@@ -216,8 +221,6 @@ fn priced(search_ns: u64, resolve_ns: u64) -> (OwnedBuffer<Slots, Hand>, Hand) {
     for key in 0..12 {
         index.put(key, u64::from(key));
     }
-    let pace =
-        Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
     let config = Config { cache_bytes: 16 * 64, log_bytes: 1024, pace };
     (OwnedBuffer::with_clock(index, config, clock.clone(), 3), clock)
 }
@@ -304,6 +307,27 @@ fn what_does_not_pay_costs_two_percent_at_most_at_any_price() {
         let took = clock.now_ns() - before;
         assert!(took < 10_000_000 * 10 * 102 / 100, "{resolve_ns}: {took}, {:?}", buffer.stats());
     }
+}
+
+/// The first trial is long here, and the interval that it earns longer than any other would be.
+#[test]
+fn the_first_trial_too_costs_a_hundredth_of_what_follows() {
+    let pace = Pace {
+        window: 64,
+        block: 16,
+        stretch_ns_min: 20_000,
+        pairs: 5,
+        interval_min: 1_000,
+        interval_max: 4_000,
+    };
+    let (mut buffer, _) = paced(10, 20, pace);
+    while buffer.stats().trials == 0 {
+        look_up(&mut buffer, 1);
+    }
+    let trial = buffer.stats().lookups;
+    assert!(trial > 3 * 2_000, "{trial}");
+    look_up(&mut buffer, 90 * trial as usize);
+    assert_eq!(buffer.stats().trials, 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Nanoseconds since any moment, never falling. Read twice in some thousand lookups.
+/// Nanoseconds since any moment, never falling. Read once in each thousand lookups of a trial.
 pub trait Clock {
     /// The time.
     fn now_ns(&self) -> u64;

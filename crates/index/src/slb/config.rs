@@ -17,9 +17,9 @@ pub struct Config {
 pub struct Pace {
     /// Lookups over which a hit ratio is taken.
     pub window: u32,
-    /// Lookups that are timed at once; up to 256 times as many while they get faster.
+    /// Lookups that are timed at once; up to 512 such blocks in a row while they get faster.
     pub block: u32,
-    /// Nanoseconds that lookups are timed for before a time counts, unless they are 256 blocks by then. The default is
+    /// Nanoseconds that lookups are timed for before a time counts, unless they are 512 blocks by then. The default is
     /// two milliseconds. Short times tell nothing of how fast lookups get when the processor's caches have settled;
     /// long ones make a trial long.
     pub stretch_ns_min: u64,
@@ -27,7 +27,8 @@ pub struct Pace {
     pub pairs: u32,
     /// Lookups from one trial to the next; the distance doubles as long as the outcome is the same.
     pub interval_min: u64,
-    /// The longest such distance: after so many lookups at the latest a change of the workload is noticed.
+    /// The longest such distance: after so many lookups at the latest a change of the workload is noticed. Only where a
+    /// trial cost more than a hundredth of it, the distance is longer.
     pub interval_max: u64,
 }
 
@@ -48,7 +49,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             window: 1 << 16,
-            block: 2048,
+            block: 1024,
             stretch_ns_min: 2_000_000,
             pairs: 11,
             interval_min: 1 << 21,

@@ -37,9 +37,7 @@
 //! - The log is as large as the cache table instead of four times.
 //! - Whether a table is full, and so whether an item needs to be hot to get in, is asked of its line, not of the table.
 //! - Lookups of many keys in one call load the lines of the next sixteen ahead (decision 0042).
-//! - It steps aside where it doesn't pay, as it does not on a short chain: [`Stats::is_aside`], `pilot`. A trial
-//!   may err where the index just about fits in the processor's caches: in front of 400,000 items in chains of one,
-//!   lookups came to 0.67 of the rate of direct ones, beside another busy process (decision 0042).
+//! - It steps aside where it doesn't pay, as it does not on a short chain: [`Stats::is_aside`], `pilot`.
 
 mod access;
 mod batch;

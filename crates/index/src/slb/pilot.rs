@@ -11,7 +11,7 @@
 //!
 //! A trial is an experiment on the caller's own lookups (see `trial`), so it measures what counts: time from one lookup
 //! to the next, whatever the index is, however much of it is in the processor's caches, and whatever else runs.
-//! What the caller does between lookups adds to both sides alike.
+//! What the caller does between lookups adds to both sides alike, or is rare and left out.
 //!
 //! *Hysteresis.* To come in, the table has to take less than [`RATIO_IN`] of the time of direct lookups; to stay, less
 //! than [`RATIO_STAY`]. *Price.* A trial knows what it cost: the lookups that went the slower way, times the difference
@@ -283,19 +283,33 @@ impl<C: Clock> Pilot<C> {
             }
         }
         self.hit_ratio_at_trial = now;
+        if self.trials == 0 {
+            // To fill the table is not part of what is done again.
+            self.attempt = [self.window.lookups, self.lookups_direct];
+        }
         self.begin_trial();
     }
 
     fn begin_trial(&mut self) {
         self.is_learning = false;
-        let (trial, block) = Trial::begin(&self.pace);
+        let (trial, block) = Trial::begin(&self.pace, self.ratio_max());
         self.stage = Stage::Trial(trial);
         self.begin_block(block);
     }
 
+    /// Whether the last trial found that the table pays.
+    fn was_engaged(&self) -> bool {
+        self.last.is_some_and(|(_, pays)| pays)
+    }
+
+    /// What a trial has to find less than for lookups to go through the table.
+    fn ratio_max(&self) -> f64 {
+        if self.was_engaged() { RATIO_STAY } else { RATIO_IN }
+    }
+
     fn decide(&mut self, verdict: Verdict) {
-        let was_engaged = self.last.is_some_and(|(_, engaged)| engaged);
-        let pays = verdict.ratio < if was_engaged { RATIO_STAY } else { RATIO_IN };
+        let was_engaged = self.was_engaged();
+        let pays = verdict.ratio < self.ratio_max();
         let is_same = self.last.is_some_and(|(_, engaged)| engaged == pays);
         self.interval = if is_same { self.interval.saturating_mul(2) } else { self.pace.interval_min };
         self.interval = self.interval.clamp(1, self.pace.interval_max.max(1));
@@ -315,9 +329,7 @@ impl<C: Clock> Pilot<C> {
             true => (self.lookups_direct - self.attempt[1], 1.0 / verdict.ratio - 1.0),
             false => (self.lookups - self.attempt[0], verdict.ratio - 1.0),
         };
-        // The first attempt fills the table, which is not done again.
-        let repeated = if self.trials == 0 { u64::from(self.pace.window) } else { slower };
-        repeated.min(slower) as f64 * excess.max(0.0)
+        slower as f64 * excess.max(0.0)
     }
 
     /// The next block of a stage that lasts for an interval.

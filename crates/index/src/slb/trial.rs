@@ -5,15 +5,16 @@ use super::config::Pace;
 /// Pairs after which a trial may end early.
 const PAIRS_CLEAR: usize = 3;
 
-/// Ratios below or above which, if all pairs agree, the outcome is clear.
-const RATIOS_CLEAR: [f64; 2] = [0.8, 1.2];
+/// How far from what it is asked for, divided by their number, all pairs have to be for a trial to end early: a tenth
+/// after three, a twentieth after six.
+const MARGIN_CLEAR: f64 = 0.3;
 
 /// What a stretch must take less than, in terms of the time per lookup of the one before, for the processor's caches to
 /// be still settling.
 const SETTLING_RATIO: f64 = 0.97;
 
 /// The longest stretch, in blocks.
-const STRETCH_BLOCKS_MAX: u32 = 256;
+const STRETCH_BLOCKS_MAX: usize = 512;
 
 /// A trial that is going on. Which of a pair comes first alternates, so that a drift favours neither.
 ///
@@ -22,19 +23,26 @@ const STRETCH_BLOCKS_MAX: u32 = 256;
 /// be twice as fast as in its first few thousand lookups. What counts is the first stretch that is no faster than the
 /// one before, which it may be only after some hundred thousand lookups. Short stretches tell nothing of that: what
 /// they get faster by is less than they differ by chance.
+///
+/// A stretch is a row of blocks, each of them timed. How long it takes is taken from its faster half, for what stops
+/// the thread now and then belongs to no side: another process on its processor, or whatever the caller does that is
+/// not lookups. The later a stretch, the longer, so that most pauses are in one that counts.
 #[derive(Debug)]
 pub(super) struct Trial {
     /// Nanoseconds of a lookup through the table, and of one without.
     pairs: Vec<[f64; 2]>,
     pairs_wanted: usize,
+    ratio_asked: f64,
     block: u32,
     stretch_ns_min: u64,
     half: usize,
-    /// Blocks in the present stretch.
-    stretch: u32,
+    /// Blocks of the present stretch, when it is over.
+    stretch: usize,
+    /// Nanoseconds of its blocks so far.
+    blocks_ns: Vec<u64>,
     /// Nanoseconds of a lookup in the stretch before; none in a side's first.
     lookup_ns_before: Option<f64>,
-    /// When the present stretch began; none before the trial's first.
+    /// When the present block began; none before the trial's first.
     began_ns: Option<u64>,
 }
 
@@ -55,16 +63,18 @@ pub(super) struct Block {
 }
 
 impl Trial {
-    /// A trial, and its first block, whose time doesn't count.
-    pub fn begin(pace: &Pace) -> (Self, Block) {
+    /// A trial of whether the ratio is less than `ratio_asked`, and its first block, whose time doesn't count.
+    pub fn begin(pace: &Pace, ratio_asked: f64) -> (Self, Block) {
         let pairs_wanted = pace.pairs.max(1) as usize;
         let trial = Self {
             pairs: Vec::with_capacity(pairs_wanted),
             pairs_wanted,
+            ratio_asked,
             block: pace.block.max(2),
             stretch_ns_min: pace.stretch_ns_min,
             half: 0,
             stretch: 1,
+            blocks_ns: Vec::with_capacity(STRETCH_BLOCKS_MAX),
             lookup_ns_before: None,
             began_ns: None,
         };
@@ -75,9 +85,14 @@ impl Trial {
     /// After a block: the next one, or what was found.
     pub fn step(&mut self, now_ns: u64) -> Result<Block, Verdict> {
         let Some(began_ns) = self.began_ns.replace(now_ns) else { return Ok(self.next()) };
-        let elapsed_ns = now_ns.saturating_sub(began_ns).max(1);
-        let lookup_ns = elapsed_ns as f64 / f64::from(self.stretch_len());
-        let is_settled = elapsed_ns >= self.stretch_ns_min
+        self.blocks_ns.push(now_ns.saturating_sub(began_ns));
+        if self.blocks_ns.len() < self.stretch {
+            return Ok(self.next());
+        }
+        let block_ns = undisturbed_mean(&mut self.blocks_ns).max(1.0);
+        self.blocks_ns.clear();
+        let lookup_ns = block_ns / f64::from(self.block);
+        let is_settled = block_ns * self.stretch as f64 >= self.stretch_ns_min as f64
             && self.lookup_ns_before.is_some_and(|before| lookup_ns >= SETTLING_RATIO * before);
         if !is_settled && self.stretch < STRETCH_BLOCKS_MAX {
             self.stretch *= 2;
@@ -99,16 +114,13 @@ impl Trial {
     }
 
     fn next(&self) -> Block {
-        Block { lookups: self.stretch_len(), uses_table: self.uses_table() }
-    }
-
-    fn stretch_len(&self) -> u32 {
-        self.block.saturating_mul(self.stretch)
+        Block { lookups: self.block, uses_table: self.uses_table() }
     }
 
     /// Whether enough pairs are done, and all of them far on one side.
     fn is_clear(&self) -> bool {
-        let [low, high] = RATIOS_CLEAR;
+        let margin = 1.0 + MARGIN_CLEAR / self.pairs.len() as f64;
+        let [low, high] = [self.ratio_asked / margin, self.ratio_asked * margin];
         self.half.is_multiple_of(2)
             && self.pairs.len() >= PAIRS_CLEAR
             && (self.ratios().all(|ratio| ratio < low) || self.ratios().all(|ratio| ratio > high))
@@ -129,6 +141,13 @@ impl Trial {
     }
 }
 
+/// The mean of the smaller half. A quantile would jump where about as many blocks are disturbed as it leaves out.
+fn undisturbed_mean(numbers: &mut [u64]) -> f64 {
+    numbers.sort_unstable();
+    let half = &numbers[..numbers.len().div_ceil(2)];
+    half.iter().sum::<u64>() as f64 / half.len().max(1) as f64
+}
+
 fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
@@ -138,72 +157,101 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Nothing that would have to settle.
-    const NONE: f64 = 0.01;
-
-    /// Runs a trial in which lookups take so many nanoseconds through the table and without. After one of the other
-    /// side those without take four times as many; half of the excess goes with each `settling` lookups. A block in
-    /// `outliers` is interrupted.
-    fn run(ns: [u64; 2], settling: f64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
-        run_for(0, ns, settling, outliers)
+    /// Lookups that take so many nanoseconds through the table and without. After one of the other side those without
+    /// take four times as many; half of the excess goes with each `settling` lookups.
+    #[derive(Clone, Copy)]
+    struct Lookups {
+        ns: [u64; 2],
+        settling: f64,
+        /// A pause of so many nanoseconds comes with each so many lookups.
+        pause_ns: u64,
+        pause_every: u64,
     }
 
-    /// The same in stretches of so many nanoseconds at least.
-    fn run_for(stretch_ns_min: u64, ns: [u64; 2], settling: f64, outliers: &[usize]) -> (Verdict, [u32; 2]) {
-        let pace = Pace { block: 100, stretch_ns_min, pairs: 5, ..Pace::default() };
-        let (mut trial, mut block) = Trial::begin(&pace);
-        let (mut now, mut lookups, mut steps) = (7, [0; 2], 0);
-        let mut excess = 0.0;
-        loop {
-            let side = usize::from(!block.uses_table);
-            lookups[side] += block.lookups;
-            for _ in 0..block.lookups {
-                excess = if side == 0 { 3.0 } else { excess * 0.5_f64.powf(1.0 / settling) };
-                now += ns[side] + if side == 0 { 0 } else { (excess * ns[side] as f64) as u64 };
-            }
-            now += if outliers.contains(&steps) { 1_000_000 } else { 0 };
-            steps += 1;
-            match trial.step(now) {
-                Ok(next) => block = next,
-                Err(verdict) => return (verdict, lookups),
+    impl Lookups {
+        /// Nothing that would have to settle, and no pause.
+        fn steady(ns: [u64; 2]) -> Self {
+            Self { ns, settling: 0.01, pause_ns: 0, pause_every: 1 }
+        }
+
+        fn settling(ns: [u64; 2], settling: f64) -> Self {
+            Self { settling, ..Self::steady(ns) }
+        }
+
+        /// Runs a trial of them, in stretches of so many nanoseconds at least, behind so many lookups. Returns also
+        /// what the two sides were given.
+        fn try_out(self, stretch_ns_min: u64, before: u64) -> (Verdict, [u32; 2]) {
+            let pace = Pace { block: 100, stretch_ns_min, pairs: 5, ..Pace::default() };
+            let (mut trial, mut block) = Trial::begin(&pace, 0.95);
+            let (mut now, mut count, mut given) = (7, before, [0; 2]);
+            let mut excess = 0.0;
+            loop {
+                let side = usize::from(!block.uses_table);
+                given[side] += block.lookups;
+                for _ in 0..block.lookups {
+                    excess = if side == 0 { 3.0 } else { excess * 0.5_f64.powf(1.0 / self.settling) };
+                    let unsettled = if side == 0 { 0.0 } else { excess };
+                    now += self.ns[side] + (unsettled * self.ns[side] as f64) as u64;
+                    now += if count.is_multiple_of(self.pause_every) { self.pause_ns } else { 0 };
+                    count += 1;
+                }
+                match trial.step(now) {
+                    Ok(next) => block = next,
+                    Err(verdict) => return (verdict, given),
+                }
             }
         }
     }
 
     #[test]
     fn a_trial_finds_the_ratio_and_gives_both_sides_as_many_lookups() {
-        let (verdict, lookups) = run([45, 50], NONE, &[]);
+        let (verdict, given) = Lookups::steady([45, 50]).try_out(0, 0);
         assert_eq!(verdict, Verdict { ratio: 0.9, lookup_ns: [45.0, 50.0] });
-        assert_eq!(lookups, [1550, 1500]);
+        assert_eq!(given, [1550, 1500]);
     }
 
     #[test]
     fn what_the_other_side_left_in_the_caches_does_not_count() {
         for settling in [20.0, 100.0, 300.0, 1000.0] {
-            let (verdict, _) = run([45, 50], settling, &[]);
+            let (verdict, _) = Lookups::settling([45, 50], settling).try_out(0, 0);
             assert!((0.85..=0.9).contains(&verdict.ratio), "{settling}: {verdict:?}");
         }
     }
 
     #[test]
     fn what_goes_too_slowly_to_be_seen_in_short_stretches_does_not_count_either() {
-        // Half of the excess goes with thirty blocks: a fortieth from the first stretch to the second.
-        let (short, _) = run([45, 50], 3_000.0, &[]);
-        let (long, _) = run_for(800_000, [45, 50], 3_000.0, &[]);
+        // Half of the excess goes with sixty blocks: a fiftieth from the first stretch to the second.
+        let slow = Lookups::settling([45, 50], 6_000.0);
+        let [(short, _), (long, _)] = [0, 800_000].map(|stretch_ns_min| slow.try_out(stretch_ns_min, 0));
         assert!(short.ratio < 0.3 && (0.85..=0.9).contains(&long.ratio), "{short:?} {long:?}");
     }
 
     #[test]
     fn a_clear_trial_ends_early() {
-        for (through_ns, ratio) in [(20, 0.4), (100, 2.0)] {
-            let (verdict, lookups) = run([through_ns, 50], NONE, &[]);
-            assert_eq!((verdict.ratio, lookups), (ratio, [950, 900]));
+        for (through_ns, pairs) in [(20, 3), (43, 3), (45, 5), (50, 5), (53, 3), (100, 3)] {
+            let (verdict, given) = Lookups::steady([through_ns, 50]).try_out(0, 0);
+            let ratio = through_ns as f64 / 50.0;
+            assert_eq!((verdict.ratio, given), (ratio, [50 + 300 * pairs, 300 * pairs]));
         }
     }
 
     #[test]
-    fn a_few_interruptions_change_nothing() {
-        let (verdict, _) = run([45, 50], NONE, &[1, 5]);
-        assert_eq!(verdict.ratio, 0.9);
+    fn what_the_caller_does_now_and_then_does_not_count() {
+        // As long as 6,000 lookups in each 10,000: most stretches of 6,400 have one.
+        let lookups = Lookups { pause_ns: 300_000, pause_every: 10_000, ..Lookups::steady([45, 50]) };
+        for before in (0..10_000).step_by(300) {
+            let (verdict, _) = lookups.try_out(200_000, before);
+            assert_eq!(verdict.ratio, 0.9, "{before}");
+        }
+    }
+
+    #[test]
+    fn what_the_caller_does_all_the_time_counts_on_both_sides() {
+        // In about each second block of a hundred lookups.
+        for pause_every in 150..250 {
+            let lookups = Lookups { pause_ns: 5_000, pause_every, ..Lookups::steady([25, 50]) };
+            let (verdict, _) = lookups.try_out(200_000, 0);
+            assert!((0.45..0.8).contains(&verdict.ratio), "{pause_every}: {verdict:?}");
+        }
     }
 }

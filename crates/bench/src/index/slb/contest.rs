@@ -21,11 +21,10 @@ const ROUNDS: usize = 7;
 const SHORT_ROUNDS_MAX: usize = 16 * ROUNDS;
 const ROUNDS_S: f64 = 3.0;
 
-/// Rounds at most until a buffer has decided.
-const WARMING_ROUNDS_MAX: usize = 40;
+/// Rounds where only a gain is asked for.
+const GAIN_ROUNDS: usize = 2 * ROUNDS;
 
-/// Rounds where only a gain is asked for. Before them the buffer has decided, which takes so many lookups at most.
-const GAIN_ROUNDS: usize = 5;
+/// Lookups at most until a buffer has decided.
 const WARMING_LOOKUPS_MAX: usize = 1 << 25;
 
 /// Requests drawn before the clock starts.
@@ -153,13 +152,13 @@ fn look_up<S: Subject>(front: &mut impl Front<S>, way: Way, is_many: bool, keys:
     }
 }
 
-/// Until the buffer has decided, or for so many rounds.
+/// Until the buffer has decided, or for so many lookups.
 fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) {
-    for round in (0..=ROUNDS).cycle().take(WARMING_ROUNDS_MAX) {
+    for keys in requests.keys.chunks(BATCH).cycle().take(WARMING_LOOKUPS_MAX / BATCH) {
         if front.stats().trials > 0 {
             break;
         }
-        look_up(front, Way::Through, is_many, requests.round(round));
+        look_up(front, Way::Through, is_many, keys);
     }
 }
 
@@ -210,10 +209,14 @@ fn measure<S: Subject>(
     warm_up(front, is_many, requests);
     let [direct, through] = pairs(front, is_many, requests);
     let ratios: Vec<f64> = through.iter().zip(&direct).map(|(with, without)| with / without).collect();
-    // Of two rounds with either going first, for whichever comes second finds the same keys' memory in the caches.
-    let ratios = ratios.as_chunks::<2>().0.iter().map(|[one, other]| (one * other).sqrt()).collect();
     direct_rates[usize::from(is_many)].extend(direct);
-    Through { name, per_s: median(through), ratio: median(ratios), stats: front.stats() }
+    Through { name, per_s: median(through), ratio: median(of_two_rounds(ratios)), stats: front.stats() }
+}
+
+/// One number of two rounds with either way first, for whichever comes second finds the same keys' memory in the
+/// processor's caches.
+fn of_two_rounds(numbers: Vec<f64>) -> Vec<f64> {
+    numbers.as_chunks::<2>().0.iter().map(|[one, other]| (one * other).sqrt()).collect()
 }
 
 // Single lookups are calls, for a loop of nothing else would keep the fields of the index in registers. Both ways are
@@ -263,22 +266,17 @@ pub fn gains<S: Subject>(mut index: S, requests: &Requests, configs: &[Config]) 
 }
 
 fn gain<S: Subject>(buffer: &mut OwnedBuffer<S>, requests: &Requests) -> [f64; 2] {
-    for keys in requests.keys.chunks(BATCH).cycle().take(WARMING_LOOKUPS_MAX / BATCH) {
-        buffer.look_up_singly(Way::Through, keys);
-        if buffer.stats().trials > 0 {
-            break;
-        }
-    }
+    warm_up(buffer, false, requests);
     let mut rates: [Vec<f64>; 2] = Default::default();
-    for round in 1..=GAIN_ROUNDS {
-        let keys = requests.round(round);
+    for round in 0..GAIN_ROUNDS {
+        let keys = requests.round(1 + round % ROUNDS);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
             buffer.look_up_singly([Way::Direct, Way::Through][way], keys);
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
-    rates.map(median)
+    rates.map(|rates| median(of_two_rounds(rates)))
 }
 
 /// Operations per second on a chained hash table without and with an owned buffer, one in `sets_every` of which
@@ -309,8 +307,8 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
             break;
         }
     }
-    for round in 1..=GAIN_ROUNDS {
-        let keys = requests.round(round);
+    for round in 0..GAIN_ROUNDS {
+        let keys = requests.round(1 + round % ROUNDS);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
             for keys in keys.chunks(sets_every) {
@@ -322,5 +320,5 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
-    rates.map(median)
+    rates.map(|rates| median(of_two_rounds(rates)))
 }
