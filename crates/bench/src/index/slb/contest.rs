@@ -7,7 +7,7 @@ use alluvium_index::slb::{Config, Lookup, OwnedBuffer, Reader, SharedBuffer, Sta
 use alluvium_model::simulator::RequestStream;
 
 use super::chained::Chained;
-use super::subject::{Subject, key_of};
+use super::subject::{Item, Subject, key_of};
 use crate::process::thread_cpu_time;
 
 /// Skew of requests, that of the thesis.
@@ -225,7 +225,6 @@ fn of_two_rounds(numbers: Vec<f64>) -> Vec<f64> {
 
 type Owned<S> = for<'a> fn(&'a mut OwnedBuffer<S>, &u64) -> Option<<S as Lookup>::Item<'a>>;
 type Shared<S> = for<'a> fn(&'a SharedBuffer<S>, &mut Reader, &u64) -> Option<<S as Lookup>::Item<'a>>;
-type Direct<S> = for<'a> fn(&'a S, &u64) -> Option<<S as Lookup>::Item<'a>>;
 
 #[inline(never)]
 fn singly_by_owner<S: Subject>(buffer: &mut OwnedBuffer<S>, get: Owned<S>, keys: &[u64]) {
@@ -235,12 +234,6 @@ fn singly_by_owner<S: Subject>(buffer: &mut OwnedBuffer<S>, get: Owned<S>, keys:
 #[inline(never)]
 fn singly_by_reader<S: Subject>(buffer: &SharedBuffer<S>, reader: &mut Reader, get: Shared<S>, keys: &[u64]) {
     keys.iter().for_each(|key| check::<S>(*key, get(buffer, reader, key)));
-}
-
-#[inline(never)]
-fn singly<S: Subject>(index: &S, keys: &[u64]) {
-    let get: Direct<S> = black_box(|index, key| index.search(key).map(|(_, item)| item));
-    keys.iter().for_each(|key| check::<S>(*key, get(index, key)));
 }
 
 #[inline(always)]
@@ -279,46 +272,61 @@ fn gain<S: Subject>(buffer: &mut OwnedBuffer<S>, requests: &Requests) -> [f64; 2
     rates.map(|rates| median(of_two_rounds(rates)))
 }
 
+/// A chained hash table without a buffer, and one with.
+struct Mixed {
+    table: Chained<1>,
+    buffer: OwnedBuffer<Chained<1>>,
+}
+
+/// How an item is replaced by one at another place, and how one is looked up.
+type Change = fn(&mut Mixed, u64);
+type Get = for<'a> fn(&'a mut Mixed, &u64) -> Option<&'a Item>;
+
 /// Operations per second on a chained hash table without and with an owned buffer, one in `sets_every` of which
 /// replaces an item by one at another place.
 pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
-    let mut table = Chained::<1>::build(items);
-    let mut buffer = OwnedBuffer::new(Chained::<1>::build(items), config);
-    let mut rates: [Vec<f64>; 2] = Default::default();
-    let through = |buffer: &mut OwnedBuffer<Chained<1>>, keys: &[u64]| {
-        for key in keys.iter().take(1) {
-            buffer.change(key, |table| (Some(table.replace(*key)), ()));
-        }
-        buffer.look_up_singly(Way::Through, keys.get(1..).unwrap_or_default());
-    };
-    let direct = |table: &mut Chained<1>, keys: &[u64]| {
-        for key in keys.iter().take(1) {
-            table.replace(*key);
-        }
-        singly(table, keys.get(1..).unwrap_or_default());
-    };
+    let buffer = OwnedBuffer::new(Chained::build(items), config);
+    let mut mixed = Mixed { table: Chained::build(items), buffer };
+    let direct: (Change, Get) = black_box((
+        |mixed, key| _ = mixed.table.replace(key),
+        |mixed, key| mixed.table.search(key).map(|(_, item)| item),
+    ));
+    let through: (Change, Get) = black_box((
+        |mixed, key| mixed.buffer.change(&key, |table| (Some(table.replace(key)), ())),
+        |mixed, key| mixed.buffer.get(key),
+    ));
     // Both, so that neither comes from memory for the first time later.
     let mut lookups = 0;
-    for keys in requests.keys.chunks(sets_every).cycle() {
-        through(&mut buffer, keys);
-        direct(&mut table, keys);
+    for keys in requests.keys.chunks(sets_every.min(BATCH)).cycle() {
+        mix(&mut mixed, through, keys, sets_every);
+        mix(&mut mixed, direct, keys, sets_every);
         lookups += keys.len();
-        if buffer.stats().trials > 0 || lookups >= WARMING_LOOKUPS_MAX {
+        if mixed.buffer.stats().trials > 0 || lookups >= WARMING_LOOKUPS_MAX {
             break;
         }
     }
+    let mut rates: [Vec<f64>; 2] = Default::default();
     for round in 0..GAIN_ROUNDS {
         let keys = requests.round(1 + round % ROUNDS);
         for way in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
-            for keys in keys.chunks(sets_every) {
-                match way {
-                    0 => direct(&mut table, keys),
-                    _ => through(&mut buffer, keys),
-                }
-            }
+            mix(&mut mixed, [direct, through][way], keys, sets_every);
             rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
     rates.map(|rates| median(of_two_rounds(rates)))
+}
+
+#[inline(never)]
+fn mix(mixed: &mut Mixed, (change, get): (Change, Get), keys: &[u64], sets_every: usize) {
+    for keys in keys.chunks(sets_every) {
+        let sets = usize::from(keys.len() == sets_every);
+        let (gets, sets) = keys.split_at(keys.len() - sets);
+        for key in gets {
+            check::<Chained<1>>(*key, get(mixed, key));
+        }
+        for key in sets {
+            change(mixed, *key);
+        }
+    }
 }
