@@ -246,8 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_does_all_the_time_counts_on_both_sides() {
-        // In about each second block of a hundred lookups.
+    fn what_the_caller_does_in_each_block_counts() {
+        let lookups = Lookups { pause_ns: 5_000, pause_every: 50, ..Lookups::steady([25, 50]) };
+        let (verdict, _) = lookups.try_out(200_000, 0);
+        assert_eq!(verdict.lookup_ns, [125.0, 150.0]);
+    }
+
+    #[test]
+    fn what_the_caller_does_in_half_of_all_blocks_counts_on_both_sides_or_neither() {
+        // On one side only it would be 1.0 or 0.33.
         for pause_every in 150..250 {
             let lookups = Lookups { pause_ns: 5_000, pause_every, ..Lookups::steady([25, 50]) };
             let (verdict, _) = lookups.try_out(200_000, 0);
