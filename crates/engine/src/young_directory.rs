@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
+use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage, TwoDirectories};
 
 use crate::db::Shared;

@@ -1,8 +1,10 @@
 //! Time as a constructor argument.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Where a component gets the time from. The simulation passes its own.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -38,7 +40,7 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
+        crate::sync::thread::sleep(duration);
     }
 }
 

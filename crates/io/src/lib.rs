@@ -24,6 +24,7 @@ mod random;
 mod read_only;
 mod simulated;
 pub mod storage;
+pub mod sync;
 mod two_directories;
 
 pub use aligned_buffer::AlignedBuffer;

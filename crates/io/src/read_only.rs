@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::error::{FileError, check_name};
+use crate::sync::{Mutex, MutexGuard};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
 /// The files of another storage, with changes that nobody else sees and that end with this value.

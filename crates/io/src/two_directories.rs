@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind, Result};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, RwLock};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
 /// The files of two directories, which may lie on different devices, under one set of names.

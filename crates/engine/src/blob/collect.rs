@@ -7,7 +7,8 @@
 //! WiscKey, which collects at the tail of one log: the file with most garbage goes first, whatever its age.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+use alluvium_io::sync::atomic::Ordering;
 
 use super::file::BlobFile;
 use super::frame::{FILE_HEADER_BYTES, RecordHeader};

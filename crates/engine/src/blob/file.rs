@@ -1,9 +1,8 @@
 //! [`BlobFile`]: an append-only file of large items.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
 use alluvium_base::Corruption;
+use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;

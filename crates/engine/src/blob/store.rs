@@ -1,10 +1,11 @@
 //! [`Blobs`]: all blob files, and the one that is being written.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::file::BlobFile;
 use super::live::ReferenceCounts;

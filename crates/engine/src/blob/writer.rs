@@ -1,9 +1,9 @@
 //! [`RecordWriter`]: a large item on its way into a blob file.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_io::AlignedBuffer;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::chunk_encoder::ChunkEncoder;
 use super::file::BlobFile;

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_base::KeyHash;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
+use alluvium_io::sync::atomic::Ordering;
 use alluvium_model::TableLayout;
 
 use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bits};

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::Ordering;
-use std::thread::ScopedJoinHandle;
 
 use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::Ordering;
+use alluvium_io::sync::thread::ScopedJoinHandle;
 
 use super::cut::{merged_ranges, table_ranges};
 use super::flow::Flow;
@@ -122,7 +122,7 @@ impl Ingestion<'_> {
         };
         // Others, so that some read or wait for a sync while one sorts; in order where order matters.
         let others = if self.is_alone { 0 } else { THREADS - 1 };
-        std::thread::scope(|scope| {
+        alluvium_io::sync::thread::scope(|scope| {
             let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
             let mine = work();
             let join = |other: ScopedJoinHandle<'_, Result<()>>| {

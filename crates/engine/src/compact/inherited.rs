@@ -1,7 +1,7 @@
 //! [`InheritedPressure`]: the backlog that a change of plan made of what was none, and that writers don't pay for at
 //! once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
 /// Each freeze of the log takes so much of what is excused.
 const EXCUSE_OF_FREEZE: f64 = 1.0 / 64.0;

@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+use alluvium_io::sync::atomic::Ordering;
 
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
 use super::due::{Due, Place};

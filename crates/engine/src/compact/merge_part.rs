@@ -1,10 +1,9 @@
 //! The parts of a merge: a new table for each, written while the one before becomes durable and takes its place.
 
-use std::sync::atomic::Ordering;
-use std::thread::ScopedJoinHandle;
-
 use alluvium_base::KeyHasher;
 use alluvium_io::KeptBuffers;
+use alluvium_io::sync::atomic::Ordering;
+use alluvium_io::sync::thread::ScopedJoinHandle;
 
 use super::flow::{Flow, Inputs};
 use super::level_table::{Below, begin_ordered, level_spec};
@@ -50,7 +49,7 @@ pub(super) fn write_parts(
 ) -> Result<MergeCounts> {
     let mut counts = MergeCounts::default();
     let _kept = KeptBuffers::in_this_thread(shared.memory.budget().merge_buffer_bytes());
-    std::thread::scope(|scope| {
+    alluvium_io::sync::thread::scope(|scope| {
         let mut finishing: Option<ScopedJoinHandle<'_, Result<()>>> = None;
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

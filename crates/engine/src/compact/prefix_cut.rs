@@ -1,7 +1,7 @@
 //! Ending all items of a prefix that are in levels, in one step
 //! ([decision 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
 
-use std::sync::atomic::Ordering;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::flow::Flow;
 use super::merge_part::write_parts;

@@ -1,10 +1,10 @@
 //! A bound on what merges write, so that they leave the device to others.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_io::Clock;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes are paid for in pieces of this size.
 const PIECE_BYTES: u64 = 256 << 10;

@@ -4,9 +4,8 @@
 //! ([decision 0015](../../../../docs/decisions/0015-runs-collect-until-old-values-are-many.md)), and which these are
 //! nobody knows before a merge.
 
-use std::sync::atomic::AtomicU64;
-
 use alluvium_base::KeyHash;
+use alluvium_io::sync::atomic::AtomicU64;
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth, Plan};
 
 use super::level_table::level_spec;

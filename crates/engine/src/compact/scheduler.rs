@@ -2,10 +2,12 @@
 //! merges, one empties blob files, one gives space back. All but the first give way to readers and writers where
 //! processors are few (decision 0040).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
+use alluvium_io::sync::thread::JoinHandle;
+use alluvium_io::sync::{Condvar, Mutex};
 
 use super::{convert, follow_plan, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
@@ -33,7 +35,7 @@ impl Scheduler {
         let mut spawn =
             |name: &str, comes_first: bool, body: fn(&Shared) -> Result<bool>, pause: Duration| {
                 let weak = Arc::downgrade(shared);
-                let thread = std::thread::Builder::new()
+                let thread = alluvium_io::sync::thread::Builder::new()
                     .name(name.to_owned())
                     .spawn(move || {
                         if !comes_first {
@@ -66,7 +68,7 @@ impl Scheduler {
         self.stopping.store(true, Ordering::Release);
         self.wake();
         let threads = std::mem::take(&mut *self.threads.lock().expect("no panic while held"));
-        let me = std::thread::current().id();
+        let me = alluvium_io::sync::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
             // A panic of the thread was printed when it happened; the database is failed by then.
             let _ = thread.join();

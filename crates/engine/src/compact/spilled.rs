@@ -1,10 +1,10 @@
 //! [`Spilled`]: items of a bulk ingest that have all come, part by part.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{AlignedBuffer, File, ReadRequest, Storage};
 
 use super::mass::cell;

@@ -1,6 +1,8 @@
 //! [`Standing`]: how far a version is over the bounds of its plan, and what of it merges next for that.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
+
+use alluvium_io::sync::Mutex;
 
 use super::due::Place;
 use crate::level::Version;

@@ -1,9 +1,9 @@
 //! Slowing writers smoothly before limits are reached, so that none is ever stopped dead.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_io::Clock;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_model::merge_delay_ns;
 
 /// Delays are owed until they are worth a sleep of this length.

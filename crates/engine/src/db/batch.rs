@@ -125,7 +125,7 @@ impl Batch {
                 return shared.acknowledge(position);
             }
             // Somebody wrote a key with a condition: the new value decides, once whoever was faster has finished.
-            std::thread::yield_now();
+            alluvium_io::sync::thread::yield_now();
             guards = self.check_conditions()?;
         }
     }

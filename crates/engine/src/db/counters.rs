@@ -1,7 +1,7 @@
 //! [`Counters`]: what an open database has done.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::AtomicU64;
 
 use crate::table::Table;
 

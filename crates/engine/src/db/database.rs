@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 
 use super::batch::Batch;

@@ -1,8 +1,7 @@
 //! The limit of disk space: writes are refused before it is crossed, and background work keeps what it needs to finish.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use alluvium_io::OpenMode;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
 use super::shared::Shared;
 use crate::error::{Error, Result};

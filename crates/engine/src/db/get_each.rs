@@ -1,8 +1,8 @@
 //! Looking up a stream of keys with a number of reads in flight: what turns the device's rate into lookups.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
+use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::{AlignedBuffer, Completed, Operation, Pipeline};
 
 use super::keyspace::Keyspace;

@@ -1,6 +1,6 @@
 //! [`Ingest`]: many items at once, in any order, straight into tables.
 
-use std::sync::atomic::Ordering;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::database::settle_older;
 use super::keyspace::Keyspace;

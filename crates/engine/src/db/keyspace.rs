@@ -1,11 +1,12 @@
 //! [`Keyspace`]: a named set of items.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use alluvium_base::KeyHasher;
+use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_model::Plan;
-use arc_swap::ArcSwap;
 
 use super::database::Handle;
 use super::order::Order;

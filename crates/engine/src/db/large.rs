@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read};
-use std::sync::atomic::Ordering;
 
 use alluvium_base::{Corruption, KeyHash};
+use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::Metadata;

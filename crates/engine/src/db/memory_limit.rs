@@ -1,9 +1,9 @@
 //! One limit for all memory: the counts of what it bounds, and how it is changed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use super::database::Db;

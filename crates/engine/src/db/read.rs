@@ -1,9 +1,9 @@
 //! get and multi_get: log stores, then runs, then the sorted run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_base::KeyHash;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, ReadRequest};
 
 use super::keyspace::{Keyspace, KeyspaceShared};

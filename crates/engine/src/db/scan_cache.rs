@@ -1,7 +1,8 @@
 //! [`ScanCache`]: iterators that wait for the next call of a scan.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+
+use alluvium_io::sync::Mutex;
 
 use super::scan::Iter;
 

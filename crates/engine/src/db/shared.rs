@@ -5,10 +5,11 @@
 //! then a keyspace's `publish` lock.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+use std::sync::Arc;
 
 use alluvium_base::KeyHasher;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};

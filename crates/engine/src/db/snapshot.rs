@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Weak};
 
-use arc_swap::ArcSwap;
+use alluvium_io::sync::ArcSwap;
 
 use super::database::{Db, Handle};
 use super::keyspace::KeyspaceShared;

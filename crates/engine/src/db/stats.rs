@@ -1,8 +1,8 @@
 //! Figures about an open database.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
+use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::database::Db;
@@ -320,7 +320,7 @@ impl Db {
 
 fn traffic(shared: &Shared) -> TrafficStats {
     let counters = &shared.counters;
-    let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    let get = |counter: &alluvium_io::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     TrafficStats {
         puts: get(&counters.puts),
         bytes_put: get(&counters.bytes_put),

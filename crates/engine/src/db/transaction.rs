@@ -46,7 +46,7 @@ impl Db {
             attempt += 1;
             if attempt > PATIENT_ATTEMPTS {
                 // Whoever was faster may finish first.
-                std::thread::yield_now();
+                alluvium_io::sync::thread::yield_now();
             }
         }
     }

@@ -4,7 +4,8 @@
 //! write of the key since. Updates of one key additionally take turns, so that they don't retry against each other.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};

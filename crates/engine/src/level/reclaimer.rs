@@ -4,11 +4,12 @@
 //! system milliseconds.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_base::PrefixFunction;
 use alluvium_io::Storage;
+use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::table_file::TableFile;
 use crate::table::IndexMemory;

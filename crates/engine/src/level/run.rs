@@ -1,10 +1,10 @@
 //! A run of hash sections: what one freeze made of one keyspace's part of the log, a section per shard.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_base::KeyHash;
 use alluvium_index::prefetch_element;
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 
 use super::table_file::TableFile;
 use crate::table::Section;

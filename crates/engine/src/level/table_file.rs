@@ -1,8 +1,9 @@
 //! A table file and its end: when nothing refers to it any more, it is removed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use alluvium_io::sync::OnceLock;
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{File, OpenMode, Storage};
 
 use super::reclaimer::{Job, Reclaimer};

@@ -4,10 +4,11 @@
 //! sync waits for the next one. Left to itself that makes two groups of half the writers each, which take turns: so a
 //! leader first waits for those who were there lately, up to the time of a sync. Somebody who writes alone never waits.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_io::Clock;
+use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::writer::{Position, Refusal};
 use crate::error::{Error, Result, is_full};

@@ -15,12 +15,13 @@
 //! ```
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
 use alluvium_index::prefetch_bytes;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use crate::error::{Error, IoContext, Result};

@@ -1,11 +1,12 @@
 //! LogStore (SILT §3.1): one keyspace's items in one segment, indexed by a cuckoo table per shard.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::{CuckooTable, Slot};
-use arc_swap::ArcSwap;
+use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::prefix_list::PrefixList;
 use super::segment::Segment;
@@ -268,7 +269,7 @@ impl Shard {
         self.writer.lock().expect("no panic while held")
     }
 
-    pub fn index(&self) -> arc_swap::Guard<Arc<CuckooTable>> {
+    pub fn index(&self) -> alluvium_io::sync::ArcSwapGuard<Arc<CuckooTable>> {
         self.index.load()
     }
 }

@@ -3,10 +3,11 @@
 //! Lock order: shard writers, then `standby`, then `active`, then `sealed`, then a segment's write lock.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard};
 use alluvium_io::{Appender, Clock, Storage};
 
 use super::group_commit::GroupCommit;

@@ -5,10 +5,11 @@ mod replay;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::Arc;
 
 use alluvium_base::checksum::checksum64;
+use alluvium_io::sync::atomic::AtomicU64;
+use alluvium_io::sync::{Mutex, OnceLock, RwLock};
 use alluvium_io::{DirectoryLock, Storage};
 
 use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};

@@ -5,8 +5,10 @@
 //! `docs/decisions/0013-one-memory-limit.md`.
 
 use std::ops::Add;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
+
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::section::{Part, Section};
 

@@ -60,7 +60,7 @@ fn read_by_threads(file: &File, reads: &RandomReads) -> Result<Rate> {
         }
         Ok(rate)
     };
-    std::thread::scope(|scope| {
+    crate::sync::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..reads.in_flight).map(|thread| scope.spawn(move || one_thread(thread))).collect();
         let mut total = Rate::new()?;

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::open_file::FileHandle;
 use crate::pipeline::{Completed, Operation, Pipeline};
+use crate::sync::mpsc::{Receiver, Sender, channel};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::{AlignedBuffer, File, ReadRequest};
 
 /// Threads at most, and so operations in flight at most. They sleep in the kernel; started as needed.
@@ -82,7 +83,7 @@ impl IoThreads {
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && state.threads < THREADS_MAX {
             let queue = Arc::clone(&self.queue);
-            let thread = std::thread::Builder::new()
+            let thread = crate::sync::thread::Builder::new()
                 .name("alluvium-io".to_owned())
                 .stack_size(STACK_BYTES)
                 .spawn(move || queue.serve());

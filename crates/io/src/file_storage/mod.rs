@@ -22,11 +22,11 @@ use std::io::{Error, Result};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::error::{FileError, check_name};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
 use io_threads::{IoThreads, ThreadPipeline};
 use lock::FlockLock;

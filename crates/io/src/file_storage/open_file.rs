@@ -4,12 +4,13 @@ use std::any::Any;
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
 use super::alignment::{DirectAlignment, Span};
 use super::options::ReadWait;
 use crate::error::FileError;
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{ALIGNMENT, AlignedBuffer, File, ReadRequest};
 
 /// Unaligned reads and writes of any size go through bounce buffers of at most this size.

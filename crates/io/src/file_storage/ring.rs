@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use io_uring::{IoUring, Probe, opcode, types};
 
 use crate::pipeline::Operation;
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 /// A ring of reads and writes, used by the one thread that made it.
 ///
@@ -154,7 +154,7 @@ impl Ring {
             Err(error) if is_passing(&error) => {
                 if error.kind() != ErrorKind::Interrupted {
                     // The kernel is short of memory or of room for completions: let it catch up.
-                    std::thread::yield_now();
+                    crate::sync::thread::yield_now();
                 }
             }
             Err(error) => {
@@ -185,7 +185,7 @@ impl Ring {
             }
             looks = looks.wrapping_add(1);
             match looks % LOOKS {
-                0 => std::thread::yield_now(),
+                0 => crate::sync::thread::yield_now(),
                 _ => std::hint::spin_loop(),
             }
         }

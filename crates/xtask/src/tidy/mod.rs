@@ -7,6 +7,7 @@ mod documents;
 mod manifests;
 mod ratchet;
 mod source;
+mod synchronization;
 
 use std::fs;
 use std::path::PathBuf;
@@ -67,6 +68,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     for file in &files {
         findings.extend(blob(file));
         findings.extend(source::check(file));
+        findings.extend(synchronization::check(file));
     }
     findings.extend(source::dead_files(&files));
     findings.extend(manifests::check(&files));

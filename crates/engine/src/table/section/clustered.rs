@@ -1,11 +1,11 @@
 //! Asking the filter of a table in buckets, which answers for the tables below it too.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::bloom_cluster::{Column, RunSet};
 use alluvium_io::AlignedBuffer;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::{Section, read_exact};
 use crate::table::cluster_filter::ColumnPlace;

@@ -1,9 +1,9 @@
 //! Filter and index of a section in memory: read when they are first wanted, kept as far as memory allows.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, TryLockError, Weak};
 
 use alluvium_io::AlignedBuffer;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::{Section, read_exact};
 use crate::table::directory::BlockHandle;

@@ -4,8 +4,10 @@
 //! hundreds of times as many reads as one of the last level, and runs are kept whole, the smallest for their range
 //! first (decision 0026).
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use alluvium_io::sync::OnceLock;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::Section;
 use crate::table::index_memory::Charge;

@@ -7,13 +7,14 @@ mod worth;
 
 use std::fmt;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use alluvium_base::{Corruption, KeyHash, KeyHasher};
 use alluvium_index::prefetch_element;
+use alluvium_io::sync::ArcSwapOption;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64};
 use alluvium_io::{AlignedBuffer, File};
-use arc_swap::ArcSwapOption;
 
 use super::directory::SectionEntry;
 use super::error::{Error, Result};
