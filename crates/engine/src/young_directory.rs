@@ -53,7 +53,7 @@ impl YoungLevels {
             Self::Storage(storage, levels) => (storage, levels),
             Self::Directory(second, levels) => {
                 let context = || format!("opening the directory of young levels {}", second.display());
-                let storage = match create {
+                let storage = match create && !second.join(YOUNG).exists() {
                     true => FileStorage::create(&second, IoOptions::default()),
                     false => FileStorage::open(&second, IoOptions::default()),
                 };

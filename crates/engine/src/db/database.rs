@@ -17,7 +17,7 @@ use crate::compact::{
     pick_garbage, pick_of,
 };
 use crate::error::{Error, IoContext, Result};
-use crate::manifest::{Edit, PlanSource, PlanState};
+use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
 use crate::options::{Builder, Environment, Settings};
 use crate::recovery;
 
@@ -86,11 +86,12 @@ impl Db {
         let mut environment = match environment {
             Some(environment) => environment,
             None => {
-                if settings.create {
-                    std::fs::create_dir_all(&path).context(|| format!("creating {}", path.display()))?;
-                }
-                let storage = FileStorage::open(&path, IoOptions::default())
-                    .context(|| format!("opening directory {}", path.display()))?;
+                // The name of a database that is there already was made durable with it.
+                let storage = match settings.create && !path.join(CURRENT).exists() {
+                    true => FileStorage::create(&path, IoOptions::default()),
+                    false => FileStorage::open(&path, IoOptions::default()),
+                };
+                let storage = storage.context(|| format!("opening directory {}", path.display()))?;
                 Environment::over(Arc::new(storage))
             }
         };

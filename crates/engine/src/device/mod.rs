@@ -85,8 +85,8 @@ pub fn calibrate(storage: &dyn Storage, duration: Duration) -> Result<DeviceFigu
 
 /// Measures the device under the directory `path`, which is created where there is none: see [`calibrate`].
 pub fn calibrate_directory(path: &Path, duration: Duration) -> Result<DeviceFigures> {
-    std::fs::create_dir_all(path).context(|| format!("creating {}", path.display()))?;
-    calibrate(&storage(path)?, duration)
+    let storage = FileStorage::create(path, IoOptions::default());
+    calibrate(&storage.context(|| format!("creating {}", path.display()))?, duration)
 }
 
 fn storage(path: &Path) -> Result<FileStorage> {

@@ -59,15 +59,35 @@ struct WriteState {
     edge: AlignedBuffer,
 }
 
-/// Files of converted segments, kept for the next ones.
+/// Files of converted segments, kept for the next ones, and the names of files to come.
+///
+/// **Invariant:** no name is given twice, in one opening or over many. Names are numbered apart from segments: the
+/// numbers of segments whose header never reached the device are used again after a crash, while files of these names
+/// are still there, and hold other segments by then.
 #[derive(Debug, Default)]
 pub(crate) struct Recycler {
     files: Mutex<Vec<Arc<dyn File>>>,
+    /// Above the numbers of all names that there were.
+    next_name: AtomicU64,
 }
 
 impl Recycler {
     pub fn add(&self, file: Arc<dyn File>) {
         self.files.lock().expect("no panic while held").push(file);
+    }
+
+    /// Keeps the name of a file that was found from being given to another.
+    pub fn note_name(&self, name: &str) {
+        if let Some(number) = name_number(name) {
+            self.next_name.fetch_max(number + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// A name that no file ever had: that of the segment's number where that is free.
+    fn fresh_name(&self, id: u64) -> String {
+        let number = self.next_name.load(Ordering::Relaxed).max(id);
+        self.next_name.store(number + 1, Ordering::Relaxed);
+        file_name(number)
     }
 
     fn take(&self) -> Option<Arc<dyn File>> {
@@ -94,7 +114,7 @@ impl Segment {
         let file = match recycler.take() {
             Some(file) => file,
             None => {
-                let name = file_name(id);
+                let name = recycler.fresh_name(id);
                 let file = storage
                     .open(&name, alluvium_io::OpenMode::Create)
                     .context(|| format!("creating log file {name}"))?;
@@ -103,10 +123,13 @@ impl Segment {
             }
         };
         let seed = checksum64(&id.to_le_bytes(), session_seed);
-        let (mut appender, buffer) =
-            AppendBuffer::new(capacity as usize).context(|| "mapping memory for a log segment".to_owned())?;
+        // What fails here leaves the file to the next attempt.
+        let prepared = file.len().context(|| format!("measuring {}", file.name())).and_then(|extent| {
+            let buffer = AppendBuffer::new(capacity as usize);
+            Ok((extent, buffer.context(|| "mapping memory for a log segment".to_owned())?))
+        });
+        let (extent, (mut appender, buffer)) = prepared.inspect_err(|_| recycler.add(file.clone()))?;
         appender.append(&header(id, seed)).expect("a segment holds its header");
-        let extent = file.len().context(|| format!("measuring {}", file.name()))?;
         let segment = Self {
             id,
             seed,
@@ -260,9 +283,15 @@ impl Drop for Segment {
     }
 }
 
-/// The name of a log file created for segment `id`. Recycled files keep their name; the header tells the segment.
-pub(crate) fn file_name(id: u64) -> String {
-    format!("log-{id:08}")
+/// The name of log file `number`. Recycled files keep their name; the header tells the segment.
+fn file_name(number: u64) -> String {
+    format!("log-{number:08}")
+}
+
+/// The number in a log file's name; `None` for names that were not made here.
+fn name_number(name: &str) -> Option<u64> {
+    // Beyond the bound it is somebody else's file, and no number of ours will ever get there.
+    name.strip_prefix("log-")?.parse().ok().filter(|&number| number < u64::MAX / 2)
 }
 
 /// Whether `name` is that of a log file.

@@ -82,8 +82,8 @@ pub(crate) fn open(
             clock: clock.clone(),
             blobs: blobs.clone(),
             recycler: recycler.clone(),
-            // Numbers of segments whose header never reached the device are used again, after a crash. The manifest's
-            // number is not: so no two segments share a seed.
+            // Numbers of segments whose header never reached the device are used again, after a crash, under other file
+            // names. The manifest's number is not: so no two segments share a seed.
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
             segment_bytes: budget.segment_bytes,
             prepare: settings.durability != Durability::Buffered,

@@ -104,6 +104,7 @@ fn find_segments(
         if !segment::is_file_name(&name) {
             continue;
         }
+        recycler.note_name(&name);
         let file = storage.open(&name, OpenMode::Write).context(|| format!("opening {name}"))?;
         let mut block = AlignedBuffer::zeroed(BLOCK as usize);
         let read = file.read_at(&mut block, 0).context(|| format!("reading {name}"))?;

@@ -4,6 +4,7 @@
 //! results by slower ways.
 
 mod alignment;
+mod directories;
 mod io_threads;
 mod lock;
 mod open_file;
@@ -75,24 +76,14 @@ impl FileStorage {
         })
     }
 
-    /// Opens a directory, creating it and its parents first where they are missing, so that they survive a power cut.
+    /// Opens a directory, creating it and its parents first where they are missing. Returns when the whole path survives
+    /// a power cut, also where an earlier attempt was cut short.
+    ///
+    /// # Errors
+    /// Those of the operating system, with the path in the message.
     pub fn create(path: impl AsRef<Path>, options: IoOptions) -> Result<Self> {
         let path = path.as_ref();
-        let missing: Vec<&Path> = path
-            .ancestors()
-            .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
-            .collect();
-        fs::create_dir_all(path)
-            .map_err(|error| FileError::wrap("create directory", &path.display().to_string(), None, error))?;
-        for created in missing {
-            let parent = match created.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| {
-                FileError::wrap("sync directory", &parent.display().to_string(), None, error)
-            })?;
-        }
+        directories::create_all(&directories::RealDirectories, path)?;
         Self::open(path, options)
     }
 
@@ -115,18 +106,34 @@ impl FileStorage {
             flags = OFlags::RDWR;
             Some(file)
         };
+        self.open_beside(name, flags, buffered, polls()).inspect_err(|_| {
+            if mode == OpenMode::Create {
+                // What failed must leave nothing: else the next attempt would find the name taken.
+                let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+            }
+        })
+    }
+
+    /// Opens a file for direct I/O where that works, beside its buffered handle if it has one.
+    fn open_beside(
+        &self,
+        name: &str,
+        flags: OFlags,
+        buffered: Option<fs::File>,
+        polls: Arc<AtomicBool>,
+    ) -> Result<OpenFile> {
         if self.options.direct == Usage::Auto
             && let Some((file, alignment)) = system::open_direct(&self.directory, name, flags)?
         {
             self.direct.store(true, Ordering::Relaxed);
-            return Ok(OpenFile::new(name, file, Some(alignment), buffered, polls()));
+            return Ok(OpenFile::new(name, file, Some(alignment), buffered, polls));
         }
         let file = match buffered {
             Some(file) => file,
             None => system::open_buffered(&self.directory, name, flags)?,
         };
         system::advise_random(&file);
-        Ok(OpenFile::new(name, file, None, None, polls()))
+        Ok(OpenFile::new(name, file, None, None, polls))
     }
 
     fn directory_error(&self, operation: &'static str, error: impl Into<Error>) -> Error {
