@@ -50,6 +50,7 @@ pub(crate) fn collect(shared: &Shared) -> Result<bool> {
     match empty(shared, &victim) {
         // Nothing that can't be read is thrown away.
         Err(Error::Corruption(_)) => victim.set_damaged(),
+        Ok(Relocation::Postponed) => return Ok(sealed),
         outcome => {
             outcome?;
             shared.counters.blob_files_emptied.fetch_add(1, Ordering::Relaxed);
@@ -107,14 +108,33 @@ fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
     candidates().filter(|file| file.is_sealed()).min_by_key(|file| file.size()).cloned()
 }
 
+/// What became of a record, or of all records of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relocation {
+    /// Nothing refers to the old place any more.
+    Done,
+    /// A barrier holds updates back: the file stays as it is until another time.
+    Postponed,
+}
+
 /// Writes what is live of a sealed file elsewhere and removes the file.
-fn empty(shared: &Shared, file: &Arc<BlobFile>) -> Result<()> {
-    let end = walk(file, |header, reference| relocate(shared, file, header, reference))?;
+fn empty(shared: &Shared, file: &Arc<BlobFile>) -> Result<Relocation> {
+    let mut outcome = Relocation::Done;
+    let end = walk(file, |header, reference| {
+        if outcome == Relocation::Done {
+            outcome = relocate(shared, file, header, reference)?;
+        }
+        Ok(())
+    })?;
+    if outcome == Relocation::Postponed {
+        return Ok(outcome);
+    }
     if end != file.size() {
         let expected = format!("a record of a file of {} bytes", file.size());
         return Err(alluvium_base::Corruption::new(file.name(), end, expected, "no record's header").into());
     }
-    shared.blobs.drop_file(shared, file)
+    shared.blobs.drop_file(shared, file)?;
+    Ok(outcome)
 }
 
 /// Writes a record elsewhere if it is the newest of its key.
@@ -123,11 +143,11 @@ fn relocate(
     file: &Arc<BlobFile>,
     header: &RecordHeader,
     reference: Reference,
-) -> Result<()> {
+) -> Result<Relocation> {
     shared.check_failure()?;
     let keyspaces = shared.all_keyspaces();
     let Some(keyspace) = keyspaces.into_iter().find(|keyspace| keyspace.id == header.keyspace) else {
-        return Ok(());
+        return Ok(Relocation::Done);
     };
     let key = match RecordReader::new(file.clone(), reference).in_pieces(1).read_key() {
         Ok(key) => key,
@@ -135,7 +155,7 @@ fn relocate(
         Err(Error::Corruption(corruption)) => {
             let read_bytes = shared.memory.budget().read_bytes;
             let is_needed = refers_to(&keyspace.version.load(), &reference, read_bytes)?;
-            return if is_needed { Err(corruption.into()) } else { Ok(()) };
+            return if is_needed { Err(corruption.into()) } else { Ok(Relocation::Done) };
         }
         Err(error) => return Err(error),
     };
@@ -145,12 +165,16 @@ fn relocate(
     loop {
         let version = keyspace.version.load_full();
         let witness = Witness::of(&version, hash, &stored)?;
+        if keyspace.update_barriers.hold_back(hash) {
+            // Items change here without the log: what is read now must not be written. Later, then.
+            return Ok(Relocation::Postponed);
+        }
         let reads = &shared.counters.lookup_page_reads;
         let found = find(&version, reads, hash, &stored, |item| {
             let item = item.filter(|item| Reference::of(item) == Some(reference));
             item.map(|item| (Metadata::of(item), Moment::Now(shared).is_live(item)))
         })?;
-        let Some((metadata, is_live)) = found else { return Ok(()) };
+        let Some((metadata, is_live)) = found else { return Ok(Relocation::Done) };
         let Metadata { flags, expires_at_ms } = metadata;
         let item = if is_live {
             let record = match copy.take() {
@@ -170,10 +194,10 @@ fn relocate(
                 if let Some(record) = copy.filter(|_| is_live) {
                     record.commit();
                 }
-                return Ok(());
+                return Ok(Relocation::Done);
             }
             // Nothing needs the record any more.
-            Err(Error::KeyspaceDropped { .. }) => return Ok(()),
+            Err(Error::KeyspaceDropped { .. }) => return Ok(Relocation::Done),
             Err(error) => return Err(error),
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Flow {
     pub pushes: bool,
     /// The items of this prefix end here.
     pub left_out: Option<Vec<u8>>,
+    /// Whether new tables change what users find, without a write to the log: their versions begin an epoch.
+    pub changes_items: bool,
 }
 
 /// What is merged into one part of the hash space.
@@ -42,10 +44,16 @@ impl Flow {
         Self { to, pushes, ..Self::default() }
     }
 
+    /// Carries items of a bulk ingest into a level.
+    pub fn of_ingest(plan: &Plan, to: usize) -> Self {
+        Self { changes_items: true, ..Self::into_level(plan, to) }
+    }
+
     /// Merges what lies over a part of all levels into one table of the last one, without the items of a prefix.
     pub fn without_prefix(last_level: usize, prefix: &[u8]) -> Self {
         let from = (1..last_level).collect();
-        Self { from, to: last_level, left_out: Some(prefix.to_vec()), ..Self::default() }
+        let left_out = Some(prefix.to_vec());
+        Self { from, to: last_level, left_out, changes_items: true, ..Self::default() }
     }
 
     /// Merges what lies over a part of a level into one table.

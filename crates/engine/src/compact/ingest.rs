@@ -18,10 +18,11 @@ use super::merge_part::{AddItems, write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
 use super::young::{AGE_MAX, YoungItems};
-use crate::db::{KeyspaceShared, Shared};
+use crate::db::{KeyspaceShared, Shared, UpdateBarrier};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 use crate::level::Version;
+use crate::manifest::HashRange;
 use crate::table::SegmentSpan;
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.
@@ -31,8 +32,14 @@ const THREADS: usize = 2;
 
 /// Merges spilled items into the last level, as the newest of their keys. Whatever is older lies there too.
 ///
-/// A failure leaves some parts of the hash space merged and others not, and fails the database.
-pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -> Result<()> {
+/// A failure leaves some parts of the hash space merged and others not, and fails the database. Updates wait for the
+/// `barrier`, which was raised over the whole keyspace before the log was frozen; it is lowered part by part.
+pub(crate) fn ingest(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    spill: Spill,
+    barrier: &UpdateBarrier<'_>,
+) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
@@ -43,9 +50,9 @@ pub(crate) fn ingest(shared: &Shared, keyspace: &KeyspaceShared, spill: Spill) -
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;
     let version = keyspace.version.load_full();
-    let flow = Flow::into_level(&version.plan.plan, version.last_level());
+    let flow = Flow::of_ingest(&version.plan.plan, version.last_level());
     drop(version);
-    let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone };
+    let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone, barrier };
     ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
 }
 
@@ -97,6 +104,7 @@ struct Ingestion<'a> {
     sort_bytes_max: u64,
     /// Whether one thread does everything.
     is_alone: bool,
+    barrier: &'a UpdateBarrier<'a>,
 }
 
 /// What a thread merges in, again and again.
@@ -115,7 +123,9 @@ impl Ingestion<'_> {
         let work = || {
             let mut memory = Memory::default();
             while let Some(group) = next() {
+                let (low, high) = (spill.range(group.start).0, spill.range(group.end - 1).1);
                 self.merge_group(&spill, group, &mut memory)?;
+                self.barrier.lower(HashRange { low, high });
                 self.shared.memory.trim();
             }
             Ok(())

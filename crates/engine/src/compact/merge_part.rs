@@ -338,29 +338,25 @@ impl WrittenPart {
             edits.push(Edit::DropSorted { keyspace: keyspace_id, level, range });
         }
         edits.extend(references.edits(keyspace_id));
-        let is_cut = flow.left_out.is_some();
-        let place = || -> Result<()> {
-            shared.append_edits(&edits)?;
-            shared.blobs.apply(references);
-            keyspace.update_version(|version| {
-                let (blobs, cuts) = (version.blobs.with_counts(references), version.cuts + u64::from(is_cut));
-                let mut next = Version { blobs, cuts, ..version.clone() };
-                for &from in &flow.from {
-                    next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
-                }
-                next.replace_level(flow.to, low, high, |level| match &placed {
-                    Some(table) if flow.pushes => level.with_pushed(low, high, table),
-                    Some(table) => level.with_replaced(low, high, Some(table.clone())),
-                    None => level.clone(),
-                });
-                next
-            });
-            if let Some(table) = &placed {
-                keyspace.version.load().level(flow.to).set_covered_by(table);
+        shared.append_edits(&edits)?;
+        shared.blobs.apply(references);
+        keyspace.update_version(|version| {
+            let blobs = version.blobs.with_counts(references);
+            let epoch = version.epoch + u64::from(flow.changes_items);
+            let mut next = Version { blobs, epoch, ..version.clone() };
+            for &from in &flow.from {
+                next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
             }
-            Ok(())
-        };
-        // Who has read an item that ends here must not write what follows from it.
-        if is_cut { keyspace.without_writers(place) } else { place() }
+            next.replace_level(flow.to, low, high, |level| match &placed {
+                Some(table) if flow.pushes => level.with_pushed(low, high, table),
+                Some(table) => level.with_replaced(low, high, Some(table.clone())),
+                None => level.clone(),
+            });
+            next
+        });
+        if let Some(table) = &placed {
+            keyspace.version.load().level(flow.to).set_covered_by(table);
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::keyspace::Keyspace;
 use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::error::Result;
 use crate::level::Version;
-use crate::manifest::Edit;
+use crate::manifest::{Edit, HashRange};
 
 impl Keyspace {
     /// Removes all items at once. The keyspace stays, with its name and its plan.
@@ -20,8 +20,10 @@ impl Keyspace {
         keyspace.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+        // Who reads an item between the freeze and its end must not write what follows from it.
+        let _updates_wait = keyspace.hold_back_updates(HashRange::ALL);
         // Items of this keyspace in segments before the fresh one don't count; and nobody writes there before they
-        // are gone, or a write whose writer still saw them could survive them.
+        // are gone.
         shared.freeze_for(keyspace, |fresh| {
             // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
             shared.log.commit_all()?;
@@ -49,7 +51,7 @@ impl Keyspace {
             runs: Vec::new(),
             levels: version.empty_levels(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
-            cuts: version.cuts,
+            epoch: version.epoch + 1,
         });
         shared.blobs.apply(&references);
         shared.give_back_tables(&before);

@@ -1,7 +1,7 @@
 //! [`Condition`]: what a batch demands of keys before it writes.
 //!
 //! Optimistic like transactions: the conditions are checked without holding up anybody, and the batch goes through only
-//! if the log has seen no write of their keys since. Otherwise they are checked again.
+//! if nobody changed their keys since. Otherwise they are checked again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::batch::{Batch, Guard};
 use super::keyspace::{Keyspace, KeyspaceShared};
-use super::metadata::{Metadata, Moment};
-use super::read::{View, retry_when_moved};
-use super::update::acknowledge_seen;
-use super::write::Witness;
+use super::metadata::Metadata;
+use super::read::View;
+use super::update::{acknowledge_seen, witnessed};
 use crate::blob::StoredKey;
 use crate::error::{Error, Result};
 
@@ -163,12 +162,8 @@ impl Batch {
             keyspace.check_present()?;
             let stored_key = StoredKey::of(key);
             let hash = keyspace.hasher.hash(&stored_key);
-            let (witness, holds) = retry_when_moved(keyspace, |version| {
-                // The witness before the value: a write in between is then noticed.
-                let witness = Witness::of(version, hash, &stored_key)?;
-                let view = View { shared, keyspace, version, moment: Moment::Now(shared) };
-                Ok((witness, condition.holds(&view, key)?))
-            })?;
+            let (witness, holds) =
+                witnessed(shared, keyspace, hash, &stored_key, |view| condition.holds(view, key))?;
             if !holds {
                 acknowledge_seen(shared)?;
                 let keyspace = keyspace.name.clone();

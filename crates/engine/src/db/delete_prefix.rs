@@ -5,6 +5,7 @@ use super::database::flush;
 use super::keyspace::Keyspace;
 use crate::compact::{cut_prefix, merge, pick_runs_before};
 use crate::error::Result;
+use crate::manifest::HashRange;
 
 /// Removals that are made by one batch, in bytes of log: beyond it merging is cheaper.
 const BATCH_BYTES_MAX: u64 = 256 << 10;
@@ -51,6 +52,9 @@ impl Keyspace {
     /// Ends the prefix in tables, once all its items are there.
     fn cut(&self, prefix: &[u8]) -> Result<()> {
         let (shared, keyspace) = (self.database(), &self.shared);
+        let Some(hash) = keyspace.hasher.prefix_hash(prefix) else { return Ok(()) };
+        // What an update reads from now on and writes behind the freeze would survive the prefix.
+        let _updates_wait = keyspace.hold_back_updates(HashRange::of_high_half(hash));
         flush(shared)?;
         let segment = shared.log.active_segment().id;
         // All runs are merged together, so what comes into levels while this goes on is older than what does not.

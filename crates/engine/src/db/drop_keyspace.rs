@@ -51,7 +51,7 @@ impl Db {
                 runs: Vec::new(),
                 levels: version.empty_levels(),
                 blobs: Arc::default(),
-                cuts: version.cuts,
+                epoch: version.epoch,
             });
         }
         shared.blobs.apply(&references);

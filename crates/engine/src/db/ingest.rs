@@ -11,6 +11,7 @@ use crate::blob::{HeldRecords, Reference};
 use crate::compact::{Spill, ingest, write_spilled};
 use crate::error::Result;
 use crate::item::Item;
+use crate::manifest::HashRange;
 use crate::table::Loan;
 
 /// Items that are few beside those that are there go the way of ordinary writes: a share of them by bytes.
@@ -147,7 +148,8 @@ impl Ingest {
     }
 
     /// Makes the items visible, durably. They replace whatever was written under their keys before this call; a write
-    /// that comes while it runs counts as before or after it.
+    /// that comes while it runs counts as before or after it. Updates, increments, conditional batches and transactions
+    /// of keys that it has not reached yet wait for it; everything else goes on.
     ///
     /// The items become visible in many steps, a part of the keyspace at a time. After an error or a crash some parts
     /// have them and others don't: ingesting the same items again completes it.
@@ -176,9 +178,12 @@ impl Ingest {
             shared.log.commit_all().inspect_err(|error| shared.log.fail(error))?;
             return Ok(ingested);
         }
+        // An update must not read an item from before and write behind the freeze, over the items to come.
+        let barrier = keyspace.shared.hold_back_updates(HashRange::ALL);
         settle_older(shared, &keyspace.shared)?;
         shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
-        ingest(shared, &keyspace.shared, spill)?;
+        ingest(shared, &keyspace.shared, spill, &barrier)?;
+        drop(barrier);
         keyspace.shared.scan_cache.clear();
         shared.counters.puts.fetch_add(self.items, Ordering::Relaxed);
         shared.counters.bytes_put.fetch_add(self.bytes, Ordering::Relaxed);

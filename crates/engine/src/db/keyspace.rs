@@ -13,6 +13,7 @@ use super::order::Order;
 use super::scan_cache::ScanCache;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
+use super::update_barriers::UpdateBarriers;
 use crate::compact::{InheritedPressure, LatestStanding};
 use crate::error::{Error, Result};
 use crate::level::Version;
@@ -38,8 +39,11 @@ pub(crate) struct KeyspaceShared {
     pub version: ArcSwap<Version>,
     /// Held while a new version is made from the last.
     publish: Mutex<()>,
-    /// Held by read-modify-writes, one stripe per key hash, so that they don't disturb each other.
+    /// Held by read-modify-writes of this crate, one stripe per key hash, so that they don't disturb each other. Never
+    /// held over code of users, who may update other keys there.
     pub update_stripes: Box<[Mutex<()>]>,
+    /// Where changes are under way that do not go through the log.
+    pub update_barriers: UpdateBarriers,
     pub scan_cache: ScanCache,
     /// Whether writes hide so much in blob files that they look up what.
     pub hides_large: AtomicBool,
@@ -62,6 +66,7 @@ impl KeyspaceShared {
             version: ArcSwap::from_pointee(version),
             publish: Mutex::new(()),
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
+            update_barriers: UpdateBarriers::default(),
             scan_cache: ScanCache::default(),
             hides_large: AtomicBool::new(false),
             standing: LatestStanding::default(),

@@ -34,6 +34,7 @@ mod snapshot_stats;
 mod stats;
 mod transaction;
 mod update;
+mod update_barriers;
 mod verify;
 mod write;
 
@@ -69,6 +70,7 @@ pub(crate) use order::{check_plan, complete_hasher};
 pub(crate) use read::{find, find_by, find_in_tables};
 pub(crate) use replan::replan;
 pub(crate) use shared::Shared;
+pub(crate) use update_barriers::UpdateBarrier;
 pub(crate) use write::{Witness, write_item};
 
 /// Most bytes of a key.

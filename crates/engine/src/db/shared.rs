@@ -380,6 +380,6 @@ pub(crate) fn first_version(plan: PlanState, store: LogStore) -> Version {
         runs: Vec::new(),
         levels,
         blobs: Arc::default(),
-        cuts: 0,
+        epoch: 0,
     }
 }

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use super::batch::{Batch, Guard};
 use super::database::{Db, Handle};
 use super::keyspace::Keyspace;
-use super::metadata::{Metadata, Moment};
-use super::read::{View, retry_when_moved};
-use super::write::Witness;
+use super::metadata::Metadata;
+use super::update::witnessed;
 use crate::blob::StoredKey;
 use crate::error::Result;
 
@@ -72,12 +71,7 @@ impl Transaction {
         let owner = &keyspace.shared;
         let stored_key = StoredKey::of(key);
         let hash = owner.hasher.hash(&stored_key);
-        let (witness, value) = retry_when_moved(owner, |version| {
-            // The witness before the value: a write in between is then noticed.
-            let witness = Witness::of(version, hash, &stored_key)?;
-            let view = View { shared, keyspace: owner, version, moment: Moment::Now(shared) };
-            Ok((witness, view.get(key)?))
-        })?;
+        let (witness, value) = witnessed(shared, owner, hash, &stored_key, |view| view.get(key))?;
         self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: stored_key.to_vec(), witness });
         self.known.insert(name, value.clone());
         Ok(value)

@@ -1,20 +1,19 @@
 //! Read-modify-write: compare-and-swap and update.
 //!
-//! Optimistic: the value is read without holding up anybody, and the write goes through only if the log has seen no
-//! write of the key since. Updates of one key additionally take turns, so that they don't retry against each other.
+//! Optimistic: the value is read without holding up anybody, and the write goes through only if nobody changed the key
+//! since ([`Witness`]). Increments and the like additionally take turns, so that they don't retry against each other.
 
-use std::sync::Arc;
-
+use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::Ordering;
 
-use super::keyspace::Keyspace;
+use super::keyspace::{Keyspace, KeyspaceShared};
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::{Metadata, Moment};
-use super::read::View;
+use super::read::{View, retry_when_moved};
 use super::shared::Shared;
 use super::write::{Witness, check_item, check_room, write_item};
 use crate::blob::StoredKey;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::item::Item;
 use crate::log::Position;
 
@@ -34,14 +33,16 @@ pub enum Update {
 impl Keyspace {
     /// Atomically replaces the value of `key` by what `change` makes of it; returns the value before.
     ///
-    /// `change` may be called several times when others write the key at the same time, or when the log moves on while
-    /// it thinks; only the last call counts. Flags and expiry are those that it returns. Costs a get and a put.
+    /// `change` is called again when somebody else changed the item meanwhile; only the last call counts. No lock is held
+    /// while it runs, so it may use the database, update other keys included; a slow one starts over as often as others
+    /// write the key. Flags and expiry are those that it returns. Costs a get and a put. Waits for a bulk ingest into the
+    /// keyspace that has not reached the key yet ([`crate::Ingest::finish`]).
     pub fn update(
         &self,
         key: impl AsRef<[u8]>,
         mut change: impl FnMut(Option<&[u8]>) -> Update,
     ) -> Result<Option<Vec<u8>>> {
-        let before = self.modify(key.as_ref(), |before| Ok(change(before.map(|(value, _)| value))))?;
+        let before = self.modify_freely(key.as_ref(), |before| change(before.map(|(value, _)| value)))?;
         Ok(before.map(|(value, _)| value))
     }
 
@@ -49,18 +50,47 @@ impl Keyspace {
     pub fn update_with_metadata(
         &self,
         key: impl AsRef<[u8]>,
-        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Update,
+        change: impl FnMut(Option<(&[u8], Metadata)>) -> Update,
     ) -> Result<Option<(Vec<u8>, Metadata)>> {
-        self.modify(key.as_ref(), |before| Ok(change(before)))
+        self.modify_freely(key.as_ref(), change)
     }
 
     /// Replaces the item of `key` by what `change` makes of it, or leaves it where `change` fails; returns the item
-    /// before.
+    /// before. `change` is code of this crate: updates of the same stripe wait for it.
     pub(super) fn modify(
         &self,
         key: &[u8],
-        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Result<Update>,
+        change: impl FnMut(Option<(&[u8], Metadata)>) -> Result<Update>,
     ) -> Result<Option<(Vec<u8>, Metadata)>> {
+        let stored_key = StoredKey::of(key);
+        let hash = self.shared.hasher.hash(&stored_key);
+        let stripes = &self.shared.update_stripes;
+        let stripe = &stripes[hash.low() as usize % stripes.len()];
+        let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (before, position) = self.exchange(key, change)?;
+        drop(turn);
+        acknowledge_exchange(self.database(), position)?;
+        Ok(before)
+    }
+
+    /// Like [`Keyspace::modify`], for code of users: nobody waits for it, so it may do anything, other updates included.
+    fn modify_freely(
+        &self,
+        key: &[u8],
+        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Update,
+    ) -> Result<Option<(Vec<u8>, Metadata)>> {
+        let (before, position) = self.exchange(key, |before| Ok(change(before)))?;
+        acknowledge_exchange(self.database(), position)?;
+        Ok(before)
+    }
+
+    /// Returns the item before and, if one was written, the position of the item after. `change` is called again only
+    /// if the item changed meanwhile: a witness that no longer holds may also mean that nobody can tell.
+    fn exchange(
+        &self,
+        key: &[u8],
+        mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Result<Update>,
+    ) -> Result<Exchange> {
         let shared = self.database();
         let keyspace = &*self.shared;
         shared.check_failure()?;
@@ -69,26 +99,19 @@ impl Keyspace {
         let hash = keyspace.hasher.hash(&stored_key);
         shared.throttle.pay(1, &*shared.clock);
         shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-        let stripes = &keyspace.update_stripes;
-        let stripe = &stripes[hash.low() as usize % stripes.len()];
-        let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (before, position) = loop {
-            let version = keyspace.version.load_full();
-            let witness = Witness::of(&version, hash, &stored_key)?;
-            let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
-            let found = view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
-            let before = match found {
-                Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {
-                    continue;
-                }
-                found => found?,
-            };
+        let read = || {
+            witnessed(shared, keyspace, hash, &stored_key, |view| {
+                view.find(hash, &stored_key, |view, item| view.with_metadata(key, item))
+            })
+        };
+        let (mut witness, mut before) = read()?;
+        loop {
             let after = change(before.as_ref().map(|(value, metadata)| (&value[..], *metadata)))?;
             let item = match &after {
-                Update::Keep => break (before, None),
+                Update::Keep => return Ok((before, None)),
                 Update::Insert(value) => Item::value(key, value),
                 Update::InsertWith(value, metadata) => metadata.item(key, value),
-                Update::Remove if before.is_none() => break (before, None),
+                Update::Remove if before.is_none() => return Ok((before, None)),
                 Update::Remove => Item::tombstone(key),
             };
             check_item(&item)?;
@@ -97,18 +120,20 @@ impl Keyspace {
             let stored = StoredItem::store(shared, keyspace.id, &item)?;
             let item = stored.item();
             note_hidden(shared, keyspace, hash, &item)?;
-            if let Some(position) = write_item(shared, keyspace, hash, &item, Some(witness))? {
-                count_put(shared, &item);
-                stored.commit();
-                break (before, Some(position));
+            loop {
+                if let Some(position) = write_item(shared, keyspace, hash, &item, Some(witness))? {
+                    count_put(shared, &item);
+                    stored.commit();
+                    return Ok((before, Some(position)));
+                }
+                let (later, now) = read()?;
+                witness = later;
+                if now != before {
+                    before = now;
+                    break;
+                }
             }
-        };
-        drop(turn);
-        match position {
-            Some(position) => shared.acknowledge(position)?,
-            None => acknowledge_seen(shared)?,
         }
-        Ok(before)
     }
 
     /// Stores `new` (or removes the key, for `None`) if the value is now `expected` (or the key absent, for `None`).
@@ -120,15 +145,47 @@ impl Keyspace {
         new: Option<&[u8]>,
     ) -> Result<bool> {
         let mut swapped = false;
-        self.update(key, |current| {
-            swapped = current == expected;
-            match new {
+        self.modify(key.as_ref(), |current| {
+            swapped = current.map(|(value, _)| value) == expected;
+            Ok(match new {
                 _ if !swapped => Update::Keep,
                 Some(value) => Update::Insert(value.to_vec()),
                 None => Update::Remove,
-            }
+            })
         })?;
         Ok(swapped)
+    }
+}
+
+/// The item before an update, and where the record of the item after it ends if one was written.
+type Exchange = (Option<(Vec<u8>, Metadata)>, Option<Position>);
+
+/// What `read` finds in a version, with a witness that was taken before: writing what follows from it is safe while the
+/// witness holds. Waits where a barrier holds updates of the key back.
+pub(super) fn witnessed<R>(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    hash: KeyHash,
+    stored_key: &[u8],
+    read: impl Fn(&View<'_>) -> Result<R>,
+) -> Result<(Witness, R)> {
+    loop {
+        let found = retry_when_moved(keyspace, |version| {
+            // The witness before the value: a write in between is then noticed.
+            let witness = Witness::of(version, hash, stored_key)?;
+            Ok((witness, read(&View { shared, keyspace, version, moment: Moment::Now(shared) })?))
+        })?;
+        // A barrier that was raised after the witness was taken, or lowered by now, has begun another epoch.
+        if !keyspace.update_barriers.wait(hash) {
+            return Ok(found);
+        }
+    }
+}
+
+fn acknowledge_exchange(shared: &Shared, position: Option<Position>) -> Result<()> {
+    match position {
+        Some(position) => shared.acknowledge(position),
+        None => acknowledge_seen(shared),
     }
 }
 

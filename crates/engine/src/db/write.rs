@@ -94,11 +94,12 @@ pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
 }
 
 /// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
-/// holds one; and how often prefixes had ended in tables without the log. While this holds nobody wrote the key.
+/// holds one; and the version's epoch, which tells changes that the log does not know. While this holds nobody changed
+/// the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
     newest: Newest,
-    cuts: u64,
+    epoch: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +116,10 @@ impl Newest {
 }
 
 impl Witness {
-    /// What the log knows of a key now.
+    /// What the log knows of a key now. What is read afterwards in the same version may be written as long as the
+    /// witness holds, provided that no barrier held updates of the key back in between ([`super::update_barriers`]).
     pub fn of(version: &Version, hash: KeyHash, key: &[u8]) -> Result<Self> {
-        Ok(Self { newest: Newest::of(version.active(), hash, key)?, cuts: version.cuts })
+        Ok(Self { newest: Newest::of(version.active(), hash, key)?, epoch: version.epoch })
     }
 
     /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open, and got the
@@ -125,7 +127,7 @@ impl Witness {
     ///
     /// Outlives a freeze, but not the conversion of its segment: `false` may also mean that nobody can tell any more.
     pub fn holds(&self, version: &Version, hash: KeyHash, key: &[u8]) -> Result<bool> {
-        if version.cuts != self.cuts {
+        if version.epoch != self.epoch {
             return Ok(false);
         }
         for store in &version.log_stores {

@@ -26,8 +26,8 @@ pub(crate) struct Version {
     pub levels: Vec<Level>,
     /// Large items that lie out of line.
     pub blobs: Arc<VersionBlobs>,
-    /// How often a prefix ended in tables without a write to the log. Changes while no shard takes writes.
-    pub cuts: u64,
+    /// Grows when items change without a write to the log: a witness of another epoch proves nothing. Not stored.
+    pub epoch: u64,
 }
 
 impl Version {

@@ -13,6 +13,32 @@ pub(crate) struct HashRange {
     pub high: u128,
 }
 
+impl HashRange {
+    /// The whole hash space.
+    pub const ALL: Self = Self { low: 0, high: u128::MAX };
+
+    /// The hashes with these 64 leading bits.
+    pub fn of_high_half(high: u64) -> Self {
+        let low = u128::from(high) << 64;
+        Self { low, high: low | u128::from(u64::MAX) }
+    }
+
+    /// Whether the hash is in the range.
+    pub fn contains(self, hash: u128) -> bool {
+        self.low <= hash && hash <= self.high
+    }
+
+    /// What is left of the range below and above `other`.
+    pub fn without(self, other: Self) -> [Option<Self>; 2] {
+        if other.high < self.low || self.high < other.low {
+            return [Some(self), None];
+        }
+        let below = (self.low < other.low).then(|| Self { high: other.low - 1, ..self });
+        let above = (other.high < self.high).then(|| Self { low: other.high + 1, ..self });
+        [below, above]
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Halves {
     low: u64,
@@ -59,6 +85,19 @@ impl From<HashRange> for Halves {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_are_cut_by_others() {
+        let range = |low, high| HashRange { low, high };
+        let parts = |other| range(10, 20).without(other).into_iter().flatten().collect::<Vec<_>>();
+        assert_eq!(parts(range(0, 9)), [range(10, 20)]);
+        assert_eq!(parts(range(21, 30)), [range(10, 20)]);
+        assert_eq!(parts(range(12, 14)), [range(10, 11), range(15, 20)]);
+        assert_eq!(parts(range(10, 14)), [range(15, 20)]);
+        assert_eq!(parts(range(15, 20)), [range(10, 14)]);
+        assert_eq!(parts(HashRange::ALL), []);
+        assert!(range(10, 20).contains(10) && range(10, 20).contains(20) && !range(10, 20).contains(21));
+    }
 
     #[test]
     fn ranges_of_leading_bits_are_as_short_as_ever() {

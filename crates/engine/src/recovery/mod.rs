@@ -228,7 +228,7 @@ fn open_keyspace(
     let levels = open_levels(reclaimer, state)?;
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
     let plan = Arc::new(state.plan.clone());
-    let mut version = Version { plan, log_stores: Vec::new(), runs, levels, blobs, cuts: 0 };
+    let mut version = Version { plan, log_stores: Vec::new(), runs, levels, blobs, epoch: 0 };
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let present = version.level_items() + version.run_items();
     let items = state.plan.plan.items_sharded(present, expected_items);
