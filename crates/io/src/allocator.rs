@@ -24,6 +24,9 @@ pub fn give_back_freed_memory() {
 /// in use, in the arenas of all threads. Costs some tens of microseconds a mebibyte of heap. Does nothing where the C
 /// library is not glibc.
 pub fn trim_freed_memory() {
+    if crate::sync::is_simulated() {
+        return; // costs time and changes nothing that a simulation could see
+    }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         // SAFETY: `malloc_trim` locks one arena after the other and touches free blocks only; any thread may call it.

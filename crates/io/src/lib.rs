@@ -30,7 +30,7 @@ mod two_directories;
 pub use aligned_buffer::AlignedBuffer;
 pub use allocator::{give_back_freed_memory, trim_freed_memory};
 pub use append_buffer::{AppendBuffer, Appender};
-pub use clock::{Clock, SimulatedClock, SystemClock};
+pub use clock::{Clock, SystemClock};
 pub use counters::{DeviceCounters, ProcessMemory};
 pub use error::FileError;
 #[cfg(unix)]
@@ -39,7 +39,7 @@ pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};
 pub use priority::give_way;
 pub use read_only::ReadOnlyStorage;
-pub use simulated::{FaultPlan, PlantedBug, SimulatedFault, SimulatedStorage};
+pub use simulated::{FaultPlan, PlantedBug, SimulatedClock, SimulatedFault, SimulatedStorage};
 pub use storage::{DirectoryLock, File, OpenMode, ReadRequest, Storage};
 pub use two_directories::TwoDirectories;
 

@@ -8,6 +8,9 @@ const NICENESS: i32 = 5;
 /// processor that they share, so what it does takes longer but is never put off for good. Only where the system gives
 /// threads priorities of their own, on Linux; a refusal goes unnoticed.
 pub fn give_way() {
+    if crate::sync::is_simulated() {
+        return; // the scheduler decides
+    }
     #[cfg(target_os = "linux")]
     if rustix::process::getpriority_process(None).is_ok_and(|niceness| niceness < NICENESS) {
         let _ = rustix::process::setpriority_process(None, NICENESS);

@@ -1,12 +1,12 @@
 //! The atomics of this module, which the model checker replaces by its own.
 
-#[cfg(loom)]
-pub(super) use loom::sync::{
+#[cfg(not(loom))]
+pub(super) use crate::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-#[cfg(not(loom))]
-pub(super) use std::sync::{
+#[cfg(loom)]
+pub(super) use loom::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };

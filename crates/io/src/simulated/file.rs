@@ -8,6 +8,7 @@ use super::inode::Change;
 use super::names::InodeNumber;
 use crate::File;
 use crate::error::FileError;
+use crate::sync::yield_point;
 
 /// An open file of one generation of a [`super::SimulatedStorage`].
 #[derive(Debug)]
@@ -41,6 +42,7 @@ impl SimulatedFile {
             if !self.is_writable {
                 return Err(ErrorKind::PermissionDenied.into());
             }
+            yield_point();
             let mut disk = lock(&self.disk);
             let fails = disk.begin(self.generation, Kind::Write)?;
             disk.change(self.inode, change, fails)
@@ -62,6 +64,7 @@ impl SimulatedFile {
 impl File for SimulatedFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut run = || {
+            yield_point();
             let mut disk = lock(&self.disk);
             if disk.begin(self.generation, Kind::Read)? {
                 return Err(super::SimulatedFault::Device.into());
@@ -80,6 +83,7 @@ impl File for SimulatedFile {
     }
 
     fn sync(&self) -> Result<()> {
+        yield_point();
         let mut disk = lock(&self.disk);
         let synced = disk
             .begin(self.generation, Kind::Sync)

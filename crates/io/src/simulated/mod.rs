@@ -10,6 +10,7 @@
 //! Everything random comes from one seed: the same seed and the same operations have the same outcome.
 //! The idea is that of LevelDB's `fault_injection_test.cc` and TigerBeetle's `testing/storage.zig`.
 
+mod clock;
 mod disk;
 mod fault;
 mod file;
@@ -24,7 +25,9 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
 use crate::error::{FileError, check_name};
+use crate::sync::yield_point;
 use crate::{DirectoryLock, File, OpenMode, Storage};
+pub use clock::SimulatedClock;
 use disk::{Disk, Holders, Kind};
 pub use fault::{FaultPlan, PlantedBug, SimulatedFault};
 use file::{SimulatedFile, lock};
@@ -131,6 +134,7 @@ impl SimulatedStorage {
 
     /// Runs one change of the directory: counted, and failed where the plan says so.
     fn change<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
+        yield_point();
         let mut disk = lock(&self.disk);
         if disk.begin(self.generation, Kind::Write)? {
             return Err(SimulatedFault::Device.into());
@@ -150,6 +154,7 @@ impl SimulatedStorage {
                 Ok(number)
             })?
         } else {
+            yield_point();
             let mut disk = lock(&self.disk);
             disk.check(self.generation)?;
             let number = disk.lookup(name)?;
@@ -194,12 +199,14 @@ impl Storage for SimulatedStorage {
     }
 
     fn list(&self) -> Result<Vec<String>> {
+        yield_point();
         let disk = lock(&self.disk);
         disk.check(self.generation).map_err(|error| FileError::wrap("list", "the directory", None, error))?;
         Ok(disk.names.live.keys().cloned().collect())
     }
 
     fn sync_directory(&self) -> Result<()> {
+        yield_point();
         let mut disk = lock(&self.disk);
         let synced = disk.begin(self.generation, Kind::Sync).and_then(|fails| disk.sync_names(fails));
         synced.map_err(|error| FileError::wrap("sync", "the directory", None, error))
