@@ -9,6 +9,7 @@ mod fuzz;
 mod shell;
 mod simulate;
 mod tidy;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,10 @@ enum Command {
     Tidy(tidy::Options),
     /// Random operations with crashes on a simulated disk, compared with a reference map
     Simulate(simulate::Options),
+    /// Real threads on real files, killed at random moments, compared with an exact model
+    Torture(torture::Options),
+    #[command(hide = true)]
+    TortureChild(torture::ChildOptions),
     /// Random and mutated bytes for every parser
     Fuzz(fuzz::Options),
     /// Changed bytes everywhere in a small database: noticed or harmless, and repaired
@@ -57,6 +62,8 @@ fn main() -> ExitCode {
         Command::Test => ci::test(),
         Command::Tidy(options) => tidy::run(&options),
         Command::Simulate(options) => simulate::run(&options),
+        Command::Torture(options) => torture::run(&options),
+        Command::TortureChild(options) => torture::run_child(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Sweep { stride } => checks::sweep(stride),
         Command::Loom => checks::loom(),

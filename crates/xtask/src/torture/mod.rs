@@ -1,0 +1,205 @@
+//! `cargo xtask torture`: real threads on real files, killed with SIGKILL at random moments, against an exact model.
+//!
+//! The parent starts this program again as a child, which opens a database, verifies it, and lets writers, readers and
+//! upkeep loose on it until it is killed; the next child goes on where that one ended. Each writer owns keys and notes
+//! in a file, which outlives the kill, what it is about to do and what was acknowledged ([`journal`]); so each child
+//! knows what must be there ([`verdict`]). Operations on whole keyspaces run beside the writers; [`whole`] says what
+//! they leave. Readers check each value against what its writer could have written by then ([`board`]).
+//!
+//! A seed draws what each thread does, but not how threads interleave: a failure may take many rounds to come back.
+
+mod board;
+mod changer;
+mod clock;
+mod context;
+mod journal;
+mod key;
+mod ledger;
+mod observe;
+mod reader;
+mod round;
+mod session;
+mod setting;
+mod shared_verdict;
+mod shared_writes;
+mod upkeep;
+mod verdict;
+mod whole;
+mod writer;
+mod writes;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+pub use session::{ChildOptions, run as run_child};
+
+use round::{Round, Tally};
+use setting::{DURABILITIES, PLANS};
+
+/// What to torture and for how long.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Rounds: each starts a process on a database, and most of them kill it
+    #[arg(long, default_value_t = 200)]
+    pub rounds: u64,
+    /// End after this time, whatever rounds are left
+    #[arg(long)]
+    pub seconds: Option<u64>,
+    /// Seed of everything but how threads interleave; random by default
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Only this plan: silt, silt-tiering, lsm-trie, slimdb, slimdb-tiering, leveled or auto
+    #[arg(long)]
+    pub plan: Option<String>,
+    /// Only this durability: buffered, interval or sync
+    #[arg(long)]
+    pub durability: Option<String>,
+    /// Writers of each database, beside two readers, one that changes whole keyspaces, and upkeep
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub threads: u8,
+    /// Kinds of operation to leave out, to find out which it takes: clear, ingest, snapshot ...; `all` tells them
+    #[arg(long, value_delimiter = ',')]
+    pub without: Vec<String>,
+    /// Where the databases are made; in the directory for temporary files by default
+    #[arg(long)]
+    pub directory: Option<PathBuf>,
+    /// Keep the databases; those of a failure are kept in any case
+    #[arg(long)]
+    pub keep: bool,
+}
+
+impl Options {
+    /// What CI runs.
+    pub fn smoke() -> Self {
+        Self {
+            rounds: 63,
+            seconds: Some(25),
+            seed: None,
+            plan: None,
+            durability: None,
+            threads: 3,
+            without: Vec::new(),
+            directory: None,
+            keep: false,
+        }
+    }
+}
+
+/// Time between lines of progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+/// The clock of every so manyth database is off, and resources of another run out.
+const ODD_ONES: usize = 5;
+
+/// Tells the parent, which may wait for it with its kill, what the child is about to do.
+fn phase(name: &str) {
+    println!("phase {name}");
+}
+
+/// A database under torture.
+struct Victim {
+    plan: &'static str,
+    durability: &'static str,
+    directory: PathBuf,
+    clock_is_off: bool,
+    rounds: u64,
+}
+
+/// Runs the rounds, over all plans and durabilities by turns; fails with what was wrong in the first that fails.
+pub fn run(options: &Options) -> Result<(), String> {
+    if let Some(unknown) = options.without.iter().find(|kind| !session::KINDS.contains(&kind.as_str())) {
+        return Err(format!(
+            "no kind of operation is named {unknown:?}; known: {}",
+            session::KINDS.join(", ")
+        ));
+    }
+    let seed = options.seed.unwrap_or_else(rand::random);
+    let root = match &options.directory {
+        Some(directory) => directory.clone(),
+        None => std::env::temp_dir().join(format!("alluvium-torture-{}", std::process::id())),
+    };
+    std::fs::create_dir_all(&root).map_err(|error| format!("creating {}: {error}", root.display()))?;
+    let mut victims = victims(options, &root)?;
+    // The program may be built anew meanwhile.
+    let program = root.join("torture");
+    let itself = std::env::current_exe().and_then(|itself| std::fs::copy(itself, &program));
+    itself.map_err(|error| format!("copying this program to {}: {error}", program.display()))?;
+    let start = Instant::now();
+    let mut told = start;
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut tally = Tally::default();
+    println!("torture: seed {seed}, {} databases in {}", victims.len(), root.display());
+    for number in 0..options.rounds {
+        if options.seconds.is_some_and(|seconds| start.elapsed() >= Duration::from_secs(seconds)) {
+            break;
+        }
+        let count = victims.len() as u64;
+        let victim = &mut victims[(number % count) as usize];
+        victim.rounds += 1;
+        let is_last = number + count >= options.rounds || rng.random_range(0..24) == 0;
+        let round = Round {
+            program: &program,
+            plan: victim.plan,
+            durability: victim.durability,
+            directory: &victim.directory,
+            writers: options.threads,
+            clock_is_off: victim.clock_is_off,
+            without: &options.without,
+            seed: rng.random(),
+            is_last,
+        };
+        let outcome = round.run(&mut rng, &mut tally);
+        outcome.map_err(|reason| explain(options, seed, number, victim, &reason))?;
+        if is_last && !options.keep {
+            // The next round begins a new one.
+            let removed = std::fs::remove_dir_all(&victim.directory);
+            removed.map_err(|error| format!("removing {}: {error}", victim.directory.display()))?;
+            victim.rounds = 0;
+        }
+        if told.elapsed() >= PROGRESS {
+            told = Instant::now();
+            println!("torture: {}", tally.line(start.elapsed()));
+        }
+    }
+    if !options.keep {
+        let removed = std::fs::remove_dir_all(&root);
+        removed.map_err(|error| format!("removing {}: {error}", root.display()))?;
+    }
+    println!("torture: passed: {}", tally.line(start.elapsed()));
+    Ok(())
+}
+
+fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
+    let chosen = |names: &[&'static str], wanted: &Option<String>| match wanted {
+        None => Ok(names.to_vec()),
+        Some(wanted) => match names.iter().find(|name| *name == wanted) {
+            Some(name) => Ok(vec![*name]),
+            None => Err(format!("{wanted:?} is none of {}", names.join(", "))),
+        },
+    };
+    let mut victims = Vec::new();
+    for plan in chosen(&PLANS, &options.plan)? {
+        for durability in chosen(&DURABILITIES, &options.durability)? {
+            let directory = root.join(format!("{plan}-{durability}"));
+            if directory.exists() {
+                return Err(format!("{} exists; give another directory", directory.display()));
+            }
+            let clock_is_off = victims.len() % ODD_ONES == ODD_ONES - 1;
+            victims.push(Victim { plan, durability, directory, clock_is_off, rounds: 0 });
+        }
+    }
+    Ok(victims)
+}
+
+fn explain(options: &Options, seed: u64, number: u64, victim: &Victim, reason: &str) -> String {
+    let Victim { plan, durability, directory, rounds, .. } = victim;
+    format!(
+        "round {number}, the database's {rounds}., plan {plan}, durability {durability}: {reason}\nkept: {}\nreplay, as \
+         far as threads replay: cargo xtask torture --seed {seed} --rounds {} --threads {}",
+        directory.display(),
+        options.rounds,
+        options.threads
+    )
+}
