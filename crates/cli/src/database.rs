@@ -155,6 +155,11 @@ impl OrderOptions {
         }
     }
 
+    /// Whether an order was asked for.
+    pub fn is_given(self) -> bool {
+        self.prefix_rule().is_some()
+    }
+
     fn prefix_rule(self) -> Option<PrefixRule> {
         let length = self.prefix_bytes.map(|bytes| PrefixRule::Length { bytes });
         length.or(self.prefix_until.map(|byte| PrefixRule::Delimiter { byte }))

@@ -9,6 +9,7 @@ mod database;
 mod durable_file;
 mod failure;
 mod interrupt;
+mod keyspace_head;
 mod output;
 mod progress;
 mod resume;

@@ -31,6 +31,11 @@ impl JsonOption {
     }
 }
 
+/// Tells people something that is no failure, whatever goes to standard output.
+pub fn warn(text: &str) {
+    eprintln!("alluvium: {text}");
+}
+
 /// A line a level, under a heading.
 pub fn levels(stats: &Stats) -> String {
     let mut lines =

@@ -22,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) gets_queued: usize,
     /// `input` may start with a whole frame, left there because the client must read its replies first.
     pub(crate) unprocessed: bool,
+    /// A count is under way for the client: what comes next waits for it.
+    pub(crate) awaits_count: bool,
     /// The client sends no more; what it sent is still answered.
     pub(crate) ended: bool,
     /// The socket failed: nothing can be sent.
@@ -45,6 +47,7 @@ impl Connection {
             written: 0,
             gets_queued: 0,
             unprocessed: false,
+            awaits_count: false,
             ended: false,
             broken: false,
             touched: false,
@@ -92,15 +95,13 @@ impl Connection {
     /// Whether nothing is left to do for this client.
     pub(crate) fn is_finished(&self) -> bool {
         let silent = self.session.closing || (self.ended && !self.unprocessed);
-        self.broken || (silent && self.pending_bytes() == 0)
+        self.broken || (silent && !self.awaits_count && self.pending_bytes() == 0)
     }
 
     /// What to wait for: requests unless the client must first read, and room for replies if there are any.
     pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
         let pending = self.pending_bytes();
-        Interest {
-            read: !self.session.closing && !self.ended && !self.unprocessed && pending <= output_pause_bytes,
-            write: pending > 0,
-        }
+        let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_count;
+        Interest { read: listens && pending <= output_pause_bytes, write: pending > 0 }
     }
 }

@@ -1,8 +1,8 @@
 //! The flash engine as a store.
 
-use alluvium::{Db, Keyspace, Update};
+use alluvium::{Db, Health, Keyspace, Metadata, Update};
 
-use crate::store::{Change, Store, StoreError};
+use crate::store::{Change, Keep, Store, StoreError, StoreHealth};
 
 /// One keyspace of an open database. Writes are as durable as the database was told when it was opened.
 pub(crate) struct EngineStore {
@@ -15,6 +15,14 @@ impl EngineStore {
     pub(crate) fn open(db: Db, name: &str) -> Result<Self, StoreError> {
         let keyspace = db.keyspace(name)?;
         Ok(Self { db, keyspace })
+    }
+}
+
+fn kept(metadata: Metadata, keep: Keep) -> Metadata {
+    match keep {
+        Keep::Nothing => Metadata::default(),
+        Keep::Expiry => Metadata { flags: 0, ..metadata },
+        Keep::Everything => metadata,
     }
 }
 
@@ -47,12 +55,19 @@ impl Store for EngineStore {
     }
 
     fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
-        self.keyspace.update(key, |current| match change(current) {
-            Change::Keep => Update::Keep,
-            Change::Insert(value) => Update::Insert(value),
-            Change::Remove => Update::Remove,
+        self.keyspace.update_with_metadata(key, |current| {
+            let metadata = current.map(|(_, metadata)| metadata).unwrap_or_default();
+            match change(current.map(|(value, _)| value)) {
+                Change::Keep => Update::Keep,
+                Change::Insert(value, keep) => Update::InsertWith(value, kept(metadata, keep)),
+                Change::Remove => Update::Remove,
+            }
         })?;
         Ok(())
+    }
+
+    fn append(&self, key: &[u8], bytes: &[u8]) -> Result<usize, StoreError> {
+        Ok(self.keyspace.append(key, bytes)?)
     }
 
     fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
@@ -63,6 +78,26 @@ impl Store for EngineStore {
 
     fn approximate_len(&self) -> u64 {
         self.keyspace.approximate_len()
+    }
+
+    fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError> {
+        Ok(self.keyspace.count_while(go_on)?)
+    }
+
+    fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError> {
+        Ok(self.keyspace.count_within(visits_max)?)
+    }
+
+    fn health(&self) -> StoreHealth {
+        match self.db.health() {
+            Health::Healthy => StoreHealth::Healthy,
+            Health::ReadOnly => StoreHealth::ReadOnly,
+            Health::Failed { reason, resumable } => StoreHealth::Failed { reason, resumable },
+        }
+    }
+
+    fn resume(&self) -> Result<(), StoreError> {
+        Ok(self.db.resume()?)
     }
 
     fn clear(&self) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use super::GetBatch;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
-use crate::store::{Change, Store, StoreError};
+use crate::store::{Change, Store, StoreError, StoreHealth};
 
 /// Every key is its own value, until `failing`.
 struct Echo;
@@ -41,12 +41,32 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
+    fn append(&self, _: &[u8], _: &[u8]) -> Result<usize, StoreError> {
+        unreachable!("only gets")
+    }
+
     fn scan(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
         unreachable!("only gets")
     }
 
     fn approximate_len(&self) -> u64 {
         0
+    }
+
+    fn count(&self, _: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn count_within(&self, _: u64) -> Result<Option<u64>, StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn health(&self) -> StoreHealth {
+        StoreHealth::Healthy
+    }
+
+    fn resume(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn clear(&self) -> Result<(), StoreError> {

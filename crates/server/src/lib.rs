@@ -11,10 +11,13 @@
 mod commands;
 mod connection;
 mod connections;
+mod counter;
+mod descriptors;
 mod engine_store;
 mod error;
 mod get_batch;
 mod glob;
+mod keeper;
 mod options;
 mod readiness;
 mod server;
@@ -25,8 +28,9 @@ mod store;
 mod worker;
 
 pub use alluvium_protocol::Limits;
+pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use options::ServerOptions;
 pub use server::Server;
 pub use shutdown::ShutdownHandle;
-pub use store::{Change, Store, StoreError};
+pub use store::{Change, Keep, Store, StoreError, StoreHealth};

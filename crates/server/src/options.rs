@@ -18,7 +18,8 @@ pub struct ServerOptions {
     /// Whether an address that other machines can reach is allowed. There is no password: whoever reaches the port
     /// reads and writes everything. Default no.
     pub allow_remote: bool,
-    /// Connections served at once; one more gets an error and is closed. Default 10,000, as in Redis.
+    /// Connections served at once; one more gets an error and is closed. Default 10,000, as in Redis; fewer where the
+    /// process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
     pub clients_max: usize,
     /// Close a connection that sent nothing for so long. Default never, as in Redis.
     pub idle_timeout: Option<Duration>,

@@ -1,5 +1,6 @@
 //! Listening, and handing connections to workers.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use alluvium::Db;
 
+use crate::descriptors;
 use crate::engine_store::EngineStore;
+use crate::keeper;
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
@@ -20,7 +23,7 @@ use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
 const KEYSPACE: &str = "default";
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
-/// How long to wait before accepting again when the process has run out of descriptors.
+/// How long to wait before accepting again when not even the descriptor kept for refusing could be had.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// A Redis-compatible server: bound to an address, not yet serving.
@@ -73,15 +76,18 @@ impl Server {
             listen().map_err(ServerError::io(format!("listen on {}", options.address)))?;
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let shared = Arc::new(Shared {
+            clients_max: descriptors::clients_max(options.clients_max, options.workers.get()),
             options,
             address,
             store,
             started: Instant::now(),
             shutdown,
+            counter: Default::default(),
             clients: Default::default(),
             connections_accepted: Default::default(),
             connections_refused: Default::default(),
             commands_processed: Default::default(),
+            resumptions: Default::default(),
         });
         Ok(Self { listener, shared })
     }
@@ -89,6 +95,13 @@ impl Server {
     /// Where the server listens, with the port that the system chose for port 0.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// Connections that are served at once: those of the options, or fewer where half of the descriptors that the process
+    /// may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not enough for them. The
+    /// other half is the store's.
+    pub fn clients_max(&self) -> usize {
+        self.shared.clients_max
     }
 
     /// What stops the server.
@@ -102,14 +115,26 @@ impl Server {
     /// # Errors
     /// When threads or pollers cannot be had, or a worker panicked; everything is stopped by then.
     pub fn run(self) -> Result<(), ServerError> {
-        let mut workers = Vec::new();
-        let served = self.start(&mut workers).and_then(|()| self.accept(&workers));
+        let (mut workers, mut helpers) = (Vec::new(), Vec::new());
+        let served = self
+            .start(&mut workers)
+            .and_then(|()| self.start_helpers(&mut helpers))
+            .and_then(|()| self.accept(&workers));
         self.shared.shutdown.shutdown();
         let mut outcome = served.map_err(ServerError::io("serve"));
         for worker in workers {
             worker.inbox.wake();
             let ended = match worker.thread.join() {
                 Ok(ended) => ended.map_err(ServerError::io("wait for clients")),
+                Err(_) => Err(ServerError::WorkerPanicked),
+            };
+            outcome = outcome.and(ended);
+        }
+        // Behind the workers, which wait for counts.
+        self.shared.counter.stop();
+        for helper in helpers {
+            let ended = match helper.join() {
+                Ok(ended) => ended.map_err(ServerError::io("keep the store")),
                 Err(_) => Err(ServerError::WorkerPanicked),
             };
             outcome = outcome.and(ended);
@@ -131,6 +156,24 @@ impl Server {
         Ok(())
     }
 
+    /// Threads that serve no connections: one counts, one keeps the store writable.
+    fn start_helpers(&self, helpers: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+        type Helper = fn(&Shared) -> io::Result<()>;
+        let count: Helper = |shared| {
+            shared.counter.run(shared);
+            Ok(())
+        };
+        for (name, helper) in [("serve-count", count), ("serve-keep", keeper::keep)] {
+            let shared = Arc::clone(&self.shared);
+            let stop = StopOnEnd(self.shared.shutdown.clone());
+            helpers.push(thread::Builder::new().name(name.to_owned()).spawn(move || {
+                let _stop = stop;
+                helper(&shared)
+            })?);
+        }
+        Ok(())
+    }
+
     fn accept(&self, workers: &[RunningWorker]) -> io::Result<()> {
         let shutdown = &self.shared.shutdown;
         let mut poller = Poller::new()?;
@@ -138,6 +181,7 @@ impl Server {
         poller.add(shutdown.waker().source(), SHUTDOWN_TOKEN, Interest::READ)?;
         let mut events = Vec::new();
         let mut next_id = 1;
+        let mut spare = spare_descriptor();
         while !shutdown.is_asked() {
             poller.wait(&mut events, None)?;
             loop {
@@ -148,16 +192,25 @@ impl Server {
                         self.admit(stream, session, workers);
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => {
-                        // The connection went away before we took it, or descriptors have run out, which passes when
-                        // clients leave: neither is a reason to stop serving the others.
-                        if !matches!(
+                    // The connection went away before we took it.
+                    Err(error)
+                        if matches!(
                             error.kind(),
                             io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                        ) {
-                            thread::sleep(ACCEPT_RETRY);
-                            break;
+                        ) => {}
+                    // That passes when descriptors come back. A connection that stayed where it is would be reported
+                    // again and again, so it is taken with the one that is kept for this, and refused.
+                    Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
+                        if let Ok((stream, _)) = self.listener.accept() {
+                            self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
+                            self.refuse(stream);
                         }
+                        spare = spare_descriptor();
+                    }
+                    Err(_) => {
+                        thread::sleep(ACCEPT_RETRY);
+                        spare = spare.or_else(spare_descriptor);
+                        break;
                     }
                 }
             }
@@ -166,13 +219,11 @@ impl Server {
     }
 
     /// Gives a connection to the worker with the fewest, or turns it away when there are too many.
-    fn admit(&self, mut stream: TcpStream, session: Session, workers: &[RunningWorker]) {
+    fn admit(&self, stream: TcpStream, session: Session, workers: &[RunningWorker]) {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-        if shared.clients.load(Ordering::Acquire) >= shared.options.clients_max {
-            shared.connections_refused.fetch_add(1, Ordering::Relaxed);
-            // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
-            let _ = stream.write(b"-ERR max number of clients reached\r\n");
+        if shared.clients.load(Ordering::Acquire) >= shared.clients_max {
+            self.refuse(stream);
             return;
         }
         let prepared = stream
@@ -187,6 +238,18 @@ impl Server {
             worker.inbox.send(stream, session);
         }
     }
+
+    /// Tells a client that there are too many, and closes the connection.
+    fn refuse(&self, mut stream: TcpStream) {
+        self.shared.connections_refused.fetch_add(1, Ordering::Relaxed);
+        // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
+        let _ = stream.write(b"-ERR max number of clients reached\r\n");
+    }
+}
+
+/// A descriptor to give away when there is none left.
+fn spare_descriptor() -> Option<File> {
+    File::open("/dev/null").ok()
 }
 
 struct RunningWorker {

@@ -16,6 +16,8 @@ pub(crate) struct Session {
     pub(crate) name: Box<str>,
     pub(crate) library_name: Box<str>,
     pub(crate) library_version: Box<str>,
+    /// The command that was done last is answered by a count, which the worker shall ask for.
+    pub(crate) wants_count: bool,
     /// Answer no more requests, and close once the replies are sent.
     pub(crate) closing: bool,
 }
@@ -30,6 +32,7 @@ impl Session {
             name: Box::default(),
             library_name: Box::default(),
             library_version: Box::default(),
+            wants_count: false,
             closing: false,
         }
     }

@@ -5,20 +5,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
 
+use crate::counter::Counter;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
 /// relaxed.
 pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
+    /// Connections served at once: those of the options, or as many as there are descriptors for.
+    pub(crate) clients_max: usize,
     /// Where we listen, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,
+    /// Counts items for clients.
+    pub(crate) counter: Counter,
     /// Connections open now.
     pub(crate) clients: AtomicUsize,
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) commands_processed: AtomicU64,
+    /// How often the store was made to take writes again.
+    pub(crate) resumptions: AtomicU64,
 }

@@ -11,10 +11,37 @@ pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 pub enum Change {
     /// It stays as it is.
     Keep,
-    /// It gets this value, or comes into being with it.
-    Insert(Vec<u8>),
+    /// It gets this value and keeps what is said of what is stored with it, or comes into being with the value alone.
+    Insert(Vec<u8>, Keep),
     /// It goes.
     Remove,
+}
+
+/// What an item keeps of what is stored with its value when it gets another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Neither its expiry nor its flags: it is a new item under an old key.
+    Nothing,
+    /// Its expiry. The flags say something of the old value and go with it.
+    Expiry,
+    /// Its expiry and its flags: the value is the old one, changed.
+    Everything,
+}
+
+/// Whether a store takes writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreHealth {
+    /// It does.
+    Healthy,
+    /// It was opened for reading only.
+    ReadOnly,
+    /// It takes none since something failed.
+    Failed {
+        /// What failed first.
+        reason: String,
+        /// Whether [`Store::resume`] may help.
+        resumable: bool,
+    },
 }
 
 /// A map from keys to values, shared by all worker threads. Every method is atomic towards the others.
@@ -29,25 +56,42 @@ pub trait Store: Send + Sync + 'static {
     /// Whether there is an item under `key`.
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError>;
 
-    /// Sets the value of `key`.
+    /// Sets the value of `key`. Expiry and flags go.
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Sets several keys to their values, all or none; of equal keys the last wins.
+    /// Sets several keys to their values, all or none; of equal keys the last wins. Expiries and flags go.
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError>;
 
     /// Reads the item under `key`, lets `change` decide, and does it before anybody else writes the item. `change` may
     /// be called several times; the last call counts.
     fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError>;
 
+    /// Appends `bytes` to the value of `key`, which is empty where there is no item, and returns its new length. Expiry
+    /// and flags stay.
+    fn append(&self, key: &[u8], bytes: &[u8]) -> Result<usize, StoreError>;
+
     /// Visits about `count` keys from `cursor` on and returns the next cursor. 0 starts, and is returned at the end.
     /// From start to end, every key that was there all the time is visited at least once.
     fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError>;
 
-    /// About how many items there are.
+    /// About how many items there are. Costs nothing.
     fn approximate_len(&self) -> u64;
+
+    /// How many items there are, exactly, at one moment while this runs. May read all that is stored, so it asks `go_on`
+    /// now and then; `None` when that said no.
+    fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError>;
+
+    /// Like [`Store::count`], but `None` where that would visit more than about `visits_max` items.
+    fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError>;
 
     /// Removes all items.
     fn clear(&self) -> Result<(), StoreError>;
+
+    /// Whether the store takes writes. Costs nothing.
+    fn health(&self) -> StoreHealth;
+
+    /// Lets a store go on that has failed, if what failed has passed.
+    fn resume(&self) -> Result<(), StoreError>;
 
     /// Bytes of memory that the store holds.
     fn memory_bytes(&self) -> u64;

@@ -16,6 +16,7 @@ use alluvium_protocol::{Parser, Progress};
 use crate::commands::{self, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
+use crate::counter::{Answer, Asker};
 use crate::get_batch::GetBatch;
 use crate::readiness::{Event, Interest, Poller, Waker};
 use crate::session::Session;
@@ -35,6 +36,8 @@ const IDLE_SWEEP: Duration = Duration::from_secs(1);
 /// How new connections and wake-ups reach a worker.
 pub(crate) struct Inbox {
     arrivals: Mutex<Vec<(TcpStream, Session)>>,
+    /// Counts for connections of the worker.
+    answers: Mutex<Vec<Answer>>,
     waker: Waker,
     /// Connections that the worker has or will take.
     pub(crate) load: AtomicUsize,
@@ -42,13 +45,20 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { arrivals: Mutex::default(), waker: Waker::new()?, load: AtomicUsize::new(0) })
+        let (arrivals, answers) = (Mutex::default(), Mutex::default());
+        Ok(Self { arrivals, answers, waker: Waker::new()?, load: AtomicUsize::new(0) })
     }
 
     /// Hands a connection over. The socket must be non-blocking.
     pub(crate) fn send(&self, stream: TcpStream, session: Session) {
         self.load.fetch_add(1, Ordering::Relaxed);
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push((stream, session));
+        self.waker.wake();
+    }
+
+    /// Hands over a count that a connection waits for.
+    pub(crate) fn answer(&self, answer: Answer) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         self.waker.wake();
     }
 
@@ -110,6 +120,7 @@ impl Worker {
                     self.on_event(*event, now);
                 }
             }
+            self.take_answers();
             for number in std::mem::take(&mut self.resumable) {
                 self.resume(number);
             }
@@ -158,7 +169,7 @@ impl Worker {
         if event.readable {
             if connection.interest.read {
                 self.read(number);
-            } else if !event.writable {
+            } else if !event.writable || !connection.interest.write {
                 // Nothing was asked for, so this is a hang-up: only an error could follow.
                 connection.broken = true;
             }
@@ -210,7 +221,7 @@ impl Worker {
         let mut consumed = 0;
         loop {
             let connection = &mut self.connections[number];
-            let paused = connection.pending_bytes() > pause_bytes;
+            let paused = connection.awaits_count || connection.pending_bytes() > pause_bytes;
             connection.unprocessed = paused && consumed < input.len();
             if paused || connection.session.closing || consumed == input.len() {
                 return consumed;
@@ -251,11 +262,16 @@ impl Worker {
         if self.connections[number].gets_queued > 0 {
             self.batch.execute(&mut self.connections, &*self.shared.store);
         }
-        let Connection { parser, session, output, .. } = &mut self.connections[number];
+        let Connection { parser, session, output, awaits_count, .. } = &mut self.connections[number];
         let arguments = parser.arguments(frame);
         commands::execute(&mut Context::new(arguments, output, session, &self.shared));
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
             parser.shrink();
+        }
+        if std::mem::take(&mut session.wants_count) {
+            *awaits_count = true;
+            let inbox = Arc::clone(&self.inbox);
+            self.shared.counter.ask(Asker { inbox, connection: number, session: session.id });
         }
     }
 
@@ -305,7 +321,10 @@ impl Worker {
                 self.pool.push(buffer);
             }
         }
-        if connection.unprocessed && connection.pending_bytes() <= options.output_pause_bytes {
+        if connection.unprocessed
+            && !connection.awaits_count
+            && connection.pending_bytes() <= options.output_pause_bytes
+        {
             self.resumable.push(number);
         }
         let wanted = connection.wanted(options.output_pause_bytes);
@@ -330,11 +349,33 @@ impl Worker {
         }
     }
 
+    /// Sends the counts that have come to those who wait for them, and goes on with what they asked next.
+    fn take_answers(&mut self) {
+        let answers = std::mem::take(&mut *self.inbox.answers.lock().unwrap_or_else(PoisonError::into_inner));
+        for Answer { connection: number, session, outcome } in answers {
+            if !self.connections.contains(number) || self.connections[number].session.id != session {
+                continue;
+            }
+            self.touch(number);
+            let connection = &mut self.connections[number];
+            connection.awaits_count = false;
+            connection.active = Instant::now();
+            match outcome {
+                Ok(items) => connection.reply().count(usize::try_from(items).unwrap_or(usize::MAX)),
+                Err(text) => connection.reply().error(text),
+            }
+            self.process_input(number);
+        }
+    }
+
     fn close_idle(&mut self, now: Instant, timeout: Duration) {
         let idle: Vec<usize> = self
             .connections
             .numbers()
-            .filter(|number| now.duration_since(self.connections[*number].active) >= timeout)
+            .filter(|number| {
+                let connection = &self.connections[*number];
+                !connection.awaits_count && now.duration_since(connection.active) >= timeout
+            })
             .collect();
         for number in idle {
             self.close(number);

@@ -1,4 +1,4 @@
-//! Framed bytes: a header, one frame a record, an end frame. `docs/format.md` describes each byte.
+//! Framed bytes: a header, one frame a keyspace and one a record, an end frame. `docs/format.md` describes each byte.
 //!
 //! The checksum of a frame is seeded with the number of the frame, and the last frame says that it is the last: so a
 //! frame that is damaged, lost, doubled or moved is noticed, and so is a file that was cut short.
@@ -8,18 +8,22 @@ use std::io::{self, Read, Write};
 use alluvium_base::checksum::checksum64;
 use alluvium_base::varint;
 
+use crate::entry::Entry;
 use crate::error::{Mismatch, Place, ReadError, Result};
+use crate::keyspace_head::KeyspaceHead;
 use crate::reader::Position;
 use crate::record::{KEY_BYTES_MAX, Record, VALUE_BYTES_MAX};
 
 const MAGIC: &[u8; 8] = b"ALVMEXP\0";
-const MAJOR: u16 = 1;
+/// 2 brought frames of keyspaces. Files of version 1 are read.
+const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 pub const HEADER_BYTES: usize = 24;
 
 // Kinds of frames. On disk: do not renumber.
 const END: u8 = 0;
 const ITEM: u8 = 1;
+const KEYSPACE: u8 = 2;
 // Bits of an item's first byte, as in the engine's items; bits 0 and 1 would make it no value.
 const HAS_FLAGS: u8 = 1 << 2;
 const HAS_EXPIRY: u8 = 1 << 3;
@@ -45,6 +49,13 @@ impl<W: Write> BinaryWriter<W> {
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.payload.clear();
         encode(record, &mut self.payload);
+        self.write_frame()
+    }
+
+    pub fn write_head(&mut self, json: &[u8]) -> io::Result<()> {
+        self.payload.clear();
+        self.payload.push(KEYSPACE);
+        self.payload.extend_from_slice(json);
         self.write_frame()
     }
 
@@ -118,7 +129,7 @@ impl<R: Read> BinaryReader<R> {
     }
 
     /// `None` at the end frame, which is not passed: the position stays that behind the last record.
-    pub fn next_record(&mut self) -> Result<Option<Record>> {
+    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let mismatch = |reader: &Self, mismatch: Mismatch| {
             mismatch.at(&reader.file, Place::Offset(reader.position.offset))
         };
@@ -135,16 +146,17 @@ impl<R: Read> BinaryReader<R> {
             return Err(mismatch(self, Mismatch::new(expected, found)));
         }
         let expected = u64::from_le_bytes(checksum);
-        let found = checksum64(&self.payload, self.position.records);
+        let found = checksum64(&self.payload, self.position.frames());
         if found != expected {
             let (expected, found) = (format!("checksum {expected:016x}"), format!("{found:016x}"));
             return Err(mismatch(self, Mismatch::new(expected, found)));
         }
         match decode(&self.payload).map_err(|reason| mismatch(self, reason))? {
-            Some(record) => {
+            Some(entry) => {
                 self.position.offset += len_bytes + 8 + len;
-                self.position.records += 1;
-                Ok(Some(record))
+                self.position.records += u64::from(entry.is_record());
+                self.position.lines += u64::from(!entry.is_record());
+                Ok(Some(entry))
             }
             None => {
                 let mut behind = [0];
@@ -209,14 +221,15 @@ fn check_header(file: &str, found: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The record of a payload; `None` for the payload of the end frame.
-fn decode(payload: &[u8]) -> std::result::Result<Option<Record>, Mismatch> {
+/// What a payload holds; `None` for the payload of the end frame.
+fn decode(payload: &[u8]) -> std::result::Result<Option<Entry>, Mismatch> {
     let mut rest = Rest(payload);
     match rest.byte("a kind of frame")? {
         END if rest.0.is_empty() => return Ok(None),
         END => return Err(Mismatch::new("an empty end frame", format!("{} bytes", rest.0.len()))),
         ITEM => {}
-        kind => return Err(Mismatch::new("kind 0 or 1 of a frame", kind.to_string())),
+        KEYSPACE => return KeyspaceHead::from_json(rest.0).map(|head| Some(Entry::Keyspace(head))),
+        kind => return Err(Mismatch::new("kind 0, 1 or 2 of a frame", kind.to_string())),
     }
     let len = rest.len("keyspace name", KEYSPACE_BYTES_MAX)?;
     let keyspace = String::from_utf8(rest.take("keyspace name", len)?.to_vec())
@@ -236,7 +249,7 @@ fn decode(payload: &[u8]) -> std::result::Result<Option<Record>, Mismatch> {
         let found = format!("{} bytes more", rest.0.len());
         return Err(Mismatch::new("the end of the frame behind the value", found));
     }
-    Ok(Some(Record { keyspace, key, value, flags, expires_at_ms }))
+    Ok(Some(Entry::Record(Record { keyspace, key, value, flags, expires_at_ms })))
 }
 
 /// What is left of a payload.

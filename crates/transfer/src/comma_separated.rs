@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Seek, SeekFrom, Write};
 use csv::ErrorKind;
 use csv_core::ReadRecordResult;
 
+use crate::byte_order_mark;
 use crate::error::{Mismatch, Place, ReadError, Result};
 use crate::reader::Position;
 use crate::record::{Record, TEXT_BYTES_MAX};
@@ -75,6 +76,11 @@ impl<R: BufRead> CsvReader<R> {
     pub fn new(input: R, file: String) -> Result<Self> {
         let (machine, position, row) = (csv_core::Reader::new(), Position::default(), Row::default());
         let mut reader = Self { input, file, position, machine, columns: Vec::new(), row };
+        let skipped = byte_order_mark::skip(&mut reader.input);
+        let skipped = skipped.map_err(|source| ReadError::Io { file: reader.file.clone(), source })?;
+        let half =
+            || Mismatch::new("text in UTF-8", "half a byte order mark").at(&reader.file, Place::Line(1));
+        reader.position.offset += skipped.ok_or_else(half)?;
         reader.skip_line_ends()?;
         let place = reader.place();
         reader.read_row()?;
@@ -101,31 +107,35 @@ impl<R: BufRead> CsvReader<R> {
         let start = self.position;
         let Row { bytes, ends, cells } = &mut self.row;
         *cells = 0;
-        let (mut bytes_len, mut quotes) = (0, 0);
+        let mut bytes_len = 0;
         loop {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(ReadError::Io { file: self.file.clone(), source }),
             };
-            let (outcome, taken, written, ended) =
-                self.machine.read_record(input, &mut bytes[bytes_len..], &mut ends[*cells..]);
-            self.position.offset += taken as u64;
-            self.position.lines += count(&input[..taken], b'\n');
-            quotes += count(&input[..taken], b'"');
+            // At its end the file gets a line end, so that the last row is read as the others are: only within quotes
+            // that is content.
             let is_at_end = input.is_empty();
-            self.input.consume(taken);
+            let piece = if is_at_end { b"\n" } else { input };
+            let (outcome, taken, written, ended) =
+                self.machine.read_record(piece, &mut bytes[bytes_len..], &mut ends[*cells..]);
             bytes_len += written;
             *cells += ended;
+            if !is_at_end {
+                self.position.offset += taken as u64;
+                self.position.lines += count(&input[..taken], b'\n');
+                self.input.consume(taken);
+            }
             match outcome {
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => bytes.resize((2 * bytes.len()).max(1024), 0),
-                ReadRecordResult::OutputEndsFull => ends.resize((2 * ends.len()).max(16), 0),
-                // The state machine takes the end of the file for that of a quoted cell; so a cut would go unnoticed.
-                ReadRecordResult::Record if is_at_end && quotes % 2 == 1 => {
+                ReadRecordResult::InputEmpty if is_at_end && written == 0 => return Ok(false),
+                ReadRecordResult::InputEmpty if is_at_end => {
                     let mismatch = Mismatch::new("a closing quote", "the end of the file");
                     return Err(mismatch.at(&self.file, Place::Line(start.lines + 1)));
                 }
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => bytes.resize((2 * bytes.len()).max(1024), 0),
+                ReadRecordResult::OutputEndsFull => ends.resize((2 * ends.len()).max(16), 0),
                 ReadRecordResult::Record => break,
                 ReadRecordResult::End => return Ok(false),
             }

@@ -41,6 +41,11 @@ impl Format {
         }
     }
 
+    /// Whether files say what there is to know of a keyspace ([`crate::KeyspaceHead`]).
+    pub const fn carries_keyspaces(self) -> bool {
+        !matches!(self, Self::Csv)
+    }
+
     /// The format that the ending of a file's name speaks of: `.jsonl`, `.ndjson`, `.csv` or `.bin`.
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {

@@ -2,8 +2,10 @@
 
 use std::io::Cursor;
 
+use alluvium_base::PrefixRule;
+
 use crate::binary;
-use crate::{Format, Record, RecordReader, RecordWriter};
+use crate::{Entry, Format, KeyspaceHead, KeyspaceOrder, Record, RecordReader, RecordWriter};
 
 /// Reads `bytes` as a binary file; and as the payload of a frame in a sound one, so that the fuzzer gets behind the
 /// checksums.
@@ -31,6 +33,11 @@ pub fn csv(bytes: &[u8]) {
 
 /// A sound file to start from.
 pub fn sample(format: Format) -> Vec<u8> {
+    let head = KeyspaceHead {
+        name: "fruit".to_owned(),
+        order: KeyspaceOrder::SemiSorted { prefix: PrefixRule::Length { bytes: 1 }, lists_prefixes: true },
+        plan: None,
+    };
     let records = [
         Record {
             keyspace: "fruit".to_owned(),
@@ -46,38 +53,50 @@ pub fn sample(format: Format) -> Vec<u8> {
             expires_at_ms: Some(1_800_000_000_000),
         },
     ];
-    written(format, &records)
+    let heads = format.carries_keyspaces().then_some(Entry::Keyspace(head));
+    let entries: Vec<Entry> = heads.into_iter().chain(records.map(Entry::Record)).collect();
+    written(format, &entries)
 }
 
-/// Sound payloads of frames to start from.
+/// Sound payloads of frames to start from: of a keyspace and of an item.
 pub fn binary_samples() -> Vec<Vec<u8>> {
     let sample = sample(Format::Binary);
-    let payload = sample[binary::HEADER_BYTES + 9..][..usize::from(sample[binary::HEADER_BYTES])].to_vec();
-    vec![sample, payload]
+    let mut frames = &sample[binary::HEADER_BYTES..];
+    let mut samples = vec![sample.clone()];
+    for _ in 0..2 {
+        let (frame, rest) = frames.split_at(9 + usize::from(frames[0]));
+        samples.push(frame[9..].to_vec());
+        frames = rest;
+    }
+    samples
 }
 
 fn check(format: Format, bytes: &[u8]) {
-    let records = read(format, bytes);
-    assert_eq!(read(format, &written(format, &records)), records, "{format}");
+    let entries = read(format, bytes);
+    assert_eq!(read(format, &written(format, &entries)), entries, "{format}");
 }
 
-/// The records up to the first error, if any.
-fn read(format: Format, bytes: &[u8]) -> Vec<Record> {
-    let mut records = Vec::new();
+/// What stands in front of the first error, if any.
+fn read(format: Format, bytes: &[u8]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
     if let Ok(mut reader) = RecordReader::new(format, Cursor::new(bytes), "fuzz") {
-        while let Ok(Some(record)) = reader.next_record() {
-            records.push(record);
+        while let Ok(Some(entry)) = reader.next_entry() {
+            entries.push(entry);
         }
         assert!(reader.position().offset <= bytes.len() as u64);
-        assert_eq!(reader.position().records, records.len() as u64);
+        let records = entries.iter().filter(|entry| entry.is_record()).count();
+        assert_eq!(reader.position().records, records as u64);
     }
-    records
+    entries
 }
 
-pub(crate) fn written(format: Format, records: &[Record]) -> Vec<u8> {
+pub(crate) fn written(format: Format, entries: &[Entry]) -> Vec<u8> {
     let write = || -> std::io::Result<Vec<u8>> {
         let mut writer = RecordWriter::new(format, Vec::new())?;
-        records.iter().try_for_each(|record| writer.write(record))?;
+        entries.iter().try_for_each(|entry| match entry {
+            Entry::Keyspace(head) => writer.write_keyspace(head),
+            Entry::Record(record) => writer.write(record),
+        })?;
         writer.finish()
     };
     write().expect("memory takes every byte")

@@ -6,20 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::binary::BinaryReader;
 use crate::comma_separated::CsvReader;
+use crate::entry::Entry;
 use crate::error::{Mismatch, Place, ReadError, Result};
 use crate::format::Format;
 use crate::json_lines::JsonLinesReader;
-use crate::record::Record;
 
 /// How far a file was read: behind a record, or before the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Bytes before it.
     pub offset: u64,
-    /// Lines before it; 0 in binary files.
+    /// Lines before it; in binary files, frames before it that are no records.
     pub lines: u64,
     /// Records before it.
     pub records: u64,
+}
+
+impl Position {
+    /// Frames before it in a binary file.
+    pub(crate) fn frames(self) -> u64 {
+        self.lines + self.records
+    }
 }
 
 /// Reads records from `R`, one at a time. A record takes at most a few times the longest value in memory, whatever
@@ -50,30 +57,30 @@ impl<R: BufRead> RecordReader<R> {
         Ok(Self { body, place: Place::Offset(0) })
     }
 
-    /// The next record; `None` at the end. After an error the rest of the file is not to be had.
-    pub fn next_record(&mut self) -> Result<Option<Record>> {
+    /// The next item or keyspace; `None` at the end. After an error the rest of the file is not to be had.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let before = self.position();
         self.place = match &self.body {
             Body::Binary(_) => Place::Offset(before.offset),
             _ => Place::Line(before.lines + 1),
         };
-        let (record, file) = match &mut self.body {
-            Body::JsonLines(body) => (body.next_record()?, &body.file),
-            Body::Csv(body) => (body.next_record()?, &body.file),
-            Body::Binary(body) => (body.next_record()?, &body.file),
+        let (entry, file) = match &mut self.body {
+            Body::JsonLines(body) => (body.next_entry()?, &body.file),
+            Body::Csv(body) => (body.next_record()?.map(Entry::Record), &body.file),
+            Body::Binary(body) => (body.next_entry()?, &body.file),
         };
-        match record.as_ref().and_then(Record::excess) {
+        match entry.as_ref().and_then(Entry::excess) {
             Some((expected, found)) => Err(Mismatch::new(expected, found).at(file, self.place)),
-            None => Ok(record),
+            None => Ok(entry),
         }
     }
 
-    /// Where the record of the last call began, for messages about it.
+    /// Where what the last call returned began, for messages about it.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The position behind the last record.
+    /// The position behind what the last call returned.
     pub fn position(&self) -> Position {
         match &self.body {
             Body::JsonLines(body) => body.position,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::binary::BinaryWriter;
 use crate::format::Format;
+use crate::keyspace_head::KeyspaceHead;
 use crate::record::Record;
 use crate::{comma_separated, json_lines};
 
@@ -38,6 +39,23 @@ impl<W: Write> RecordWriter<W> {
             Body::JsonLines(out) => json_lines::write(record, out),
             Body::Csv(out) => comma_separated::write(record, out),
             Body::Binary(out) => out.write(record),
+        }
+    }
+
+    /// Writes what there is to know of a keyspace, before its items. Fails in CSV, which has no place for it
+    /// ([`Format::carries_keyspaces`]), and where it is too long for a reader.
+    pub fn write_keyspace(&mut self, head: &KeyspaceHead) -> io::Result<()> {
+        if let Some((expected, found)) = head.excess() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("expected {expected}, found {found}"),
+            ));
+        }
+        let json = head.to_json()?;
+        match &mut self.0 {
+            Body::JsonLines(out) => json_lines::write_head(&json, out),
+            Body::Csv(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "CSV has no place for keyspaces")),
+            Body::Binary(out) => out.write_head(&json),
         }
     }
 

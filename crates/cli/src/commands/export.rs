@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use alluvium::Db;
+use alluvium::{Db, Keyspace};
 use alluvium_transfer::{Format, Record, RecordWriter};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -13,7 +13,8 @@ use crate::database::Database;
 use crate::durable_file::DurableFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::JsonOption;
+use crate::keyspace_head;
+use crate::output::{self, JsonOption};
 use crate::progress;
 use crate::transfer_format::FormatOption;
 
@@ -38,7 +39,8 @@ pub struct Options {
     summary: JsonOption,
 }
 
-/// Writes all items, keyspace by keyspace, in the order of their hashes.
+/// Writes all items, keyspace by keyspace, in the order of their hashes, and in front of them what there is to know of
+/// their keyspace.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let format = options.format.of(options.output.as_deref());
     if options.output.is_none() {
@@ -55,12 +57,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     let Some(path) = &options.output else {
         let out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
-        write(&db, &keyspaces, RecordWriter::new(format, out)?, &interrupt)?;
+        write(&db, &keyspaces, format, out, &interrupt)?;
         db.close()?;
         return Ok(());
     };
     let out = BufWriter::with_capacity(BUFFER_BYTES, DurableFile::create(path)?);
-    let (out, records) = write(&db, &keyspaces, RecordWriter::new(format, out)?, &interrupt)?;
+    let (out, records) = write(&db, &keyspaces, format, out, &interrupt)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.complete()?;
     db.close()?;
     let seconds = start.elapsed().as_secs_f64();
@@ -86,15 +88,17 @@ fn keyspaces(db: &Db, asked: &[String]) -> Result<Vec<String>, Failure> {
 fn write<W: Write>(
     db: &Db,
     keyspaces: &[String],
-    mut writer: RecordWriter<W>,
+    format: Format,
+    out: W,
     interrupt: &Interrupt,
 ) -> Result<(W, u64), Failure> {
+    let mut writer = RecordWriter::new(format, out)?;
     let mut items = 0;
     for name in keyspaces {
         items += db.keyspace(name)?.approximate_len();
     }
     let bar = progress::items(items);
-    let outcome = write_items(db, keyspaces, &mut writer, interrupt, &bar);
+    let outcome = write_items(db, keyspaces, format, &mut writer, interrupt, &bar);
     bar.finish_and_clear();
     let records = outcome?;
     Ok((writer.finish()?, records))
@@ -103,6 +107,7 @@ fn write<W: Write>(
 fn write_items<W: Write>(
     db: &Db,
     keyspaces: &[String],
+    format: Format,
     writer: &mut RecordWriter<W>,
     interrupt: &Interrupt,
     bar: &ProgressBar,
@@ -110,8 +115,11 @@ fn write_items<W: Write>(
     let mut records = 0_u64;
     for name in keyspaces {
         let mut record = Record { keyspace: name.clone(), ..Record::default() };
-        let mut items = db.keyspace(name)?.iter();
-        while let Some(item) = items.next_with_metadata() {
+        let keyspace = db.keyspace(name)?;
+        let mut items = keyspace.iter();
+        let mut next = items.next_with_metadata();
+        write_head(&keyspace, next.is_none(), format, writer)?;
+        while let Some(item) = next {
             let ((key, value), metadata) = item?;
             record = Record {
                 key,
@@ -128,7 +136,26 @@ fn write_items<W: Write>(
             if records.is_multiple_of(PROGRESS_ITEMS) {
                 bar.set_position(records);
             }
+            next = items.next_with_metadata();
         }
     }
     Ok(records)
+}
+
+/// Writes what there is to know of a keyspace, or says what is lost where the format has no place for it. Other programs
+/// read JSON lines, so there is no line for a keyspace that its items' lines bring back as it is.
+fn write_head<W: Write>(
+    keyspace: &Keyspace,
+    is_empty: bool,
+    format: Format,
+    writer: &mut RecordWriter<W>,
+) -> Result<(), Failure> {
+    let head = keyspace_head::of(keyspace)?;
+    let is_implied = keyspace_head::is_plain(&head) && !is_empty;
+    match format {
+        Format::JsonLines if is_implied => {}
+        _ if format.carries_keyspaces() => writer.write_keyspace(&head)?,
+        _ => keyspace_head::losses(&head, is_empty, format).iter().for_each(|loss| output::warn(loss)),
+    }
+    Ok(())
 }

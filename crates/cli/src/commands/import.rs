@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use alluvium::{Db, Durability, Error, Ingest, Keyspace, Metadata};
-use alluvium_transfer::{Format, Position, ReadError, Record, RecordReader};
+use alluvium_transfer::{Entry, Format, KeyspaceHead, Position, ReadError, Record, RecordReader};
 use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::database::{self, Database, OrderOptions};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::JsonOption;
+use crate::keyspace_head;
+use crate::output::{self, JsonOption};
 use crate::progress;
 use crate::resume::{Import, Progress};
 use crate::transfer_format::FormatOption;
@@ -65,8 +66,8 @@ enum Bulk {
     Never,
 }
 
-/// Stores the records of a file. Creates database and keyspaces as needed. All records before an error in the input are
-/// stored.
+/// Stores the records of a file. Creates database and keyspaces as needed, these as the file says unless options say
+/// otherwise. All records before an error in the input are stored.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     let format = options.format.of(options.input.as_deref());
@@ -183,14 +184,22 @@ impl<'a> Importer<'a> {
         let mut position = reader.position();
         let mut unpersisted = 0;
         loop {
-            let record = match reader.next_record() {
-                Ok(Some(record)) => record,
+            let entry = match reader.next_entry() {
+                Ok(Some(entry)) => entry,
                 Ok(None) => return Ok(position),
                 Err(error) => return Err((position, error.into())),
             };
-            self.store(record).map_err(|error| {
-                (position, Failure::Failed(format!("{}, {}: {error}", self.name, reader.place())))
-            })?;
+            let (name, place) = (self.name, reader.place());
+            let at_place = |reason: String| (position, Failure::Failed(format!("{name}, {place}: {reason}")));
+            let record = match entry {
+                Entry::Record(record) => record,
+                Entry::Keyspace(head) => {
+                    self.create(&head).map_err(|error| at_place(error.to_string()))?;
+                    position = reader.position();
+                    continue;
+                }
+            };
+            self.store(record).map_err(|error| at_place(error.to_string()))?;
             position = reader.position();
             unpersisted += 1;
             if unpersisted >= self.records_between(position) {
@@ -222,6 +231,34 @@ impl<'a> Importer<'a> {
             Some(_) => every.max(position.records / 2),
             None => u64::MAX,
         }
+    }
+
+    /// Creates the keyspace that `head` speaks of, unless it is there.
+    fn create(&mut self, head: &KeyspaceHead) -> Result<(), Box<dyn std::error::Error>> {
+        let name = self.options.keyspace.as_ref().unwrap_or(&head.name);
+        let is_there = self.db.keyspace_names().contains(name);
+        let is_ordered = self.options.order.is_given();
+        let keyspace = match is_there || is_ordered {
+            true => self.options.order.keyspace(self.db, name)?,
+            false => self.db.keyspace_with(name, &keyspace_head::options(head)?)?,
+        };
+        if !is_ordered && keyspace.order() != keyspace_head::order(head) {
+            output::warn(&format!(
+                "keyspace {name:?} is there with another order than keyspace {:?} of {}: items are stored in its order",
+                head.name, self.name
+            ));
+        }
+        if head.plan.is_some() && keyspace_head::of(&keyspace)?.plan != head.plan {
+            output::warn(&format!(
+                "keyspace {name:?} has another plan than keyspace {:?} of {}: `alluvium plan apply` can give it that",
+                head.name, self.name
+            ));
+        }
+        if !self.keyspaces.contains_key(name) {
+            let target = self.target(keyspace);
+            self.keyspaces.insert(name.to_owned(), target);
+        }
+        Ok(())
     }
 
     fn store(&mut self, record: Record) -> alluvium::Result<()> {

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use alluvium::{Db, Durability};
 use alluvium_base::units;
-use alluvium_server::{Server, ServerError, ServerOptions};
+use alluvium_server::{Server, ServerError, ServerOptions, raise_descriptor_limit};
 
 use crate::database::YoungOptions;
 use crate::failure::Failure;
+use crate::output;
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub struct Options {
     /// Allow an address that other machines can reach. There is no password
     #[arg(long)]
     allow_remote: bool,
-    /// Connections served at once
+    /// Connections served at once; by default 10000. Fewer where the process may not have that many descriptors
     #[arg(long)]
     clients_max: Option<usize>,
     /// Threads that serve connections; one a core by default
@@ -43,6 +44,8 @@ pub struct Options {
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let loopback = SocketAddr::from(([127, 0, 0, 1], options.port));
+    // Before the database is opened, which takes its share of them. Where the limit stays, there are fewer for all.
+    let _ = raise_descriptor_limit();
     let db = options.young.give(Db::builder(&options.dir).durability(options.durability)).open()?;
     let defaults = ServerOptions::default();
     let server_options = ServerOptions {
@@ -52,9 +55,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         workers: options.workers.unwrap_or(defaults.workers),
         ..defaults
     };
+    let asked = server_options.clients_max;
     let server = Server::bind(server_options, db.clone()).map_err(failure)?;
     server.shutdown_handle().on_termination_signals()?;
     eprintln!("alluvium: {} is served at {}", options.dir.display(), server.local_address());
+    let clients_max = server.clients_max();
+    if clients_max < asked {
+        output::warn(&format!(
+            "at most {clients_max} clients are served at once, not {asked}: half of the descriptors are for the database \
+             (`ulimit -n`)"
+        ));
+    }
     server.run().map_err(failure)?;
     db.close()?;
     Ok(())

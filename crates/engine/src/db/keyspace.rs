@@ -8,6 +8,7 @@ use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_model::Plan;
 
+use super::count::Counted;
 use super::database::Handle;
 use super::order::Order;
 use super::scan_cache::ScanCache;
@@ -18,7 +19,7 @@ use crate::compact::{InheritedPressure, LatestStanding};
 use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::{LogStore, Segment};
-use crate::manifest::PlanState;
+use crate::manifest::{PlanSource, PlanState};
 
 /// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
 ///
@@ -45,6 +46,8 @@ pub(crate) struct KeyspaceShared {
     /// Where changes are under way that do not go through the log.
     pub update_barriers: UpdateBarriers,
     pub scan_cache: ScanCache,
+    /// The last exact count.
+    pub counted: Mutex<Option<Counted>>,
     /// Whether writes hide so much in blob files that they look up what.
     pub hides_large: AtomicBool,
     pub standing: LatestStanding,
@@ -68,6 +71,7 @@ impl KeyspaceShared {
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             update_barriers: UpdateBarriers::default(),
             scan_cache: ScanCache::default(),
+            counted: Mutex::default(),
             hides_large: AtomicBool::new(false),
             standing: LatestStanding::default(),
             inherited_pressure: InheritedPressure::default(),
@@ -214,13 +218,20 @@ impl Keyspace {
         self.shared.plan_state().plan.clone()
     }
 
+    /// Its plan if it was given for this keyspace alone ([`KeyspaceOptions::plan`](crate::KeyspaceOptions::plan),
+    /// [`Keyspace::change_plan`]); `None` where the plan is the database's or was chosen for its data.
+    pub fn own_plan(&self) -> Option<Plan> {
+        let state = self.shared.plan_state();
+        (state.source == PlanSource::Own).then(|| state.plan.clone())
+    }
+
     /// The order it was created with.
     pub fn order(&self) -> Order {
         Order::of(&self.shared.hasher)
     }
 
-    /// Number of items, estimated: exact for items in the sorted run; a key that was overwritten or removed recently
-    /// counts once per level that still holds it.
+    /// Number of items, estimated from above: a key that was overwritten or removed recently counts once per level that
+    /// still holds it. Costs nothing; [`Keyspace::count`] is exact.
     pub fn approximate_len(&self) -> u64 {
         let version = self.shared.version.load();
         version.level_items() + version.young_items()

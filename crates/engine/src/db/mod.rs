@@ -7,6 +7,7 @@ mod change_plan;
 mod checkpoint;
 mod clear;
 mod condition;
+mod count;
 mod counters;
 mod database;
 mod delete_prefix;

@@ -34,22 +34,24 @@ pub type KeyValue = (Vec<u8>, Vec<u8>);
 pub struct Iter {
     shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
-    version: Arc<Version>,
+    pub(super) version: Arc<Version>,
     /// When it began: items that expire later are returned.
-    now_ms: u64,
+    pub(super) now_ms: u64,
     budget: MemoryBudget,
     /// The hash at which the next chunk starts; `None` at the end.
-    next: Option<u128>,
+    pub(super) next: Option<u128>,
     /// The part of the hash space whose young items are gathered, and those.
     unit: Option<(u128, u128, YoungItems)>,
     chunk: VecDeque<ChunkItem>,
     /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
     /// or none.
-    merged: Option<Box<MergedItems>>,
+    pub(super) merged: Option<Box<MergedItems>>,
     /// The prefix that is wanted, where not all are.
     prefix: Option<Vec<u8>>,
+    /// Offsets of the items that count of the active log store, for each shard, where it is seen as of one moment.
+    pub(super) logged: Option<Vec<Vec<u32>>>,
     /// Why nothing can be read, to be told first.
-    refusal: Option<Error>,
+    pub(super) refusal: Option<Error>,
 }
 
 #[derive(Debug)]
@@ -177,6 +179,7 @@ impl Iter {
             chunk: VecDeque::new(),
             merged: None,
             prefix: None,
+            logged: None,
             refusal: None,
         }
     }
@@ -292,6 +295,18 @@ impl Iter {
 
     /// Gathers the items of the next piece of the hash space, which starts at `low`.
     fn fill(&mut self, low: u128) -> Result<()> {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        self.visit(low, |hash, item| {
+            let (key, value) = (item.key.to_vec(), item.value.to_vec());
+            let (kind, metadata) = (item.kind, Metadata::of(item));
+            chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
+        })?;
+        self.chunk = chunk;
+        Ok(())
+    }
+
+    /// Calls `visit` with the live items of the next piece of the hash space, which starts at `low`, in order.
+    pub(super) fn visit(&mut self, low: u128, mut visit: impl FnMut(KeyHash, &Item<'_>)) -> Result<()> {
         if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
             self.unit = Some(self.gather(low)?);
         }
@@ -301,7 +316,6 @@ impl Iter {
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / u128::from(pieces);
         let high = low.saturating_add(width).min(*unit_high);
-        let chunk = &mut self.chunk;
         let moment = Moment::At(self.now_ms);
         let streams = self.version.streams_within(low, high);
         let read_bytes = self.budget.read_bytes_each(streams.len());
@@ -313,9 +327,7 @@ impl Iter {
             |hash, item| {
                 let item = &item.item;
                 if moment.is_live(item) {
-                    let (key, value) = (item.key.to_vec(), item.value.to_vec());
-                    let (kind, metadata) = (item.kind, Metadata::of(item));
-                    chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
+                    visit(hash, item);
                 }
                 Ok(())
             },
@@ -356,9 +368,13 @@ impl Iter {
         let mut age = 0;
         for store in &version.log_stores {
             let shift = store.shard_bits() - bits;
-            for shard in &store.shards()[(index << shift) as usize..((index + 1) << shift) as usize] {
-                let _writer = shard.lock();
-                for (_, _, offset) in shard.index().entries() {
+            let shards = (index << shift) as usize..((index + 1) << shift) as usize;
+            for (shard, number) in store.shards()[shards.clone()].iter().zip(shards) {
+                let logged = self.logged.as_ref().filter(|_| age == 0).map(|logged| &logged[number]);
+                let _writer = logged.is_none().then(|| shard.lock());
+                let index = shard.index();
+                let present = logged.is_none().then(|| index.entries().map(|(_, _, offset)| offset));
+                for offset in logged.into_iter().flatten().copied().chain(present.into_iter().flatten()) {
                     let item = store.segment.encoded_item_at(offset)?;
                     let hash = self.keyspace.hasher.hash(item.item.key);
                     if is_wanted(hash) {

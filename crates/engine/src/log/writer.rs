@@ -251,7 +251,8 @@ impl Log {
         self.commit.durable() < self.end()
     }
 
-    fn end(&self) -> Position {
+    /// Where the log ends now.
+    pub fn end(&self) -> Position {
         let active = self.active_segment();
         Position { segment: active.id, offset: active.published() }
     }

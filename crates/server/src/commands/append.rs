@@ -1,7 +1,6 @@
 //! `APPEND key value`
 
 use super::{Command, Context, Failure};
-use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
     name: "append",
@@ -10,7 +9,7 @@ pub(super) const COMMAND: Command = Command {
     keys: (1, 1, 1),
     group: "string",
     since: "2.0.0",
-    complexity: "O(n) in the length of the new value",
+    complexity: "O(n) in the length of what is appended, amortized",
     summary: "Append a value to a key",
     syntax: "key value",
     handler: append,
@@ -18,12 +17,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn append(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut bytes = 0;
-    context.store().update(&context.arguments[1], &mut |current| {
-        let value = [current.unwrap_or_default(), &context.arguments[2]].concat();
-        bytes = value.len();
-        Change::Insert(value)
-    })?;
+    let bytes = context.store().append(&context.arguments[1], &context.arguments[2])?;
     context.reply.count(bytes);
     Ok(())
 }

@@ -48,7 +48,7 @@ fn parameters(shared: &Shared) -> Vec<(&'static str, String)> {
         ("bind", shared.address.ip().to_string()),
         ("databases", "1".to_owned()),
         ("io-threads", options.workers.to_string()),
-        ("maxclients", options.clients_max.to_string()),
+        ("maxclients", shared.clients_max.to_string()),
         ("maxmemory", shared.store.memory_bytes_max().to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("port", shared.address.port().to_string()),

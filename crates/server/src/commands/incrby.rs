@@ -3,7 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Command, Context, Failure};
-use crate::store::Change;
+use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
     name: "incrby",
@@ -22,7 +22,7 @@ fn incrby(context: &mut Context<'_>) -> Result<(), Failure> {
     add(context, increment)
 }
 
-/// Adds to the number under the first key, an absent one counting as 0, and answers the sum.
+/// Adds to the number under the first key, an absent one counting as 0, and answers the sum. Expiry and flags stay.
 pub(super) fn add(context: &mut Context<'_>, increment: i64) -> Result<(), Failure> {
     let mut outcome = Err(Failure::NOT_AN_INTEGER);
     context.store().update(&context.arguments[1], &mut |current| {
@@ -32,7 +32,7 @@ pub(super) fn add(context: &mut Context<'_>, increment: i64) -> Result<(), Failu
             Ok(sum) => {
                 let mut text = Vec::with_capacity(integer::TEXT_BYTES_MAX);
                 integer::write(sum, &mut text);
-                Change::Insert(text)
+                Change::Insert(text, Keep::Everything)
             }
         }
     })?;

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
+use super::dbsize::QUICK_VISITS_MAX;
 use super::{Command, Context, Failure, REDIS_VERSION};
 use crate::shared::Shared;
+use crate::store::StoreHealth;
 
 pub(super) const COMMAND: Command = Command {
     name: "info",
@@ -65,7 +67,7 @@ fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
 
 fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "connected_clients:{}\r\n", shared.clients.load(Ordering::Relaxed))?;
-    write!(out, "maxclients:{}\r\nblocked_clients:0\r\n", shared.options.clients_max)
+    write!(out, "maxclients:{}\r\nblocked_clients:0\r\n", shared.clients_max)
 }
 
 fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
@@ -73,9 +75,21 @@ fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "maxmemory:{}\r\nmaxmemory_policy:noeviction\r\n", shared.store.memory_bytes_max())
 }
 
-/// A server that answers has opened its store.
-fn persistence(_: &Shared, out: &mut String) -> std::fmt::Result {
-    write!(out, "loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\n")
+/// A server that answers has opened its store. Tools look at Redis's two fields for whether writes can be stored; the
+/// others say more.
+fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result {
+    let (state, reason, resumable) = match shared.store.health() {
+        StoreHealth::Healthy => ("ok", String::new(), false),
+        StoreHealth::ReadOnly => ("read_only", String::new(), false),
+        StoreHealth::Failed { reason, resumable } => ("failed", reason, resumable),
+    };
+    let status = if state == "failed" { "err" } else { "ok" };
+    let resumptions = shared.resumptions.load(Ordering::Relaxed);
+    write!(out, "loading:0\r\nrdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:{status}\r\n")?;
+    write!(out, "aof_enabled:0\r\naof_last_write_status:{status}\r\n")?;
+    write!(out, "store_status:{state}\r\nstore_resumable:{}\r\n", u8::from(resumable))?;
+    write!(out, "store_failure:{}\r\n", reason.replace(char::is_control, " "))?;
+    write!(out, "store_resumptions:{resumptions}\r\n")
 }
 
 fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result {
@@ -94,9 +108,15 @@ fn cluster(_: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "cluster_enabled:0\r\n")
 }
 
+/// Exact where that is known or soon counted; else an estimate that says so, for INFO is asked for often.
 fn keyspace(shared: &Shared, out: &mut String) -> std::fmt::Result {
-    match shared.store.approximate_len() {
-        0 => Ok(()),
-        keys => write!(out, "db0:keys={keys},expires=0,avg_ttl=0\r\n"),
+    let counted = shared.store.count_within(QUICK_VISITS_MAX).ok().flatten();
+    let (keys, estimated) = match counted {
+        Some(keys) => (keys, ""),
+        None => (shared.store.approximate_len(), ",estimated=1"),
+    };
+    if keys == 0 {
+        return Ok(());
     }
+    write!(out, "db0:keys={keys},expires=0,avg_ttl=0{estimated}\r\n")
 }

@@ -1,7 +1,7 @@
 //! `SET key value [NX|XX] [GET] [KEEPTTL]`
 
 use super::{Command, Context, Failure};
-use crate::store::Change;
+use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
     name: "set",
@@ -22,6 +22,13 @@ enum Condition {
     Present,
 }
 
+/// What stands behind the value.
+struct Options {
+    condition: Condition,
+    wants_previous: bool,
+    keep: Keep,
+}
+
 fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
     let (key, value) = (&arguments[1], &arguments[2]);
@@ -30,7 +37,7 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
         context.reply.ok();
         return Ok(());
     }
-    let (condition, wants_previous) = options(context)?;
+    let Options { condition, wants_previous, keep } = options(context)?;
     let mut previous: Option<Vec<u8>> = None;
     let mut stored = false;
     context.store().update(key, &mut |current| {
@@ -40,7 +47,7 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
             Condition::Absent => current.is_none(),
             Condition::Present => current.is_some(),
         };
-        if stored { Change::Insert(value.to_vec()) } else { Change::Keep }
+        if stored { Change::Insert(value.to_vec(), keep) } else { Change::Keep }
     })?;
     match (wants_previous, stored) {
         (true, _) => context.reply.optional_bulk(previous.as_deref()),
@@ -50,9 +57,9 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `KEEPTTL` is taken because nothing expires; what would set an expiry is a syntax error.
-fn options(context: &Context<'_>) -> Result<(Condition, bool), Failure> {
-    let (mut condition, mut wants_previous) = (Condition::Always, false);
+/// Items expire that an import or the library gave an expiry; what would set one here is a syntax error.
+fn options(context: &Context<'_>) -> Result<Options, Failure> {
+    let (mut condition, mut wants_previous, mut keep) = (Condition::Always, false, Keep::Nothing);
     for at in 3..context.arguments.len() {
         if context.is_word(at, "nx") && condition != Condition::Present {
             condition = Condition::Absent;
@@ -60,9 +67,11 @@ fn options(context: &Context<'_>) -> Result<(Condition, bool), Failure> {
             condition = Condition::Present;
         } else if context.is_word(at, "get") {
             wants_previous = true;
-        } else if !context.is_word(at, "keepttl") {
+        } else if context.is_word(at, "keepttl") {
+            keep = Keep::Expiry;
+        } else {
             return Err(Failure::SYNTAX);
         }
     }
-    Ok((condition, wants_previous))
+    Ok(Options { condition, wants_previous, keep })
 }

@@ -37,13 +37,16 @@ fn every_cut_of_a_binary_file_is_noticed() {
 fn frames_that_are_lost_doubled_or_moved_are_noticed() {
     let sound = sample(Format::Binary);
     let (header, frames) = sound.split_at(24);
-    let (first, rest) = frames.split_at(9 + usize::from(frames[0]));
+    let (head, rest) = frames.split_at(9 + usize::from(frames[0]));
+    let (first, rest) = rest.split_at(9 + usize::from(rest[0]));
     let (second, end) = rest.split_at(9 + usize::from(rest[0]));
-    assert!(read(Format::Binary, &[header, first, second, end].concat()).is_ok());
+    assert!(read(Format::Binary, &[header, head, first, second, end].concat()).is_ok());
     for wrong in [
-        [header, second, first, end].concat(),
-        [header, first, first, second, end].concat(),
-        [header, first, end].concat(),
+        [header, head, second, first, end].concat(),
+        [header, head, first, first, second, end].concat(),
+        [header, head, first, end].concat(),
+        [header, first, head, second, end].concat(),
+        [header, first, second, end].concat(),
         [header, end].concat(),
     ] {
         assert!(read(Format::Binary, &wrong).unwrap_err().to_string().contains("checksum"));
@@ -53,11 +56,11 @@ fn frames_that_are_lost_doubled_or_moved_are_noticed() {
 #[test]
 fn newer_and_foreign_files_are_told_apart() {
     let mut newer = sample(Format::Binary);
-    newer[8] = 2;
+    newer[8] = 3;
     let checksum = alluvium_base::checksum::checksum64(&newer[..16], 0);
     newer[16..24].copy_from_slice(&checksum.to_le_bytes());
     let error = read(Format::Binary, &newer).unwrap_err();
-    assert!(matches!(error, ReadError::NewerFormat { found: 2, supported: 1, .. }), "{error}");
+    assert!(matches!(error, ReadError::NewerFormat { found: 3, supported: 2, .. }), "{error}");
     let foreign = message(Format::Binary, "{\"key\":\"a\",\"value\":\"b\",\"flags\":1}\n");
     assert!(foreign.starts_with("items, offset 0: expected the magic ALVMEXP"), "{foreign}");
 }
@@ -74,6 +77,12 @@ fn json_lines_name_line_and_column() {
         ("{\"key\":\"a\",\"value\":\"b\",\"flags\":-1}", "found invalid value: integer `-1`, expected u32"),
         ("{\"key\":\"a\",\"val", "found EOF while parsing a string (column 15)"),
         ("[]", "found invalid length 0"),
+        ("{\"keyspace\":\"a\",\"order\":\"sorted\"}", "found unknown variant `sorted`"),
+        ("{\"keyspace\":\"a\",\"order\":\"semi_sorted\"}", "expected the prefix rule"),
+        ("{\"keyspace\":\"a\",\"order\":\"hashed\",\"lists_prefixes\":true}", "expected a hashed keyspace"),
+        ("{\"order\":\"hashed\"}", "expected the name of the keyspace, found none"),
+        ("{\"keyspace\":\"a\",\"order\":\"hashed\",\"key\":\"a\"}", "expected a keyspace's order or an item"),
+        ("{\"key\":\"a\",\"value\":\"b\",\"plan\":\"{}\"}", "expected a keyspace's order beside"),
     ] {
         let found = message(Format::JsonLines, &format!("{good}\n{line}\n"));
         assert!(found.starts_with("items, line 3: expected") && found.contains(expected), "{found}");
@@ -97,6 +106,9 @@ fn csv_names_the_line() {
         ),
         ("key,key_base64,value\na,YQ==,b\n", "line 2: expected key or key_base64, found both"),
         ("key,value\na,b\nc,\"d\ne", "line 3: expected a closing quote, found the end of the file"),
+        ("key,value\na,b\nc,\"", "line 3: expected a closing quote, found the end of the file"),
+        ("key,value\na,b\nc,\"d\"\"", "line 3: expected a closing quote, found the end of the file"),
+        ("key,value\na\",\"b", "line 2: expected a closing quote, found the end of the file"),
         ("key,value_base64\na,b\n", "line 2: expected padded base64 in value_base64, found invalid"),
     ] {
         let found = message(Format::Csv, file);

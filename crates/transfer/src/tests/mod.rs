@@ -1,19 +1,29 @@
 //! Tests of all formats: what is written is read back, and what is not sound is refused.
 
 mod format_document;
+mod keyspaces;
 mod malformed;
 mod round_trip;
 
 use std::io::Cursor;
 
-use crate::{Format, ReadError, Record, RecordReader};
+use crate::{Entry, Format, ReadError, Record, RecordReader};
 
-/// The records of a file, or why it can't be read.
-fn read(format: Format, bytes: &[u8]) -> Result<Vec<Record>, ReadError> {
+/// What is in a file, or why it can't be read.
+fn read(format: Format, bytes: &[u8]) -> Result<Vec<Entry>, ReadError> {
     let mut reader = RecordReader::new(format, Cursor::new(bytes), "items")?;
-    let mut records = Vec::new();
-    while let Some(record) = reader.next_record()? {
-        records.push(record);
+    let mut entries = Vec::new();
+    while let Some(entry) = reader.next_entry()? {
+        entries.push(entry);
     }
-    Ok(records)
+    Ok(entries)
+}
+
+/// An item of text in no named keyspace.
+fn plain(key: &str, value: &str) -> Entry {
+    Entry::Record(Record {
+        key: key.as_bytes().to_vec(),
+        value: value.as_bytes().to_vec(),
+        ..Record::default()
+    })
 }

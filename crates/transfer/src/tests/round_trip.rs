@@ -2,12 +2,13 @@
 
 use std::io::Cursor;
 
+use alluvium_base::PrefixRule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::read;
+use super::{plain, read};
 use crate::fuzz::written;
-use crate::{Format, Record, RecordReader};
+use crate::{Entry, Format, KeyspaceHead, KeyspaceOrder, Record, RecordReader};
 
 /// Bytes that are text, with what CSV and JSON escape, or no text, or none.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -42,31 +43,62 @@ fn record() -> impl Strategy<Value = Record> {
     })
 }
 
+fn order() -> impl Strategy<Value = KeyspaceOrder> {
+    let rule = prop_oneof![
+        any::<u16>().prop_map(|bytes| PrefixRule::Length { bytes }),
+        any::<u8>().prop_map(|byte| PrefixRule::Delimiter { byte }),
+    ];
+    let semi_sorted = |(prefix, lists_prefixes)| KeyspaceOrder::SemiSorted { prefix, lists_prefixes };
+    prop_oneof![Just(KeyspaceOrder::Hashed), (rule, any::<bool>()).prop_map(semi_sorted)]
+}
+
+fn head() -> impl Strategy<Value = KeyspaceHead> {
+    let name = proptest::sample::select(vec!["default", "häuser, \"two\""]);
+    let plan = proptest::sample::select(vec![None, Some("{\"levels\":[1.5]}"), Some("")]);
+    (name, order(), plan).prop_map(|(name, order, plan)| KeyspaceHead {
+        name: name.to_owned(),
+        order,
+        plan: plan.map(str::to_owned),
+    })
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    prop_oneof![3 => record().prop_map(Entry::Record), 1 => head().prop_map(Entry::Keyspace)]
+}
+
+/// Those that the format has a place for.
+fn carried(format: Format, entries: &[Entry]) -> Vec<Entry> {
+    entries.iter().filter(|entry| format.carries_keyspaces() || entry.is_record()).cloned().collect()
+}
+
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(records in vec(record(), 0..8)) {
+    fn what_is_written_is_read_back(entries in vec(entry(), 0..8)) {
         for format in Format::ALL {
-            prop_assert_eq!(&read(format, &written(format, &records)).unwrap(), &records, "{}", format);
+            let entries = carried(format, &entries);
+            prop_assert_eq!(&read(format, &written(format, &entries)).unwrap(), &entries, "{}", format);
         }
     }
 
     #[test]
-    fn reading_goes_on_at_every_position(records in vec(record(), 1..8)) {
+    fn reading_goes_on_at_every_position(entries in vec(entry(), 1..8)) {
         for format in Format::ALL {
-            let file = written(format, &records);
+            let entries = carried(format, &entries);
+            let file = written(format, &entries);
             let mut reader = RecordReader::new(format, Cursor::new(&file), "items").unwrap();
-            for done in 0..=records.len() {
+            for done in 0..=entries.len() {
                 let position = reader.position();
-                prop_assert_eq!(position.records, done as u64);
+                let records = entries[..done].iter().filter(|entry| entry.is_record()).count();
+                prop_assert_eq!(position.records, records as u64);
                 let mut other = RecordReader::new(format, Cursor::new(&file), "items").unwrap();
                 other.seek(position).unwrap();
-                for expected in &records[done..] {
-                    let found = other.next_record().unwrap();
+                for expected in &entries[done..] {
+                    let found = other.next_entry().unwrap();
                     prop_assert_eq!(found.as_ref(), Some(expected), "{}", format);
                 }
-                prop_assert_eq!(other.next_record().unwrap(), None);
-                let next = reader.next_record().unwrap();
-                prop_assert_eq!(next.as_ref(), records.get(done));
+                prop_assert_eq!(other.next_entry().unwrap(), None);
+                let next = reader.next_entry().unwrap();
+                prop_assert_eq!(next.as_ref(), entries.get(done));
             }
         }
     }
@@ -84,7 +116,9 @@ fn text_is_text_and_the_rest_is_base64() {
     let file = crate::fuzz::sample(Format::JsonLines);
     assert_eq!(
         String::from_utf8(file).unwrap(),
-        "{\"keyspace\":\"fruit\",\"key\":\"apple\",\"value\":\"red\"}\n\
+        "{\"keyspace\":\"fruit\",\"order\":\"semi_sorted\",\"prefix\":{\"rule\":\"length\",\"bytes\":1},\
+         \"lists_prefixes\":true}\n\
+         {\"keyspace\":\"fruit\",\"key\":\"apple\",\"value\":\"red\"}\n\
          {\"keyspace\":\"fruit\",\"key\":\"pear\",\"value_base64\":\"/w==\",\"flags\":5,\
          \"expires_at_ms\":1800000000000}\n"
     );
@@ -99,11 +133,6 @@ fn text_is_text_and_the_rest_is_base64() {
 
 #[test]
 fn files_that_others_wrote_are_read() {
-    let plain = |key: &str, value: &str| Record {
-        key: key.as_bytes().to_vec(),
-        value: value.as_bytes().to_vec(),
-        ..Record::default()
-    };
     let csv = "\u{feff}value,key\r\nred,apple\r\n\r\n\"gr\r\neen\",pear\r\n";
     assert_eq!(
         read(Format::Csv, csv.as_bytes()).unwrap(),

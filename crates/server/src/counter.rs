@@ -1,0 +1,78 @@
+//! Counting the items of a large store for clients, beside the workers: it may read everything that is stored.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::shared::Shared;
+use crate::worker::Inbox;
+
+/// Who waits for a count.
+pub(crate) struct Asker {
+    pub(crate) inbox: Arc<Inbox>,
+    /// Number of the connection at its worker, and of its session: the first may be another's by then.
+    pub(crate) connection: usize,
+    pub(crate) session: u64,
+}
+
+/// A count for one who asked.
+pub(crate) struct Answer {
+    pub(crate) connection: usize,
+    pub(crate) session: u64,
+    /// The count, or an error text with its code.
+    pub(crate) outcome: Result<u64, String>,
+}
+
+/// One count at a time. Who asks while one is under way waits for the next, which begins after they asked; all who wait
+/// then share it. A connection waits for one count at most, so the list is no longer than that of connections.
+#[derive(Default)]
+pub(crate) struct Counter {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    askers: Vec<Asker>,
+    is_stopped: bool,
+}
+
+impl Counter {
+    pub(crate) fn ask(&self, asker: Asker) {
+        self.queue().askers.push(asker);
+        self.changed.notify_one();
+    }
+
+    /// Ends [`Counter::run`] once the server is asked to stop.
+    pub(crate) fn stop(&self) {
+        self.queue().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Counts for who asks, until it is stopped. A count under way ends when the server is asked to stop.
+    pub(crate) fn run(&self, shared: &Shared) {
+        while let Some(askers) = self.next_askers() {
+            let counted = shared.store.count(&mut || !shared.shutdown.is_asked());
+            let outcome = match counted {
+                Ok(Some(items)) => Ok(items),
+                Ok(None) => Err("ERR the server is shutting down".to_owned()),
+                Err(error) => Err(format!("ERR {error}")),
+            };
+            for Asker { inbox, connection, session } in askers {
+                inbox.answer(Answer { connection, session, outcome: outcome.clone() });
+            }
+        }
+    }
+
+    /// Those who wait, once there are any; `None` when there will be no more.
+    fn next_askers(&self) -> Option<Vec<Asker>> {
+        let mut queue = self.queue();
+        while queue.askers.is_empty() && !queue.is_stopped {
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let askers = std::mem::take(&mut queue.askers);
+        (!askers.is_empty()).then_some(askers)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,41 @@
+//! Keeping the store writable: when its disk was full, it takes writes again once there is room.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::readiness::{Interest, Poller};
+use crate::shared::Shared;
+use crate::store::StoreHealth;
+
+/// How often the health of a store is looked at that takes writes: an atomic load.
+const HEALTH_PERIOD: Duration = Duration::from_secs(1);
+/// The pause after a resumption that failed; it doubles from the first to the last, because each tries to write.
+const RESUME_PAUSE_MIN: Duration = Duration::from_millis(100);
+const RESUME_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Resumes the store whenever that may help, until the server stops.
+pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
+    let mut poller = Poller::new()?;
+    poller.add(shared.shutdown.waker().source(), 0, Interest::READ)?;
+    let mut events = Vec::new();
+    let mut pause = RESUME_PAUSE_MIN;
+    while !shared.shutdown.is_asked() {
+        let mut timeout = HEALTH_PERIOD;
+        if let StoreHealth::Failed { resumable: true, .. } = shared.store.health() {
+            match shared.store.resume() {
+                Ok(()) => {
+                    shared.resumptions.fetch_add(1, Ordering::Relaxed);
+                    pause = RESUME_PAUSE_MIN;
+                }
+                // There is no room yet: INFO tells.
+                Err(_) => {
+                    timeout = pause;
+                    pause = (2 * pause).min(RESUME_PAUSE_MAX);
+                }
+            }
+        }
+        poller.wait(&mut events, Some(timeout))?;
+    }
+    Ok(())
+}
