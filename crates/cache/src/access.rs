@@ -5,10 +5,10 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
-#[cfg(debug_assertions)]
-use crate::sync::{AtomicU64, Ordering};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
 mod sealed {
     pub trait Sealed {}
@@ -21,7 +21,23 @@ pub trait Access: sealed::Sealed + fmt::Debug + 'static {
     /// What writers of a partition pass.
     #[doc(hidden)]
     type Gate: Gate;
+    /// What owns the partitions: shared where a writer may outlive the cache that it came from.
+    #[doc(hidden)]
+    type Parts<T: fmt::Debug>: Deref<Target = [T]> + FromIterator<T> + fmt::Debug;
 }
+
+/// A mode in which the cache or store itself writes: [`Exclusive`] and [`Concurrent`].
+///
+/// [`ConcurrentReads`] is none: its caches are written through a [`Writer`](crate::Writer), its stores through a
+/// [`StoreWriter`](crate::StoreWriter).
+#[diagnostic::on_unimplemented(
+    message = "a cache or store of mode `{Self}` is written through a writer",
+    note = "take one with `writer(partitions)`"
+)]
+pub trait SharedWrites: Access {}
+
+impl SharedWrites for Exclusive {}
+impl SharedWrites for Concurrent {}
 
 /// EREW, exclusive read, exclusive write: a cache belongs to one thread at a time, which the compiler checks (the cache
 /// is `Send` but not `Sync`). Nothing is counted, locked or validated. Partition by giving each thread a cache of its
@@ -29,12 +45,17 @@ pub trait Access: sealed::Sealed + fmt::Debug + 'static {
 #[derive(Debug)]
 pub struct Exclusive;
 
-/// CREW, concurrent read, exclusive write: any thread reads, one thread writes each partition. Reads take no lock and
-/// never wait for more than the write of one item. Debug builds check that the thread that writes a partition is the
-/// one that did so first; [`Cache::hand_over`](crate::Cache::hand_over) ends a thread's turn.
+/// CREW, concurrent read, exclusive write: any thread reads, and each partition has one writer at most. Reads take no
+/// lock and never wait for more than the write of one item.
 ///
-/// In release builds a second writer at the same time is not noticed. It corrupts no memory but that of the cache's
-/// items, and may make operations panic.
+/// The cache itself only reads. What writes is a [`Writer`](crate::Writer) of some of the partitions, taken with
+/// [`Cache::writer`](crate::Cache::writer) (of a store with [`Store::writer`](crate::Store::writer)), which exists once
+/// a partition. So two threads can't write a partition at the same time, and no lock is needed:
+///
+/// ```compile_fail,E0599
+/// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
+/// cache.set(b"key", b"value").unwrap(); // a shared cache doesn't write
+/// ```
 #[derive(Debug)]
 pub struct ConcurrentReads;
 
@@ -50,16 +71,19 @@ impl sealed::Sealed for Concurrent {}
 impl Access for Exclusive {
     const READS_BESIDE_WRITES: bool = false;
     type Gate = Lending;
+    type Parts<T: fmt::Debug> = Box<[T]>;
 }
 
 impl Access for ConcurrentReads {
     const READS_BESIDE_WRITES: bool = true;
     type Gate = Owner;
+    type Parts<T: fmt::Debug> = Arc<[T]>;
 }
 
 impl Access for Concurrent {
     const READS_BESIDE_WRITES: bool = true;
     type Gate = Lock;
+    type Parts<T: fmt::Debug> = Box<[T]>;
 }
 
 /// What a writer passes, and what a reader who lends out bytes of the log holds.
@@ -84,13 +108,10 @@ pub trait Gate: Default + fmt::Debug {
     fn is_lent(&self) -> bool {
         false
     }
-
-    /// Lets another thread become the owner.
-    fn hand_over(&self) {}
 }
 
-/// Gate of [`Exclusive`]: only guards against writes from within a callback that has bytes of the log. The cell keeps
-/// caches of this mode with one thread.
+/// Gate of [`Exclusive`]: only guards against writes from within a callback that has bytes of the log, or that decides
+/// about an item. The cell keeps caches of this mode with one thread.
 #[derive(Debug, Default)]
 pub struct Lending {
     loans: Cell<u32>,
@@ -132,33 +153,36 @@ impl Gate for Lending {
     }
 }
 
-/// Gate of [`ConcurrentReads`]: in debug builds, remembers the thread that writes. Costs nothing in release builds.
-#[derive(Debug, Default)]
+/// Gate of [`ConcurrentReads`]: who calls a writing operation has the partition's writer, exclusively. Nothing is left
+/// to do but to give out that writer once.
+#[derive(Debug)]
 pub struct Owner {
-    #[cfg(debug_assertions)]
-    thread: AtomicU64,
+    is_claimed: AtomicU32,
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self { is_claimed: AtomicU32::new(0) }
+    }
+}
+
+impl Owner {
+    /// Takes the right to write; whether it was free. All that was written under it before is seen.
+    pub(crate) fn claim(&self) -> bool {
+        self.is_claimed.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the right back.
+    pub(crate) fn release(&self) {
+        self.is_claimed.store(0, Ordering::Release);
+    }
 }
 
 impl Gate for Owner {
     type Writing<'a> = ();
 
     #[inline(always)]
-    fn enter(&self) {
-        #[cfg(debug_assertions)]
-        {
-            let this = crate::stripe::thread_number();
-            let before = self.thread.load(Ordering::Relaxed);
-            let is_mine = before == this
-                || before == 0
-                    && self.thread.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-            assert!(is_mine, "a partition with concurrent reads is written by a second thread");
-        }
-    }
-
-    fn hand_over(&self) {
-        #[cfg(debug_assertions)]
-        self.thread.store(0, Ordering::Relaxed);
-    }
+    fn enter(&self) {}
 }
 
 /// Gate of [`Concurrent`]: a lock.
@@ -176,7 +200,8 @@ impl Gate for Lock {
 
     #[inline(always)]
     fn enter(&self) -> MutexGuard<'_, ()> {
-        // A writer that panicked left the partition in order: every change is complete or not begun when it can panic.
+        // A writer that panicked left the partition in order: callers' functions run between changes, and a change that
+        // ends by a panic is undone or marked by its guard.
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

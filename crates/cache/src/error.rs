@@ -25,6 +25,84 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
+/// Why no writer is given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimError {
+    /// This partition has a writer already. It can be taken again once that was dropped.
+    Taken {
+        /// The first such partition.
+        partition: usize,
+    },
+    /// The range names no partitions, or some that there are not.
+    NoSuchPartition {
+        /// How many there are.
+        partitions: usize,
+    },
+}
+
+impl fmt::Display for ClaimError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken { partition } => {
+                write!(out, "partition {partition} has a writer: drop that one before taking another")
+            }
+            Self::NoSuchPartition { partitions } => {
+                write!(out, "there are {partitions} partitions: give a range of them that is not empty")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClaimError {}
+
+/// A key that belongs to a partition that its writer doesn't have. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherPartition {
+    /// The key's partition, whose writer can write it.
+    pub partition: usize,
+}
+
+impl fmt::Display for OtherPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the key belongs to partition {}: use the writer of that partition", self.partition)
+    }
+}
+
+impl std::error::Error for OtherPartition {}
+
+/// Why a writer refuses a write. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteError<E> {
+    /// The key is another writer's.
+    OtherPartition(OtherPartition),
+    /// What a cache or store that writes itself would say.
+    Refused(E),
+}
+
+impl<E> From<E> for WriteError<E> {
+    fn from(error: E) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for WriteError<E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherPartition(error) => error.fmt(out),
+            Self::Refused(error) => error.fmt(out),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for WriteError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::OtherPartition(error) => Some(error),
+            Self::Refused(error) => Some(error),
+        }
+    }
+}
+
 /// A cache that can't be made or resized.
 #[derive(Debug)]
 #[non_exhaustive]

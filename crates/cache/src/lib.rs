@@ -34,6 +34,7 @@
 mod access;
 mod cache;
 mod canary;
+mod claim;
 mod error;
 mod eviction;
 mod ghost;
@@ -45,6 +46,7 @@ mod log;
 mod memory;
 mod partition;
 mod pipeline;
+mod reentry;
 mod store;
 mod stripe;
 mod sync;
@@ -54,13 +56,13 @@ mod typed;
 #[doc(hidden)]
 pub use canary::{Canary, break_rule};
 
-pub use access::{Access, Concurrent, ConcurrentReads, Exclusive};
+pub use access::{Access, Concurrent, ConcurrentReads, Exclusive, SharedWrites};
 pub use cache::{
     BATCH_LEN, Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, PartitionStats, SetOptions, Stats,
-    Update,
+    Update, Writer,
 };
-pub use error::{BuildError, TooLarge};
+pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use eviction::Eviction;
 pub use item::{ItemView, KEY_BYTES_MAX, Token};
-pub use store::{OutOfSpace, Store, StoreBuilder, StoreStats};
+pub use store::{OutOfSpace, Store, StoreBuilder, StoreStats, StoreWriter};
 pub use typed::{Coded, TypedCache};

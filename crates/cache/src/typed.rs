@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::access::{Access, Concurrent};
+use crate::access::{Access, Concurrent, SharedWrites};
 use crate::cache::{Cache, SetOptions};
 use crate::error::TooLarge;
 
@@ -98,7 +98,9 @@ impl<K: Coded, V: Coded, A: Access> TypedCache<K, V, A> {
     pub fn get(&self, key: &K) -> Option<V> {
         self.cache.get_with(&encoded(key), |item| V::decode(item.value))?
     }
+}
 
+impl<K: Coded, V: Coded, A: SharedWrites> TypedCache<K, V, A> {
     /// Gives `key` a value.
     ///
     /// # Errors

@@ -1,16 +1,21 @@
 //! Random operations beside a map: a cache may forget, but never lies.
 #![cfg(not(loom))]
 
+mod handles;
+
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_cache::{
     Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError,
-    Outcome, SetOptions,
+    Outcome, SetOptions, Writer,
 };
 use alluvium_io::SimulatedClock;
 use proptest::prelude::*;
+
+use handles::Handle;
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -91,19 +96,20 @@ fn key(number: u16) -> Vec<u8> {
     key
 }
 
-struct Pair<A: Access> {
-    cache: Cache<A>,
+struct Pair<A: Access, H: Handle<A>> {
+    handle: H,
+    mode: PhantomData<A>,
     clock: SimulatedClock,
     known: HashMap<u16, Known>,
     now: u64,
     stamp: u8,
 }
 
-impl<A: Access> Pair<A> {
+impl<A: Access, H: Handle<A>> Pair<A, H> {
     fn new(builder: Builder) -> Self {
         let clock = SimulatedClock::default();
         let cache = builder.clock(Arc::new(clock.clone())).build_as().unwrap();
-        Self { cache, clock, known: HashMap::new(), now: 0, stamp: 0 }
+        Self { handle: H::of(cache), mode: PhantomData, clock, known: HashMap::new(), now: 0, stamp: 0 }
     }
 
     fn value(&mut self, len: usize) -> Vec<u8> {
@@ -125,7 +131,8 @@ impl<A: Access> Pair<A> {
     }
 
     fn check(&self, number: u16) -> bool {
-        self.cache
+        self.handle
+            .cache()
             .get_with(&key(number), |item| {
                 self.judge(number, Some((item.value, item.flags, item.time_to_live)))
             })
@@ -145,25 +152,25 @@ impl<A: Access> Pair<A> {
         match *operation {
             Operation::Set(number, len) => {
                 let value = self.value(len);
-                if self.cache.set(&key(number), &value).is_ok() {
+                if self.handle.set(&key(number), &value).is_ok() {
                     self.learn(number, value, SetOptions::default());
                 }
             }
             Operation::SetWith(number, len, flags, time) => {
                 let (value, options) = (self.value(len), Self::options(flags, time));
-                if self.cache.set_with(&key(number), &value, options).is_ok() {
+                if self.handle.set_with(&key(number), &value, options).is_ok() {
                     self.learn(number, value, options);
                 }
             }
             Operation::Get(number) => {
                 self.check(number);
-                let value = self.cache.get(&key(number));
+                let value = self.handle.cache().get(&key(number));
                 assert!(value.is_none() || value.as_ref() == self.expected(number).map(|known| &known.value));
             }
             Operation::GetMany(ref numbers) => {
                 let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| key(number)).collect();
                 let mut asked = 0;
-                self.cache.get_many_with(&keys, |at, item| {
+                self.handle.cache().get_many_with(&keys, |at, item| {
                     assert_eq!(at, asked);
                     asked += 1;
                     self.judge(numbers[at], item.map(|item| (item.value, item.flags, item.time_to_live)));
@@ -178,20 +185,20 @@ impl<A: Access> Pair<A> {
                     .map(|&(number, len)| (number, self.value(len)))
                     .collect();
                 let pairs: Vec<_> = items.iter().map(|(number, value)| (key(*number), value)).collect();
-                self.cache.set_many(&pairs).unwrap();
+                self.handle.set_many(&pairs).unwrap();
                 for (number, value) in items {
                     self.learn(number, value, SetOptions::default());
                 }
             }
             Operation::Remove(number) => {
-                let was_there = self.cache.remove(&key(number));
+                let was_there = self.handle.remove(&key(number));
                 assert!(!was_there || self.expected(number).is_some());
-                assert_eq!(self.cache.get(&key(number)), None);
+                assert_eq!(self.handle.cache().get(&key(number)), None);
                 self.known.remove(&number);
             }
             Operation::Add(number, len) => {
                 let (value, options) = (self.value(len), SetOptions::default());
-                match self.cache.add(&key(number), &value, options) {
+                match self.handle.add(&key(number), &value, options) {
                     Ok(Outcome::Done) => self.learn(number, value, options),
                     Ok(outcome) => assert!(outcome == Outcome::Differs && self.expected(number).is_some()),
                     Err(_) => {}
@@ -199,7 +206,7 @@ impl<A: Access> Pair<A> {
             }
             Operation::Replace(number, len) => {
                 let (value, options) = (self.value(len), SetOptions::default());
-                match self.cache.replace(&key(number), &value, options) {
+                match self.handle.replace(&key(number), &value, options) {
                     Ok(Outcome::Done) => {
                         assert!(self.expected(number).is_some());
                         self.learn(number, value, options);
@@ -211,7 +218,7 @@ impl<A: Access> Pair<A> {
             Operation::Swap(number, other) => {
                 let (value, options) = (self.value(16), SetOptions::default());
                 let guess = self.known.get(&other).map_or(Vec::new(), |known| known.value.clone());
-                let outcome = self.cache.compare_and_swap(&key(number), &guess, &value, options).unwrap();
+                let outcome = self.handle.compare_and_swap(&key(number), &guess, &value, options).unwrap();
                 let expected = self.expected(number).map(|known| known.value == guess);
                 match outcome {
                     Outcome::Done => assert_eq!(expected, Some(true)),
@@ -224,25 +231,27 @@ impl<A: Access> Pair<A> {
             }
             Operation::IfUnchanged(number, len) => {
                 let (value, options) = (self.value(len.min(1000)), Self::options(1, None));
-                if let Some(token) = self.cache.get_with(&key(number), |item| item.token()) {
-                    let set = |cache: &Cache<A>| cache.set_if_unchanged(&key(number), token, &value, options);
-                    assert_eq!(set(&self.cache), Ok(Outcome::Done));
+                if let Some(token) = self.handle.cache().get_with(&key(number), |item| item.token()) {
+                    let set = |handle: &mut H| handle.set_if_unchanged(&key(number), token, &value, options);
+                    assert_eq!(set(&mut self.handle), Ok(Outcome::Done));
                     self.learn(number, value.clone(), options);
                     // The token of what was there before, unless an empty value was replaced by the same.
-                    assert_ne!(set(&self.cache), Ok(Outcome::Absent));
+                    assert_ne!(set(&mut self.handle), Ok(Outcome::Absent));
                 }
             }
             Operation::Increment(number, by) => {
                 let before = self.expected(number).cloned();
                 let parsed: Option<i64> =
                     before.as_ref().and_then(|known| std::str::from_utf8(&known.value).ok()?.parse().ok());
-                match self.cache.increment(&key(number), by, Some(7)) {
+                match self.handle.increment(&key(number), by, Some(7)) {
                     Ok(Some(sum)) => {
                         let fresh = sum == 7 + by;
                         assert!(fresh || parsed == Some(sum - by), "{before:?} + {by} = {sum}");
                         let kept = before.filter(|_| parsed == Some(sum - by));
-                        let is_kept =
-                            self.cache.get_with(&key(number), |item| (item.flags, item.time_to_live));
+                        let is_kept = self
+                            .handle
+                            .cache()
+                            .get_with(&key(number), |item| (item.flags, item.time_to_live));
                         let known = match kept {
                             Some(known) if is_kept.is_none_or(|(flags, _)| flags == known.flags) => {
                                 Known { value: sum.to_string().into_bytes(), ..known }
@@ -262,7 +271,7 @@ impl<A: Access> Pair<A> {
             }
             Operation::Touch(number, time) => {
                 let time = time.map(|time| Duration::from_millis(time.into()));
-                if self.cache.touch(&key(number), time) == Ok(true) {
+                if self.handle.touch(&key(number), time) == Ok(true) {
                     let now = self.now;
                     let known = self.known.get_mut(&number).expect("what is touched was set");
                     known.ends_at = time.map(|time| now + time.as_millis() as u64);
@@ -273,12 +282,12 @@ impl<A: Access> Pair<A> {
                 self.now += u64::from(milliseconds);
             }
             Operation::Sweep => {
-                self.cache.sweep();
+                self.handle.sweep();
                 self.count();
             }
-            Operation::Resize(kibibytes) => self.cache.resize(kibibytes << 10).unwrap(),
+            Operation::Resize(kibibytes) => self.handle.resize(kibibytes << 10),
             Operation::Clear => {
-                self.cache.clear();
+                self.handle.clear();
                 self.known.clear();
             }
         }
@@ -286,16 +295,16 @@ impl<A: Access> Pair<A> {
 
     /// All ways of counting agree.
     fn count(&self) {
-        let stats = self.cache.stats().total();
+        let stats = self.handle.cache().stats().total();
         let mut found = Vec::new();
         let mut cursor = Some(Cursor::default());
         while let Some(at) = cursor {
-            cursor = self.cache.scan(at, 3, |key, item| {
+            cursor = self.handle.cache().scan(at, 3, |key, item| {
                 found.push((key.to_vec(), item.value.to_vec(), item.flags, item.time_to_live));
             });
         }
         assert_eq!(stats.items, found.len() as u64, "{stats:?}");
-        let iterated: Vec<_> = self.cache.iter().map(|item| item.key).collect();
+        let iterated: Vec<_> = self.handle.cache().iter().map(|item| item.key).collect();
         assert_eq!(iterated.len(), found.len());
         let left = stats.removed + stats.evicted + stats.evicted_by_index + stats.expired;
         assert_eq!(stats.inserted - left, stats.items);
@@ -306,22 +315,27 @@ impl<A: Access> Pair<A> {
     }
 }
 
-fn never_lies<A: Access>(eviction: Eviction, partitions: usize, bits: u32, operations: &[Operation]) {
+fn never_lies<A: Access, H: Handle<A>>(
+    eviction: Eviction,
+    partitions: usize,
+    bits: u32,
+    operations: &[Operation],
+) {
     let builder = Cache::builder()
         .memory_limit(120 << 10)
         .partitions(partitions)
         .payload_bytes_mean(300)
         .eviction(eviction)
         .position_bits(bits);
-    follow::<A>(builder, operations);
+    follow::<A, H>(builder, operations);
 }
 
-fn follow<A: Access>(builder: Builder, operations: &[Operation]) {
-    let mut pair = Pair::<A>::new(builder);
+fn follow<A: Access, H: Handle<A>>(builder: Builder, operations: &[Operation]) {
+    let mut pair = Pair::<A, H>::new(builder);
     for operation in operations {
         pair.run(operation);
     }
-    pair.cache.sweep();
+    pair.handle.sweep();
     pair.count();
 }
 
@@ -337,9 +351,9 @@ proptest! {
     fn any_policy_and_mode_may_forget_but_never_lies(operations in operations()) {
         for eviction in ALL {
             for bits in BITS {
-                never_lies::<Exclusive>(eviction, 1, bits, &operations);
-                never_lies::<ConcurrentReads>(eviction, 1, bits, &operations);
-                never_lies::<Concurrent>(eviction, 2, bits, &operations);
+                never_lies::<Exclusive, Cache<Exclusive>>(eviction, 1, bits, &operations);
+                never_lies::<ConcurrentReads, Writer>(eviction, 1, bits, &operations);
+                never_lies::<Concurrent, Cache<Concurrent>>(eviction, 2, bits, &operations);
             }
         }
     }
@@ -360,9 +374,9 @@ proptest! {
 }
 
 fn follow_in_cells(builder: Builder, operations: &[Operation]) {
-    follow::<Exclusive>(builder.clone().memory_limit(50 << 10), operations);
-    follow::<ConcurrentReads>(builder.clone().memory_limit(50 << 10), operations);
-    follow::<Concurrent>(builder.memory_limit(100 << 10).partitions(2), operations);
+    follow::<Exclusive, Cache<Exclusive>>(builder.clone().memory_limit(50 << 10), operations);
+    follow::<ConcurrentReads, Writer>(builder.clone().memory_limit(50 << 10), operations);
+    follow::<Concurrent, Cache<Concurrent>>(builder.memory_limit(100 << 10).partitions(2), operations);
 }
 
 /// With room for all, nothing is forgotten.

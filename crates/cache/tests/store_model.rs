@@ -3,63 +3,112 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use alluvium_cache::{Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace, Store};
+use alluvium_cache::{
+    Access, Concurrent, ConcurrentReads, Exclusive, OutOfSpace, SharedWrites, Store, StoreWriter, WriteError,
+};
 use proptest::prelude::*;
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
-fn agrees_with_a_map<A: Access>(operations: &[(u16, Option<usize>)], keeps_places: bool) {
+/// What writes a store of mode `A`, and reads it.
+trait Handle<A: Access>: Sized {
+    fn of(store: Store<A>) -> Self;
+    fn store(&self) -> &Store<A>;
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace>;
+    fn remove(&mut self, key: &[u8]) -> bool;
+}
+
+impl<A: SharedWrites> Handle<A> for Store<A> {
+    fn of(store: Store<A>) -> Self {
+        store
+    }
+
+    fn store(&self) -> &Store<A> {
+        self
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
+        Self::set(self, key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> bool {
+        Self::remove(self, key)
+    }
+}
+
+impl Handle<ConcurrentReads> for StoreWriter {
+    fn of(store: Store<ConcurrentReads>) -> Self {
+        store.writer(..).unwrap()
+    }
+
+    fn store(&self) -> &Store<ConcurrentReads> {
+        self
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
+        Self::set(self, key, value).map_err(|error| match error {
+            WriteError::Refused(error) => error,
+            WriteError::OtherPartition(error) => panic!("{error}"),
+        })
+    }
+
+    fn remove(&mut self, key: &[u8]) -> bool {
+        Self::remove(self, key).unwrap()
+    }
+}
+
+fn agrees_with_a_map<A: Access, H: Handle<A>>(operations: &[(u16, Option<usize>)], keeps_places: bool) {
     let builder = Store::builder().memory_limit(256 << 10).payload_bytes_mean(100);
     let builder = if keeps_places { builder.keep_places() } else { builder };
-    let store = builder.build_as::<A>().unwrap();
+    let mut handle = H::of(builder.build_as::<A>().unwrap());
     let mut map: HashMap<u16, Vec<u8>> = HashMap::new();
     for (stamp, &(number, len)) in operations.iter().enumerate() {
         let key = number.to_le_bytes();
         match len {
             Some(len) => {
                 let value = vec![stamp as u8; len];
-                match store.set(&key, &value) {
+                match handle.set(&key, &value) {
                     Ok(()) => {
                         map.insert(number, value);
                     }
                     Err(error) => assert!(matches!(error, OutOfSpace::Item | OutOfSpace::Index)),
                 }
             }
-            None => assert_eq!(store.remove(&key), map.remove(&number).is_some()),
+            None => assert_eq!(handle.remove(&key), map.remove(&number).is_some()),
         }
-        assert_eq!(store.get(&key), map.get(&number).cloned());
+        assert_eq!(handle.store().get(&key), map.get(&number).cloned());
         if !keeps_places {
             continue;
         }
         let mut value = Vec::new();
-        let place = store.get_located_into(&key, &mut value);
+        let place = handle.store().get_located_into(&key, &mut value);
         assert_eq!(place.map(|_| value.clone()), map.get(&number).cloned());
         if let Some(place) = place {
             let mut again = Vec::new();
-            assert!(place < 1 << 48 && store.get_at_into(place, &key, &mut again));
+            assert!(place < 1 << 48 && handle.store().get_at_into(place, &key, &mut again));
             assert_eq!(again, value);
-            assert!(!store.get_at_into(place, b"another", &mut again));
+            assert!(!handle.store().get_at_into(place, b"another", &mut again));
         }
         // Any number may be asked for.
         for place in [stamp as u64 * 7, 1 << 32, u64::from(u32::MAX), u64::MAX] {
-            store.get_at_into(place, &key, &mut value);
+            handle.store().get_at_into(place, &key, &mut value);
         }
     }
-    assert_eq!(store.stats().items, map.len() as u64);
+    assert_eq!(handle.store().stats().items, map.len() as u64);
     let mut seen = 0;
-    store.for_each(|key, value| {
+    handle.store().for_each(|key, value| {
         assert_eq!(map.get(&u16::from_le_bytes([key[0], key[1]])).map(Vec::as_slice), Some(value));
         seen += 1;
     });
     assert_eq!(seen, map.len());
     let keys: Vec<[u8; 2]> = (0..700_u16).map(u16::to_le_bytes).collect();
-    store.get_many_with(&keys, |at, value| {
+    handle.store().get_many_with(&keys, |at, value| {
         assert_eq!(value, map.get(&(at as u16)).map(Vec::as_slice));
     });
     for number in map.keys() {
-        assert!(store.remove(&number.to_le_bytes()));
+        assert!(handle.remove(&number.to_le_bytes()));
     }
-    let stats = store.stats();
+    let stats = handle.store().stats();
     assert_eq!((stats.items, stats.space_bytes_used, stats.spare_buckets_used), (0, 0, 0));
 }
 
@@ -73,9 +122,9 @@ proptest! {
             1..1500,
         )
     ) {
-        agrees_with_a_map::<Exclusive>(&operations, false);
-        agrees_with_a_map::<ConcurrentReads>(&operations, true);
-        agrees_with_a_map::<Concurrent>(&operations, false);
+        agrees_with_a_map::<Exclusive, Store<Exclusive>>(&operations, false);
+        agrees_with_a_map::<ConcurrentReads, StoreWriter>(&operations, true);
+        agrees_with_a_map::<Concurrent, Store<Concurrent>>(&operations, false);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Store};
+use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Store, Writer};
 
 /// Miri runs some hundred times slower.
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
@@ -21,34 +21,78 @@ fn is_value(value: &[u8], number: u64) -> bool {
     value[..2] == (number as u16).to_le_bytes() && value[2..].iter().all(|&byte| byte == stamp)
 }
 
-fn readers_beside_writers<A: Access>(eviction: Eviction, writers: u64, mean: u64)
-where
-    Cache<A>: Sync,
-{
-    let builder = Cache::builder().payload_bytes_mean(8 + mean as usize).eviction(eviction);
-    readers_beside_writers_of::<A>(builder, writers, mean);
+/// What a thread writes with.
+trait Writes: Send {
+    fn set(&mut self, key: &[u8], value: &[u8]);
+    fn remove(&mut self, key: &[u8]);
+    fn resize(&mut self, memory_limit: usize);
 }
 
-fn readers_beside_writers_of<A: Access>(builder: Builder, writers: u64, mean: u64)
+impl Writes for &Cache<Concurrent> {
+    fn set(&mut self, key: &[u8], value: &[u8]) {
+        Cache::set(self, key, value).unwrap();
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        Cache::remove(self, key);
+    }
+
+    fn resize(&mut self, memory_limit: usize) {
+        Cache::resize(self, memory_limit).unwrap();
+    }
+}
+
+impl Writes for Writer {
+    fn set(&mut self, key: &[u8], value: &[u8]) {
+        Self::set(self, key, value).unwrap();
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        Self::remove(self, key).unwrap();
+    }
+
+    fn resize(&mut self, memory_limit: usize) {
+        Self::resize(self, memory_limit).unwrap();
+    }
+}
+
+/// Beside the one writer of a cache.
+fn readers_beside_the_writer(builder: Builder, mean: u64) {
+    let cache = builder.memory_limit(96 << 10).build_concurrent_reads().unwrap();
+    readers_beside(&cache, vec![cache.writer(..).unwrap()], mean);
+    cache.writer(..).unwrap().sweep();
+    assert_eq!(cache.iter().count(), cache.len());
+}
+
+/// Beside two threads that write the same keys.
+fn readers_beside_two_writers(builder: Builder, mean: u64) {
+    let cache = builder.memory_limit(96 << 10).build().unwrap();
+    readers_beside(&cache, vec![&cache, &cache], mean);
+    cache.sweep();
+    assert_eq!(cache.iter().count(), cache.len());
+}
+
+fn readers_beside<A: Access>(cache: &Cache<A>, writers: Vec<impl Writes>, mean: u64)
 where
     Cache<A>: Sync,
 {
-    let cache = builder.memory_limit(96 << 10).build_as::<A>().unwrap();
     let is_done = AtomicBool::new(false);
+    let count = writers.len() as u64;
     std::thread::scope(|scope| {
-        let (cache, is_done) = (&cache, &is_done);
-        let writing: Vec<_> = (0..writers)
-            .map(|writer| {
+        let is_done = &is_done;
+        let writing: Vec<_> = (0..)
+            .zip(writers)
+            .map(|(number, mut writer)| {
                 scope.spawn(move || {
                     for round in 0..ROUNDS {
-                        let stamp = round * writers + writer;
+                        let stamp = round * count + number;
                         let number = stamp * 7919 % KEYS;
-                        cache.set(&number.to_le_bytes(), &value(number, stamp, mean)).unwrap();
+                        writer.set(&number.to_le_bytes(), &value(number, stamp, mean));
                         if round % 50 == 0 {
-                            cache.remove(&(number / 2).to_le_bytes());
+                            writer.remove(&(number / 2).to_le_bytes());
                         }
                         if round % 5000 == 4999 {
-                            cache.resize(if round % 10_000 == 9999 { 96 << 10 } else { 140 << 10 }).unwrap();
+                            writer.resize(if round % 10_000 == 9999 { 96 << 10 } else { 140 << 10 });
                         }
                     }
                 })
@@ -79,38 +123,65 @@ where
         is_done.store(true, Ordering::Relaxed);
         assert!(outcomes.into_iter().all(|outcome| outcome.is_ok()));
     });
-    cache.hand_over();
-    cache.sweep();
-    assert_eq!(cache.iter().count(), cache.len());
 }
 
 #[test]
 fn values_are_of_one_piece_beside_one_writer() {
     for eviction in [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru] {
-        readers_beside_writers::<ConcurrentReads>(eviction, 1, 45);
+        readers_beside_the_writer(Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction), 45);
     }
 }
 
 #[test]
 fn values_are_of_one_piece_beside_several_writers() {
     for eviction in [Eviction::S3Fifo, Eviction::Lru] {
-        readers_beside_writers::<Concurrent>(eviction, 2, 45);
+        readers_beside_two_writers(Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction), 45);
     }
 }
 
 /// Half of the values fit beside their keys, so items move between their buckets and the logs.
 #[test]
 fn tiny_values_are_of_one_piece_beside_writers() {
-    readers_beside_writers::<ConcurrentReads>(Eviction::S3Fifo, 1, 6);
-    readers_beside_writers::<Concurrent>(Eviction::S3Fifo, 2, 6);
+    let builder = Cache::builder().payload_bytes_mean(8 + 6);
+    readers_beside_the_writer(builder.clone(), 6);
+    readers_beside_two_writers(builder, 6);
 }
 
 /// The same of larger cells, for three quarters of the values.
 #[test]
 fn values_in_cells_are_of_one_piece_beside_writers() {
     let builder = Cache::builder().payload_bytes_fixed(8 + 70);
-    readers_beside_writers_of::<ConcurrentReads>(builder.clone(), 1, 45);
-    readers_beside_writers_of::<Concurrent>(builder, 2, 45);
+    readers_beside_the_writer(builder.clone(), 45);
+    readers_beside_two_writers(builder, 45);
+}
+
+/// Two threads that write by turns as far as they are let: each has the writer of one of two partitions, and asks for
+/// every key.
+#[test]
+fn writers_of_two_partitions_write_side_by_side() {
+    let cache = Cache::builder().memory_limit(1 << 20).partitions(2).build_concurrent_reads().unwrap();
+    let store = Store::builder().memory_limit(1 << 20).partitions(2).build_as::<ConcurrentReads>().unwrap();
+    std::thread::scope(|scope| {
+        for partition in 0..2 {
+            let mut writer = cache.writer(partition..=partition).unwrap();
+            let mut storing = store.writer(partition..=partition).unwrap();
+            scope.spawn(move || {
+                for stamp in 0..ROUNDS {
+                    let number = stamp * 7919 % KEYS;
+                    let key = number.to_le_bytes();
+                    let of_cache = writer.set(&key, &value(number, stamp, 45));
+                    assert_eq!(of_cache.is_ok(), writer.partition_of(&key) == partition);
+                    let found = writer.get(&key);
+                    assert!(found.is_none_or(|found| is_value(&found, number)));
+                    let of_store = storing.set(&key, &value(number, stamp, 45));
+                    assert_eq!(of_store.is_ok(), storing.partition_of(&key) == partition);
+                    let found = storing.get(&key);
+                    assert!(found.is_none_or(|found| is_value(&found, number)));
+                }
+            });
+        }
+    });
+    assert_eq!(store.stats().items, KEYS.min(ROUNDS));
 }
 
 /// A log of a few hundred items comes round all the time, and readers ask for those that are about to go: each is found
@@ -120,8 +191,9 @@ fn readers_at_the_head_of_the_log(eviction: Eviction) {
         .memory_limit(40 << 10)
         .payload_bytes_mean(60)
         .eviction(eviction)
-        .build_as::<ConcurrentReads>()
+        .build_concurrent_reads()
         .unwrap();
+    let mut writer = cache.writer(..).unwrap();
     // Sets so far; each is of a new key.
     let written = AtomicU64::new(0);
     let rounds = ROUNDS * 10;
@@ -129,7 +201,7 @@ fn readers_at_the_head_of_the_log(eviction: Eviction) {
         let (cache, written) = (&cache, &written);
         scope.spawn(move || {
             for number in 0..rounds {
-                cache.set(&number.to_le_bytes(), &value(number, number, 45)).unwrap();
+                writer.set(&number.to_le_bytes(), &value(number, number, 45)).unwrap();
                 written.store(number + 1, Ordering::Relaxed);
             }
         });
@@ -173,6 +245,7 @@ fn a_store_moves_items_unseen() {
     const KEPT: u64 = 500;
     let store =
         Store::builder().memory_limit(1 << 20).payload_bytes_mean(40).build_as::<ConcurrentReads>().unwrap();
+    let mut writing = store.writer(..).unwrap();
     let kept = |number: u64| value(number, number % 90, 45);
     let rounds = if cfg!(miri) { 3 } else { 60 };
     let is_done = AtomicBool::new(false);
@@ -184,18 +257,18 @@ fn a_store_moves_items_unseen() {
             for round in 0..rounds {
                 // Items that stay lie everywhere among those that go.
                 let len = [16, 700, 60, 5000, 30, 20_000][round % 6];
-                while store.set(&next.to_le_bytes(), &vec![7; len]).is_ok() {
+                while writing.set(&next.to_le_bytes(), &vec![7; len]).is_ok() {
                     others.push(next);
                     if round == 0 && next < 2 * KEPT {
                         let number = next - KEPT;
-                        store.set(&number.to_le_bytes(), &kept(number)).unwrap();
+                        writing.set(&number.to_le_bytes(), &kept(number)).unwrap();
                     }
                     next += 1;
                 }
                 let mut count = 0;
                 others.retain(|number| {
                     count += 1;
-                    (count + round) % 2 == 0 || !store.remove(&number.to_le_bytes())
+                    (count + round) % 2 == 0 || writing.remove(&number.to_le_bytes()) == Ok(false)
                 });
             }
         });

@@ -1,6 +1,7 @@
-//! What the benchmark needs of a memory engine: a cache, or a store, which refuses where a cache forgets.
+//! What the benchmark needs of a memory engine: a cache, or a store, which refuses where a cache forgets. An engine is
+//! a thread's handle: what it owns, shares with others, or writes a part of.
 
-use alluvium_cache::{Access, Cache, Store};
+use alluvium_cache::{Access, Cache, Concurrent, ConcurrentReads, Exclusive, Store, StoreWriter, Writer};
 
 use crate::error::BenchError;
 
@@ -16,22 +17,19 @@ pub trait Engine {
     ///
     /// # Errors
     /// [`BenchError::Usage`] when it is refused.
-    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
 
     /// Gives keys their values.
     ///
     /// # Errors
     /// [`BenchError::Usage`] when one is refused.
-    fn set_many(&self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError>;
+    fn set_many(&mut self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError>;
 
     /// Number of the partition of a key.
     fn partition_of(&self, key: &[u8]) -> usize;
 
     /// Which of `count` engines of equal settings is for a key.
     fn owner_of(&self, key: &[u8], count: usize) -> usize;
-
-    /// Ends the turn of the thread that writes.
-    fn hand_over(&self);
 
     /// Items present.
     fn items(&self) -> u64;
@@ -40,7 +38,65 @@ pub trait Engine {
     fn memory_bytes(&self) -> u64;
 }
 
-impl<A: Access> Engine for Cache<A> {
+/// Makes an engine of a handle that reads as `$reads` and writes as `$writes`.
+macro_rules! engine {
+    ($handle:ty, $reads:ty, $writes:ty) => {
+        impl Engine for $handle {
+            #[inline(always)]
+            fn get(&self, key: &[u8], is_right: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+                <$reads as Reads>::get(self, key, is_right)
+            }
+
+            #[inline(always)]
+            fn get_many(&self, keys: &[&[u8]], take: impl FnMut(usize, Option<&[u8]>)) {
+                <$reads as Reads>::get_many(self, keys, take);
+            }
+
+            #[inline(always)]
+            fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+                <$writes>::set(self, key, value).map_err(refused)
+            }
+
+            #[inline(always)]
+            fn set_many(&mut self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError> {
+                <$writes>::set_many(self, items).map_err(refused)
+            }
+
+            fn partition_of(&self, key: &[u8]) -> usize {
+                <$reads>::partition_of(self, key)
+            }
+
+            fn owner_of(&self, key: &[u8], count: usize) -> usize {
+                <$reads>::owner_of(self, key, count)
+            }
+
+            fn items(&self) -> u64 {
+                <$reads as Reads>::items(self)
+            }
+
+            fn memory_bytes(&self) -> u64 {
+                <$reads as Reads>::memory_bytes(self)
+            }
+        }
+    };
+}
+
+engine!(Cache<Exclusive>, Cache<Exclusive>, Cache<Exclusive>);
+engine!(&Cache<Concurrent>, Cache<Concurrent>, Cache<Concurrent>);
+engine!(Writer, Cache<ConcurrentReads>, Writer);
+engine!(Store<Exclusive>, Store<Exclusive>, Store<Exclusive>);
+engine!(&Store<Concurrent>, Store<Concurrent>, Store<Concurrent>);
+engine!(StoreWriter, Store<ConcurrentReads>, StoreWriter);
+
+/// How caches and stores read.
+trait Reads {
+    fn get(&self, key: &[u8], is_right: impl FnOnce(&[u8]) -> bool) -> Option<bool>;
+    fn get_many(&self, keys: &[&[u8]], take: impl FnMut(usize, Option<&[u8]>));
+    fn items(&self) -> u64;
+    fn memory_bytes(&self) -> u64;
+}
+
+impl<A: Access> Reads for Cache<A> {
     #[inline(always)]
     fn get(&self, key: &[u8], is_right: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
         self.get_with(key, |item| is_right(item.value))
@@ -49,28 +105,6 @@ impl<A: Access> Engine for Cache<A> {
     #[inline(always)]
     fn get_many(&self, keys: &[&[u8]], mut take: impl FnMut(usize, Option<&[u8]>)) {
         self.get_many_with(keys, |at, item| take(at, item.map(|item| item.value)));
-    }
-
-    #[inline(always)]
-    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
-        Self::set(self, key, value).map_err(refused)
-    }
-
-    #[inline(always)]
-    fn set_many(&self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError> {
-        Self::set_many(self, items).map_err(refused)
-    }
-
-    fn partition_of(&self, key: &[u8]) -> usize {
-        Self::partition_of(self, key)
-    }
-
-    fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        Self::owner_of(self, key, count)
-    }
-
-    fn hand_over(&self) {
-        Self::hand_over(self);
     }
 
     fn items(&self) -> u64 {
@@ -82,7 +116,7 @@ impl<A: Access> Engine for Cache<A> {
     }
 }
 
-impl<A: Access> Engine for Store<A> {
+impl<A: Access> Reads for Store<A> {
     #[inline(always)]
     fn get(&self, key: &[u8], is_right: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
         self.get_with(key, is_right)
@@ -91,28 +125,6 @@ impl<A: Access> Engine for Store<A> {
     #[inline(always)]
     fn get_many(&self, keys: &[&[u8]], take: impl FnMut(usize, Option<&[u8]>)) {
         self.get_many_with(keys, take);
-    }
-
-    #[inline(always)]
-    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
-        Self::set(self, key, value).map_err(refused)
-    }
-
-    #[inline(always)]
-    fn set_many(&self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError> {
-        Self::set_many(self, items).map_err(refused)
-    }
-
-    fn partition_of(&self, key: &[u8]) -> usize {
-        Self::partition_of(self, key)
-    }
-
-    fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        Self::owner_of(self, key, count)
-    }
-
-    fn hand_over(&self) {
-        Self::hand_over(self);
     }
 
     fn items(&self) -> u64 {

@@ -2,11 +2,11 @@
 //! removed at random, and it is filled with items of the next size. An allocator that can't join what is free between
 //! the items that stayed dies of fragmentation here.
 
-use alluvium_cache::{ConcurrentReads, OutOfSpace, Store};
+use alluvium_cache::{ConcurrentReads, OutOfSpace, Store, StoreWriter, WriteError};
 
 use super::items::wrong;
 use super::options::CacheOptions;
-use super::speed::refused;
+use super::speed::{refused, taken};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::process::thread_cpu_time;
@@ -39,6 +39,7 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
         let builder = Store::builder().memory_limit(limit).payload_bytes_mean(PAYLOAD_BYTES_MEAN);
         let builder = if keeps_places { builder.keep_places() } else { builder };
         let store = builder.build_as::<ConcurrentReads>().map_err(refused)?;
+        let store = store.writer(..).map_err(taken)?;
         let mut shift = Shift { store, random: Random::new(options.seed, 0), items: Vec::new(), next: 0 };
         for (number, sizes) in ROUNDS.into_iter().enumerate() {
             report.add(shift.round(number, sizes)?.config("items_move", !keeps_places))?;
@@ -48,7 +49,7 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
 }
 
 struct Shift {
-    store: Store<ConcurrentReads>,
+    store: StoreWriter,
     random: Random,
     /// Number and bytes of the value of every item that is there.
     items: Vec<(u64, usize)>,
@@ -66,7 +67,8 @@ impl Shift {
             fill(&mut value, self.next, len);
             match self.store.set(&mix(self.next).to_le_bytes(), &value) {
                 Ok(()) => self.items.push((self.next, len)),
-                Err(reason) => break (reason, len as u64 + OTHER_BYTES),
+                Err(WriteError::Refused(reason)) => break (reason, len as u64 + OTHER_BYTES),
+                Err(WriteError::OtherPartition(error)) => return Err(BenchError::Usage(error.to_string())),
             }
             self.next += 1;
         };
@@ -109,7 +111,8 @@ impl Shift {
         items.retain(|(number, _)| {
             let stays = random.below(2) == 0;
             if !stays {
-                store.remove(&mix(*number).to_le_bytes());
+                // The writer has all partitions.
+                let _ = store.remove(&mix(*number).to_le_bytes());
             }
             stays
         });

@@ -1,9 +1,8 @@
 //! Rates of gets and sets, and the memory that items take.
 
-use std::borrow::Borrow;
 use std::time::Instant;
 
-use alluvium_cache::{BuildError, Builder, Cache, Concurrent, ConcurrentReads, Store, StoreBuilder};
+use alluvium_cache::{BuildError, Builder, Cache, ClaimError, ConcurrentReads, Store, StoreBuilder};
 use alluvium_io::ProcessMemory;
 
 use super::engine::Engine;
@@ -20,24 +19,34 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
         let limit = raw::measure(&case, options.requests);
         for threads in options.threads.map_or(vec![1, 2], |threads| vec![threads.max(1)]) {
             let run = Run { options, case, limit, threads };
+            let partitions = 0..run.partitions();
+            let before = resident_bytes();
             match (options.mode, options.access) {
                 (Mode::Cache, AccessMode::Exclusive) => {
-                    run.exclusive(|| run.cache().build_exclusive_each(threads), report)?;
+                    let caches = run.cache().build_exclusive_each(threads).map_err(refused)?;
+                    run.measure(caches, before, report)?;
                 }
                 (Mode::Cache, AccessMode::ConcurrentReads) => {
-                    run.shared(|| run.cache().build_as::<ConcurrentReads>(), report)?;
+                    let cache = run.cache().build_concurrent_reads().map_err(refused)?;
+                    let writers = partitions.map(|partition| cache.writer(partition..=partition));
+                    run.measure(writers.collect::<Result<_, _>>().map_err(taken)?, before, report)?;
                 }
                 (Mode::Cache, AccessMode::Concurrent) => {
-                    run.shared(|| run.cache().build_as::<Concurrent>(), report)?;
+                    let cache = run.cache().build().map_err(refused)?;
+                    run.measure(vec![&cache; threads], before, report)?;
                 }
                 (Mode::Store, AccessMode::Exclusive) => {
-                    run.exclusive(|| run.store().build_exclusive_each(threads), report)?;
+                    let stores = run.store().build_exclusive_each(threads).map_err(refused)?;
+                    run.measure(stores, before, report)?;
                 }
                 (Mode::Store, AccessMode::ConcurrentReads) => {
-                    run.shared(|| run.store().build_as::<ConcurrentReads>(), report)?;
+                    let store = run.store().build_as::<ConcurrentReads>().map_err(refused)?;
+                    let writers = partitions.map(|partition| store.writer(partition..=partition));
+                    run.measure(writers.collect::<Result<_, _>>().map_err(taken)?, before, report)?;
                 }
                 (Mode::Store, AccessMode::Concurrent) => {
-                    run.shared(|| run.store().build_as::<Concurrent>(), report)?;
+                    let store = run.store().build().map_err(refused)?;
+                    run.measure(vec![&store; threads], before, report)?;
                 }
             }
         }
@@ -94,41 +103,25 @@ impl Run<'_> {
             .room_for(self.room() + spread * parts)
     }
 
-    fn exclusive<E: Engine + Send>(
-        &self,
-        build: impl FnOnce() -> Result<Vec<E>, BuildError>,
-        report: &mut Report,
-    ) -> Result<(), BenchError> {
-        let before = resident_bytes();
-        let engines = build().map_err(refused)?.into_iter().enumerate();
-        let mut workers: Vec<Worker<E, E>> = engines
-            .map(|(number, engine)| Worker::new(engine, self.case, Share::Owner(number, self.threads)))
-            .collect();
-        self.measure(&mut workers, before, report)
+    /// Which items the worker of a thread may touch.
+    fn share(&self, thread: usize) -> Share {
+        match self.options.access {
+            AccessMode::Exclusive => Share::Owner(thread, self.threads),
+            AccessMode::ConcurrentReads => Share::Partition(thread),
+            AccessMode::Concurrent => Share::All(thread, self.threads),
+        }
     }
 
-    fn shared<E: Engine + Sync>(
+    /// Measures with one handle a thread.
+    fn measure<E: Engine + Send>(
         &self,
-        build: impl FnOnce() -> Result<E, BuildError>,
-        report: &mut Report,
-    ) -> Result<(), BenchError> {
-        let before = resident_bytes();
-        let engine = build().map_err(refused)?;
-        let share = |number| match self.options.access {
-            AccessMode::ConcurrentReads => Share::Partition(number),
-            _ => Share::All(number, self.threads),
-        };
-        let mut workers: Vec<Worker<E, &E>> =
-            (0..self.threads).map(|number| Worker::new(&engine, self.case, share(number))).collect();
-        self.measure(&mut workers, before, report)
-    }
-
-    fn measure<E: Engine, C: Borrow<E> + Send>(
-        &self,
-        workers: &mut [Worker<E, C>],
+        handles: Vec<E>,
         before: Option<u64>,
         report: &mut Report,
     ) -> Result<(), BenchError> {
+        let workers = handles.into_iter().enumerate();
+        let workers = workers.map(|(thread, handle)| Worker::new(handle, self.case, self.share(thread)));
+        let workers = &mut workers.collect::<Vec<_>>();
         let (loading, seconds) = together(workers, |worker| worker.load())?;
         let engines = if self.options.access == AccessMode::Exclusive { workers.len() } else { 1 };
         let sum = |of: fn(&E) -> u64| workers[..engines].iter().map(|worker| of(worker.cache())).sum();
@@ -194,9 +187,9 @@ impl Run<'_> {
 ///
 /// # Errors
 /// The first worker's that has one.
-pub fn together<E: Engine, C: Borrow<E> + Send>(
-    workers: &mut [Worker<E, C>],
-    work: impl Fn(&mut Worker<E, C>) -> Result<Tally, BenchError> + Sync,
+pub fn together<E: Engine + Send>(
+    workers: &mut [Worker<E>],
+    work: impl Fn(&mut Worker<E>) -> Result<Tally, BenchError> + Sync,
 ) -> Result<(Tally, f64), BenchError> {
     let started = Instant::now();
     let tallies: Vec<Result<Tally, BenchError>> = std::thread::scope(|scope| {
@@ -213,13 +206,16 @@ pub fn together<E: Engine, C: Borrow<E> + Send>(
         sum.cpu_s += tally.cpu_s;
         sum.cpu_s_max = sum.cpu_s_max.max(tally.cpu_s_max);
     }
-    // Each phase has new threads; the next one writes.
-    workers.iter().for_each(|worker| worker.cache().hand_over());
     Ok((sum, seconds))
 }
 
 fn resident_bytes() -> Option<u64> {
     ProcessMemory::now().map(|memory| memory.resident_bytes)
+}
+
+/// The error for a partition that has a writer already.
+pub fn taken(error: ClaimError) -> BenchError {
+    BenchError::Usage(error.to_string())
 }
 
 /// The error for settings that make no cache or store.

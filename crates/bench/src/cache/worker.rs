@@ -1,8 +1,5 @@
 //! One thread's part of a benchmark.
 
-use std::borrow::Borrow;
-use std::marker::PhantomData;
-
 use alluvium_cache::BATCH_LEN;
 
 use super::engine::Engine;
@@ -39,32 +36,31 @@ pub struct Tally {
     pub cpu_s_max: f64,
 }
 
-/// A thread's cache or store, or its reference to one, and its requests.
+/// A thread's handle of a cache or store, and its requests.
 #[derive(Debug)]
-pub struct Worker<E: Engine, C: Borrow<E>> {
-    cache: C,
+pub struct Worker<E: Engine> {
+    cache: E,
     case: Case,
     share: Share,
     requests: Vec<u32>,
-    engine: PhantomData<fn() -> E>,
 }
 
-impl<E: Engine, C: Borrow<E>> Worker<E, C> {
+impl<E: Engine> Worker<E> {
     /// A worker without requests.
-    pub fn new(cache: C, case: Case, share: Share) -> Self {
-        Self { cache, case, share, requests: Vec::new(), engine: PhantomData }
+    pub fn new(cache: E, case: Case, share: Share) -> Self {
+        Self { cache, case, share, requests: Vec::new() }
     }
 
-    /// Its cache.
+    /// Its handle.
     pub fn cache(&self) -> &E {
-        self.cache.borrow()
+        &self.cache
     }
 
     fn may_touch(&self, keys: &mut Keys, number: u64, is_set: bool) -> bool {
         keys.set(0, number);
         match self.share {
-            Share::Owner(owner, count) => self.cache().owner_of(keys.get(0), count) == owner,
-            Share::Partition(own) => !is_set || self.cache().partition_of(keys.get(0)) == own,
+            Share::Owner(owner, count) => self.cache.owner_of(keys.get(0), count) == owner,
+            Share::Partition(own) => !is_set || self.cache.partition_of(keys.get(0)) == own,
             Share::All(..) => true,
         }
     }
@@ -101,11 +97,11 @@ impl<E: Engine, C: Borrow<E>> Worker<E, C> {
                 tally.requests += 1;
                 batch.push(number);
                 if batch.len == BATCH_LEN {
-                    batch.set(self.cache())?;
+                    batch.set(&mut self.cache)?;
                 }
             }
         }
-        batch.set(self.cache())?;
+        batch.set(&mut self.cache)?;
         Ok(tally)
     }
 
@@ -127,11 +123,11 @@ impl<E: Engine, C: Borrow<E>> Worker<E, C> {
             let number = u64::from(request & !IS_SET);
             keys.set(0, number);
             if request & IS_SET != 0 {
-                self.cache().set(keys.get(0), value.of(number))?;
+                self.cache.set(keys.get(0), value.of(number))?;
                 continue;
             }
             gets += 1;
-            match self.cache().get(keys.get(0), |value| is_value(value, number)) {
+            match self.cache.get(keys.get(0), |value| is_value(value, number)) {
                 Some(true) => {}
                 Some(false) => return Err(wrong(number)),
                 None => misses += 1,
@@ -149,15 +145,15 @@ impl<E: Engine, C: Borrow<E>> Worker<E, C> {
             batch.push(u64::from(request & !IS_SET));
             if gets.len == len {
                 tally.gets += len as u64;
-                tally.misses += gets.get(self.cache())?;
+                tally.misses += gets.get(&self.cache)?;
             }
             if sets.len == len {
-                sets.set(self.cache())?;
+                sets.set(&mut self.cache)?;
             }
         }
         tally.gets += gets.len as u64;
-        tally.misses += gets.get(self.cache())?;
-        sets.set(self.cache())?;
+        tally.misses += gets.get(&self.cache)?;
+        sets.set(&mut self.cache)?;
         Ok(tally)
     }
 }
@@ -188,7 +184,7 @@ impl Batch {
     }
 
     /// Sets the items and empties the batch.
-    fn set(&mut self, cache: &impl Engine) -> Result<(), BenchError> {
+    fn set(&mut self, cache: &mut impl Engine) -> Result<(), BenchError> {
         for (value, &number) in self.values.iter_mut().zip(&self.numbers[..self.len]) {
             value.of(number);
         }

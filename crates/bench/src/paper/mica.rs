@@ -4,14 +4,12 @@
 //! data structures in one process. Rates are per second of CPU time of the busiest thread, which is what bounds the
 //! throughput where keys belong to threads and some are asked for more than others.
 
-use std::borrow::Borrow;
-
-use alluvium_cache::{Builder, Cache, Concurrent, ConcurrentReads, Eviction, Exclusive, Store};
+use alluvium_cache::{Builder, Cache, ConcurrentReads, Eviction, Store};
 
 use super::Scale;
 use crate::cache::engine::Engine;
 use crate::cache::options::Case;
-use crate::cache::speed::{refused, together};
+use crate::cache::speed::{refused, taken, together};
 use crate::cache::worker::{Share, Worker};
 use crate::error::BenchError;
 
@@ -60,26 +58,19 @@ pub fn rates(scale: &Scale, mode: Mode, threads: usize, mixes: &[Mix]) -> Result
     let items = scale.simulated_keys_max.clamp(10_000, ITEMS_MAX);
     let case = Case { name: "tiny", items, key_bytes: 8, value_bytes: 8 };
     let run = Run { case, threads, requests: (items / 2).min(REQUESTS_MAX) as usize, seed: scale.seed };
-    let shared = |number| match mode {
-        Mode::Crcw => Share::All(number, threads),
-        _ => Share::Partition(number),
-    };
     match mode {
         Mode::Erew => {
-            let caches = cache(&case, 1).build_exclusive_each(threads).map_err(refused)?.into_iter();
-            let workers = caches
-                .enumerate()
-                .map(|(number, cache)| Worker::new(cache, case, Share::Owner(number, threads)))
-                .collect::<Vec<Worker<Cache<Exclusive>, _>>>();
-            run.measure(workers, mixes)
+            let caches = cache(&case, 1).build_exclusive_each(threads).map_err(refused)?;
+            run.measure(caches, |thread| Share::Owner(thread, threads), mixes)
         }
         Mode::Crew => {
-            let cache = cache(&case, threads).build_as::<ConcurrentReads>().map_err(refused)?;
-            run.measure_shared(&cache, shared, mixes)
+            let cache = cache(&case, threads).build_concurrent_reads().map_err(refused)?;
+            let writers = (0..threads).map(|partition| cache.writer(partition..=partition));
+            run.measure(writers.collect::<Result<_, _>>().map_err(taken)?, Share::Partition, mixes)
         }
         Mode::Crcw => {
-            let cache = cache(&case, threads).build_as::<Concurrent>().map_err(refused)?;
-            run.measure_shared(&cache, shared, mixes)
+            let cache = cache(&case, threads).build().map_err(refused)?;
+            run.measure(vec![&cache; threads], |thread| Share::All(thread, threads), mixes)
         }
         Mode::StoreCrew => {
             let builder = Store::builder()
@@ -87,7 +78,8 @@ pub fn rates(scale: &Scale, mode: Mode, threads: usize, mixes: &[Mix]) -> Result
                 .partitions(threads)
                 .room_for(items as usize);
             let store = builder.build_as::<ConcurrentReads>().map_err(refused)?;
-            run.measure_shared(&store, shared, mixes)
+            let writers = (0..threads).map(|partition| store.writer(partition..=partition));
+            run.measure(writers.collect::<Result<_, _>>().map_err(taken)?, Share::Partition, mixes)
         }
     }
 }
@@ -109,22 +101,16 @@ struct Run {
 }
 
 impl Run {
-    fn measure_shared<E: Engine + Sync>(
+    /// Rates with one handle a thread.
+    fn measure<E: Engine + Send>(
         &self,
-        engine: &E,
+        handles: Vec<E>,
         share: impl Fn(usize) -> Share,
         mixes: &[Mix],
     ) -> Result<Vec<f64>, BenchError> {
-        let workers: Vec<Worker<E, &E>> =
-            (0..self.threads).map(|number| Worker::new(engine, self.case, share(number))).collect();
-        self.measure(workers, mixes)
-    }
-
-    fn measure<E: Engine, C: Borrow<E> + Send>(
-        &self,
-        mut workers: Vec<Worker<E, C>>,
-        mixes: &[Mix],
-    ) -> Result<Vec<f64>, BenchError> {
+        let workers = handles.into_iter().enumerate();
+        let workers = workers.map(|(thread, handle)| Worker::new(handle, self.case, share(thread)));
+        let mut workers: Vec<Worker<E>> = workers.collect();
         together(&mut workers, |worker| worker.load())?;
         let mut rates = Vec::with_capacity(mixes.len());
         for mix in mixes {

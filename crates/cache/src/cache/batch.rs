@@ -2,10 +2,10 @@
 
 use alluvium_base::KeyHash;
 
-use crate::access::Access;
+use crate::access::{Access, SharedWrites};
 use crate::error::TooLarge;
 use crate::item::{ItemView, Metadata, room};
-use crate::partition::Ahead;
+use crate::partition::{Ahead, Partition};
 use crate::pipeline;
 
 use super::handle::Cache;
@@ -56,11 +56,16 @@ impl<A: Access> Cache<A> {
         values
     }
 
-    /// Sets each key to its value, in order.
+    /// Sets each key to its value, in order, where `own` gives the partition of a hash to who may write it.
     ///
     /// # Errors
-    /// [`TooLarge`] of the last item that is; all others are set.
-    pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
+    /// That of the last item that was refused; all others are set.
+    #[inline(always)]
+    pub(super) fn set_each<'p, K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<TooLarge>>(
+        &'p self,
+        items: &[(K, V)],
+        own: impl Fn(KeyHash) -> Result<&'p Partition<A>, E>,
+    ) -> Result<(), E> {
         let mut outcome = Ok(());
         let key = |number: usize| {
             let (key, _) = &items[number];
@@ -68,9 +73,13 @@ impl<A: Access> Cache<A> {
         };
         self.in_stages(items.len(), true, key, |number, Sought { hash, ways, .. }| {
             let value = items[number].1.as_ref();
-            let set =
-                self.partition(hash).set(hash, key(number), Ahead::Loaded(ways), value, Metadata::default());
-            outcome = set.and(outcome);
+            let set = own(hash).and_then(|partition| {
+                let ahead = Ahead::Loaded(ways);
+                partition.set(hash, key(number), ahead, value, Metadata::default()).map_err(E::from)
+            });
+            if set.is_err() {
+                outcome = set;
+            }
         });
         outcome
     }
@@ -118,5 +127,15 @@ impl<A: Access> Cache<A> {
             },
             last,
         );
+    }
+}
+
+impl<A: SharedWrites> Cache<A> {
+    /// Sets each key to its value, in order.
+    ///
+    /// # Errors
+    /// [`TooLarge`] of the last item that is; all others are set.
+    pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
+        self.set_each(items, |hash| Ok(self.partition(hash)))
     }
 }

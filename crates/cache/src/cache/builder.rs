@@ -1,6 +1,7 @@
 //! How a cache is set up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_base::KeyHasher;
 use alluvium_io::{Clock, SystemClock};
@@ -19,6 +20,9 @@ use super::handle::Cache;
 /// Partitions for each of several threads that write. Two threads, half of whose requests are sets, make 1.1 times as
 /// many with eight partitions each as with one, of popular items and in batches 1.2 times.
 const PARTITIONS_PER_THREAD: usize = 8;
+
+/// Caches made so far.
+static CACHES: AtomicU64 = AtomicU64::new(0);
 
 /// Settings of a cache. Made by [`Cache::builder`].
 ///
@@ -49,6 +53,7 @@ impl Default for Builder {
                 eviction: Eviction::default(),
                 clock: Arc::new(SystemClock::default()),
                 epoch_ms: 0,
+                cache_number: 0,
                 position_bits: POSITION_BITS,
             },
         }
@@ -151,7 +156,8 @@ impl Builder {
         self.build_as()
     }
 
-    /// A cache that any thread reads and one thread at a time writes: [`ConcurrentReads`].
+    /// A cache that any thread reads, and whose partitions have one [`Writer`](crate::Writer) each:
+    /// [`ConcurrentReads`].
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -184,10 +190,11 @@ impl Builder {
     pub fn build_as<A: Access>(mut self) -> Result<Cache<A>, BuildError> {
         let epoch = self.common.clock.monotonic().as_millis();
         self.common.epoch_ms = u64::try_from(epoch).unwrap_or(u64::MAX);
+        self.common.cache_number = CACHES.fetch_add(1, Ordering::Relaxed);
         let shape = self.shape::<A>(self.memory_limit, self.purpose(self.payload_bytes_mean, false))?;
         let partitions = (0..self.partitions)
             .map(|_| Partition::new(self.common.clone(), shape))
-            .collect::<Result<Box<[_]>, _>>()?;
+            .collect::<Result<A::Parts<_>, _>>()?;
         Ok(Cache::new(partitions, self))
     }
 

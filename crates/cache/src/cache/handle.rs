@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use alluvium_base::KeyHash;
 
-use crate::access::{Access, Concurrent};
+use crate::access::{Access, Concurrent, SharedWrites};
 use crate::error::TooLarge;
 use crate::index::{owner_of, partition_of};
 use crate::item::{Glance, ItemView, Metadata, Room, room};
 use crate::partition::{Ahead, Partition};
 
 use super::builder::Builder;
+use super::keyed::Keyed;
 use super::scratch::Scratch;
 
 /// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.
@@ -24,7 +25,7 @@ use super::scratch::Scratch;
 /// 12 of index and, with the default policy, 5 of memory of evicted keys.
 #[derive(Debug)]
 pub struct Cache<A: Access = Concurrent> {
-    pub(super) partitions: Box<[Partition<A>]>,
+    pub(super) partitions: A::Parts<Partition<A>>,
     pub(super) settings: Builder,
 }
 
@@ -46,7 +47,7 @@ impl Cache {
 }
 
 impl<A: Access> Cache<A> {
-    pub(super) fn new(partitions: Box<[Partition<A>]>, settings: Builder) -> Self {
+    pub(super) fn new(partitions: A::Parts<Partition<A>>, settings: Builder) -> Self {
         Self { partitions, settings }
     }
 
@@ -55,7 +56,8 @@ impl<A: Access> Cache<A> {
         self.partitions.len()
     }
 
-    /// Number of the partition of `key`: who may write it under [`ConcurrentReads`](crate::ConcurrentReads).
+    /// Number of the partition of `key`: whose [`Writer`](crate::Writer) may write it under
+    /// [`ConcurrentReads`](crate::ConcurrentReads).
     pub fn partition_of(&self, key: &[u8]) -> usize {
         partition_of(self.hash(key), self.partitions.len())
     }
@@ -169,44 +171,11 @@ impl<A: Access> Cache<A> {
         self.partition(hash).read(hash, key, 0, |_, _| ()).is_some()
     }
 
-    /// Gives `key` a value that stays as long as there is room for it.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; what the key had stays.
-    #[inline]
-    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
-        self.set_item(key, value, Metadata::default())
-    }
-
-    /// Gives `key` a value with flags or an end.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; what the key had stays.
-    pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
-        self.set_item(key, value, self.metadata(options))
-    }
-
+    /// A key with all that operations on it need.
     #[inline(always)]
-    fn set_item(&self, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+    pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
         let hash = self.hash(key);
-        let partition = self.partition(hash);
-        partition.set(hash, key, Ahead::Nothing, value, metadata)
-    }
-
-    /// Removes the item of `key`; whether there was one.
-    pub fn remove(&self, key: &[u8]) -> bool {
-        let hash = self.hash(key);
-        self.partition(hash).remove(hash, key)
-    }
-
-    /// Forgets all items. The memory stays.
-    pub fn clear(&self) {
-        self.partitions.iter().for_each(Partition::clear);
-    }
-
-    /// Lets another thread become the one that writes, under [`ConcurrentReads`](crate::ConcurrentReads).
-    pub fn hand_over(&self) {
-        self.partitions.iter().for_each(Partition::hand_over);
+        Keyed { cache: self, partition: self.partition(hash), hash, key }
     }
 
     /// What the options mean now.
@@ -216,6 +185,35 @@ impl<A: Access> Cache<A> {
             self.settings.common.now_ms().saturating_add(milliseconds)
         });
         Metadata { expires_at_ms, flags: options.flags }
+    }
+}
+
+impl<A: SharedWrites> Cache<A> {
+    /// Gives `key` a value that stays as long as there is room for it.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    #[inline]
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
+        self.keyed(key).set(value, Metadata::default())
+    }
+
+    /// Gives `key` a value with flags or an end.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; what the key had stays.
+    pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
+        self.keyed(key).set(value, self.metadata(options))
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    pub fn remove(&self, key: &[u8]) -> bool {
+        self.keyed(key).remove()
+    }
+
+    /// Forgets all items. The memory stays.
+    pub fn clear(&self) {
+        self.partitions.iter().for_each(Partition::clear);
     }
 }
 

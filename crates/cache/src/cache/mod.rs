@@ -3,11 +3,13 @@
 mod batch;
 mod builder;
 mod handle;
+mod keyed;
 mod resize;
 mod scan;
 mod scratch;
 mod stats;
 mod update;
+mod writer;
 
 pub use batch::BATCH_LEN;
 pub use builder::Builder;
@@ -16,3 +18,4 @@ pub use scan::{Cursor, OwnedItem};
 pub(crate) use scratch::Scratch;
 pub use stats::{PartitionStats, Stats};
 pub use update::{IncrementError, Outcome, Update};
+pub use writer::Writer;

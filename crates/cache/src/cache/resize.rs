@@ -1,6 +1,8 @@
 //! Another memory limit at run time.
 
-use crate::access::Access;
+use std::ops::Range;
+
+use crate::access::{Access, SharedWrites};
 use crate::error::BuildError;
 
 use super::handle::Cache;
@@ -8,7 +10,7 @@ use super::handle::Cache;
 /// Items from which their mean size is taken instead of the builder's.
 const ITEMS_TO_JUDGE_BY: u64 = 100;
 
-impl<A: Access> Cache<A> {
+impl<A: SharedWrites> Cache<A> {
     /// Gives the cache another memory limit, or shares the same one out anew between index and items, by the mean size
     /// of the items that are there. Partition by partition, items move to new memory, oldest first; with less room the
     /// oldest are evicted. Takes some 100 ns an item, during which other threads go on reading, and miss what has not
@@ -20,6 +22,17 @@ impl<A: Access> Cache<A> {
     /// # Errors
     /// [`BuildError`]; partitions already resized stay so.
     pub fn resize(&self, memory_limit: usize) -> Result<(), BuildError> {
+        self.resize_partitions(0..self.partitions.len(), memory_limit)
+    }
+}
+
+impl<A: Access> Cache<A> {
+    /// Resizes the partitions in a range, which the caller may write, to their shares of a limit for all.
+    pub(super) fn resize_partitions(
+        &self,
+        range: Range<usize>,
+        memory_limit: usize,
+    ) -> Result<(), BuildError> {
         let total = self.stats().total();
         let purpose = if total.items < ITEMS_TO_JUDGE_BY {
             self.settings.purpose(self.settings.payload_bytes_mean, false)
@@ -34,7 +47,7 @@ impl<A: Access> Cache<A> {
             self.settings.purpose(payload, 2 * total.inline_items >= total.items)
         };
         let shape = self.settings.shape::<A>(memory_limit, purpose)?;
-        for partition in &self.partitions {
+        for partition in &self.partitions[range] {
             partition.resize(shape)?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! What a cache counts.
 
-use crate::access::Access;
+use crate::access::{Access, SharedWrites};
 
 use super::handle::Cache;
 
@@ -89,7 +89,9 @@ impl<A: Access> Cache<A> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
+impl<A: SharedWrites> Cache<A> {
     /// Goes over the whole index and removes the entries of evicted and expired items, so that counts are exact.
     /// Otherwise this happens bit by bit, with sets.
     pub fn sweep(&self) {

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::SharedWrites;
 use crate::error::TooLarge;
-use crate::item::{ItemView, Metadata, Token};
-use crate::partition::{Change, Write};
+use crate::item::{ItemView, Token};
 
 use super::handle::{Cache, SetOptions};
 
@@ -65,55 +64,21 @@ impl std::error::Error for IncrementError {
     }
 }
 
-impl<A: Access> Cache<A> {
-    /// Lets `decide` see the item of `key` and say what becomes of it, with no other write in between. `decide` must
-    /// not use the cache.
+impl<A: SharedWrites> Cache<A> {
+    /// Lets `decide` see the item of `key` and say what becomes of it, with no other write in between. `decide` may
+    /// read the cache.
     ///
     /// # Errors
     /// [`TooLarge`]; what the key had stays.
+    ///
+    /// # Panics
+    /// When `decide` writes to the cache.
     pub fn update<'v>(
         &self,
         key: &[u8],
         decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
     ) -> Result<(), TooLarge> {
-        self.change(key, |item| match decide(item.map(|(item, _)| item)) {
-            Update::Keep => Change::Keep,
-            Update::Remove => Change::Remove,
-            Update::Value(value) => {
-                let metadata = item.map_or(Metadata::default(), |(_, metadata)| metadata);
-                Change::Put(Write { value, metadata })
-            }
-            Update::Set(value, options) => Change::Put(Write { value, metadata: self.metadata(options) }),
-        })
-    }
-
-    fn change<'v>(
-        &self,
-        key: &[u8],
-        decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
-    ) -> Result<(), TooLarge> {
-        let hash = self.hash(key);
-        self.partition(hash).update(hash, key, decide)
-    }
-
-    fn set_if(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        options: SetOptions,
-        judge: impl FnOnce(Option<ItemView<'_>>) -> Outcome,
-    ) -> Result<Outcome, TooLarge> {
-        let mut outcome = Outcome::Absent;
-        self.change(key, |item| {
-            outcome = judge(item.map(|(item, _)| item));
-            match outcome {
-                Outcome::Done => {
-                    Change::Put(Write { value: Cow::Borrowed(value), metadata: self.metadata(options) })
-                }
-                Outcome::Differs | Outcome::Absent => Change::Keep,
-            }
-        })?;
-        Ok(outcome)
+        self.keyed(key).update(decide)
     }
 
     /// Sets `key` unless it has an item: `Done` or `Differs`.
@@ -121,10 +86,7 @@ impl<A: Access> Cache<A> {
     /// # Errors
     /// [`TooLarge`].
     pub fn add(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
-        self.set_if(key, value, options, |item| match item {
-            None => Outcome::Done,
-            Some(_) => Outcome::Differs,
-        })
+        self.keyed(key).add(value, options)
     }
 
     /// Sets `key` if it has an item: `Done` or `Absent`.
@@ -132,10 +94,7 @@ impl<A: Access> Cache<A> {
     /// # Errors
     /// [`TooLarge`]; what the key had stays.
     pub fn replace(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
-        self.set_if(key, value, options, |item| match item {
-            None => Outcome::Absent,
-            Some(_) => Outcome::Done,
-        })
+        self.keyed(key).replace(value, options)
     }
 
     /// Sets `key` if its value is `expected`.
@@ -149,7 +108,7 @@ impl<A: Access> Cache<A> {
         value: &[u8],
         options: SetOptions,
     ) -> Result<Outcome, TooLarge> {
-        self.set_if(key, value, options, |item| judged(item, |item| item.value == expected))
+        self.keyed(key).compare_and_swap(expected, value, options)
     }
 
     /// Sets `key` if its item has the content that `token` was made of: memcached's `cas`.
@@ -163,7 +122,7 @@ impl<A: Access> Cache<A> {
         value: &[u8],
         options: SetOptions,
     ) -> Result<Outcome, TooLarge> {
-        self.set_if(key, value, options, |item| judged(item, |item| item.token() == token))
+        self.keyed(key).set_if_unchanged(token, value, options)
     }
 
     /// Adds `by` to the decimal number that is the value of `key`, and returns the sum. Flags and end stay. An absent
@@ -177,25 +136,7 @@ impl<A: Access> Cache<A> {
         by: i64,
         initial: Option<i64>,
     ) -> Result<Option<i64>, IncrementError> {
-        let mut outcome = Ok(None);
-        self.change(key, |item| {
-            let number = match item {
-                None => Ok(initial),
-                Some((item, _)) => number(item.value).map(Some).ok_or(IncrementError::NotANumber),
-            };
-            outcome = number.and_then(|number| {
-                number.map(|number| number.checked_add(by).ok_or(IncrementError::Overflow)).transpose()
-            });
-            match outcome {
-                Ok(Some(sum)) => Change::Put(Write {
-                    value: Cow::Owned(sum.to_string().into_bytes()),
-                    metadata: item.map_or(Metadata::default(), |(_, metadata)| metadata),
-                }),
-                Ok(None) | Err(_) => Change::Keep,
-            }
-        })
-        .map_err(IncrementError::TooLarge)?;
-        outcome
+        self.keyed(key).increment(by, initial)
     }
 
     /// Gives the item of `key` another end, `None` for none; whether there is an item.
@@ -203,26 +144,6 @@ impl<A: Access> Cache<A> {
     /// # Errors
     /// [`TooLarge`]: an item without end takes 8 bytes more to get one.
     pub fn touch(&self, key: &[u8], time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
-        let mut is_there = false;
-        self.update(key, |item| match item {
-            None => Update::Keep,
-            Some(item) => {
-                is_there = true;
-                Update::Set(Cow::Owned(item.value.to_vec()), SetOptions { time_to_live, flags: item.flags })
-            }
-        })?;
-        Ok(is_there)
+        self.keyed(key).touch(time_to_live)
     }
-}
-
-fn judged(item: Option<ItemView<'_>>, is_wanted: impl FnOnce(ItemView<'_>) -> bool) -> Outcome {
-    match item {
-        None => Outcome::Absent,
-        Some(item) if is_wanted(item) => Outcome::Done,
-        Some(_) => Outcome::Differs,
-    }
-}
-
-fn number(value: &[u8]) -> Option<i64> {
-    std::str::from_utf8(value).ok()?.parse().ok()
 }

@@ -6,7 +6,7 @@ use crate::sync::{AtomicU64, Ordering};
 use super::counts::AccessCounts;
 use super::entry::Entry;
 pub(crate) use super::version::Version;
-use super::version::VersionCounter;
+use super::version::{VersionCounter, Versioned};
 
 /// Entries of a bucket. Fewer under the model checker, for whom every word is an object and every load a choice.
 pub(crate) const WAYS: usize = if cfg!(loom) { 4 } else { 15 };
@@ -33,6 +33,20 @@ unsafe impl Element for Bucket {
     }
 }
 
+impl Versioned for Bucket {
+    const IS_INLINE: bool = false;
+
+    #[inline(always)]
+    fn version(&self) -> &VersionCounter {
+        &self.version
+    }
+
+    fn forget_all(&self) -> u64 {
+        let all = self.entries.iter().map(|entry| entry.swap(0, Ordering::Relaxed));
+        all.filter(|&entry| Entry(entry) != Entry::EMPTY).count() as u64
+    }
+}
+
 impl Bucket {
     /// A bucket without entries.
     #[cfg(any(test, not(target_os = "linux"), miri, loom))]
@@ -42,12 +56,6 @@ impl Bucket {
             counts_or_link: AccessCounts::none(),
             entries: std::array::from_fn(|_| AtomicU64::new(0)),
         }
-    }
-
-    /// Counts its changes.
-    #[inline(always)]
-    pub fn version(&self) -> &VersionCounter {
-        &self.version
     }
 
     /// Accesses of the entries. Not in store mode.

@@ -15,4 +15,4 @@ pub(crate) use counts::AccessCounts;
 pub(crate) use entry::Entry;
 pub(crate) use lossy::LossyIndex;
 pub(crate) use place::{Place, owner_of, partition_of};
-pub(crate) use version::{Version, VersionCounter};
+pub(crate) use version::{Version, VersionCounter, Versioned};

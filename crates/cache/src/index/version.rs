@@ -22,6 +22,18 @@ use crate::sync::{AtomicU32, Ordering, fence, spin_hint};
 #[derive(Debug)]
 pub(crate) struct VersionCounter(AtomicU32);
 
+/// What has a version: a bucket of either kind.
+pub(crate) trait Versioned {
+    /// Whether items lie in the bucket itself.
+    const IS_INLINE: bool;
+
+    /// Counts its changes.
+    fn version(&self) -> &VersionCounter;
+
+    /// Writer, within a change: drops all that the bucket has, and says how many items that was.
+    fn forget_all(&self) -> u64;
+}
+
 /// A bucket's even version when a read began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version(u32);

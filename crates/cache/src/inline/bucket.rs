@@ -5,7 +5,7 @@
 
 use alluvium_index::prefetch_element;
 
-use crate::index::{AccessCounts, VersionCounter};
+use crate::index::{AccessCounts, VersionCounter, Versioned};
 use crate::memory::Element;
 use crate::sync::{AtomicU16, Ordering};
 
@@ -37,6 +37,19 @@ unsafe impl Element for InlineBucket {
     }
 }
 
+impl Versioned for InlineBucket {
+    const IS_INLINE: bool = true;
+
+    #[inline(always)]
+    fn version(&self) -> &VersionCounter {
+        &self.version
+    }
+
+    fn forget_all(&self) -> u64 {
+        self.tags.iter().filter(|tag| tag.swap(0, Ordering::Relaxed) != 0).count() as u64
+    }
+}
+
 impl InlineBucket {
     /// A bucket without items.
     #[cfg(any(test, not(target_os = "linux"), miri, loom))]
@@ -46,12 +59,6 @@ impl InlineBucket {
             version: VersionCounter::new(0),
             counts: AccessCounts::none(),
         }
-    }
-
-    /// Counts changes of the bucket and of its cells.
-    #[inline(always)]
-    pub fn version(&self) -> &VersionCounter {
-        &self.version
     }
 
     /// Accesses of its items.

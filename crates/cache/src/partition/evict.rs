@@ -93,7 +93,7 @@ impl<A: Access> Partition<A> {
         } else if count > 0 || main.free() >= words as u64 {
             self.make_room(body, MAIN, words);
             // Room in the main log costs items of it, never one that is on probation: `way` still holds this one.
-            self.change(oldest.bucket.version(), || {
+            self.change(oldest.bucket, || {
                 let position = main.reserve(words);
                 copy_words((oldest.log, oldest.position), (main, position), words);
                 oldest.bucket.set_entry(way, Entry::new(oldest.bucket.entry(way).tag(), MAIN, position));
@@ -112,7 +112,7 @@ impl<A: Access> Partition<A> {
     /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
     fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u32) {
         let words = oldest.header.words();
-        self.change(oldest.bucket.version(), || {
+        self.change(oldest.bucket, || {
             oldest.log.advance_head(words);
             let position = oldest.log.reserve(words);
             // Where the two overlap, the new place is the lower one, and words are copied upwards.
@@ -144,7 +144,7 @@ impl<A: Access> Partition<A> {
             }
             self.evict_oldest(body, entry.log());
         }
-        self.change(bucket.version(), || {
+        self.change(bucket, || {
             let position = log.reserve(words);
             copy_words((log, entry.position()), (log, position), words);
             bucket.set_entry(way, Entry::new(entry.tag(), entry.log(), position));

@@ -8,9 +8,9 @@
 
 use alluvium_base::KeyHash;
 
-use crate::access::{Access, Gate};
-use crate::index::Entry;
+use crate::access::Access;
 use crate::index::bucket::{Bucket, Version};
+use crate::index::{Entry, Versioned};
 use crate::item::{Glance, Header, Room, plain_header_of};
 use crate::log::{CircularLog, Position};
 use crate::memory::UNIT_BYTES;
@@ -83,7 +83,7 @@ impl<A: Access> Partition<A> {
         if !self.is_at_rest(seen.body, seen.bucket, seen.version) {
             return false;
         }
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         // The entry's item was that of the key, and still is while the entry is the same: positions come back only
         // after many laps, before which the index forgets them.
         let is_same = self.body.is_current(seen.body) && seen.bucket.entry(seen.way) == seen.entry;
@@ -93,10 +93,10 @@ impl<A: Access> Partition<A> {
             return false;
         }
         let Some(header) = header.with_value_len(value.len()) else { return false };
-        self.begin_change(seen.bucket.version());
+        let changing = self.begin_change(seen.bucket);
         ring.word(seen.unit).store(header.0, Ordering::Relaxed);
         ring.copy_in((seen.unit + 1) * UNIT_BYTES + key.len(), value);
-        self.end_change(seen.bucket.version());
+        changing.end();
         seen.bucket.counts().count(seen.way, self.counted_max);
         Counters::count(&self.counters.updated_in_place);
         true

@@ -6,10 +6,10 @@
 
 use alluvium_base::KeyHash;
 
-use crate::access::{Access, Gate};
+use crate::access::Access;
 use crate::canary::{Canary, is_broken};
 use crate::error::TooLarge;
-use crate::index::{Entry, Version};
+use crate::index::{Entry, Version, Versioned};
 use crate::inline::{CELL_BYTES_MAX, CELLS, Cell, InlineBucket, InlineTable, Spot};
 use crate::item::Metadata;
 use crate::memory::HUGE_PAGE_BYTES;
@@ -162,7 +162,7 @@ impl<A: Access> Partition<A> {
         let version = spot.bucket().version();
         let Some(seen) = version.at_rest() else { return false };
         let Some((way, _)) = spot.first().filter(|(_, cell)| cell.is_of(key)) else { return false };
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         // Nobody has changed the bucket since it was seen, so the item is still there.
         if !version.is_unchanged(seen) || !self.body.is_current(body) || self.is_upkeep_due() {
             return false;
@@ -174,9 +174,9 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     fn put_over_at(&self, spot: Spot<'_>, way: usize, key_len: usize, value: &[u8]) {
         let bucket = spot.bucket();
-        self.begin_change(bucket.version());
+        let changing = self.begin_change(bucket);
         spot.put_over(way, key_len, value);
-        self.end_change(bucket.version());
+        changing.end();
         bucket.counts().count(way, self.counted_max);
         Counters::count(&self.counters.updated_in_place);
     }
@@ -245,7 +245,7 @@ impl<A: Access> Partition<A> {
         if !self.take_cell(body, oldest.hash, key, value, || was_used) {
             return false;
         }
-        self.change(oldest.bucket.version(), || {
+        self.change(oldest.bucket, || {
             oldest.bucket.set_entry(way, Entry::EMPTY);
             oldest.bucket.counts().set(way, 0);
         });
@@ -277,14 +277,14 @@ impl<A: Access> Partition<A> {
             }
             None => return false,
         };
-        self.change(spot.bucket().version(), || spot.put(way, key, value));
+        self.change(spot.bucket(), || spot.put(way, key, value));
         true
     }
 
     /// Empties a cell and counts its item under `reason`.
     pub(super) fn empty(&self, item: &InlineItem<'_>, reason: &AtomicU64) {
         let bucket = item.spot.bucket();
-        self.change(bucket.version(), || bucket.clear(item.way));
+        self.change(bucket, || bucket.clear(item.way));
         Counters::uncount(&self.counters.inline);
         Counters::count(reason);
     }

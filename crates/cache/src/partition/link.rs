@@ -1,45 +1,80 @@
 //! Changes of the index, as the only writer.
 
+use std::mem;
+
 use crate::access::Access;
 use crate::canary::{Canary, is_broken};
 use crate::eviction::Eviction;
 use crate::index::bucket::{Bucket, WAYS};
-use crate::index::{Entry, VersionCounter};
+use crate::index::{Entry, Versioned};
 use crate::sync::AtomicU64;
 
 use super::body::{Body, Found};
 use super::{Counters, Partition};
 
+/// A change of a bucket that is under way.
+///
+/// Nothing within a change calls code of others, so none should end by a panic. One that does leaves the bucket's
+/// items in any state, and would leave readers waiting for its end: so all of the bucket is forgotten then, and
+/// readers go on.
+pub(super) struct Changing<'a, A: Access, B: Versioned> {
+    partition: &'a Partition<A>,
+    bucket: &'a B,
+}
+
+impl<A: Access, B: Versioned> Changing<'_, A, B> {
+    /// Ends it well.
+    #[inline(always)]
+    pub fn end(self) {
+        self.end_version();
+        mem::forget(self);
+    }
+
+    #[inline(always)]
+    fn end_version(&self) {
+        if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
+            self.bucket.version().end_change();
+        }
+    }
+}
+
+impl<A: Access, B: Versioned> Drop for Changing<'_, A, B> {
+    #[cold]
+    fn drop(&mut self) {
+        let counters = &self.partition.counters;
+        for _ in 0..self.bucket.forget_all() {
+            Counters::count(&counters.evicted_by_index);
+            if B::IS_INLINE {
+                Counters::uncount(&counters.inline);
+            }
+        }
+        self.end_version();
+    }
+}
+
 impl<A: Access> Partition<A> {
     /// Makes a change of a bucket or of an item of it; readers see all of it or nothing.
     #[inline(always)]
-    pub(super) fn change<T>(&self, version: &VersionCounter, change: impl FnOnce() -> T) -> T {
-        self.begin_change(version);
+    pub(super) fn change<T>(&self, bucket: &impl Versioned, change: impl FnOnce() -> T) -> T {
+        let changing = self.begin_change(bucket);
         let outcome = change();
-        self.end_change(version);
+        changing.end();
         outcome
     }
 
     /// Begins a [`change`](Self::change).
     #[inline(always)]
-    pub(super) fn begin_change(&self, version: &VersionCounter) {
+    pub(super) fn begin_change<'a, B: Versioned>(&'a self, bucket: &'a B) -> Changing<'a, A, B> {
         if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
-            version.begin_change();
+            bucket.version().begin_change();
         }
-    }
-
-    /// Ends a [`change`](Self::change).
-    #[inline(always)]
-    pub(super) fn end_change(&self, version: &VersionCounter) {
-        if A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted) {
-            version.end_change();
-        }
+        Changing { partition: self, bucket }
     }
 
     /// Removes an entry and counts it under `reason`.
     #[inline(always)]
     pub(super) fn unlink(&self, bucket: &Bucket, way: usize, reason: &AtomicU64) {
-        self.change(bucket.version(), || {
+        self.change(bucket, || {
             bucket.set_entry(way, Entry::EMPTY);
             bucket.counts().set(way, 0);
         });
@@ -60,7 +95,7 @@ impl<A: Access> Partition<A> {
                 (way, 0)
             }
         };
-        self.change(bucket.version(), || {
+        self.change(bucket, || {
             bucket.set_entry(way, entry);
             bucket.counts().set(way, count);
         });
@@ -100,5 +135,98 @@ impl<A: Access> Partition<A> {
             return Some(*found);
         }
         found.body.find(place, key)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    use alluvium_base::KeyHash;
+    use alluvium_io::SystemClock;
+
+    use super::*;
+    use crate::access::Concurrent;
+    use crate::hasher::Hasher;
+    use crate::item::Metadata;
+    use crate::partition::{Ahead, Common, Purpose, Shape};
+
+    const ITEMS: u32 = 500;
+
+    fn partition(cell_payload: Option<usize>) -> Partition<Concurrent> {
+        let purpose = Purpose { payload: 16, cell_payload, item_bytes_max: 1 << 16, has_probation: true };
+        let common = Common {
+            hasher: Hasher::default(),
+            eviction: Eviction::S3Fifo,
+            clock: Arc::new(SystemClock::default()),
+            cache_number: 0,
+            epoch_ms: 0,
+            position_bits: crate::log::POSITION_BITS,
+        };
+        Partition::new(common, Shape::within(1 << 20, purpose).unwrap()).unwrap()
+    }
+
+    fn hash(partition: &Partition<Concurrent>, number: u32) -> KeyHash {
+        partition.common.hasher.hash(&number.to_le_bytes())
+    }
+
+    fn set(partition: &Partition<Concurrent>, number: u32) {
+        let key = number.to_le_bytes();
+        let hash = hash(partition, number);
+        partition.set(hash, &key, Ahead::Nothing, &key, Metadata::default()).unwrap();
+    }
+
+    fn present(partition: &Partition<Concurrent>) -> u64 {
+        let mut found = 0;
+        for number in 0..ITEMS {
+            let key = number.to_le_bytes();
+            let value = partition.read(hash(partition, number), &key, 0, |source, _| {
+                let mut value = [0; 4];
+                source.copy_value(&mut value);
+                value
+            });
+            assert!(value.is_none_or(|value| value == key));
+            found += u64::from(value.is_some());
+        }
+        found
+    }
+
+    /// A change of the bucket of item 7 writes half of something and panics.
+    fn panic_within(partition: &Partition<Concurrent>, bucket: &impl Versioned) {
+        let change = || partition.change(bucket, || panic!("in the middle"));
+        assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
+    }
+
+    fn goes_on_without_the_bucket(partition: &Partition<Concurrent>, hurt: impl Fn()) {
+        (0..ITEMS).for_each(|number| set(partition, number));
+        assert_eq!(present(partition), u64::from(ITEMS));
+        hurt();
+        // No reader waits for the end of the change, and no item is half of another.
+        let left = present(partition);
+        assert!((u64::from(ITEMS) - 30..u64::from(ITEMS)).contains(&left), "{left} items");
+        assert_eq!(partition.counters.items(), left);
+        assert_eq!(partition.stats().items, left);
+        (0..ITEMS).for_each(|number| set(partition, number));
+        assert_eq!(present(partition), u64::from(ITEMS));
+    }
+
+    #[test]
+    fn a_panic_within_a_change_costs_its_bucket_and_stops_no_reader() {
+        let partition = partition(None);
+        goes_on_without_the_bucket(&partition, || {
+            let body = partition.current_body();
+            panic_within(&partition, body.index.bucket(body.index.place(hash(&partition, 7))));
+        });
+    }
+
+    #[test]
+    fn a_panic_within_a_change_of_an_inline_bucket_stops_no_reader() {
+        let partition = self::partition(Some(16));
+        goes_on_without_the_bucket(&partition, || {
+            let table = partition.current_body().inline.as_ref().unwrap();
+            panic_within(&partition, table.spot(hash(&partition, 7)).bucket());
+        });
+        assert_eq!(partition.stats().inline_items, u64::from(ITEMS));
     }
 }

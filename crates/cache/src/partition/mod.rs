@@ -23,10 +23,11 @@ use std::sync::Arc;
 use alluvium_io::Clock;
 use crossbeam_utils::CachePadded;
 
-use crate::access::{Access, Gate};
+use crate::access::{Access, Gate, Loan};
 use crate::eviction::Eviction;
 use crate::hasher::Hasher;
 use crate::memory::Published;
+use crate::reentry::{self, Deciding};
 
 pub(crate) use body::{Body, Purpose, Shape};
 pub(crate) use counters::{Counters, ReadCounters};
@@ -43,6 +44,8 @@ pub(crate) struct Common {
     pub hasher: Hasher,
     pub eviction: Eviction,
     pub clock: Arc<dyn Clock>,
+    /// Tells the cache from all others of the process.
+    pub cache_number: u64,
     /// When the cache was made, by the clock's monotonic time, in milliseconds.
     pub epoch_ms: u64,
     /// Width of positions; narrower ones are for tests, in which they shall repeat.
@@ -52,8 +55,10 @@ pub(crate) struct Common {
 impl Common {
     /// Milliseconds since the cache was made, and one.
     pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.monotonic().as_millis()).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms)
-            + 1
+        u64::try_from(self.clock.monotonic().as_millis())
+            .unwrap_or(u64::MAX)
+            .saturating_sub(self.epoch_ms)
+            .saturating_add(1)
     }
 }
 
@@ -91,9 +96,25 @@ impl<A: Access> Partition<A> {
         })
     }
 
-    /// Ends the turn of the thread that writes.
-    pub fn hand_over(&self) {
-        self.gate.hand_over();
+    /// What writers pass.
+    pub fn gate(&self) -> &A::Gate {
+        &self.gate
+    }
+
+    /// What every writing operation passes first, and holds until it has ended.
+    ///
+    /// # Panics
+    /// From within a function that was given an item of the cache.
+    #[inline(always)]
+    pub(super) fn enter(&self) -> <A::Gate as Gate>::Writing<'_> {
+        reentry::refuse_within(self.common.cache_number);
+        self.gate.enter()
+    }
+
+    /// Forbids the thread to write to the cache until the result is dropped: while a function of the caller's, behind
+    /// the gate, decides about an item.
+    pub fn decide(&self) -> (Loan<'_>, Deciding) {
+        (self.gate.lend(), Deciding::about(self.common.cache_number))
     }
 }
 

@@ -5,7 +5,7 @@ use alluvium_base::KeyHash;
 use crate::access::{Access, Gate};
 use crate::canary::{Canary, is_broken};
 use crate::index::bucket::{Bucket, Version};
-use crate::index::{Entry, Place};
+use crate::index::{Entry, Place, Versioned};
 use crate::inline::Cell;
 use crate::item::{Header, Metadata};
 use crate::log::CircularLog;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::access::{Access, Gate};
+use crate::access::Access;
 use crate::index::Entry;
 use crate::log::copy_words;
 use crate::memory::{HUGE_PAGE_BYTES, UNIT_BYTES};
@@ -18,7 +18,7 @@ impl<A: Access> Partition<A> {
     /// # Errors
     /// What the system says when it refuses the memory; nothing has changed then.
     pub fn resize(&self, shape: Shape) -> io::Result<()> {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let new = Body::new(shape, &self.common)?;
         let old = self.body.replace(new);
         let new = self.body.get();
@@ -68,7 +68,7 @@ impl<A: Access> Partition<A> {
         let place = new.index.place(oldest.hash);
         let bucket = new.index.bucket(place);
         let way = bucket.empty_way().unwrap_or_else(|| self.make_way(new, bucket));
-        self.change(bucket.version(), || {
+        self.change(bucket, || {
             bucket.set_entry(way, Entry::new(place.tag, number, position));
             bucket.counts().set(way, count);
         });

@@ -4,7 +4,7 @@
 //! It must come round before positions repeat, for then an entry that was left behind would seem to refer to an item
 //! again. It does so four times as fast, and faster while there are items that expire: one bucket in sixteen writes.
 
-use crate::access::{Access, Gate};
+use crate::access::Access;
 use crate::index::Entry;
 use crate::index::bucket::WAYS;
 use crate::item::Header;
@@ -83,7 +83,7 @@ impl<A: Access> Partition<A> {
 
     /// Scans the next `buckets` buckets of the index as a write of its own.
     pub fn sweep(&self, buckets: usize) {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let body = self.body.get();
         self.sweep_next(body, buckets.min(body.shape.buckets));
     }

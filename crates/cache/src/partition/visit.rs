@@ -1,6 +1,7 @@
 //! Scans and figures.
 
 use crate::access::Access;
+use crate::index::Versioned;
 use crate::index::bucket::WAYS;
 use crate::item::{ItemView, Metadata};
 use crate::memory::UNIT_BYTES;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alluvium_base::KeyHash;
 
-use crate::access::{Access, Gate};
+use crate::access::Access;
 use crate::error::TooLarge;
 use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::Entry;
@@ -59,7 +59,7 @@ impl<A: Access> Partition<A> {
 
     #[inline(never)]
     fn set_any(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let body = self.begin_write();
         match body.find_inline(hash, key) {
             Some(found) => self.put_over_inline(body, hash, &found, key, value, metadata),
@@ -69,7 +69,7 @@ impl<A: Access> Partition<A> {
 
     /// Removes the item of `key`; whether there was one.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let body = self.begin_write();
         if let Some(found) = body.find_inline(hash, key) {
             self.empty(&found, &self.counters.removed);
@@ -96,7 +96,7 @@ impl<A: Access> Partition<A> {
         key: &[u8],
         decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
     ) -> Result<(), TooLarge> {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let body = self.begin_write();
         if let Some(found) = body.find_inline(hash, key) {
             let mut value = vec![0; found.cell.value_len()];
@@ -136,7 +136,7 @@ impl<A: Access> Partition<A> {
 
     /// Forgets everything; the memory stays.
     pub fn clear(&self) {
-        let _writing = self.gate.enter();
+        let _writing = self.enter();
         let body = self.begin_write();
         self.unlink_all(body);
         self.empty_all(body);
@@ -240,7 +240,7 @@ impl<A: Access> Partition<A> {
         }
         let Some(header) = before.with_value_len(value.len()) else { return false };
         let stored = found.stored();
-        self.change(found.bucket.version(), || {
+        self.change(found.bucket, || {
             write_item(stored.log.ring(), stored.unit, header, metadata, key, value);
         });
         if self.counted_max > 0 {

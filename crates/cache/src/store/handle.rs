@@ -4,7 +4,7 @@ use std::fmt;
 
 use alluvium_base::{KeyHash, KeyHasher};
 
-use crate::access::{Access, Concurrent, Exclusive};
+use crate::access::{Access, Concurrent, Exclusive, SharedWrites};
 use crate::cache::Scratch;
 use crate::error::BuildError;
 use crate::hasher::Hasher;
@@ -72,8 +72,8 @@ pub struct StoreStats {
 /// bucket overflowed. Access modes are those of a cache.
 #[derive(Debug)]
 pub struct Store<A: Access = Concurrent> {
-    partitions: Box<[Partition<A>]>,
-    settings: StoreBuilder,
+    pub(super) partitions: A::Parts<Partition<A>>,
+    pub(super) settings: StoreBuilder,
 }
 
 impl Store {
@@ -146,7 +146,7 @@ impl StoreBuilder {
             keeps_places: self.keeps_places,
         };
         let partitions =
-            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<Box<[_]>, _>>()?;
+            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<A::Parts<_>, _>>()?;
         Ok(Store { partitions, settings: self })
     }
 
@@ -171,7 +171,7 @@ impl StoreBuilder {
 
 impl<A: Access> Store<A> {
     #[inline(always)]
-    fn hash(&self, key: &[u8]) -> KeyHash {
+    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
         self.settings.hasher.hash(key)
     }
 
@@ -185,7 +185,8 @@ impl<A: Access> Store<A> {
         self.settings.memory_limit
     }
 
-    /// Number of the partition of `key`: who may write it under [`ConcurrentReads`](crate::ConcurrentReads).
+    /// Number of the partition of `key`: whose [`StoreWriter`](crate::StoreWriter) may write it under
+    /// [`ConcurrentReads`](crate::ConcurrentReads).
     pub fn partition_of(&self, key: &[u8]) -> usize {
         partition_of(self.hash(key), self.partitions.len())
     }
@@ -278,6 +279,52 @@ impl<A: Access> Store<A> {
         );
     }
 
+    /// Gives each key its value, in order, where `own` gives the partition of a hash to who may write it.
+    ///
+    /// # Errors
+    /// That of the last item that was refused; all others are set.
+    #[inline(always)]
+    pub(super) fn set_each<'p, K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<OutOfSpace>>(
+        &'p self,
+        items: &[(K, V)],
+        own: impl Fn(KeyHash) -> Result<&'p Partition<A>, E>,
+    ) -> Result<(), E> {
+        let mut outcome = Ok(());
+        let key = |number: usize| {
+            let (key, _) = &items[number];
+            key.as_ref()
+        };
+        self.in_stages(items.len(), key, |number, hash| {
+            let set = own(hash).and_then(|partition| {
+                partition.set(hash, key(number), items[number].1.as_ref()).map_err(E::from)
+            });
+            if set.is_err() {
+                outcome = set;
+            }
+        });
+        outcome
+    }
+
+    /// Calls `visit` with copies of key and value of every item, in no order. What is there throughout is visited once;
+    /// what comes or goes meanwhile, perhaps.
+    pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
+        self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
+    }
+
+    /// Counts and sizes, of all partitions together.
+    pub fn stats(&self) -> StoreStats {
+        self.partitions.iter().map(Partition::stats).fold(StoreStats::default(), |sum, part| StoreStats {
+            items: sum.items + part.items,
+            refused: sum.refused + part.refused,
+            space_bytes: sum.space_bytes + part.space_bytes,
+            space_bytes_used: sum.space_bytes_used + part.space_bytes_used,
+            moved: sum.moved + part.moved,
+            spare_buckets_used: sum.spare_buckets_used + part.spare_buckets_used,
+        })
+    }
+}
+
+impl<A: SharedWrites> Store<A> {
     /// Gives `key` a value.
     ///
     /// # Errors
@@ -292,46 +339,13 @@ impl<A: Access> Store<A> {
     /// # Errors
     /// [`OutOfSpace`] of the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), OutOfSpace> {
-        let mut outcome = Ok(());
-        let key = |number: usize| {
-            let (key, _) = &items[number];
-            key.as_ref()
-        };
-        self.in_stages(items.len(), key, |number, hash| {
-            if let Err(refused) = self.partition(hash).set(hash, key(number), items[number].1.as_ref()) {
-                outcome = Err(refused);
-            }
-        });
-        outcome
+        self.set_each(items, |hash| Ok(self.partition(hash)))
     }
 
     /// Removes the item of `key`; whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
         let hash = self.hash(key);
         self.partition(hash).remove(hash, key)
-    }
-
-    /// Calls `visit` with copies of key and value of every item, in no order. What is there throughout is visited once;
-    /// what comes or goes meanwhile, perhaps.
-    pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
-        self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
-    }
-
-    /// Lets another thread become the one that writes, under [`ConcurrentReads`](crate::ConcurrentReads).
-    pub fn hand_over(&self) {
-        self.partitions.iter().for_each(Partition::hand_over);
-    }
-
-    /// Counts and sizes, of all partitions together.
-    pub fn stats(&self) -> StoreStats {
-        self.partitions.iter().map(Partition::stats).fold(StoreStats::default(), |sum, part| StoreStats {
-            items: sum.items + part.items,
-            refused: sum.refused + part.refused,
-            space_bytes: sum.space_bytes + part.space_bytes,
-            space_bytes_used: sum.space_bytes_used + part.space_bytes_used,
-            moved: sum.moved + part.moved,
-            spare_buckets_used: sum.spare_buckets_used + part.spare_buckets_used,
-        })
     }
 }
 

@@ -5,6 +5,7 @@
 //! as in a cache: see `index::bucket`.
 
 mod chains;
+mod change;
 mod gather;
 mod handle;
 mod moves;
@@ -12,5 +13,7 @@ mod partition;
 mod size_class;
 mod sizes;
 mod space;
+mod writer;
 
 pub use handle::{OutOfSpace, Store, StoreBuilder, StoreStats};
+pub use writer::StoreWriter;

@@ -7,14 +7,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::access::{Access, Gate};
 use crate::cache::Scratch;
-use crate::canary::{Canary, is_broken};
 use crate::hasher::Hasher;
 use crate::index::bucket::{Bucket, Version};
-use crate::index::{Entry, Place};
+use crate::index::{Entry, Place, Versioned};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
 use crate::memory::UNIT_BYTES;
-use crate::sync::{AtomicU64, Ordering, add_alone, spin_hint};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, add_alone, spin_hint};
 
 use super::chains::{Chains, Slot};
 use super::handle::{OutOfSpace, StoreStats};
@@ -59,6 +58,8 @@ pub(super) struct Partition<A: Access> {
     items: AtomicU64,
     refused: AtomicU64,
     pub(super) moved: AtomicU64,
+    /// Whether a change ended by a panic: some chain's version stays odd then.
+    pub(super) is_broken: AtomicU32,
 }
 
 impl<A: Access> Partition<A> {
@@ -79,6 +80,7 @@ impl<A: Access> Partition<A> {
             items: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             moved: AtomicU64::new(0),
+            is_broken: AtomicU32::new(0),
         })
     }
 
@@ -177,12 +179,12 @@ impl<A: Access> Partition<A> {
         let place = self.chains.place(hash);
         loop {
             let first = self.chains.first(place);
-            let version = A::READS_BESIDE_WRITES.then(|| first.version().begin_read());
+            let version = self.begin_read(first);
             let found = self.find(place, key);
             if let Some((_, unit, header)) = found {
                 copy(unit, header);
             }
-            if version.is_none_or(|version| first.version().is_unchanged(version)) {
+            if first.version().is_unchanged(version) {
                 return found.map(|(_, unit, _)| unit as u32);
             }
             spin_hint();
@@ -311,7 +313,7 @@ impl<A: Access> Partition<A> {
     fn items_of(&self, chain: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let first = self.chains.bucket(chain);
         loop {
-            let version = A::READS_BESIDE_WRITES.then(|| first.version().begin_read());
+            let version = self.begin_read(first);
             let items = self.chains.entries(chain).filter_map(|entry| {
                 let unit = entry.position().0 as usize;
                 let header = self.header(unit)?;
@@ -321,15 +323,11 @@ impl<A: Access> Partition<A> {
                 Some((key, value))
             });
             let items = items.collect();
-            if version.is_none_or(|version| first.version().is_unchanged(version)) {
+            if first.version().is_unchanged(version) {
                 return items;
             }
             spin_hint();
         }
-    }
-
-    pub fn hand_over(&self) {
-        self.gate.hand_over();
     }
 
     /// The partition's figures.
@@ -342,18 +340,5 @@ impl<A: Access> Partition<A> {
             moved: self.moved.load(Ordering::Relaxed),
             spare_buckets_used: u64::from(self.chains.spares_used()),
         }
-    }
-
-    pub(super) fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
-        let first = self.chains.first(place);
-        let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
-        if is_counted {
-            first.version().begin_change();
-        }
-        let outcome = change();
-        if is_counted {
-            first.version().end_change();
-        }
-        outcome
     }
 }

@@ -1,26 +1,26 @@
 //! The log comes round under a reader: sets evict the oldest items and write over them.
 
-use alluvium_cache::{Cache, ConcurrentReads, Eviction};
+use alluvium_cache::{Cache, ConcurrentReads, Eviction, Writer};
 use loom::sync::Arc;
 
 use super::{PREEMPTIONS, model, small, spawn, value};
 
 type Shared = Arc<Cache<ConcurrentReads>>;
 
-fn set<const BYTES: usize>(cache: &Shared, number: u64, stamp: u8) {
-    cache.set(&number.to_le_bytes(), &value::<BYTES>(stamp)).unwrap();
+fn set<const BYTES: usize>(writer: &mut Writer, number: u64, stamp: u8) {
+    writer.set(&number.to_le_bytes(), &value::<BYTES>(stamp)).unwrap();
 }
 
 /// Sets keys from 0 on to values of `BYTES` bytes until the log is full and the oldest had to go. Returns the number of
 /// the next key.
-fn fill<const BYTES: usize>(cache: &Shared) -> u64 {
-    let used = || cache.stats().total().log_bytes_used;
+fn fill<const BYTES: usize>(writer: &mut Writer) -> u64 {
+    let used = |writer: &Writer| writer.stats().total().log_bytes_used;
     let mut number = 0;
     loop {
-        let before = used();
-        set::<BYTES>(cache, number, number as u8);
+        let before = used(writer);
+        set::<BYTES>(writer, number, number as u8);
         number += 1;
-        if used() <= before {
+        if used(writer) <= before {
             return number;
         }
         assert!(number < 100, "the log is small");
@@ -28,18 +28,23 @@ fn fill<const BYTES: usize>(cache: &Shared) -> u64 {
 }
 
 /// The item that was set first. To ask for it by its key would count as an access.
-fn oldest(cache: &Shared) -> u64 {
+fn oldest(writer: &Writer) -> u64 {
     let number = |key: Vec<u8>| u64::from_le_bytes(key.try_into().unwrap());
-    cache.iter().map(|item| number(item.key)).min().expect("some item is there")
+    writer.iter().map(|item| number(item.key)).min().expect("some item is there")
 }
 
 /// Reads a key in another thread while `write` is under way; what the reader found.
-fn read_beside(cache: &Shared, number: u64, write: impl FnOnce()) -> Option<Vec<u8>> {
+fn read_beside(
+    cache: &Shared,
+    writer: &mut Writer,
+    number: u64,
+    write: impl FnOnce(&mut Writer),
+) -> Option<Vec<u8>> {
     let reader = {
         let cache = cache.clone();
         spawn(move || cache.get(&number.to_le_bytes()))
     };
-    write();
+    write(writer);
     reader.join().unwrap()
 }
 
@@ -47,9 +52,10 @@ fn read_beside(cache: &Shared, number: u64, write: impl FnOnce()) -> Option<Vec<
 /// nothing, never bytes of the new one.
 fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
     let cache: Shared = small(eviction);
-    let next = fill::<16>(&cache);
-    let oldest = oldest(&cache);
-    let seen = read_beside(&cache, oldest, || set::<16>(&cache, next, 0xee));
+    let mut writer = cache.writer(..).unwrap();
+    let next = fill::<16>(&mut writer);
+    let oldest = oldest(&writer);
+    let seen = read_beside(&cache, &mut writer, oldest, |writer| set::<16>(writer, next, 0xee));
     assert!(seen.is_none_or(|seen| seen == value::<16>(oldest as u8)), "half of another item");
 }
 
@@ -69,15 +75,16 @@ pub fn item_across_the_end() {
     const ITEM_WORDS: u64 = 5;
     const PAGE_WORDS: u64 = 8;
     let cache: Shared = small(Eviction::Fifo);
-    let mut next = fill::<24>(&cache);
+    let mut writer = cache.writer(..).unwrap();
+    let mut next = fill::<24>(&mut writer);
     let capacity = (cache.stats().total().log_bytes_used / 8).next_multiple_of(PAGE_WORDS);
     let crosses = |number: &u64| number * ITEM_WORDS % capacity + ITEM_WORDS > capacity;
     let across = (0..100).find(crosses).expect("items are no divisor of the log");
-    while oldest(&cache) != across {
-        set::<24>(&cache, next, next as u8);
+    while oldest(&writer) != across {
+        set::<24>(&mut writer, next, next as u8);
         next += 1;
     }
-    let seen = read_beside(&cache, across, || set::<24>(&cache, next, 0xee));
+    let seen = read_beside(&cache, &mut writer, across, |writer| set::<24>(writer, next, 0xee));
     assert!(seen.is_none_or(|seen| seen == value::<24>(across as u8)), "half of another item");
 }
 
@@ -85,10 +92,11 @@ pub fn item_across_the_end() {
 /// drops the one behind it. A reader finds the used item throughout.
 pub fn item_appended_again() {
     let cache: Shared = small(Eviction::ApproximateLru);
-    let next = fill::<24>(&cache);
-    let oldest = oldest(&cache);
+    let mut writer = cache.writer(..).unwrap();
+    let next = fill::<24>(&mut writer);
+    let oldest = oldest(&writer);
     assert_eq!(cache.get(&oldest.to_le_bytes()).as_deref(), Some(&value::<24>(oldest as u8)[..]));
-    let seen = read_beside(&cache, oldest, || set::<24>(&cache, next, 0xee));
+    let seen = read_beside(&cache, &mut writer, oldest, |writer| set::<24>(writer, next, 0xee));
     assert_eq!(seen.as_deref(), Some(&value::<24>(oldest as u8)[..]), "it was there throughout");
 }
 
@@ -96,14 +104,15 @@ pub fn item_appended_again() {
 /// reader finds it throughout.
 pub fn item_that_leaves_probation() {
     let cache: Shared = small(Eviction::S3Fifo);
+    let mut writer = cache.writer(..).unwrap();
     let left_probation = || cache.stats().total().reinserted;
     let mut next = 0;
     while left_probation() == 0 {
-        set::<16>(&cache, next, next as u8);
+        set::<16>(&mut writer, next, next as u8);
         next += 1;
     }
     let leaving = left_probation();
-    let seen = read_beside(&cache, leaving, || set::<16>(&cache, next, 0xee));
+    let seen = read_beside(&cache, &mut writer, leaving, |writer| set::<16>(writer, next, 0xee));
     assert_eq!(left_probation(), leaving + 1);
     assert_eq!(seen.as_deref(), Some(&value::<16>(leaving as u8)[..]), "it was there throughout");
 }

@@ -37,19 +37,20 @@ pub fn space_used_again() {
 /// throughout.
 pub fn items_moved_together() {
     let store = small::<ConcurrentReads>();
+    let mut writer = store.writer(..).unwrap();
     let mut count = 0_u64;
-    while store.set(&count.to_le_bytes(), &value::<40>(count as u8)).is_ok() {
+    while writer.set(&count.to_le_bytes(), &value::<40>(count as u8)).is_ok() {
         count += 1;
     }
     assert!(count >= 4, "only {count} items");
-    store.remove(&0_u64.to_le_bytes());
-    store.remove(&2_u64.to_le_bytes());
+    writer.remove(&0_u64.to_le_bytes()).unwrap();
+    writer.remove(&2_u64.to_le_bytes()).unwrap();
     let reader = {
         let store = store.clone();
         // The lowest free block is enlarged, at the cost of the item behind it.
         spawn(move || store.get(&1_u64.to_le_bytes()))
     };
-    store.set(&100_u64.to_le_bytes(), &value::<56>(100)).unwrap();
+    writer.set(&100_u64.to_le_bytes(), &value::<56>(100)).unwrap();
     assert!(store.stats().moved > 0);
     let seen = reader.join().unwrap();
     assert_eq!(seen.as_deref(), Some(&value::<40>(1)[..]), "it was there throughout");

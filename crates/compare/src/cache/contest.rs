@@ -5,7 +5,6 @@ use alluvium_bench::cache::requests::draw;
 use alluvium_bench::cache::worker::{Share, Worker};
 use alluvium_bench::process::thread_cpu_time;
 use alluvium_bench::{BenchError, Measurement, Report};
-use alluvium_cache::{Cache, Concurrent};
 use alluvium_io::ProcessMemory;
 
 use super::Options;
@@ -107,7 +106,7 @@ fn loaded<S: Subject>(
 }
 
 fn in_batches(ours: &Alluvium, case: Case, requests: &[u32]) -> Result<u64, BenchError> {
-    let mut worker = Worker::<Cache<Concurrent>, _>::new(&ours.0, case, Share::All(0, 1));
+    let mut worker = Worker::new(&ours.0, case, Share::All(0, 1));
     worker.set_requests(requests.to_vec());
     worker.work(BATCH).map(|tally| tally.misses)
 }

@@ -59,12 +59,13 @@ impl Subject for StoreSubject {
             .memory_limit((items as usize * MEMORY_PER_ITEM).max(1 << 20))
             .payload_bytes_mean(KEY_BYTES + VALUE_BYTES)
             .keep_places()
-            .build_as()
+            .build_as::<ConcurrentReads>()
             .expect("memory for the items");
+        let mut writer = store.writer(..).expect("a new store has no writer");
         for number in 0..items {
             let key = key_of(number);
             let value = value_word(key).to_le_bytes().repeat(VALUE_BYTES / KEY_BYTES);
-            store.set(&key.to_le_bytes(), &value).expect("the store was sized for the items");
+            writer.set(&key.to_le_bytes(), &value).expect("the store was sized for the items");
         }
         Self { store, value: RefCell::default() }
     }

@@ -1,0 +1,162 @@
+//! What a write does with one key, for whoever may write it: a cache whose mode lets it, or a writer.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use alluvium_base::KeyHash;
+
+use crate::access::Access;
+use crate::error::TooLarge;
+use crate::item::{ItemView, Metadata, Token};
+use crate::partition::{Change, Partition, Write};
+
+use super::handle::{Cache, SetOptions};
+use super::update::{IncrementError, Outcome, Update};
+
+/// A key with its hash and its partition. Whoever makes one may write the partition.
+#[derive(Debug)]
+pub(super) struct Keyed<'a, A: Access> {
+    pub cache: &'a Cache<A>,
+    pub partition: &'a Partition<A>,
+    pub hash: KeyHash,
+    pub key: &'a [u8],
+}
+
+impl<A: Access> Keyed<'_, A> {
+    #[inline(always)]
+    pub fn set(self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        self.partition.set(self.hash, self.key, crate::partition::Ahead::Nothing, value, metadata)
+    }
+
+    pub fn remove(self) -> bool {
+        self.partition.remove(self.hash, self.key)
+    }
+
+    fn change<'v>(
+        &self,
+        decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
+    ) -> Result<(), TooLarge> {
+        self.partition.update(self.hash, self.key, decide)
+    }
+
+    pub fn update<'v>(self, decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>) -> Result<(), TooLarge> {
+        self.change(|item| {
+            let decision = {
+                let _deciding = self.partition.decide();
+                decide(item.map(|(item, _)| item))
+            };
+            match decision {
+                Update::Keep => Change::Keep,
+                Update::Remove => Change::Remove,
+                Update::Value(value) => {
+                    let metadata = item.map_or(Metadata::default(), |(_, metadata)| metadata);
+                    Change::Put(Write { value, metadata })
+                }
+                Update::Set(value, options) => {
+                    Change::Put(Write { value, metadata: self.cache.metadata(options) })
+                }
+            }
+        })
+    }
+
+    fn set_if(
+        self,
+        value: &[u8],
+        options: SetOptions,
+        judge: impl FnOnce(Option<ItemView<'_>>) -> Outcome,
+    ) -> Result<Outcome, TooLarge> {
+        let mut outcome = Outcome::Absent;
+        self.change(|item| {
+            outcome = judge(item.map(|(item, _)| item));
+            match outcome {
+                Outcome::Done => {
+                    Change::Put(Write { value: Cow::Borrowed(value), metadata: self.cache.metadata(options) })
+                }
+                Outcome::Differs | Outcome::Absent => Change::Keep,
+            }
+        })?;
+        Ok(outcome)
+    }
+
+    pub fn add(self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+        self.set_if(value, options, |item| match item {
+            None => Outcome::Done,
+            Some(_) => Outcome::Differs,
+        })
+    }
+
+    pub fn replace(self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+        self.set_if(value, options, |item| match item {
+            None => Outcome::Absent,
+            Some(_) => Outcome::Done,
+        })
+    }
+
+    pub fn compare_and_swap(
+        self,
+        expected: &[u8],
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, TooLarge> {
+        self.set_if(value, options, |item| judged(item, |item| item.value == expected))
+    }
+
+    pub fn set_if_unchanged(
+        self,
+        token: Token,
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, TooLarge> {
+        self.set_if(value, options, |item| judged(item, |item| item.token() == token))
+    }
+
+    pub fn increment(self, by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
+        let mut outcome = Ok(None);
+        self.change(|item| {
+            let number = match item {
+                None => Ok(initial),
+                Some((item, _)) => number(item.value).map(Some).ok_or(IncrementError::NotANumber),
+            };
+            outcome = number.and_then(|number| {
+                number.map(|number| number.checked_add(by).ok_or(IncrementError::Overflow)).transpose()
+            });
+            match outcome {
+                Ok(Some(sum)) => Change::Put(Write {
+                    value: Cow::Owned(sum.to_string().into_bytes()),
+                    metadata: item.map_or(Metadata::default(), |(_, metadata)| metadata),
+                }),
+                Ok(None) | Err(_) => Change::Keep,
+            }
+        })
+        .map_err(IncrementError::TooLarge)?;
+        outcome
+    }
+
+    pub fn touch(self, time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
+        let mut is_there = false;
+        self.change(|item| match item {
+            None => Change::Keep,
+            Some((item, _)) => {
+                is_there = true;
+                let options = SetOptions { time_to_live, flags: item.flags };
+                Change::Put(Write {
+                    value: Cow::Owned(item.value.to_vec()),
+                    metadata: self.cache.metadata(options),
+                })
+            }
+        })?;
+        Ok(is_there)
+    }
+}
+
+fn judged(item: Option<ItemView<'_>>, is_wanted: impl FnOnce(ItemView<'_>) -> bool) -> Outcome {
+    match item {
+        None => Outcome::Absent,
+        Some(item) if is_wanted(item) => Outcome::Done,
+        Some(_) => Outcome::Differs,
+    }
+}
+
+fn number(value: &[u8]) -> Option<i64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}

@@ -1,0 +1,301 @@
+//! The right to write partitions of a cache that any thread reads.
+
+use std::ops::{Deref, Range, RangeBounds};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::access::{ConcurrentReads, Owner};
+use crate::claim::{self, Claimed};
+use crate::error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
+use crate::index::partition_of;
+use crate::item::{ItemView, Metadata, Token};
+use crate::partition::Partition;
+
+use super::handle::{Cache, SetOptions};
+use super::keyed::Keyed;
+use super::update::{IncrementError, Outcome, Update};
+
+/// The only writer of some partitions of a [`ConcurrentReads`] cache.
+///
+/// A partition has one writer at a time: [`Cache::writer`] gives it out once, and again when it was dropped. A writer
+/// can't be cloned and writes with `&mut self`, so that two threads never write a partition at once; it may move to
+/// another thread, and outlive the cache. It reads like the cache, of which it is a handle: `writer.get(key)`.
+///
+/// A write costs what it does in an [`Exclusive`](crate::Exclusive) cache, and the version that readers validate by: no
+/// lock. A key of another partition is refused with [`OtherPartition`];
+/// [`Cache::partition_of`] tells whose a key is.
+///
+/// ```
+/// use alluvium_cache::Cache;
+///
+/// let cache = Cache::builder().partitions(2).build_concurrent_reads()?;
+/// let (mut first, mut second) = (cache.writer(0..1)?, cache.writer(1..2)?);
+/// std::thread::scope(|scope| {
+///     for writer in [&mut first, &mut second] {
+///         scope.spawn(|| {
+///             for number in 0..1000_u32 {
+///                 let key = number.to_le_bytes();
+///                 if writer.range().contains(&writer.partition_of(&key)) {
+///                     writer.set(&key, b"value").unwrap();
+///                 }
+///             }
+///         });
+///     }
+/// });
+/// assert_eq!(cache.len(), 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A writer is one:
+///
+/// ```compile_fail,E0599
+/// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
+/// let writer = cache.writer(..).unwrap();
+/// let another = writer.clone();
+/// ```
+///
+/// ```compile_fail,E0499
+/// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
+/// let mut writer = cache.writer(..).unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| writer.set(b"key", b"value"));
+///     scope.spawn(|| writer.set(b"key", b"value")); // borrowed by the other thread
+/// });
+/// ```
+///
+/// ```compile_fail,E0596
+/// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
+/// let shared = std::sync::Arc::new(cache.writer(..).unwrap());
+/// shared.set(b"key", b"value").unwrap(); // what is shared doesn't write
+/// ```
+#[derive(Debug)]
+pub struct Writer {
+    cache: Cache<ConcurrentReads>,
+    range: Range<usize>,
+}
+
+impl Claimed for Partition<ConcurrentReads> {
+    fn owner(&self) -> &Owner {
+        self.gate()
+    }
+}
+
+impl Cache<ConcurrentReads> {
+    /// The writer of the partitions in a range of their numbers: `..` for all, `2..=2` for one. None of them has
+    /// another writer while it lives.
+    ///
+    /// # Errors
+    /// [`ClaimError`]: one of the partitions has a writer, or there are none such.
+    pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<Writer, ClaimError> {
+        let range = claim::claim(&self.partitions, partitions)?;
+        let cache = Self::new(Arc::clone(&self.partitions), self.settings.clone());
+        Ok(Writer { cache, range })
+    }
+}
+
+impl Deref for Writer {
+    type Target = Cache<ConcurrentReads>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.cache
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        claim::release(&self.cache.partitions, self.range.clone());
+    }
+}
+
+impl Writer {
+    /// Numbers of the partitions that it writes.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The partition of `hash`, if it is the writer's.
+    #[inline(always)]
+    pub(super) fn own(
+        &self,
+        hash: alluvium_base::KeyHash,
+    ) -> Result<&Partition<ConcurrentReads>, OtherPartition> {
+        match &*self.cache.partitions {
+            // No range is empty.
+            [only] => Ok(only),
+            several => {
+                let partition = partition_of(hash, several.len());
+                let own = self.range.contains(&partition).then(|| several.get(partition)).flatten();
+                own.ok_or(OtherPartition { partition })
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn keyed<'a>(&'a self, key: &'a [u8]) -> Result<Keyed<'a, ConcurrentReads>, OtherPartition> {
+        let hash = self.cache.hash(key);
+        Ok(Keyed { cache: &self.cache, partition: self.own(hash)?, hash, key })
+    }
+
+    fn partitions(&self) -> &[Partition<ConcurrentReads>] {
+        &self.cache.partitions[self.range.clone()]
+    }
+
+    /// Gives `key` a value that stays as long as there is room for it.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    #[inline]
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.set(value, Metadata::default())?)
+    }
+
+    /// Gives `key` a value with flags or an end.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn set_with(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<(), WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.set(value, self.cache.metadata(options))?)
+    }
+
+    /// Sets each key to its value, in order; memory accesses overlap. The keys may be of any partitions of the writer.
+    ///
+    /// # Errors
+    /// [`WriteError`] of the last item that was refused; all others are set.
+    pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        items: &[(K, V)],
+    ) -> Result<(), WriteError<TooLarge>> {
+        self.cache.set_each(items, |hash| self.own(hash).map_err(WriteError::OtherPartition))
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    ///
+    /// # Errors
+    /// [`OtherPartition`].
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool, OtherPartition> {
+        Ok(self.keyed(key)?.remove())
+    }
+
+    /// Forgets all items of the writer's partitions. The memory stays.
+    pub fn clear(&mut self) {
+        self.partitions().iter().for_each(Partition::clear);
+    }
+
+    /// As [`Cache::sweep`], of the writer's partitions.
+    pub fn sweep(&mut self) {
+        self.partitions().iter().for_each(|partition| partition.sweep(usize::MAX));
+    }
+
+    /// As [`Cache::resize`], of the writer's partitions: each gets its share of a limit for all partitions.
+    ///
+    /// # Errors
+    /// [`BuildError`]; partitions already resized stay so.
+    pub fn resize(&mut self, memory_limit: usize) -> Result<(), BuildError> {
+        self.cache.resize_partitions(self.range.clone(), memory_limit)
+    }
+
+    /// As [`Cache::update`].
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn update<'v>(
+        &mut self,
+        key: &[u8],
+        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
+    ) -> Result<(), WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.update(decide)?)
+    }
+
+    /// As [`Cache::add`].
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn add(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.add(value, options)?)
+    }
+
+    /// As [`Cache::replace`].
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn replace(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.replace(value, options)?)
+    }
+
+    /// As [`Cache::compare_and_swap`].
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn compare_and_swap(
+        &mut self,
+        key: &[u8],
+        expected: &[u8],
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.compare_and_swap(expected, value, options)?)
+    }
+
+    /// As [`Cache::set_if_unchanged`].
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn set_if_unchanged(
+        &mut self,
+        key: &[u8],
+        token: Token,
+        value: &[u8],
+        options: SetOptions,
+    ) -> Result<Outcome, WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.set_if_unchanged(token, value, options)?)
+    }
+
+    /// As [`Cache::increment`].
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing was changed.
+    pub fn increment(
+        &mut self,
+        key: &[u8],
+        by: i64,
+        initial: Option<i64>,
+    ) -> Result<Option<i64>, WriteError<IncrementError>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.increment(by, initial)?)
+    }
+
+    /// As [`Cache::touch`].
+    ///
+    /// # Errors
+    /// [`WriteError`]: an item without end takes 8 bytes more to get one.
+    pub fn touch(
+        &mut self,
+        key: &[u8],
+        time_to_live: Option<Duration>,
+    ) -> Result<bool, WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.touch(time_to_live)?)
+    }
+}
