@@ -32,10 +32,11 @@ pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
 pub use db::{
     Backup, Batch, BlobStats, Checkpoint, Condition, Db, FailedCondition, GarbageStats, Health, Ingest,
-    Ingested, ItemVersion, Iter, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceOptions, KeyspaceSnapshot,
-    LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats, PlanDecision,
-    Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update, VALUE_BYTES_MAX,
-    ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups, restore,
+    Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceOptions,
+    KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats,
+    PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update,
+    VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups,
+    restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

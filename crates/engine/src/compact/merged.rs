@@ -67,6 +67,27 @@ pub(crate) fn for_each_merged(
     Ok(())
 }
 
+/// Items in the order of (hash, key), one after the other.
+pub(crate) trait Ascending {
+    /// Moves to the next item, at first to the first; `false` behind the last.
+    fn advance(&mut self) -> Result<bool>;
+
+    /// The item that it stands on.
+    fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)>;
+}
+
+impl Ascending for SectionScanner {
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        Ok(Self::advance(self)?)
+    }
+
+    #[inline]
+    fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
+        Self::current_encoded(self)
+    }
+}
+
 /// Numbers of scanners that stand on items of one hash; rarely more than a few.
 pub(super) type Tied = SmallVec<[usize; 8]>;
 
@@ -102,12 +123,12 @@ fn merge_scanners(
 }
 
 /// The hash of the scanner's next item.
-pub(super) fn step(scanner: &mut SectionScanner) -> Result<Option<KeyHash>> {
+pub(super) fn step(scanner: &mut impl Ascending) -> Result<Option<KeyHash>> {
     Ok(if scanner.advance()? { scanner.current_encoded().map(|(hash, _)| hash) } else { None })
 }
 
 /// Of scanners that stand on items of one hash, keeps those whose item has the first key, in their order.
-pub(super) fn keep_first_key(scanners: &[SectionScanner], tied: &mut Tied) {
+pub(super) fn keep_first_key(scanners: &[impl Ascending], tied: &mut Tied) {
     let key = |number: usize| scanners[number].current_encoded().map(|(_, item)| item.item.key);
     if let Some(first) = tied.iter().filter_map(|&number| key(number)).min() {
         tied.retain(|number| key(*number) == Some(first));

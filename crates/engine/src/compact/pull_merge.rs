@@ -2,23 +2,22 @@
 
 use alluvium_base::KeyHash;
 
-use super::merged::{Tied, keep_first_key, step};
+use super::merged::{Ascending, Tied, keep_first_key, step};
 use crate::error::Result;
 use crate::item::EncodedItem;
-use crate::table::SectionScanner;
 
 /// The newest item of every key among what several scanners give, the first the youngest, tombstones included.
 #[derive(Debug)]
-pub(crate) struct PullMerge {
-    scanners: Vec<SectionScanner>,
+pub(crate) struct PullMerge<S> {
+    scanners: Vec<S>,
     heads: Vec<Option<KeyHash>>,
     /// Scanners that stand on the current item's key, the youngest first; none behind the last item.
     tied: Tied,
 }
 
-impl PullMerge {
+impl<S: Ascending> PullMerge<S> {
     /// Stands on the first item.
-    pub fn new(mut scanners: Vec<SectionScanner>) -> Result<Self> {
+    pub fn new(mut scanners: Vec<S>) -> Result<Self> {
         let heads = scanners.iter_mut().map(step).collect::<Result<_>>()?;
         let mut merge = Self { scanners, heads, tied: Tied::new() };
         merge.settle();

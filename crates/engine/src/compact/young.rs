@@ -1,11 +1,15 @@
 //! Items from slot-ordered sections and logs, gathered in memory and put in hash order (SILT §3.3, step 1 of a merge).
 
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 use alluvium_index::prefetch_bytes;
 use alluvium_io::AlignedBuffer;
 
+use super::merged::Ascending;
+use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::table::SegmentSpan;
 
@@ -138,6 +142,36 @@ impl YoungItems {
         let end = self.entries.partition_point(|entry| entry.hash().0 <= high);
         let item_bytes = self.bytes.len() / self.entries.len().max(1);
         YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)], item_bytes }
+    }
+}
+
+/// The items of a range of hashes, one after the other, for as long as somebody wants them.
+#[derive(Debug)]
+pub(crate) struct YoungCursor {
+    items: Arc<YoungItems>,
+    /// The entry that it stands on, if it has begun, and those to come.
+    current: Option<usize>,
+    left: Range<usize>,
+}
+
+impl YoungCursor {
+    /// In front of the first of `items` whose hash lies in `low..=high`. Only after [`YoungItems::finish`].
+    pub fn new(items: Arc<YoungItems>, low: u128, high: u128) -> Self {
+        let start = items.entries.partition_point(|entry| entry.hash().0 < low);
+        let end = items.entries.partition_point(|entry| entry.hash().0 <= high);
+        Self { items, current: None, left: start..end.max(start) }
+    }
+}
+
+impl Ascending for YoungCursor {
+    fn advance(&mut self) -> Result<bool> {
+        self.current = self.left.next();
+        Ok(self.current.is_some())
+    }
+
+    fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
+        let entry = &self.items.entries[self.current?];
+        Some((entry.hash(), decode(&self.items.bytes, entry)))
     }
 }
 

@@ -44,7 +44,7 @@ impl Keyspace {
         for store in &before.log_stores[1..] {
             references.take_all(&store.references()?);
         }
-        keyspace.scan_cache.clear();
+        shared.scan_cache.forget(keyspace.id);
         keyspace.update_version(|version| Version {
             plan: version.plan.clone(),
             log_stores: vec![version.active().clone()],

@@ -350,9 +350,7 @@ impl Handle {
         }
         self.shared.reclaimer.defer(false);
         self.shared.scheduler.stop();
-        for keyspace in self.shared.all_keyspaces() {
-            keyspace.scan_cache.clear();
-        }
+        self.shared.scan_cache.clear();
         if self.shared.is_read_only() {
             return Ok(());
         }

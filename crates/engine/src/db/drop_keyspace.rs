@@ -40,7 +40,7 @@ impl Db {
         for store in &before.log_stores {
             references.take_all(&store.references()?);
         }
-        keyspace.scan_cache.clear();
+        shared.scan_cache.forget(keyspace.id);
         {
             // Else a change under way could give files back to a version that nobody will ever take them from.
             let _files_stay = shared.blobs.hold_files();

@@ -184,7 +184,6 @@ impl Ingest {
         shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
         ingest(shared, &keyspace.shared, spill, &barrier)?;
         drop(barrier);
-        keyspace.shared.scan_cache.clear();
         shared.counters.puts.fetch_add(self.items, Ordering::Relaxed);
         shared.counters.bytes_put.fetch_add(self.bytes, Ordering::Relaxed);
         Ok(ingested)

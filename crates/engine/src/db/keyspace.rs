@@ -11,7 +11,7 @@ use alluvium_model::Plan;
 use super::count::Counted;
 use super::database::Handle;
 use super::order::Order;
-use super::scan_cache::ScanCache;
+use super::pin::Pins;
 use super::shared::Shared;
 use super::snapshot::PinnedVersion;
 use super::update_barriers::UpdateBarriers;
@@ -45,9 +45,10 @@ pub(crate) struct KeyspaceShared {
     pub update_stripes: Box<[Mutex<()>]>,
     /// Where changes are under way that do not go through the log.
     pub update_barriers: UpdateBarriers,
-    pub scan_cache: ScanCache,
     /// The last exact count.
     pub counted: Mutex<Option<Counted>>,
+    /// Versions that iterators hold.
+    pub pins: Pins,
     /// Whether writes hide so much in blob files that they look up what.
     pub hides_large: AtomicBool,
     pub standing: LatestStanding,
@@ -70,8 +71,8 @@ impl KeyspaceShared {
             publish: Mutex::new(()),
             update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
             update_barriers: UpdateBarriers::default(),
-            scan_cache: ScanCache::default(),
             counted: Mutex::default(),
+            pins: Pins::default(),
             hides_large: AtomicBool::new(false),
             standing: LatestStanding::default(),
             inherited_pressure: InheritedPressure::default(),

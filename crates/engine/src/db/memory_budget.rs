@@ -18,6 +18,8 @@ const LOG_BYTES_PER_ENTRY: u64 = 32;
 /// Most pages of one multi_get that are in flight together, and how many there are however short memory is.
 const PAGES_IN_FLIGHT_MAX: usize = 128;
 const PAGES_IN_FLIGHT_MIN: usize = 8;
+/// Items that scans have gathered, without a limit.
+const SCAN_BYTES_MAX: u64 = 32 << 20;
 /// What part of the limit one multi_get takes for them: there may be some tens at once.
 const LOOKUP_SHARE: u64 = 512;
 
@@ -150,6 +152,11 @@ impl MemoryBudget {
         let together = if self.limit.is_some() { self.read_bytes } else { 4 * self.read_bytes };
         let each = (together / sequences.max(1)).min(self.read_bytes);
         (each / PAGE_BYTES).max(1) * PAGE_BYTES
+    }
+
+    /// What scans have gathered for their next calls, of the share of merges: several scans share what one alone has.
+    pub fn scan_bytes(&self) -> u64 {
+        (self.merge_bytes / 4).min(SCAN_BYTES_MAX)
     }
 
     /// Buffers of a merge.

@@ -1,39 +1,52 @@
-//! [`MergedItems`]: what a version of a semi-sorted keyspace holds in a range of hashes, in order.
+//! [`MergedItems`]: what a version holds in a range of hashes, in order.
 
 use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
+use super::logged_items::LoggedItems;
 use super::memory_budget::MemoryBudget;
 use super::shared::Shared;
-use crate::compact::{PullMerge, scan_streams};
+use crate::compact::{Ascending, PullMerge, YoungCursor, YoungItems, scan_streams};
 use crate::error::Result;
-use crate::item::Item;
-use crate::level::Version;
-use crate::log::LogStore;
-use crate::table::{SectionRange, SectionScanner};
+use crate::item::{EncodedItem, Item};
+use crate::level::{Run, Version};
+use crate::table::{Layout, Section, SectionRange, SectionScanner};
 
 /// The newest items of all keys whose hashes lie in a range, tombstones among them: of the log by their places in it,
 /// which are gathered at once, and of tables as they are read.
 #[derive(Debug)]
 pub(super) struct MergedItems {
-    stores: Vec<Arc<LogStore>>,
-    /// The newest item of each key in the log, by hash and key; those left.
-    logged: std::vec::IntoIter<Logged>,
-    next_logged: Option<Logged>,
-    tables: PullMerge,
+    logged: LoggedItems,
+    tables: PullMerge<TableItems>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Logged {
-    hash: KeyHash,
-    /// Of the stores, young to old.
-    store: u32,
-    offset: u32,
+/// Items of a table, or of several one after the other.
+#[derive(Debug)]
+enum TableItems {
+    Read(Box<SectionScanner>),
+    /// Of a table in the order of slots.
+    Sorted(YoungCursor),
+}
+
+impl Ascending for TableItems {
+    fn advance(&mut self) -> Result<bool> {
+        match self {
+            Self::Read(scanner) => Ok(scanner.advance()?),
+            Self::Sorted(cursor) => cursor.advance(),
+        }
+    }
+
+    fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
+        match self {
+            Self::Read(scanner) => scanner.current_encoded(),
+            Self::Sorted(cursor) => cursor.current_encoded(),
+        }
+    }
 }
 
 impl MergedItems {
-    /// All that the version holds in `low..=high`: one prefix or all.
+    /// All that the version of a semi-sorted keyspace holds in `low..=high`: one prefix or all. Reads ahead.
     pub fn of(
         shared: &Shared,
         version: &Version,
@@ -41,48 +54,73 @@ impl MergedItems {
         low: u128,
         high: u128,
     ) -> Result<Self> {
-        let stores = version.log_stores.clone();
-        let mut logged = Vec::new();
-        for (store, number) in stores.iter().zip(0..) {
-            gather(store, number, low, high, &mut logged)?;
-        }
-        let mut failure = None;
-        let mut key = |of: &Logged| match stores[of.store as usize].segment.item_at(of.offset) {
-            Ok(item) => item.key,
-            Err(error) => {
-                failure = Some(error);
-                &[]
-            }
-        };
-        logged.sort_unstable_by(|one, other| {
-            let by_hash = one.hash.cmp(&other.hash);
-            by_hash.then_with(|| key(one).cmp(key(other))).then(one.store.cmp(&other.store))
-        });
-        logged.dedup_by(|older, newer| older.hash == newer.hash && key(older) == key(newer));
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        let mut logged = logged.into_iter();
+        let logged = LoggedItems::of(version, low, high)?;
         let streams = streams(version, low, high);
         let read_bytes = budget.read_bytes_each(streams.len());
         let mut scanners = scan_streams(&*shared.storage, &streams, read_bytes)?;
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
-        let tables = PullMerge::new(scanners)?;
-        Ok(Self { next_logged: logged.next(), stores, logged, tables })
+        let tables = scanners.into_iter().map(|scanner| TableItems::Read(Box::new(scanner)));
+        Ok(Self { logged, tables: PullMerge::new(tables.collect())? })
+    }
+
+    /// What the version holds in the narrow range `low..=high`, of which perhaps only the beginning is wanted: reads of
+    /// `read_bytes`, when they are asked for. `sorted` gives the items of a table in the order of slots, at least those
+    /// of the range.
+    pub fn near(
+        shared: &Shared,
+        version: &Version,
+        (low, high): (u128, u128),
+        read_bytes: usize,
+        sorted: impl Fn(&Arc<Section>) -> Result<Arc<YoungItems>>,
+    ) -> Result<Self> {
+        let logged = LoggedItems::of(version, low, high)?;
+        // In the order of their age, with a scanner or a cursor each.
+        let mut cursors = Vec::new();
+        let mut scanners = Vec::new();
+        let mut add_ranges =
+            |ranges: &[SectionRange], cursors: &mut Vec<Option<YoungCursor>>| -> Result<()> {
+                if !ranges.is_empty() {
+                    scanners.push(SectionRange::scanner_of(ranges, read_bytes)?);
+                    cursors.push(None);
+                }
+                Ok(())
+            };
+        for run in &version.runs {
+            let (slots, ranges) = parts_of_run(run, low, high);
+            for section in slots {
+                cursors.push(Some(YoungCursor::new(sorted(section)?, low, high)));
+            }
+            add_ranges(&ranges, &mut cursors)?;
+        }
+        for ranges in version.streams_within(low, high) {
+            add_ranges(&ranges, &mut cursors)?;
+        }
+        SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
+        let mut scanners = scanners.into_iter();
+        let tables = cursors.into_iter().filter_map(|cursor| match cursor {
+            Some(cursor) => Some(TableItems::Sorted(cursor)),
+            None => scanners.next().map(|scanner| TableItems::Read(Box::new(scanner))),
+        });
+        Ok(Self { logged, tables: PullMerge::new(tables.collect())? })
+    }
+
+    /// The hash of the next item.
+    pub fn next_hash(&self) -> Option<KeyHash> {
+        let in_tables = self.tables.current().map(|(hash, _)| hash);
+        self.logged.hash().into_iter().chain(in_tables).min()
     }
 
     /// Calls `visit` with the next item; `false` behind the last.
     pub fn step(&mut self, visit: impl FnOnce(KeyHash, &Item<'_>)) -> Result<bool> {
         let in_tables = self.tables.current();
-        let Some(logged) = self.next_logged else {
+        let Some((hash, item)) = self.logged.current()? else {
             let Some((hash, encoded)) = in_tables else { return Ok(false) };
             visit(hash, &encoded.item);
             self.tables.advance()?;
             return Ok(true);
         };
-        let item = self.stores[logged.store as usize].segment.item_at(logged.offset)?;
-        let order = in_tables.map_or(std::cmp::Ordering::Less, |(hash, encoded)| {
-            logged.hash.cmp(&hash).then_with(|| item.key.cmp(encoded.item.key))
+        let order = in_tables.map_or(std::cmp::Ordering::Less, |(table_hash, encoded)| {
+            hash.cmp(&table_hash).then_with(|| item.key.cmp(encoded.item.key))
         });
         if order.is_gt() {
             if let Some((hash, encoded)) = in_tables {
@@ -91,8 +129,8 @@ impl MergedItems {
             self.tables.advance()?;
             return Ok(true);
         }
-        visit(logged.hash, &item);
-        self.next_logged = self.logged.next();
+        visit(hash, &item);
+        self.logged.advance();
         if order.is_eq() {
             self.tables.advance()?;
         }
@@ -100,39 +138,26 @@ impl MergedItems {
     }
 }
 
-/// Adds the items of a log store in `low..=high`. With all its shards held at once, so that a batch is seen as a whole.
-fn gather(store: &LogStore, number: u32, low: u128, high: u128, logged: &mut Vec<Logged>) -> Result<()> {
-    let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
-    let prefix_hash = (low >> 64) as u64;
-    for shard in store.shards() {
-        if prefix_hash == (high >> 64) as u64 {
-            store.for_each_of_prefix(shard, prefix_hash, |hash, offset, _| {
-                if (low..=high).contains(&hash.0) {
-                    logged.push(Logged { hash, store: number, offset });
-                }
-            })?;
-            continue;
-        }
-        for (_, _, offset) in shard.index().entries() {
-            let hash = store.hasher().hash(store.segment.item_at(offset)?.key);
-            if (low..=high).contains(&hash.0) {
-                logged.push(Logged { hash, store: number, offset });
-            }
-        }
-    }
-    Ok(())
+/// The sections of a run that reach into `low..=high`: those in the order of slots, and the parts of the others.
+fn parts_of_run(run: &Run, low: u128, high: u128) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
+    let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
+    let sections = run.sections[shard(low)..=shard(high)].iter().flatten().map(|section| &section.section);
+    let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| section.layout() == Layout::Hash);
+    let ranges = ordered.into_iter().map(|section| range_within(section, low, high)).collect();
+    (slots, ranges)
+}
+
+fn range_within(section: &Arc<Section>, low: u128, high: u128) -> SectionRange {
+    let (from, to) = section.range();
+    SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) }
 }
 
 /// What runs and levels hold in `low..=high`, young to old.
 pub(super) fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
-    let of_run = |run: &Arc<crate::level::Run>| {
+    let of_run = |run: &Arc<Run>| {
         let sections = run.sections.iter().flatten().map(|section| &section.section);
-        let within = sections.filter_map(|section| {
-            let (from, to) = section.range();
-            let range = SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) };
-            (range.low <= range.high).then_some(range)
-        });
-        within.collect::<Vec<_>>()
+        let within = sections.map(|section| range_within(section, low, high));
+        within.filter(|range| range.low <= range.high).collect::<Vec<_>>()
     };
     let runs = version.runs.iter().map(of_run).filter(|ranges| !ranges.is_empty());
     runs.chain(version.streams_within(low, high)).collect()

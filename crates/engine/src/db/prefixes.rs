@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::merged_items::streams;
+use super::pin::Pin;
 use super::scan::Iter;
 use super::shared::Shared;
 use super::snapshot::KeyspaceSnapshot;
@@ -23,7 +24,8 @@ use crate::table::{ListedName, NameScanner, PrefixCounts, Section, SectionRange}
 pub struct Prefixes {
     shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
-    version: Arc<Version>,
+    /// What it reads, which tells that it does.
+    pin: Arc<Pin>,
     /// When it began: items that expire later are there.
     now_ms: u64,
     /// The prefixes of items in the log.
@@ -116,7 +118,8 @@ impl Prefixes {
             tables.push(table);
         }
         let (shared, logged) = (shared.clone(), logged.into_iter().peekable());
-        Ok(Self { shared, keyspace, version, now_ms, logged, tables, next, is_over: false })
+        let pin = keyspace.pin(version, shared.now_ms());
+        Ok(Self { shared, keyspace, pin, now_ms, logged, tables, next, is_over: false })
     }
 
     /// The next prefix of which there is anything, with what is known of it.
@@ -142,7 +145,7 @@ impl Prefixes {
 
     /// Whether the prefix has an item.
     fn has_item(&self, prefix: &[u8]) -> Result<bool> {
-        let (keyspace, version) = (self.keyspace.clone(), self.version.clone());
+        let (keyspace, version) = (self.keyspace.clone(), self.pin.version.clone());
         let mut items = Iter::over_prefix(&self.shared, keyspace, version, prefix, self.now_ms)?;
         Ok(items.next_key()?.is_some())
     }

@@ -5,25 +5,24 @@ use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
+use super::found_item::{FoundItem, KeyValue};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::memory_budget::MemoryBudget;
 use super::merged_items::MergedItems;
 use super::metadata::{Metadata, Moment};
-use super::read::{View, retry_when_moved};
+use super::pin::Pin;
+use super::read::View;
 use super::shared::Shared;
 use crate::blob::Reference;
 use crate::compact::{YoungItems, for_each_merged, scan_streams};
 use crate::error::{Error, Result};
-use crate::item::{Item, ItemKind};
+use crate::item::ItemKind;
 use crate::level::{Level, MergeUnit, Version, shard_range};
 use crate::table::SectionScanner;
 
 /// Items gathered in memory at a time, fewer where memory is short.
 const CHUNK_ITEMS: u64 = 4096;
 const CHUNK_ITEMS_MIN: u64 = 64;
-
-/// A key and its value.
-pub type KeyValue = (Vec<u8>, Vec<u8>);
 
 /// All items of a keyspace in the order of their key hashes.
 ///
@@ -34,7 +33,8 @@ pub type KeyValue = (Vec<u8>, Vec<u8>);
 pub struct Iter {
     shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
-    pub(super) version: Arc<Version>,
+    /// What it reads, which tells that it does.
+    pub(super) pin: Arc<Pin>,
     /// When it began: items that expire later are returned.
     pub(super) now_ms: u64,
     budget: MemoryBudget,
@@ -42,7 +42,7 @@ pub struct Iter {
     pub(super) next: Option<u128>,
     /// The part of the hash space whose young items are gathered, and those.
     unit: Option<(u128, u128, YoungItems)>,
-    chunk: VecDeque<ChunkItem>,
+    chunk: VecDeque<FoundItem>,
     /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
     /// or none.
     pub(super) merged: Option<Box<MergedItems>>,
@@ -54,28 +54,16 @@ pub struct Iter {
     pub(super) refusal: Option<Error>,
 }
 
-#[derive(Debug)]
-struct ChunkItem {
-    hash_high: u64,
-    kind: ItemKind,
-    /// As it is stored.
-    key: Vec<u8>,
-    /// What refers to the value when that is large: it is read when its turn comes.
-    value: Vec<u8>,
-    metadata: Metadata,
-}
-
 impl Keyspace {
     /// Iterates over all items, in the order of their key hashes.
+    ///
+    /// The iterator holds the keyspace as it was when it began, beside writes and merges: files and log that are no
+    /// longer needed otherwise stay until it is dropped, and [`crate::Stats::iterators`] tells how much that is.
     pub fn iter(&self) -> Iter {
-        self.iter_from(0)
-    }
-
-    fn iter_from(&self, hash_high: u64) -> Iter {
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let refusal = keyspace.check_present().err();
         let now_ms = self.database().now_ms();
-        let iter = Iter::over(&self.handle.shared, keyspace, version, hash_high, now_ms);
+        let iter = Iter::over(&self.handle.shared, keyspace, version, now_ms);
         match refusal {
             Some(refusal) => Iter { refusal: Some(refusal), ..iter },
             None => iter,
@@ -98,43 +86,19 @@ impl Keyspace {
         let now_ms = self.database().now_ms();
         Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), now_ms)
     }
-
-    /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
-    /// means the end. Items present from the first call to the last are returned; others may be. Of a semi-sorted
-    /// keyspace all items of a prefix come together, however many: there, iterate instead.
-    pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {
-        let cache = &self.shared.scan_cache;
-        let mut iter = cache.take(cursor).unwrap_or_else(|| self.iter_from(cursor));
-        let mut items = Vec::new();
-        let mut last = None;
-        while let Some(item) = iter.next_item()? {
-            // A cursor stands between two hashes, so equal ones must not be torn apart.
-            if items.len() >= count.max(1) && last != Some(item.hash_high) {
-                let next = item.hash_high;
-                iter.chunk.push_front(item);
-                cache.keep(next, iter);
-                return Ok((items, next));
-            }
-            last = Some(item.hash_high);
-            items.extend(iter.resolve(item)?.map(|(item, _)| item));
-        }
-        Ok((items, 0))
-    }
 }
 
 impl Iter {
-    /// An iterator from a hash (leading bits) on, without items that had expired by `now_ms`.
+    /// An iterator over all items, without those that had expired by `now_ms`.
     pub(super) fn over(
         shared: &Arc<Shared>,
         keyspace: Arc<KeyspaceShared>,
         version: Arc<Version>,
-        hash_high: u64,
         now_ms: u64,
     ) -> Self {
-        let low = u128::from(hash_high) << 64;
-        let mut iter = Self::unfilled(shared, keyspace, version, low, now_ms);
+        let mut iter = Self::unfilled(shared, keyspace, version, 0, now_ms);
         if iter.keyspace.hasher.is_semi_sorted() {
-            iter.merge_items(low, u128::MAX);
+            iter.merge_items(0, u128::MAX);
         }
         iter
     }
@@ -168,10 +132,11 @@ impl Iter {
         now_ms: u64,
     ) -> Self {
         let (shared, budget) = (shared.clone(), shared.memory.budget());
+        let pin = keyspace.pin(version, shared.now_ms());
         Self {
             shared,
             keyspace,
-            version,
+            pin,
             now_ms,
             budget,
             next: Some(low),
@@ -186,7 +151,7 @@ impl Iter {
 
     /// Puts all items in `low..=high` in order. Reads when they are asked for.
     fn merge_items(&mut self, low: u128, high: u128) {
-        match MergedItems::of(&self.shared, &self.version, &self.budget, low, high) {
+        match MergedItems::of(&self.shared, &self.pin.version, &self.budget, low, high) {
             Ok(merged) => self.merged = Some(Box::new(merged)),
             Err(error) => self.refusal = Some(error),
         }
@@ -211,11 +176,9 @@ impl Iter {
 
     /// Calls `found` with the references of all items that lie in blob files, which are not read.
     pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
-        while let Some(ChunkItem { kind, key, value, metadata, .. }) = self.next_item()? {
-            if kind == ItemKind::Reference {
-                let Metadata { flags, expires_at_ms } = metadata;
-                let item = Item { kind, flags, expires_at_ms, key: &key, value: &value };
-                found(Reference::required(&item)?);
+        while let Some(found_item) = self.next_item()? {
+            if found_item.kind == ItemKind::Reference {
+                found(Reference::required(&found_item.item())?);
             }
         }
         Ok(())
@@ -230,30 +193,13 @@ impl Iter {
         Ok(None)
     }
 
-    /// The item with its key and its value, wherever they lie; `None` when it is gone meanwhile.
-    fn resolve(&self, item: ChunkItem) -> Result<Option<(KeyValue, Metadata)>> {
-        let ChunkItem { kind, key, value, metadata, .. } = item;
-        if kind != ItemKind::Reference {
-            return Ok(Some(((key, value), metadata)));
-        }
-        let Metadata { flags, expires_at_ms } = metadata;
-        let item = Item { kind, flags, expires_at_ms, key: &key, value: &value };
-        let (shared, keyspace, moment) = (&*self.shared, &*self.keyspace, Moment::At(self.now_ms));
-        match (View { shared, keyspace, version: &self.version, moment }).large_item(&item) {
-            // The item came into the log, and moved on, after this iteration began.
-            Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&self.version, &keyspace.version.load()) => {
-                let hash = keyspace.hasher.hash(&key);
-                retry_when_moved(keyspace, |version| {
-                    View { shared, keyspace, version, moment }.find(hash, &key, |view, item| {
-                        item.map(|item| Ok((view.any_item(item)?, Metadata::of(item)))).transpose()
-                    })
-                })
-            }
-            found => Ok(Some((found?, metadata))),
-        }
+    fn resolve(&self, item: FoundItem) -> Result<Option<(KeyValue, Metadata)>> {
+        let Self { shared, keyspace, pin, now_ms, .. } = self;
+        let view = View { shared, keyspace, version: &pin.version, moment: Moment::At(*now_ms) };
+        item.resolve(view, &pin.version)
     }
 
-    fn next_item(&mut self) -> Result<Option<ChunkItem>> {
+    fn next_item(&mut self) -> Result<Option<FoundItem>> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -276,12 +222,10 @@ impl Iter {
         let moment = Moment::At(self.now_ms);
         let (chunk, hasher, prefix) = (&mut self.chunk, &self.keyspace.hasher, self.prefix.as_deref());
         while chunk.is_empty() {
-            let is_there = merged.step(|hash, item| {
+            let is_there = merged.step(|_, item| {
                 let is_wanted = prefix.is_none() || hasher.prefix_of(item.key) == prefix;
                 if is_wanted && moment.is_live(item) {
-                    let (key, value) = (item.key.to_vec(), item.value.to_vec());
-                    let (kind, metadata) = (item.kind, Metadata::of(item));
-                    chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
+                    chunk.push_back(FoundItem::of(item));
                 }
             })?;
             if !is_there {
@@ -296,11 +240,7 @@ impl Iter {
     /// Gathers the items of the next piece of the hash space, which starts at `low`.
     fn fill(&mut self, low: u128) -> Result<()> {
         let mut chunk = std::mem::take(&mut self.chunk);
-        self.visit(low, |hash, item| {
-            let (key, value) = (item.key.to_vec(), item.value.to_vec());
-            let (kind, metadata) = (item.kind, Metadata::of(item));
-            chunk.push_back(ChunkItem { hash_high: hash.high(), kind, key, value, metadata });
-        })?;
+        self.visit(low, |_, item| chunk.push_back(FoundItem::of(item)))?;
         self.chunk = chunk;
         Ok(())
     }
@@ -312,12 +252,12 @@ impl Iter {
         }
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
         let within = |level: &Level| level.items_within(*unit_low, *unit_high);
-        let items = young.len() as u64 + self.version.levels.iter().map(within).sum::<f64>() as u64;
+        let items = young.len() as u64 + self.pin.version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / u128::from(pieces);
         let high = low.saturating_add(width).min(*unit_high);
         let moment = Moment::At(self.now_ms);
-        let streams = self.version.streams_within(low, high);
+        let streams = self.pin.version.streams_within(low, high);
         let read_bytes = self.budget.read_bytes_each(streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
@@ -344,7 +284,7 @@ impl Iter {
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
     /// where they would not fit in memory.
     fn gather(&self, low: u128) -> Result<(u128, u128, YoungItems)> {
-        let version = &self.version;
+        let version = &self.pin.version;
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
         let run_bits = version.runs.iter().map(|run| run.shard_bits);
         let bits = store_bits.chain(run_bits).min().unwrap_or(0);

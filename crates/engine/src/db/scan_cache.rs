@@ -1,39 +1,159 @@
-//! [`ScanCache`]: iterators that wait for the next call of a scan.
+//! [`ScanCache`]: what scans have gathered and their next calls may use.
+//!
+//! A hint, never the truth: the cursor alone says where a scan goes on. A piece counts only while its keyspace is as it
+//! was when the piece was gathered. A section never changes, so what was gathered of it always holds. Nothing here holds
+//! a version, a table or a log: what an abandoned scan leaves is some memory, which is bounded for all scans of the
+//! database together and told by [`crate::MemoryStats::scans`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use alluvium_io::sync::Mutex;
 
-use super::scan::Iter;
+use super::scan_piece::{Moment, Piece};
+use super::shared::Shared;
+use crate::compact::YoungItems;
+use crate::table::{Loan, Section};
 
-/// Iterators kept between the calls of [`crate::Keyspace::scan`].
-const CACHED_ITERATORS_MAX: usize = 4;
+/// Entries, at most: each call looks through all of them.
+const ENTRIES_MAX: usize = 256;
 
-/// Iterators between two calls of [`crate::Keyspace::scan`], by the cursor that continues them.
+/// Gathered items, the ones used last behind the others.
 #[derive(Debug, Default)]
 pub(crate) struct ScanCache {
-    iterators: Mutex<VecDeque<(u64, Iter)>>,
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    keyspace: u32,
+    items: Items,
+    bytes: u64,
+    /// What it takes of a memory limit.
+    _loan: Option<Loan>,
+}
+
+#[derive(Debug)]
+enum Items {
+    /// All items of a stretch of places, from one on.
+    Piece { from: u64, target: usize, moment: Moment, piece: Arc<Piece> },
+    /// The items of a section in the order of slots in a part of the hash space.
+    Sorted { section: SectionName, part: (u128, u128), items: Arc<YoungItems> },
+}
+
+/// File and offset: numbers of files are never used again.
+type SectionName = (u64, u64);
+
+fn name(section: &Section) -> SectionName {
+    (section.file_number(), section.page_offset(0))
 }
 
 impl ScanCache {
-    /// The iterator that continues at `cursor`, if it is still there.
-    pub fn take(&self, cursor: u64) -> Option<Iter> {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        let at = iterators.iter().position(|(kept, _)| *kept == cursor && cursor != 0)?;
-        iterators.remove(at).map(|(_, iter)| iter)
+    /// The piece that has the items from `place` on, if the keyspace is as it was.
+    pub(super) fn piece(&self, keyspace: u32, place: u64, now: &Moment) -> Option<Arc<Piece>> {
+        self.find(|kept| match &kept.items {
+            Items::Piece { from, moment, piece, .. } => {
+                let is_there = *from <= place && piece.to.is_none_or(|to| place < to);
+                (kept.keyspace == keyspace && is_there && moment == now).then(|| piece.clone())
+            }
+            Items::Sorted { .. } => None,
+        })
     }
 
-    /// Keeps an iterator for the call that has this cursor, and lets go of the oldest where there are too many.
-    pub fn keep(&self, cursor: u64, iter: Iter) {
-        let mut iterators = self.iterators.lock().expect("no panic while held");
-        if iterators.len() >= CACHED_ITERATORS_MAX {
-            iterators.pop_front();
+    /// How many items were wanted of the piece that ends at `place`, which it lets go of: its scan goes on. `None` where
+    /// the keyspace has changed since, or no such piece is there.
+    pub(super) fn take_piece_before(&self, keyspace: u32, place: u64, now: &Moment) -> Option<usize> {
+        let mut kept = self.lock();
+        let at = kept.iter().position(|kept| {
+            let ends_here =
+                |items: &Items| matches!(items, Items::Piece { piece, .. } if piece.to == Some(place));
+            kept.keyspace == keyspace && ends_here(&kept.items)
+        })?;
+        match kept.remove(at)?.items {
+            Items::Piece { target, moment, .. } => (moment == *now).then_some(target),
+            Items::Sorted { .. } => None,
         }
-        iterators.push_back((cursor, iter));
     }
 
-    /// Lets go of all iterators, and so of the versions they hold.
+    /// Keeps a piece.
+    pub(super) fn keep_piece(
+        &self,
+        shared: &Shared,
+        keyspace: u32,
+        (from, target): (u64, usize),
+        moment: Moment,
+        piece: &Arc<Piece>,
+    ) {
+        let items = Items::Piece { from, target, moment, piece: piece.clone() };
+        self.keep(shared, keyspace, items, piece.memory_bytes());
+    }
+
+    /// The items of a section in a part of the hash space.
+    pub(super) fn sorted(&self, of: &Section, within: (u128, u128)) -> Option<Arc<YoungItems>> {
+        self.find(|kept| match &kept.items {
+            Items::Sorted { section, part, items } => {
+                (*section == name(of) && *part == within).then(|| items.clone())
+            }
+            Items::Piece { .. } => None,
+        })
+    }
+
+    /// Keeps the items of a section.
+    pub fn keep_sorted(&self, shared: &Shared, of: &Section, part: (u128, u128), items: &Arc<YoungItems>) {
+        let bytes = items.memory_bytes();
+        let items = Items::Sorted { section: name(of), part, items: items.clone() };
+        self.keep(shared, of.keyspace(), items, bytes);
+    }
+
+    /// Lets go of the sections' items in a part of the hash space that a scan has passed.
+    pub fn drop_part(&self, keyspace: u32, passed: (u128, u128)) {
+        self.lock().retain(|kept| {
+            let is_passed = matches!(kept.items, Items::Sorted { part, .. } if part == passed);
+            kept.keyspace != keyspace || !is_passed
+        });
+    }
+
+    /// Lets go of all that was gathered of a keyspace.
+    pub fn forget(&self, keyspace: u32) {
+        self.lock().retain(|kept| kept.keyspace != keyspace);
+    }
+
+    /// Lets go of everything.
     pub fn clear(&self) {
-        self.iterators.lock().expect("no panic while held").clear();
+        self.lock().clear();
+    }
+
+    /// Memory held.
+    pub fn memory_bytes(&self) -> u64 {
+        self.lock().iter().map(|kept| kept.bytes).sum()
+    }
+
+    /// Keeps items, and lets go of those that were not used for the longest time where there is no room for all.
+    fn keep(&self, shared: &Shared, keyspace: u32, items: Items, bytes: u64) {
+        let bytes_max = shared.memory.budget().scan_bytes();
+        if bytes > bytes_max {
+            return;
+        }
+        let loan = shared.memory.lend(bytes);
+        let mut kept = self.lock();
+        kept.push_back(Kept { keyspace, items, bytes, _loan: loan });
+        let mut held: u64 = kept.iter().map(|kept| kept.bytes).sum();
+        while held > bytes_max || kept.len() > ENTRIES_MAX {
+            let Some(oldest) = kept.pop_front() else { break };
+            held -= oldest.bytes;
+        }
+    }
+
+    /// What `wanted` finds in one of the entries, which was used last then.
+    fn find<R>(&self, wanted: impl Fn(&Kept) -> Option<R>) -> Option<R> {
+        let mut kept = self.lock();
+        let (at, found) = kept.iter().enumerate().find_map(|(at, kept)| Some((at, wanted(kept)?)))?;
+        let used = kept.remove(at)?;
+        kept.push_back(used);
+        Some(found)
+    }
+
+    fn lock(&self) -> alluvium_io::sync::MutexGuard<'_, VecDeque<Kept>> {
+        self.kept.lock().expect("no panic while held")
     }
 }

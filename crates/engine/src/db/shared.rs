@@ -21,6 +21,7 @@ use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
 use super::order::check_plan;
 use super::replan::PlanDecision;
+use super::scan_cache::ScanCache;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub disk_quota: DiskQuota,
     pub counters: Counters,
     pub memory: MemoryControl,
+    /// What scans have gathered for their next calls.
+    pub scan_cache: ScanCache,
     /// Items gathered for merges and ingests under way.
     pub merge_buffer_bytes: AtomicU64,
     /// Buffers of merges and conversions under way.

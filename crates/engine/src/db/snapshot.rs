@@ -136,7 +136,7 @@ impl KeyspaceSnapshot {
 
     /// All items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), 0, self.taken_at_ms)
+        Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), self.taken_at_ms)
     }
 
     /// The items whose keys have this prefix, as [`crate::Keyspace::scan_prefix`] has it.

@@ -32,29 +32,29 @@ impl SnapshotStats {
             let pinned = keyspace.pinned_versions();
             snapshots = snapshots.max(pinned.len());
             if !pinned.is_empty() {
-                let present = Present::of(&keyspace.version.load_full());
+                let present = Present::of([keyspace.version.load_full()]);
                 pinned.iter().for_each(|pinned| held.add(&pinned.load(), &present, shared));
             }
         }
-        let sections = held.sections.values();
-        let (memory, disk) = sections.fold((0, 0), |sum, section| (sum.0 + section.0, sum.1 + section.1));
-        let logs: u64 = held.logs.values().sum();
-        let disk = disk + held.blob_files.values().sum::<u64>();
-        Self { snapshots, memory: memory + logs, log_memory: logs, disk }
+        let (memory, log_memory, disk) = held.totals();
+        Self { snapshots, memory, log_memory, disk }
     }
 }
 
-/// Addresses of what the present version of a keyspace has.
-struct Present {
-    version: Arc<Version>,
+/// Addresses of what a keyspace has that is there anyhow.
+pub(super) struct Present {
+    versions: Vec<Arc<Version>>,
     sections: Vec<usize>,
 }
 
 impl Present {
-    fn of(version: &Arc<Version>) -> Self {
-        let mut sections: Vec<usize> = sections(version).map(|(address, ..)| address).collect();
+    /// What these versions have: the present one, and others that somebody else holds.
+    pub fn of(versions: impl IntoIterator<Item = Arc<Version>>) -> Self {
+        let versions: Vec<_> = versions.into_iter().collect();
+        let addresses = versions.iter().flat_map(|version| sections(version).map(|(address, ..)| address));
+        let mut sections: Vec<usize> = addresses.collect();
         sections.sort_unstable();
-        Self { version: version.clone(), sections }
+        Self { versions, sections }
     }
 
     fn has_section(&self, address: usize) -> bool {
@@ -62,23 +62,34 @@ impl Present {
     }
 
     fn has_log(&self, store: &Arc<LogStore>) -> bool {
-        self.version.log_stores.iter().any(|present| Arc::ptr_eq(present, store))
+        let mut present = self.versions.iter().flat_map(|version| &version.log_stores);
+        present.any(|present| Arc::ptr_eq(present, store))
     }
 }
 
 /// What is kept, each part once however many snapshots need it.
 #[derive(Default)]
-struct Held {
+pub(super) struct Held {
     /// Memory and disk by address of the section.
     sections: BTreeMap<usize, (u64, u64)>,
-    /// Memory by address of the log store.
+    /// Memory of indexes by address of the log store.
     logs: BTreeMap<usize, u64>,
+    /// Memory of converted log by number of the segment.
+    segments: BTreeMap<u64, u64>,
     /// Bytes by number.
     blob_files: BTreeMap<u64, u64>,
 }
 
 impl Held {
-    fn add(&mut self, version: &Version, present: &Present, shared: &Shared) {
+    /// Memory, of that the log's, and disk.
+    pub fn totals(&self) -> (u64, u64, u64) {
+        let sections = self.sections.values();
+        let (memory, disk) = sections.fold((0, 0), |sum, section| (sum.0 + section.0, sum.1 + section.1));
+        let logs: u64 = self.logs.values().chain(self.segments.values()).sum();
+        (memory + logs, logs, disk + self.blob_files.values().sum::<u64>())
+    }
+
+    pub fn add(&mut self, version: &Version, present: &Present, shared: &Shared) {
         for (address, memory, disk) in sections(version) {
             if !present.has_section(address) {
                 self.sections.insert(address, (memory, disk));
@@ -86,6 +97,14 @@ impl Held {
         }
         for store in version.log_stores.iter().filter(|store| !present.has_log(store)) {
             self.logs.insert(Arc::as_ptr(store) as usize, store.memory_bytes());
+        }
+        let waiting = shared.frozen.lock().expect("no panic while held").clone();
+        let active = shared.log.active_segment();
+        for segment in version.log_stores.iter().map(|store| &store.segment) {
+            let is_needed = segment.id == active.id || waiting.iter().any(|other| other.id == segment.id);
+            if !is_needed {
+                self.segments.insert(segment.id, segment.memory_bytes());
+            }
         }
         let files = shared.blobs.files();
         let gone = version.blobs.files.iter().filter(|(number, _)| !files.contains_key(number));

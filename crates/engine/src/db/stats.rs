@@ -6,6 +6,7 @@ use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::database::Db;
+use super::iterator_stats::IteratorStats;
 use super::memory_limit::MemoryLimitStats;
 use super::plan_change_stats::PlanChangeStats;
 use super::replan::PlanDecision;
@@ -47,6 +48,8 @@ pub struct Stats {
     pub plan_decisions: Vec<PlanDecision>,
     /// What is kept for snapshots alone.
     pub snapshots: SnapshotStats,
+    /// What is kept for iterators alone.
+    pub iterators: IteratorStats,
     /// How files are reached.
     pub storage: String,
     /// The directory of young levels, where there is one.
@@ -88,6 +91,10 @@ pub struct MemoryStats {
     pub blob_buffer: u64,
     /// Log that was converted and is kept for snapshots alone. What else they keep is among filters and indexes.
     pub snapshots: u64,
+    /// Log that was converted and is kept for iterators alone, likewise.
+    pub iterators: u64,
+    /// Items that scans have gathered for their next calls.
+    pub scans: u64,
 }
 
 impl MemoryStats {
@@ -106,6 +113,8 @@ impl MemoryStats {
             + self.io_buffers
             + self.blob_buffer
             + self.snapshots
+            + self.iterators
+            + self.scans
     }
 }
 
@@ -266,6 +275,9 @@ impl Db {
         }
         stats.snapshots = SnapshotStats::of(shared, &keyspaces);
         memory.snapshots = stats.snapshots.log_memory;
+        stats.iterators = IteratorStats::of(shared, &keyspaces);
+        memory.iterators = stats.iterators.log_memory;
+        memory.scans = shared.scan_cache.memory_bytes();
         let now_ms = shared.now_ms();
         stats.plan_decisions = shared.plan_decisions.lock().expect("no panic while held").clone();
         stats.plan_changes = keyspaces.iter().filter_map(|keyspace| PlanChangeStats::of(keyspace)).collect();

@@ -73,7 +73,7 @@ impl Db {
             let held = version.blobs.files.clone();
             let newest = held.keys().next_back().copied();
             files.extend(held.iter().map(|(number, file)| (*number, file.clone())));
-            let items = Iter::over(&self.handle().shared, keyspace.clone(), version, 0, 0);
+            let items = Iter::over(&self.handle().shared, keyspace.clone(), version, 0);
             items.for_each_reference(|reference| {
                 if Some(reference.file) <= newest {
                     records.insert((reference.file, reference.body), reference);

@@ -4,6 +4,8 @@
 //! (Bentley and Saxe's logarithmic method): an insertion moves each entry log2(n) times in all, a lookup searches
 //! log2(n) arrays. A sorted map would take several times the memory, and sorting at a lookup the time of all items.
 
+use std::ops::RangeInclusive;
+
 /// Offsets of items, each under the first 32 bits of its prefix's hash.
 #[derive(Debug, Default)]
 pub(super) struct PrefixList {
@@ -39,16 +41,24 @@ impl PrefixList {
         }
     }
 
-    /// Offsets of items whose prefixes have this hash; few others may be among them.
-    pub fn offsets(&self, prefix_hash: u64) -> Vec<u32> {
-        let tag = tag(prefix_hash);
-        let mut offsets = Vec::new();
-        for array in &self.arrays {
-            let start = array.partition_point(|entry| entry.0 < tag);
-            let same = array[start..].iter().take_while(|entry| entry.0 == tag);
-            offsets.extend(same.map(|&(_, offset)| offset));
-        }
-        offsets
+    /// Offsets of items whose prefixes have hashes in this range; few others may be among them.
+    pub fn offsets(&self, prefix_hashes: RangeInclusive<u64>) -> Vec<u32> {
+        self.within(prefix_hashes).flatten().map(|&(_, offset)| offset).collect()
+    }
+
+    /// How many offsets [`PrefixList::offsets`] gives.
+    pub fn count(&self, prefix_hashes: RangeInclusive<u64>) -> usize {
+        self.within(prefix_hashes).map(<[_]>::len).sum()
+    }
+
+    /// The part of each array.
+    fn within(&self, prefix_hashes: RangeInclusive<u64>) -> impl Iterator<Item = &[(u32, u32)]> {
+        let (first, last) = (tag(*prefix_hashes.start()), tag(*prefix_hashes.end()));
+        self.arrays.iter().map(move |array| {
+            let start = array.partition_point(|entry| entry.0 < first);
+            let len = array[start..].partition_point(|entry| entry.0 <= last);
+            &array[start..start + len]
+        })
     }
 
     /// Memory held.
@@ -83,10 +93,16 @@ mod tests {
                 list.push(prefix << 32, offset);
                 model.entry(prefix).or_default().push(offset);
             }
-            for prefix in 0..20 {
-                let mut found = list.offsets(prefix << 32);
-                found.sort_unstable();
-                prop_assert_eq!(found, model.get(&prefix).cloned().unwrap_or_default());
+            for first in 0..20 {
+                for last in first..20 {
+                    let hashes = first << 32..=last << 32;
+                    let mut found = list.offsets(hashes.clone());
+                    found.sort_unstable();
+                    let mut expected: Vec<u32> = model.range(first..=last).flat_map(|(_, of)| of.clone()).collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(list.count(hashes), expected.len());
+                    prop_assert_eq!(found, expected);
+                }
             }
             prop_assert!(list.memory_bytes() <= 8 * (2 * prefixes.len() as u64 + 32));
             prop_assert!(list.arrays.len() <= 12);

@@ -1,5 +1,6 @@
 //! LogStore (SILT §3.1): one keyspace's items in one segment, indexed by a cuckoo table per shard.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyHasher};
@@ -201,15 +202,16 @@ impl LogStore {
         }
     }
 
-    /// Calls `found` with the newest item of each key in the shard whose prefix has this hash, and with its hash and
-    /// offset. The caller holds the shard's lock, or the store is closed. Items of few other prefixes may come too.
-    pub fn for_each_of_prefix<'s>(
+    /// Calls `found` with the newest item of each key in the shard whose prefix has a hash in this range, and with its
+    /// hash and offset. The caller holds the shard's lock, or the store is closed. Items of few other prefixes may come
+    /// too.
+    pub fn for_each_of_prefixes<'s>(
         &'s self,
         shard: &Shard,
-        prefix_hash: u64,
+        prefix_hashes: RangeInclusive<u64>,
         mut found: impl FnMut(KeyHash, u32, Item<'s>),
     ) -> Result<()> {
-        let offsets = shard.prefixes.lock().expect("no panic while held").offsets(prefix_hash);
+        let offsets = shard.prefixes.lock().expect("no panic while held").offsets(prefix_hashes);
         for first in offsets {
             // The list has the first item of a key, the index leads to the newest.
             let key = self.segment.item_at(first)?.key;
@@ -219,6 +221,18 @@ impl LogStore {
             }
         }
         Ok(())
+    }
+
+    /// Keys with hashes in `low..=high`, about: of a semi-sorted keyspace by its prefixes, else as hashes are uniform.
+    pub fn len_within(&self, low: u128, high: u128) -> f64 {
+        if !self.hasher.is_semi_sorted() {
+            return self.len() as f64 * (high.saturating_sub(low) as f64 / u128::MAX as f64);
+        }
+        let prefix_hashes = (low >> 64) as u64..=(high >> 64) as u64;
+        let count = |shard: &Shard| {
+            shard.prefixes.lock().expect("no panic while held").count(prefix_hashes.clone()) as f64
+        };
+        self.shards.iter().map(count).sum()
     }
 
     fn copy_index(&self, from: &CuckooTable, to: &CuckooTable) -> Result<bool> {

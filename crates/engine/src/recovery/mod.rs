@@ -15,7 +15,8 @@ use alluvium_io::{DirectoryLock, Storage};
 use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
 use crate::db::{
-    Counters, DiskQuota, KeyspaceShared, MemoryControl, Shared, check_plan, complete_hasher, new_log_store,
+    Counters, DiskQuota, KeyspaceShared, MemoryControl, ScanCache, Shared, check_plan, complete_hasher,
+    new_log_store,
 };
 use crate::device;
 use crate::error::{Error, IoContext, Result};
@@ -131,6 +132,7 @@ pub(crate) fn open(
         disk_quota,
         counters: Counters::default(),
         memory,
+        scan_cache: ScanCache::default(),
         merge_buffer_bytes: AtomicU64::new(0),
         buffer_bytes: AtomicU64::new(0),
         latest_ms: AtomicU64::new(0),

@@ -31,13 +31,25 @@ pub(crate) struct SectionRange {
 impl SectionRange {
     /// A scanner of the range that reads when it is asked, so many bytes at a time.
     pub(super) fn scanner(&self, read_bytes: usize) -> Result<SectionScanner> {
-        let reads = ReadAhead::without([self.extent()?], read_bytes);
-        Ok(SectionScanner::over(reads, vec![(self.low, self.high)]))
+        Self::scanner_of(std::slice::from_ref(self), read_bytes)
     }
 
-    /// The pages to read: found in the index, or by about log2 of the number of pages in reads.
+    /// A scanner of these ranges, one after the other, that reads nothing ahead: `read_bytes` at a time, when they are
+    /// asked for.
+    pub fn scanner_of(ranges: &[Self], read_bytes: usize) -> Result<SectionScanner> {
+        let extents = ranges.iter().map(Self::extent).collect::<Result<Vec<_>>>()?;
+        let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
+        Ok(SectionScanner::over(ReadAhead::without(extents, read_bytes), wanted))
+    }
+
+    /// The pages to read: found in the index, or by a few reads from where the index would look for an end of the
+    /// range. Those of a whole section cost nothing.
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, low, high } = self;
+        let (lowest, highest) = section.range();
+        if *low <= lowest && *high >= highest {
+            return Ok(Extent { section: Arc::clone(section), pages: 0..section.page_count() });
+        }
         if let Some(pages) = self.prefix_pages()? {
             return Ok(Extent { section: Arc::clone(section), pages });
         }
@@ -48,8 +60,8 @@ impl SectionRange {
             let pages = group(low).map_or(0, |pages| pages.start)..group(high).map_or(0, |pages| pages.end);
             return Ok(Extent { section: Arc::clone(section), pages });
         }
-        let first = first_page_for(section, KeyHash(*low))?;
-        let above = high.checked_add(1).map(KeyHash).filter(|_| section.page_count() > 0);
+        let first = if *low <= lowest { 0 } else { first_page_for(section, KeyHash(*low))? };
+        let above = high.checked_add(1).filter(|_| *high < highest && section.page_count() > 0).map(KeyHash);
         let last = above.map(|above| first_page_for(section, above)).transpose()?;
         // The last item wanted may go on in the page behind its own.
         let pages = 1 + u32::from(section.entry().items_go_on);
@@ -102,20 +114,48 @@ impl SectionRange {
 
 /// The page where a scan for `hash` and everything behind it begins.
 fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
-    if section.page_count() == 0 {
+    let count = section.page_count();
+    if count == 0 {
         return Ok(0);
     }
-    if let Some(page) = section.index()?.first_page(hash) {
+    let index = section.index()?;
+    if let Some(page) = index.first_page(hash) {
         return Ok(page);
     }
-    // The last page that begins below `hash`: items equal to it may end that page.
-    let (mut low, mut high) = (0, section.page_count());
+    // The last page that begins below `hash`: items equal to it may end that page. An index of keys that are there
+    // gives a page near that of another key, as a rule, so the search widens from it.
+    let hint = index.locate_unfiltered(hash).iter().next().map_or(0, |read| read.page.min(count - 1));
     let mut buffer = AlignedBuffer::new();
-    while high - low > 1 {
+    let is_below = |page: u32, buffer: &mut AlignedBuffer| -> Result<bool> {
+        Ok(first_hash_from(section, page, buffer)?.is_some_and(|first| first < hash))
+    };
+    let (mut low, mut high) = (hint, hint);
+    let mut step = 1;
+    if is_below(hint, &mut buffer)? {
+        high = count;
+        while let Some(page) = low.checked_add(step).filter(|&page| page < count) {
+            if !is_below(page, &mut buffer)? {
+                high = page;
+                break;
+            }
+            (low, step) = (page, step.saturating_mul(2));
+        }
+    } else {
+        low = 0;
+        while let Some(page) = high.checked_sub(step).filter(|&page| page > 0) {
+            if is_below(page, &mut buffer)? {
+                low = page;
+                break;
+            }
+            (high, step) = (page, step.saturating_mul(2));
+        }
+    }
+    while high.saturating_sub(low) > 1 {
         let middle = low + (high - low) / 2;
-        match first_hash_from(section, middle, &mut buffer)? {
-            Some(first) if first < hash => low = middle,
-            _ => high = middle,
+        if is_below(middle, &mut buffer)? {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
     Ok(low)

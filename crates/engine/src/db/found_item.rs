@@ -1,0 +1,57 @@
+//! [`FoundItem`]: an item that an iteration or a scan came by.
+
+use std::sync::Arc;
+
+use super::metadata::Metadata;
+use super::read::{View, retry_when_moved};
+use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
+use crate::level::Version;
+
+/// A key and its value.
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
+/// A live item as tables and log hold it.
+#[derive(Debug)]
+pub(super) struct FoundItem {
+    pub kind: ItemKind,
+    /// As it is stored.
+    pub key: Vec<u8>,
+    /// What refers to the value when that is large: it is read when its turn comes.
+    pub value: Vec<u8>,
+    pub metadata: Metadata,
+}
+
+impl FoundItem {
+    pub fn of(item: &Item<'_>) -> Self {
+        let (key, value) = (item.key.to_vec(), item.value.to_vec());
+        Self { kind: item.kind, key, value, metadata: Metadata::of(item) }
+    }
+
+    /// The item as log and tables have it.
+    pub fn item(&self) -> Item<'_> {
+        let Metadata { flags, expires_at_ms } = self.metadata;
+        Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value: &self.value }
+    }
+
+    /// The item with its key and its value, wherever they are stored; `None` when it is gone meanwhile. `version` is
+    /// that of the view, where the item was found.
+    pub fn resolve(self, view: View<'_>, version: &Arc<Version>) -> Result<Option<(KeyValue, Metadata)>> {
+        if self.kind != ItemKind::Reference {
+            return Ok(Some(((self.key, self.value), self.metadata)));
+        }
+        let keyspace = view.keyspace;
+        match view.large_item(&self.item()) {
+            // The item came into the log, and moved on, after it was found.
+            Err(Error::MissingFile { .. }) if !Arc::ptr_eq(version, &keyspace.version.load()) => {
+                let hash = keyspace.hasher.hash(&self.key);
+                retry_when_moved(keyspace, |version| {
+                    View { version, ..view }.find(hash, &self.key, |view, item| {
+                        item.map(|item| Ok((view.any_item(item)?, Metadata::of(item)))).transpose()
+                    })
+                })
+            }
+            found => Ok(Some((found?, self.metadata))),
+        }
+    }
+}

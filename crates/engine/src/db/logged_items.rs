@@ -1,0 +1,134 @@
+//! [`LoggedItems`]: what the log stores of a version hold in a range of hashes, in order.
+
+use std::sync::Arc;
+
+use alluvium_base::KeyHash;
+
+use crate::error::Result;
+use crate::item::Item;
+use crate::level::Version;
+use crate::log::LogStore;
+
+/// Ranges of more than a 16th of the hash space are gathered from the index, narrower ones from the list of prefixes.
+const NARROW_BITS: u32 = 4;
+
+/// The newest items of all keys in the log whose hashes lie in a range, tombstones included, by hash and key. Holds 32
+/// bytes for each and reads them where the log has them.
+#[derive(Debug)]
+pub(super) struct LoggedItems {
+    stores: Vec<Arc<LogStore>>,
+    left: std::vec::IntoIter<Logged>,
+    next: Option<Logged>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    hash: KeyHash,
+    /// Of the stores, young to old.
+    store: u32,
+    offset: u32,
+}
+
+impl LoggedItems {
+    /// The items in `low..=high`. Of a semi-sorted keyspace a batch is seen as a whole or not at all.
+    pub fn of(version: &Version, low: u128, high: u128) -> Result<Self> {
+        let stores = version.log_stores.clone();
+        let mut logged = Vec::new();
+        for (store, number) in stores.iter().zip(0..) {
+            match store.hasher().is_semi_sorted() {
+                true => gather_prefixes(store, number, low, high, &mut logged)?,
+                false => gather_hashes(store, number, low, high, &mut logged)?,
+            }
+        }
+        let mut failure = None;
+        let mut key = |of: &Logged| match stores[of.store as usize].segment.item_at(of.offset) {
+            Ok(item) => item.key,
+            Err(error) => {
+                failure = Some(error);
+                &[]
+            }
+        };
+        logged.sort_unstable_by(|one, other| {
+            let by_hash = one.hash.cmp(&other.hash);
+            by_hash.then_with(|| key(one).cmp(key(other))).then(one.store.cmp(&other.store))
+        });
+        logged.dedup_by(|older, newer| older.hash == newer.hash && key(older) == key(newer));
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let mut left = logged.into_iter();
+        Ok(Self { next: left.next(), stores, left })
+    }
+
+    /// The item that it stands on, at first the first; `None` behind the last.
+    pub fn current(&self) -> Result<Option<(KeyHash, Item<'_>)>> {
+        let Some(Logged { hash, store, offset }) = self.next else { return Ok(None) };
+        Ok(Some((hash, self.stores[store as usize].segment.item_at(offset)?)))
+    }
+
+    /// The hash of that item.
+    pub fn hash(&self) -> Option<KeyHash> {
+        self.next.map(|logged| logged.hash)
+    }
+
+    pub fn advance(&mut self) {
+        self.next = self.left.next();
+    }
+}
+
+/// Adds the items of a semi-sorted store in `low..=high`, with all its shards held at once.
+fn gather_prefixes(
+    store: &LogStore,
+    number: u32,
+    low: u128,
+    high: u128,
+    logged: &mut Vec<Logged>,
+) -> Result<()> {
+    let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
+    for shard in store.shards() {
+        if (high - low) >> (128 - NARROW_BITS) == 0 {
+            let prefix_hashes = (low >> 64) as u64..=(high >> 64) as u64;
+            store.for_each_of_prefixes(shard, prefix_hashes, |hash, offset, _| {
+                if (low..=high).contains(&hash.0) {
+                    logged.push(Logged { hash, store: number, offset });
+                }
+            })?;
+            continue;
+        }
+        gather_shard(store, number, shard.index().entries().map(|(.., offset)| offset), low, high, logged)?;
+    }
+    Ok(())
+}
+
+/// Adds the items of a store of hashed keys in `low..=high`: of the shards there, one after the other.
+fn gather_hashes(
+    store: &LogStore,
+    number: u32,
+    low: u128,
+    high: u128,
+    logged: &mut Vec<Logged>,
+) -> Result<()> {
+    let shard = |hash: u128| KeyHash(hash).prefix(store.shard_bits()) as usize;
+    for shard in &store.shards()[shard(low)..=shard(high)] {
+        let _writer = shard.lock();
+        gather_shard(store, number, shard.index().entries().map(|(.., offset)| offset), low, high, logged)?;
+    }
+    Ok(())
+}
+
+fn gather_shard(
+    store: &LogStore,
+    number: u32,
+    offsets: impl Iterator<Item = u32>,
+    low: u128,
+    high: u128,
+    logged: &mut Vec<Logged>,
+) -> Result<()> {
+    for offset in offsets {
+        let hash = store.hasher().hash(store.segment.item_at(offset)?.key);
+        if (low..=high).contains(&hash.0) {
+            logged.push(Logged { hash, store: number, offset });
+        }
+    }
+    Ok(())
+}

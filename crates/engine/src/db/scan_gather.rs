@@ -1,0 +1,229 @@
+//! [`Gather`]: how the items behind a cursor are found.
+
+use std::sync::Arc;
+
+use alluvium_base::KeyHash;
+
+use super::keyspace::KeyspaceShared;
+use super::merged_items::MergedItems;
+use super::scan_piece::Piece;
+use super::scan_place::{ScanOrder, first_place, first_suffix, group, hashes_of_group};
+use super::shared::Shared;
+use crate::compact::YoungItems;
+use crate::error::Result;
+use crate::level::{Version, shard_range};
+use crate::table::{Layout, PAGE_BYTES, Section, SectionScanner};
+
+/// Items beyond those wanted that a group may have and is still gathered as a whole.
+const GROUP_SLACK: usize = 256;
+/// Bytes of an item, for the size of reads.
+const ITEM_BYTES_GUESS: usize = 64;
+/// Bytes of a read, at most.
+const READ_BYTES_MAX: usize = 64 << 10;
+/// More items are looked for than wanted, since an estimate may be too high.
+const ESTIMATE_SLACK: f64 = 1.5;
+
+/// Gathers the items of a version from a place on, about as many as are wanted.
+///
+/// Of hashed keys no piece goes beyond the finest shard of the log and of runs. So each run in the order of slots has
+/// one section there, which must be read as a whole: its items are kept in order for the next pieces, without those of
+/// parts of the shard for which there is no room.
+pub(super) struct Gather<'a> {
+    pub shared: &'a Shared,
+    pub keyspace: &'a KeyspaceShared,
+    pub version: &'a Arc<Version>,
+    /// Items wanted.
+    pub target: usize,
+    /// Bytes of items after which a piece ends.
+    pub bytes_max: usize,
+}
+
+impl Gather<'_> {
+    /// The items from a place on: those of a place come together, and each piece gets on.
+    pub fn piece(&self, from: u64) -> Result<Piece> {
+        match ScanOrder::of(&self.keyspace.hasher) {
+            ScanOrder::Hashes => self.by_hash(from),
+            ScanOrder::Groups if from == first_place(group(from)) => self.by_groups(group(from)),
+            ScanOrder::Groups => self.by_suffix(group(from), from),
+        }
+    }
+
+    fn by_hash(&self, from: u64) -> Result<Piece> {
+        let low = u128::from(from) << 64;
+        let part = self.part(KeyHash(low));
+        let within = self.items_within(low, part.1).max(1.0);
+        let share = (self.target as f64 * ESTIMATE_SLACK / within).min(1.0);
+        let width = ((part.1 - low) as f64 * share) as u128;
+        // A place is never parted.
+        let high = low.saturating_add(width).min(part.1) | u128::from(u64::MAX);
+        let mut merged = self.near(low, high, part)?;
+        let mut piece = Piece::default();
+        let mut last = None;
+        while let Some(place) = merged.next_hash().map(KeyHash::high) {
+            if self.is_full(&piece, 0, 0) && last != Some(place) {
+                piece.finish(Some(place));
+                return Ok(piece);
+            }
+            last = Some(place);
+            merged.step(|_, item| piece.push(place, item))?;
+        }
+        if high >= part.1 {
+            self.shared.scan_cache.drop_part(self.keyspace.id, part);
+        }
+        piece.finish(ScanOrder::Hashes.place_behind(high));
+        Ok(piece)
+    }
+
+    /// Whole groups from this one on, or the beginning of it where it is large.
+    fn by_groups(&self, from: u64) -> Result<Piece> {
+        let order = ScanOrder::Groups;
+        let (low, high) = self.reach(from);
+        let mut merged = self.near(low, high, (low, high))?;
+        let mut piece = Piece::default();
+        let (mut current, mut current_start) = (None, 0);
+        while let Some(hash) = merged.next_hash() {
+            let place = order.place(hash);
+            let group = group(place);
+            if current != Some(group) {
+                if self.is_full(&piece, 0, 0) {
+                    piece.finish(Some(first_place(group)));
+                    return Ok(piece);
+                }
+                (current, current_start) = (Some(group), piece.len());
+            } else if self.is_overfull(&piece) {
+                if current_start == 0 {
+                    return self.by_suffix(group, first_place(group));
+                }
+                piece.truncate(current_start);
+                piece.finish(Some(first_place(group)));
+                return Ok(piece);
+            }
+            merged.step(|_, item| piece.push(place, item))?;
+        }
+        piece.finish(order.place_behind(high));
+        Ok(piece)
+    }
+
+    /// Items of one group from a place on: of each of its prefixes, of which there is one as a rule.
+    fn by_suffix(&self, group: u64, from: u64) -> Result<Piece> {
+        let order = ScanOrder::Groups;
+        let (low, high) = hashes_of_group(group);
+        let suffix = u128::from(first_suffix(from));
+        let mut piece = Piece::default();
+        let mut to: Option<u64> = None;
+        let mut next = Some(low);
+        while let Some(start) = next {
+            let mut merged = self.near(start, high, (start, high))?;
+            let Some(prefix_hash) = merged.next_hash().map(KeyHash::high) else { break };
+            let prefix = u128::from(prefix_hash) << 64;
+            if suffix > 0 {
+                let range = (prefix | suffix, prefix | u128::from(u64::MAX));
+                merged = self.near(range.0, range.1, range)?;
+            }
+            let (first, first_byte) = (piece.len(), piece.encoded_bytes());
+            let mut last = None;
+            while let Some(hash) = merged.next_hash().filter(|hash| hash.high() == prefix_hash) {
+                let place = order.place(hash);
+                if self.is_full(&piece, first, first_byte) && last != Some(place) {
+                    to = Some(to.map_or(place, |to| to.min(place)));
+                }
+                // What is behind the end of another prefix's items comes with the next piece.
+                if to.is_some_and(|to| place >= to) {
+                    break;
+                }
+                last = Some(place);
+                merged.step(|_, item| piece.push(place, item))?;
+            }
+            next = prefix_hash.checked_add(1).map(|next| u128::from(next) << 64).filter(|&next| next <= high);
+        }
+        piece.finish(to.or_else(|| order.place_behind(high)));
+        Ok(piece)
+    }
+
+    /// Whether as many items as wanted were pushed since there were `first`, which take `first_byte` bytes.
+    fn is_full(&self, piece: &Piece, first: usize, first_byte: usize) -> bool {
+        piece.len() - first >= self.target || piece.encoded_bytes() - first_byte >= self.bytes_max
+    }
+
+    fn is_overfull(&self, piece: &Piece) -> bool {
+        piece.len() >= 2 * self.target + GROUP_SLACK || piece.encoded_bytes() >= 2 * self.bytes_max
+    }
+
+    fn near(&self, low: u128, high: u128, part: (u128, u128)) -> Result<MergedItems> {
+        let read_bytes = (self.target.saturating_mul(ITEM_BYTES_GUESS) / PAGE_BYTES + 1) * PAGE_BYTES;
+        let read_bytes = read_bytes.min(READ_BYTES_MAX).min(self.shared.memory.budget().read_bytes);
+        MergedItems::near(self.shared, self.version, (low, high), read_bytes, |section| {
+            self.sorted(section, part)
+        })
+    }
+
+    /// The items of a section in the order of slots that lie in this part of the hash space, in order.
+    fn sorted(&self, section: &Arc<Section>, part: (u128, u128)) -> Result<Arc<YoungItems>> {
+        let cache = &self.shared.scan_cache;
+        if let Some(items) = cache.sorted(section, part) {
+            return Ok(items);
+        }
+        let read_bytes = self.shared.memory.budget().read_bytes;
+        let _buffer = self.shared.hold_buffers(read_bytes as u64);
+        let mut items = YoungItems::default();
+        let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
+        while scanner.advance()? {
+            if let Some((hash, item)) = scanner.current_encoded()
+                && (part.0..=part.1).contains(&hash.0)
+            {
+                items.push(hash, 0, item.bytes);
+            }
+        }
+        items.finish();
+        let items = Arc::new(items);
+        cache.keep_sorted(self.shared, section, part, &items);
+        Ok(items)
+    }
+
+    /// The part of the hash space around `hash` of which sections in the order of slots are kept: the finest shard of
+    /// log and runs there, or less of it where its items would take more than half of the room for scans.
+    fn part(&self, hash: KeyHash) -> (u128, u128) {
+        let Version { log_stores, runs, .. } = &**self.version;
+        let bits = log_stores.iter().map(|store| store.shard_bits());
+        let bits = bits.chain(runs.iter().map(|run| run.shard_bits)).max().unwrap_or(0);
+        let bytes = |section: &Section, shard_bits: u32| {
+            YoungItems::memory_bytes_for(section.item_count(), section.used_bytes()) >> (bits - shard_bits)
+        };
+        let needed: u64 = runs
+            .iter()
+            .filter_map(|run| run.section(hash).map(|section| (&section.section, run.shard_bits)))
+            .filter(|(section, _)| section.layout() == Layout::Hash)
+            .map(|(section, shard_bits)| bytes(section, shard_bits))
+            .sum();
+        let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
+        let bits_within = needed.div_ceil(room).max(1).next_power_of_two().ilog2();
+        let bits = (bits + bits_within).min(63);
+        shard_range(bits, hash.prefix(bits))
+    }
+
+    /// The hashes from a group on that have about the items wanted: whole groups.
+    fn reach(&self, from: u64) -> (u128, u128) {
+        let (low, mut high) = hashes_of_group(from);
+        let mut width = high - low;
+        while high < u128::MAX && self.items_within(low, high) < self.target as f64 * ESTIMATE_SLACK {
+            width = width.saturating_mul(4);
+            high = low.saturating_add(width);
+            high = hashes_of_group(group((high >> 64) as u64)).1;
+        }
+        (low, high)
+    }
+
+    /// Items in `low..=high`, about; obsolete ones too.
+    fn items_within(&self, low: u128, high: u128) -> f64 {
+        let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(low, high)).sum();
+        let of_run = |run: &crate::level::Run| -> f64 {
+            let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
+            let sections = run.sections[shard(low)..=shard(high)].iter().flatten();
+            let items = sections
+                .map(|section| section.section.item_count() as f64 * section.section.share_within(low, high));
+            items.sum()
+        };
+        let in_runs: f64 = self.version.runs.iter().map(|run| of_run(run)).sum();
+        logged + in_runs + self.version.levels.iter().map(|level| level.items_within(low, high)).sum::<f64>()
+    }
+}
