@@ -57,8 +57,8 @@ pub struct Iter {
 impl Keyspace {
     /// Iterates over all items, in the order of their key hashes.
     ///
-    /// The iterator holds the keyspace as it was when it began, beside writes and merges: files and log that are no
-    /// longer needed otherwise stay until it is dropped, and [`crate::Stats::iterators`] tells how much that is.
+    /// Beside writes and merges the iterator holds the tables and the log of when it began: what is no longer needed
+    /// otherwise stays until it is dropped, and [`crate::Stats::iterators`] tells how much that is.
     pub fn iter(&self) -> Iter {
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let refusal = keyspace.check_present().err();

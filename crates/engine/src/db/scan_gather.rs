@@ -227,3 +227,76 @@ impl Gather<'_> {
         logged + in_runs + self.version.levels.iter().map(|level| level.items_within(low, high)).sum::<f64>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use alluvium_base::PrefixRule;
+    use alluvium_io::{SimulatedClock, SimulatedStorage};
+
+    use super::*;
+    use crate::options::{Durability, Environment};
+    use crate::{Db, KeyspaceOptions};
+
+    fn open() -> Db {
+        let environment = Environment {
+            clock: Arc::new(SimulatedClock::default()),
+            random_seed: 5,
+            ..Environment::over(Arc::new(SimulatedStorage::new(3)))
+        };
+        let builder = Db::builder("scans").background(false).durability(Durability::Buffered);
+        builder.environment(environment).open().unwrap()
+    }
+
+    /// Two prefixes of one group, which are found by trying millions.
+    #[test]
+    fn prefixes_of_one_group_are_passed_together() {
+        let db = open();
+        let slash = PrefixRule::Delimiter { byte: b'/' };
+        let items = db.keyspace_with("items", &KeyspaceOptions::semi_sorted(slash)).unwrap();
+        let hash = |number: u32| items.shared.hasher.prefix_hash(&number.to_be_bytes()).unwrap();
+        let mut groups: Vec<(u64, u32)> = (0..3 << 20).map(|number| (group(hash(number)), number)).collect();
+        groups.sort_unstable();
+        let pair = groups.windows(2).find(|pair| pair[0].0 == pair[1].0).expect("some of millions share one");
+        let key =
+            |prefix: u32, number: u32| [&prefix.to_be_bytes()[..], b"/", &number.to_be_bytes()].concat();
+        let has_slash = |prefix: u32| prefix.to_be_bytes().contains(&b'/');
+        assert!(!has_slash(pair[0].1) && !has_slash(pair[1].1));
+        let mut expected = BTreeSet::new();
+        for number in 0..3000 {
+            for &(_, prefix) in pair {
+                // One has many items, the other few.
+                if prefix == pair[0].1 || number % 50 == 0 {
+                    items.insert(key(prefix, number), [1; 20]).unwrap();
+                    expected.insert(key(prefix, number));
+                }
+            }
+            items.insert(key(number, 0), "alone").unwrap();
+            expected.insert(key(number, 0));
+            if number % 1000 == 700 {
+                db.flush().unwrap();
+            }
+        }
+        for count in [1, 7, 300, 10_000] {
+            let (mut seen, mut cursor) = (BTreeSet::new(), 0);
+            loop {
+                let (page, next) = items.scan(cursor, count).unwrap();
+                assert!(page.len() <= count + 2, "{} of {count}", page.len());
+                for (key, _) in page {
+                    assert!(seen.insert(key), "a key came twice");
+                }
+                if next == 0 {
+                    break;
+                }
+                cursor = next;
+                // A scan that nobody else's pieces help.
+                if count == 7 {
+                    items.handle.shared.scan_cache.clear();
+                }
+            }
+            assert_eq!(seen, expected);
+        }
+    }
+}
