@@ -16,7 +16,7 @@ use super::shared::Shared;
 use crate::blob::Reference;
 use crate::compact::{YoungItems, for_each_merged, scan_streams};
 use crate::error::{Error, Result};
-use crate::item::ItemKind;
+use crate::item::{Item, ItemKind};
 use crate::level::{Level, MergeUnit, Version, shard_range};
 use crate::table::SectionScanner;
 
