@@ -61,6 +61,7 @@ pub fn memory(stats: &Stats) -> String {
         ("write buffer", memory.write_buffer),
         ("merge buffer", memory.merge_buffer),
         ("I/O buffers", memory.io_buffers),
+        ("iterators", memory.iterators),
         ("blob buffer", memory.blob_buffer),
         ("all", memory.total()),
     ];

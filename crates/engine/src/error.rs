@@ -152,6 +152,14 @@ pub enum Error {
         /// The smallest limit.
         min: u64,
     },
+    /// Under the memory limit there is no room for another iterator. Drop iterators that are open, or raise
+    /// [`crate::Builder::memory_bytes_max`]; then call again.
+    MemoryBusy {
+        /// Bytes that open iterators hold.
+        held: u64,
+        /// Most bytes that they may hold together.
+        max: u64,
+    },
     /// The keyspace was dropped. Get it by its name again to create a new one.
     KeyspaceDropped {
         /// The name that it had.
@@ -249,6 +257,10 @@ impl fmt::Display for Error {
             Self::MemoryLimit { limit, min } => {
                 write!(out, "a memory limit of {limit} bytes is too small: allow at least {min}")
             }
+            Self::MemoryBusy { held, max } => write!(
+                out,
+                "open iterators hold {held} of at most {max} bytes of memory; drop some, or raise the memory limit"
+            ),
             Self::KeyspaceDropped { name } => write!(out, "keyspace {name:?} was dropped"),
             Self::ConditionFailed(failed) => failed.fmt(out),
             Self::NotANumber { len } => {

@@ -36,7 +36,7 @@ pub use db::{
     KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats,
     PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update,
     VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups,
-    restore,
+    resident_bytes_beyond_limit, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -82,6 +82,7 @@ pub(crate) struct Settings {
     pub ingest_sort_bytes_max: u64,
     pub table_sizes: TableSizes,
     pub read_wait: ReadWait,
+    pub open_files_max: Option<usize>,
     /// Functions that find prefixes, for the keyspaces that name them.
     pub prefix_functions: Vec<PrefixFunction>,
 }
@@ -148,6 +149,7 @@ impl Builder {
                 ingest_sort_bytes_max: 64 << 20,
                 table_sizes: TableSizes::default(),
                 read_wait: ReadWait::default(),
+                open_files_max: None,
                 prefix_functions: Vec::new(),
             },
             environment: None,
@@ -200,11 +202,14 @@ impl Builder {
     }
 
     /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers
-    /// of merges and lookups, what snapshots and iterators pin. Default: as many as it needs for speed.
+    /// of merges and lookups, what snapshots and iterators hold. Default: as many as it needs for speed. A process
+    /// takes [`crate::resident_bytes_beyond_limit`] and its code besides.
     ///
     /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
-    /// lookups cost more reads; nothing is refused, and [`crate::Stats::memory_limit`] tells. Log that a crash left
-    /// under a larger limit takes its size until it is converted. Values in the program's hands don't count.
+    /// lookups cost more reads; large reads wait for each other. Iterators are the only thing to be refused, with
+    /// [`crate::Error::MemoryBusy`], from some tens of open ones on. [`crate::Stats::memory_limit`] tells what a limit
+    /// costs. Log that a crash left under a larger limit takes its size until it is converted. Values in the program's
+    /// hands don't count.
     ///
     /// What filters and indexes leave of their share, a third of the limit, is for pages that scans of prefixes have
     /// read, of the smallest runs first: the next scans, and gets, don't read those. Without a limit none are kept.
@@ -340,6 +345,19 @@ impl Builder {
         self
     }
 
+    /// Tables and finished blob files that are open at a time, about, in each directory; the others are opened when
+    /// they are used, which takes microseconds, and closed when others are. Default: half of the descriptors that the
+    /// process may have when the database is opened (`ulimit -n`), less 64; 16 at least. The other half is for the log,
+    /// the manifest, files being written, io_uring (one a thread that reads many pages at once) and the program's own.
+    ///
+    /// An operation that finds no descriptor gives [`crate::Error::Io`] of that file and can be repeated. Means nothing
+    /// with an [`Environment`] of its own.
+    #[must_use]
+    pub fn open_files_max(mut self, files: usize) -> Self {
+        self.settings.open_files_max = Some(files.max(1));
+        self
+    }
+
     /// Storage, clock and randomness from outside. Default: the directory given, the system's clock.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
@@ -348,8 +366,8 @@ impl Builder {
 
     /// Opens the database.
     ///
-    /// Reads the manifest, the directories of the tables and the log after its last converted position; never the
-    /// items of tables.
+    /// Reads the manifest and the log after its last converted position, and finds out whether all tables are there.
+    /// The directories of tables are read when their keyspace is first used, and damage in them is noticed then.
     pub fn open(self) -> Result<Db> {
         Db::open_with(self)
     }

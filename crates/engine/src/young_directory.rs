@@ -48,14 +48,20 @@ pub(crate) enum YoungLevels {
 impl YoungLevels {
     /// Opens the second directory beside `first`, which is at `path` where it is a real one, and creates it where
     /// `create` says so.
-    pub fn open(self, first: Arc<dyn Storage>, path: &Path, create: bool) -> Result<YoungDirectory> {
+    pub fn open(
+        self,
+        first: Arc<dyn Storage>,
+        path: &Path,
+        create: bool,
+        io: IoOptions,
+    ) -> Result<YoungDirectory> {
         let (second, levels): (Arc<dyn Storage>, usize) = match self {
             Self::Storage(storage, levels) => (storage, levels),
             Self::Directory(second, levels) => {
                 let context = || format!("opening the directory of young levels {}", second.display());
                 let storage = match create && !second.join(YOUNG).exists() {
-                    true => FileStorage::create(&second, IoOptions::default()),
-                    false => FileStorage::open(&second, IoOptions::default()),
+                    true => FileStorage::create(&second, io),
+                    false => FileStorage::open(&second, io),
                 };
                 let storage = match storage {
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

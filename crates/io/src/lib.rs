@@ -35,7 +35,7 @@ pub use counters::{DeviceCounters, ProcessMemory};
 pub use error::FileError;
 #[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, ReadWait, Usage};
-pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, pooled_bytes};
+pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, bound_pooled_bytes, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};
 pub use priority::give_way;
 pub use read_only::ReadOnlyStorage;

@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 
 use crate::ALIGNMENT;
 use crate::memory::{MAPPED_BYTES_MIN, Memory};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// What one thread keeps at most, over all sizes. Threads that read are few (one per shard), so this is small change
 /// in the memory budget; [`pooled_bytes`] reports it.
@@ -34,6 +35,16 @@ struct Large {
     free: Vec<Memory>,
     bytes: usize,
     bytes_max: usize,
+}
+
+/// What one thread keeps at most now.
+static POOL_BYTES: AtomicUsize = AtomicUsize::new(POOL_BYTES_MAX);
+
+/// Lets each thread of the process keep no more than `bytes` of freed blocks from now on, at most [`POOL_BYTES_MAX`].
+/// What a thread keeps beyond that goes as it is used. For programs with many threads and little memory; there is no
+/// way back to more.
+pub fn bound_pooled_bytes(bytes: usize) {
+    POOL_BYTES.fetch_min(bytes, Ordering::Relaxed);
 }
 
 thread_local! {
@@ -132,7 +143,7 @@ pub(crate) fn give(memory: Memory) {
     // During the destruction of the thread the pool is gone, and the block is freed with the closure.
     let _ = POOL.try_with(|pool| {
         let pool = &mut *pool.borrow_mut();
-        if pool.bytes + capacity <= POOL_BYTES_MAX {
+        if pool.bytes + capacity <= POOL_BYTES.load(Ordering::Relaxed) {
             pool.bytes += capacity;
             pool.free[class].push(memory);
         }

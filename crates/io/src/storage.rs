@@ -106,6 +106,12 @@ pub trait File: Send + Sync + fmt::Debug {
     /// unknown: the caller must not retry and must not trust unsynced data again.
     fn sync(&self) -> Result<()>;
 
+    /// Declares that nothing is written or synced through this handle any more: what it takes for that may be given
+    /// back, descriptors for example. Reads go on.
+    fn end_writing(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Length in bytes.
     fn len(&self) -> Result<u64>;
 

@@ -16,7 +16,7 @@ fn all_storages() -> Vec<(Option<TempDir>, Box<dyn Storage>)> {
     let waits = [ReadWait::Sleep, ReadWait::Poll];
     let real = (0..8).map(|case| {
         let (direct, uring, wait) = (usages[case & 1], usages[case >> 1 & 1], waits[case >> 2]);
-        let (directory, storage) = storage(IoOptions { direct, uring });
+        let (directory, storage) = storage(IoOptions { direct, uring, ..IoOptions::default() });
         storage.set_read_wait(wait);
         (Some(directory), Box::new(storage) as Box<dyn Storage>)
     });

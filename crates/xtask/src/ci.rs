@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{checks, fuzz, shell, simulate, tidy};
+use crate::{checks, fuzz, memory, shell, simulate, tidy};
 
 /// One check: its name and what it runs.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -18,6 +18,7 @@ const STEPS: &[Step] = &[
     ("simulate", || simulate::run(&simulate::Options::smoke())),
     ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
+    ("memory", || memory::run(&memory::Options::smoke())),
     ("bench-smoke", checks::bench_smoke),
     ("loom-smoke", checks::loom_smoke),
     ("valgrind-smoke", checks::valgrind_smoke),

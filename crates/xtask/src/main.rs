@@ -6,6 +6,7 @@
 mod checks;
 mod ci;
 mod fuzz;
+mod memory;
 mod shell;
 mod simulate;
 mod tidy;
@@ -36,6 +37,8 @@ enum Command {
     Torture(torture::Options),
     #[command(hide = true)]
     TortureChild(torture::ChildOptions),
+    /// What a database takes under a memory limit, beside what the documentation promises
+    Memory(memory::Options),
     /// Random and mutated bytes for every parser
     Fuzz(fuzz::Options),
     /// Changed bytes everywhere in a small database: noticed or harmless, and repaired
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options),
         Command::Torture(options) => torture::run(&options),
         Command::TortureChild(options) => torture::run_child(&options),
+        Command::Memory(options) => memory::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Sweep { stride } => checks::sweep(stride),
         Command::Loom => checks::loom(),

@@ -149,6 +149,7 @@ fn relocate(
     let Some(keyspace) = keyspaces.into_iter().find(|keyspace| keyspace.id == header.keyspace) else {
         return Ok(Relocation::Done);
     };
+    shared.open_tables_of(&keyspace)?;
     let key = match RecordReader::new(file.clone(), reference).in_pieces(1).read_key() {
         Ok(key) => key,
         // A record whose writer gave up, as a rule: its body was never written.

@@ -250,6 +250,7 @@ impl BlobFile {
         let mut tail = self.tail();
         tail.start = tail.end();
         tail.buffer = AlignedBuffer::new();
+        let _keeps_its_descriptors_if_failed = self.file.end_writing();
         self.is_sealed.store(true, Ordering::Release);
     }
 

@@ -21,7 +21,7 @@ use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
-use crate::table::{SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
+use crate::table::{Section, SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
 
 /// Items fetched into the cache before they are needed.
 const PREFETCH_AHEAD: usize = 12;
@@ -42,6 +42,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         .collect();
     let mut edits = vec![Edit::LogStart { segment: segment.id + 1 }];
     let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
+    filled.iter().try_for_each(|(keyspace, _)| shared.open_tables_of(keyspace))?;
     let mut file = None;
     let mut references: BTreeMap<u32, ReferenceCounts> = BTreeMap::new();
     let mut repeats: BTreeMap<u32, f64> = BTreeMap::new();
@@ -80,16 +81,22 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         shared.count_if_young(number, info.file_bytes);
         shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
         let opened = TableFile::open(&shared.reclaimer, number)?;
-        opened.load_indexes()?;
-        shared.counters.count_table(0, info.file_bytes, &opened.table);
-        file = Some(opened);
+        let sections = opened.all_sections()?;
+        opened.load_indexes(&sections)?;
+        shared.counters.count_table(0, info.file_bytes, &sections);
+        let mut by_keyspace: BTreeMap<u32, Vec<Arc<Section>>> = BTreeMap::new();
+        for section in sections {
+            by_keyspace.entry(section.keyspace()).or_default().push(section);
+        }
+        file = Some((opened, by_keyspace));
     }
     shared.append_edits(&edits)?;
     for (keyspace, store) in &stores {
-        let run = match &file {
-            Some(file) if store.len() > 0 => {
+        let run = match &mut file {
+            Some((file, sections)) if store.len() > 0 => {
                 let repeats = repeats.get(&keyspace.id).copied().unwrap_or_default();
-                Some(open_run(file, keyspace.id, keyspace.run_shard_bits(store), repeats)?)
+                let sections = sections.remove(&keyspace.id).unwrap_or_default();
+                Some(run_of(file, &sections, keyspace.run_shard_bits(store), repeats))
             }
             _ => None,
         };
@@ -238,20 +245,15 @@ fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
     Ok(())
 }
 
-/// The keyspace's run in `file`.
-pub(crate) fn open_run(
-    file: &Arc<TableFile>,
-    keyspace: u32,
-    shard_bits: u32,
-    repeats: f64,
-) -> Result<Arc<Run>> {
+/// The run of these sections of `file`, those of one keyspace.
+pub(crate) fn run_of(file: &Arc<TableFile>, own: &[Arc<Section>], shard_bits: u32, repeats: f64) -> Arc<Run> {
     let mut sections = vec![None; 1 << shard_bits];
-    for section in file.table.sections().iter().filter(|section| section.keyspace() == keyspace) {
+    for section in own {
         let (low, _) = section.range();
         let shard = if shard_bits == 0 { 0 } else { low >> (128 - shard_bits) };
         sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
     }
-    Ok(Arc::new(Run { file: file.clone(), shard_bits, repeats, sections }))
+    Arc::new(Run { file: file.clone(), shard_bits, repeats, sections })
 }
 
 /// The version without the segment's log store, and with the run that it became.

@@ -317,8 +317,9 @@ impl WrittenPart {
             shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
             shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
             let file = TableFile::open(&shared.reclaimer, info.file_number)?;
-            file.load_indexes()?;
-            shared.counters.count_table(flow.to, info.file_bytes, &file.table);
+            let sections = file.all_sections()?;
+            file.load_indexes(&sections)?;
+            shared.counters.count_table(flow.to, info.file_bytes, &sections);
             let repeats = samples.share_from_level(shared, keyspace, flow.hidden_from())?;
             shared.count_if_young(info.file_number, info.file_bytes);
             edits.extend(edit);
@@ -331,7 +332,7 @@ impl WrittenPart {
                 over,
                 repeats,
             });
-            let section = file.table.sections()[0].clone();
+            let section = sections[0].clone();
             placed = Some(PlacedTable { section, file, repeats });
         }
         for &level in &flow.from {

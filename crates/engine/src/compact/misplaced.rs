@@ -134,6 +134,7 @@ pub(crate) fn is_moving(shared: &Shared) -> bool {
 pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
     let moving = |keyspace: &Arc<KeyspaceShared>| keyspace.version.load().plan.is_moving();
     let Some(keyspace) = shared.all_keyspaces().into_iter().find(moving) else { return Ok(false) };
+    shared.open_tables_of(&keyspace)?;
     let version = keyspace.version.load_full();
     match next_of(&version) {
         None => note_arrival(shared, &keyspace)?,

@@ -26,7 +26,7 @@ mod standing;
 mod throttle;
 mod young;
 
-pub(crate) use convert::{convert, open_run};
+pub(crate) use convert::{convert, run_of};
 pub(crate) use cut::TableSizes;
 pub(crate) use due::{pick, pick_any, pick_of, pick_runs_before, pressure, pressure_of};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};

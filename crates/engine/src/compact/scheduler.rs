@@ -146,7 +146,7 @@ fn merge_one(shared: &Shared) -> Result<bool> {
         return Ok(true);
     }
     let Some(due) = pick(shared) else {
-        return Ok(give_back_garbage(shared)? || follow_plan(shared)?);
+        return Ok(give_back_garbage(shared)? || follow_plan(shared)? || shared.open_next_tables());
     };
     merge(shared, &due)?;
     Ok(true)

@@ -141,6 +141,10 @@ impl Shared {
     ) -> Result<bool> {
         self.check_failure()?;
         check_plan(plan, &keyspace.hasher)?;
+        if keyspace.plan_state().plan != *plan {
+            // Tables are placed by the plan that the manifest has when they are opened.
+            self.open_tables_of(keyspace)?;
+        }
         // Merges and conversions go by one plan from their beginning to their end.
         let _no_conversion = self.convert_lock.lock().expect("no panic while held");
         let _no_merge = self.merge_lock.lock().expect("no panic while held");

@@ -1,9 +1,11 @@
 //! [`Counters`]: what an open database has done.
 
+use std::sync::Arc;
+
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::AtomicU64;
 
-use crate::table::Table;
+use crate::table::Section;
 
 /// What was done since the database was opened.
 #[derive(Debug, Default)]
@@ -36,8 +38,8 @@ pub(crate) struct LevelWritten {
 
 impl Counters {
     /// Counts the file of a new table of the level of this number.
-    pub fn count_table(&self, level: usize, file_bytes: u64, table: &Table) {
-        let filters = table.sections().iter().map(|section| section.entry().filter.len);
+    pub fn count_table(&self, level: usize, file_bytes: u64, sections: &[Arc<Section>]) {
+        let filters = sections.iter().map(|section| section.entry().filter.len);
         let mut levels = self.levels_written.lock().expect("no panic while held");
         if levels.len() <= level {
             levels.resize(level + 1, LevelWritten::default());

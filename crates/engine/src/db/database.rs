@@ -7,6 +7,7 @@ use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 
 use super::batch::Batch;
+use super::flush::flush;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::order::{KeyspaceOptions, check_plan, complete_hasher};
 use super::replan::replan;
@@ -14,7 +15,7 @@ use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
     Scheduler, convert, drop_expired, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any,
-    pick_garbage, pick_of,
+    pick_garbage,
 };
 use crate::error::{Error, IoContext, Result};
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
@@ -83,13 +84,14 @@ impl Db {
             settings.background = false;
             settings.create = false;
         }
+        let io = IoOptions { open_files_max: settings.open_files_max, ..IoOptions::default() };
         let mut environment = match environment {
             Some(environment) => environment,
             None => {
                 // The name of a database that is there already was made durable with it.
                 let storage = match settings.create && !path.join(CURRENT).exists() {
-                    true => FileStorage::create(&path, IoOptions::default()),
-                    false => FileStorage::open(&path, IoOptions::default()),
+                    true => FileStorage::create(&path, io),
+                    false => FileStorage::open(&path, io),
                 };
                 let storage = storage.context(|| format!("opening directory {}", path.display()))?;
                 Environment::over(Arc::new(storage))
@@ -97,7 +99,7 @@ impl Db {
         };
         let Settings { background, read_only, .. } = settings;
         let young = match young {
-            Some(young) => Some(young.open(environment.storage.clone(), &path, settings.create)?),
+            Some(young) => Some(young.open(environment.storage.clone(), &path, settings.create, io)?),
             None => None,
         };
         if let Some(young) = &young {
@@ -192,6 +194,7 @@ impl Db {
                 }
             }
         };
+        shared.open_tables_of(&keyspace)?;
         Ok(Keyspace { handle: self.handle.clone(), shared: keyspace })
     }
 
@@ -251,6 +254,7 @@ impl Db {
     /// part of any place, and all tables lie as their keyspace's plan has it.
     pub fn wait_idle(&self) -> Result<()> {
         let shared = self.shared();
+        shared.opened_keyspaces()?;
         loop {
             shared.check_failure()?;
             if !shared.settings.background {
@@ -278,6 +282,7 @@ impl Db {
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         let shared = self.shared();
+        shared.opened_keyspaces()?;
         while let Some(due) = pick_any(shared) {
             merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
         }
@@ -301,7 +306,10 @@ impl Db {
             }
             match pick(shared) {
                 Some(due) => merge(shared, &due).map(|()| true),
-                None => Ok(give_back_garbage(shared)? || follow_plan(shared)? || collect(shared)?),
+                None => Ok(give_back_garbage(shared)?
+                    || follow_plan(shared)?
+                    || collect(shared)?
+                    || shared.open_next_tables()),
             }
         };
         work().inspect_err(|error| shared.log.fail(error))
@@ -317,30 +325,6 @@ impl Db {
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
-}
-
-/// Brings everything written to a keyspace so far into its last level.
-pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
-    flush(shared)?;
-    let work = || -> Result<()> {
-        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
-        while let Some(due) = pick_of(keyspace) {
-            merge(shared, &due)?;
-        }
-        Ok(())
-    };
-    work().inspect_err(|error| shared.log.fail(error))
-}
-
-/// Freezes the log and converts it.
-pub(super) fn flush(shared: &Shared) -> Result<()> {
-    if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
-        // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
-        while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}
-        shared.freeze(shared.log.active_segment().id)?;
-    }
-    while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
-    Ok(())
 }
 
 impl Handle {

@@ -1,7 +1,7 @@
 //! Removing all items of a prefix.
 
 use super::batch::Batch;
-use super::database::flush;
+use super::flush::flush;
 use super::keyspace::Keyspace;
 use crate::compact::{cut_prefix, merge, pick_runs_before};
 use crate::error::Result;

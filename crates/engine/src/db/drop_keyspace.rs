@@ -18,6 +18,10 @@ impl Db {
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = self.shared();
         shared.check_failure()?;
+        if let Some(keyspace) = shared.all_keyspaces().iter().find(|keyspace| keyspace.name == name) {
+            // The space of tables that can't be opened comes back at the next opening.
+            let _ = shared.open_tables_of(keyspace);
+        }
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
         let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");

@@ -2,7 +2,7 @@
 
 use alluvium_io::sync::atomic::Ordering;
 
-use super::database::settle_older;
+use super::flush::settle_older;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, is_inline, note_hidden};
 use super::metadata::Metadata;

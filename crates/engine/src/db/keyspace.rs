@@ -58,6 +58,10 @@ pub(crate) struct KeyspaceShared {
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
     /// Set before the active log store closes for good.
     dropped: AtomicBool,
+    /// Whether the tables are not open yet; see [`super::dormant`].
+    pub(super) dormant: AtomicBool,
+    /// Held while the tables are opened.
+    pub(super) waking: Mutex<()>,
 }
 
 const UPDATE_STRIPES: usize = 64;
@@ -78,6 +82,8 @@ impl KeyspaceShared {
             inherited_pressure: InheritedPressure::default(),
             snapshots: Mutex::default(),
             dropped: AtomicBool::new(false),
+            dormant: AtomicBool::new(false),
+            waking: Mutex::new(()),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::blob::{
 };
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
+use crate::table::HeldRoom;
 
 /// Bytes that a stream is moved by.
 const PIECE_BYTES: usize = 64 << 10;
@@ -225,6 +226,7 @@ impl View<'_> {
     #[cold]
     fn large_value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
         let (reader, reference) = self.record(item, u64::MAX)?;
+        let _room = self.piece_room(&reference);
         let (stored, value) = reader.read_all()?;
         check_key(&reference, &stored, key)?;
         Ok(value)
@@ -232,6 +234,9 @@ impl View<'_> {
 
     /// The values of several items of kind reference, each with its key, with their first mebibytes in flight together.
     pub fn large_values(&self, items: &[(&[u8], Reference)]) -> Result<Vec<Vec<u8>>> {
+        let piece = self.shared.memory.budget().blob_piece_bytes as u64;
+        let pieces = items.iter().map(|(_, reference)| piece.min(reference.stored_bytes()));
+        let _room = self.shared.memory.operations.buffers.hold(pieces.sum());
         let mut readers = Vec::with_capacity(items.len());
         for (_, reference) in items {
             readers.push(self.record_of(*reference, u64::MAX)?);
@@ -258,6 +263,7 @@ impl View<'_> {
     /// Key and value of an item of kind reference.
     pub fn large_item(&self, item: &Item<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
         let (reader, reference) = self.record(item, u64::MAX)?;
+        let _room = self.piece_room(&reference);
         let (key, value) = reader.read_all()?;
         check_key(&reference, &StoredKey::of(&key), item.key)?;
         Ok((key, value))
@@ -274,6 +280,12 @@ impl View<'_> {
             return Ok(true);
         }
         Ok(self.record(item, 2)?.0.read_key()? == key)
+    }
+
+    /// Room for the buffer through which a large value is read.
+    fn piece_room(&self, reference: &Reference) -> Option<HeldRoom<'_>> {
+        let piece = self.shared.memory.budget().blob_piece_bytes as u64;
+        self.shared.memory.operations.buffers.hold(piece.min(reference.stored_bytes()))
     }
 
     fn record(&self, item: &Item<'_>, chunks: u64) -> Result<(RecordReader, Reference)> {

@@ -23,6 +23,25 @@ const SCAN_BYTES_MAX: u64 = 32 << 20;
 /// What part of the limit one multi_get takes for them: there may be some tens at once.
 const LOOKUP_SHARE: u64 = 512;
 
+/// Freed buffers that each thread keeps for its next read, under a limit.
+const POOLED_BYTES_MAX: usize = 32 << 10;
+
+/// Returns how much more than [`crate::Builder::memory_bytes_max`] a process takes at most, when so many threads use a
+/// database of so many keyspaces: 8 MiB for the database's own threads and the allocator, 384 KiB for each thread (its
+/// stack, the buffers of one lookup, its io_uring, what the allocator keeps for it), 4 KiB for each keyspace.
+///
+/// Not in it are the program's code and what the program itself allocates, values that it was given among that, and
+/// what [`crate::MemoryStats::tables`] is beyond a quarter of the limit: half a kibibyte for each section of a table
+/// (one for each run of each keyspace), one for each table.
+pub fn resident_bytes_beyond_limit(threads: usize, keyspaces: usize) -> u64 {
+    BEYOND_LIMIT_BYTES + threads as u64 * BYTES_PER_THREAD + keyspaces as u64 * BYTES_PER_KEYSPACE
+}
+
+// Measured with `cargo xtask memory`.
+const BEYOND_LIMIT_BYTES: u64 = 8 << 20;
+const BYTES_PER_THREAD: u64 = 384 << 10;
+const BYTES_PER_KEYSPACE: u64 = 4 << 10;
+
 /// The shares of the parts, in 128ths of the limit. What is left, 45, is for filters and indexes.
 mod share {
     /// The active segment. There are as many more as may be frozen, and the start of the next.
@@ -37,8 +56,14 @@ mod share {
     pub const SPILL: u64 = 16;
     /// A piece of a large item: of filters and indexes too.
     pub const BLOB: u64 = 2;
-    /// What is not counted: stacks, pages of lookups under way, the allocator's slack.
-    pub const RESERVE: u64 = 16;
+    /// Buffers of reads under way: pages of multi_gets, pieces of large values, reads of iterators.
+    pub const OPERATION_BUFFERS: u64 = 8;
+    /// Filters and indexes that lookups read and don't keep.
+    pub const INDEX_READS: u64 = 2;
+    /// What iterators hold between two calls: of filters and indexes.
+    pub const ITERATORS: u64 = 32;
+    /// What is not counted: the allocator's slack.
+    pub const RESERVE: u64 = 6;
 }
 const SHARES: u64 = 128;
 
@@ -71,6 +96,12 @@ pub(crate) struct MemoryBudget {
     pub blob_piece_bytes: usize,
     /// Filters and indexes.
     pub index_bytes: u64,
+    /// Buffers of all reads under way together.
+    pub operation_buffer_bytes: u64,
+    /// Filters and indexes that are being read, as stored and as decoded.
+    pub index_read_bytes: u64,
+    /// What all iterators hold together, taken from filters and indexes.
+    pub iterator_bytes: u64,
 }
 
 impl MemoryBudget {
@@ -94,6 +125,9 @@ impl MemoryBudget {
                 blob_gather_bytes: GATHER_BYTES,
                 blob_piece_bytes: PIECE_BYTES,
                 index_bytes: u64::MAX,
+                operation_buffer_bytes: u64::MAX,
+                index_read_bytes: u64::MAX,
+                iterator_bytes: u64::MAX,
             });
         };
         if bytes < MEMORY_BYTES_MIN {
@@ -119,11 +153,16 @@ impl MemoryBudget {
             blob_piece_bytes: (part(share::BLOB) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64)
                 .clamp(CHUNK_BYTES as u64, PIECE_BYTES as u64) as usize,
             index_bytes: 0,
+            operation_buffer_bytes: part(share::OPERATION_BUFFERS),
+            index_read_bytes: part(share::INDEX_READS),
+            iterator_bytes: part(share::ITERATORS),
         };
         let reserved = budget.log_bytes()
             + part(share::LOG_INDEX)
             + budget.buffer_bytes()
             + budget.merge_bytes
+            + budget.operation_buffer_bytes
+            + budget.index_read_bytes
             + part(share::RESERVE);
         budget.index_bytes = bytes.saturating_sub(reserved);
         Ok(budget)
@@ -133,6 +172,7 @@ impl MemoryBudget {
     pub(super) fn take_effect(&self) {
         if self.limit.is_some() {
             alluvium_io::give_back_freed_memory();
+            alluvium_io::bound_pooled_bytes(POOLED_BYTES_MAX);
         }
     }
 
@@ -144,6 +184,14 @@ impl MemoryBudget {
     /// What is read at once of a large item, in chunks.
     pub fn blob_piece_chunks(&self) -> u64 {
         (self.blob_piece_bytes / CHUNK_BYTES) as u64
+    }
+
+    /// Large values that one call reads together, at most `most`.
+    pub fn large_in_flight(&self, most: usize) -> usize {
+        match self.limit {
+            Some(_) => (self.operation_buffer_bytes as usize / 4 / self.blob_piece_bytes).clamp(1, most),
+            None => most,
+        }
     }
 
     /// Bytes of one read of each of so many sequences of tables that are merged together: whole pages. Without a limit

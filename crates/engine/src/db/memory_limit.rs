@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::database::Db;
 use super::memory_budget::MemoryBudget;
+use super::operation_memory::OperationMemory;
 use super::shared::Shared;
 use crate::error::Result;
 use crate::table::{Degradation, IndexMemory, Loan};
@@ -17,13 +18,18 @@ use crate::table::{Degradation, IndexMemory, Loan};
 pub(crate) struct MemoryControl {
     budget: ArcSwap<MemoryBudget>,
     pub index: Arc<IndexMemory>,
+    /// What reads under way hold.
+    pub operations: Arc<OperationMemory>,
 }
 
 impl MemoryControl {
     pub fn new(budget: MemoryBudget, index: Arc<IndexMemory>) -> Self {
         budget.take_effect();
         index.set_bytes_max(budget.index_bytes);
-        Self { budget: ArcSwap::from_pointee(budget), index }
+        let operations = OperationMemory::new(index.clone());
+        operations.set_bytes_max(budget.operation_buffer_bytes, budget.iterator_bytes);
+        index.reads.set_bytes_max(budget.index_read_bytes);
+        Self { budget: ArcSwap::from_pointee(budget), index, operations }
     }
 
     /// What each part may take now.
@@ -49,6 +55,8 @@ impl MemoryControl {
         budget.take_effect();
         self.budget.store(Arc::new(budget));
         self.index.set_bytes_max(budget.index_bytes);
+        self.operations.set_bytes_max(budget.operation_buffer_bytes, budget.iterator_bytes);
+        self.index.reads.set_bytes_max(budget.index_read_bytes);
     }
 }
 

@@ -152,6 +152,9 @@ impl View<'_> {
                 None => waiting.push((index, Lookup::new(version, hash))),
             }
         }
+        let in_flight_max = in_flight_max.min(waiting.len());
+        let room = (!waiting.is_empty())
+            .then(|| shared.memory.operations.buffers.hold((in_flight_max * PAGE_BYTES) as u64));
         let mut buffers: Vec<AlignedBuffer> = Vec::new();
         let mut reading: Vec<Reading<'_>> = Vec::new();
         loop {
@@ -177,7 +180,8 @@ impl View<'_> {
                 }
             }
         }
-        for large in large.chunks(LARGE_IN_FLIGHT_MAX) {
+        drop((buffers, room));
+        for large in large.chunks(shared.memory.budget().large_in_flight(LARGE_IN_FLIGHT_MAX)) {
             let items: Vec<_> =
                 large.iter().map(|&(index, reference)| (keys[index].as_ref(), reference)).collect();
             for (&(index, _), value) in large.iter().zip(self.large_values(&items)?) {

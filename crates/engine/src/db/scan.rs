@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alluvium_base::KeyHash;
 
 use super::found_item::{FoundItem, KeyValue};
+use super::iterator_share::{IteratorShare, read_room};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::memory_budget::MemoryBudget;
 use super::merged_items::MergedItems;
@@ -19,10 +20,6 @@ use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::{Level, MergeUnit, Version, shard_range};
 use crate::table::SectionScanner;
-
-/// Items gathered in memory at a time, fewer where memory is short.
-const CHUNK_ITEMS: u64 = 4096;
-const CHUNK_ITEMS_MIN: u64 = 64;
 
 /// All items of a keyspace in the order of their key hashes.
 ///
@@ -50,6 +47,8 @@ pub struct Iter {
     prefix: Option<Vec<u8>>,
     /// Offsets of the items that count of the active log store, for each shard, where it is seen as of one moment.
     pub(super) logged: Option<Vec<Vec<u32>>>,
+    /// What it may gather.
+    share: IteratorShare,
     /// Why nothing can be read, to be told first.
     pub(super) refusal: Option<Error>,
 }
@@ -145,13 +144,20 @@ impl Iter {
             merged: None,
             prefix: None,
             logged: None,
+            share: IteratorShare::default(),
             refusal: None,
         }
     }
 
     /// Puts all items in `low..=high` in order. Reads when they are asked for.
     fn merge_items(&mut self, low: u128, high: u128) {
-        match MergedItems::of(&self.shared, &self.pin.version, &self.budget, low, high) {
+        let share =
+            self.share.take_merging(&self.shared, &self.budget, &self.pin.version, self.prefix.is_some());
+        let merged = share.and_then(|read_bytes| {
+            let budget = MemoryBudget { read_bytes, ..self.budget };
+            MergedItems::of(&self.shared, &self.pin.version, &budget, low, high)
+        });
+        match merged {
             Ok(merged) => self.merged = Some(Box::new(merged)),
             Err(error) => self.refusal = Some(error),
         }
@@ -207,7 +213,11 @@ impl Iter {
             if let Some(item) = self.chunk.pop_front() {
                 return Ok(Some(item));
             }
-            let Some(low) = self.next else { return Ok(None) };
+            let Some(low) = self.next else {
+                self.unit = None;
+                self.share.give_back();
+                return Ok(None);
+            };
             if self.merged.is_some() {
                 self.fill_merged()?;
             } else {
@@ -231,6 +241,7 @@ impl Iter {
             if !is_there {
                 self.next = None;
                 self.merged = None;
+                self.share.give_back();
                 return Ok(());
             }
         }
@@ -247,6 +258,7 @@ impl Iter {
 
     /// Calls `visit` with the live items of the next piece of the hash space, which starts at `low`, in order.
     pub(super) fn visit(&mut self, low: u128, mut visit: impl FnMut(KeyHash, &Item<'_>)) -> Result<()> {
+        self.share.take(&self.shared, &self.budget)?;
         if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
             self.unit = Some(self.gather(low)?);
         }
@@ -258,7 +270,7 @@ impl Iter {
         let high = low.saturating_add(width).min(*unit_high);
         let moment = Moment::At(self.now_ms);
         let streams = self.pin.version.streams_within(low, high);
-        let read_bytes = self.budget.read_bytes_each(streams.len());
+        let (_room, read_bytes) = read_room(&self.shared, &self.budget, streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
             young.range(low, high),
@@ -277,8 +289,10 @@ impl Iter {
     }
 
     fn chunk_items(&self) -> u64 {
-        // The quotient is a guess at the bytes of an item, times the chunks in a merge's share of memory.
-        (self.budget.merge_bytes / 4096).clamp(CHUNK_ITEMS_MIN, CHUNK_ITEMS)
+        let sections = || self.pin.version.sections();
+        let items: u64 = sections().map(|section| section.item_count()).sum();
+        let bytes: u64 = sections().map(|section| section.key_bytes() + section.value_bytes()).sum();
+        self.share.chunk_items(bytes / items.max(1))
     }
 
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
@@ -297,7 +311,7 @@ impl Iter {
             .map(|(items, bytes)| YoungItems::memory_bytes_for(items, bytes))
             .sum();
         // Several iterators share what a merge alone has.
-        let share = (self.budget.merge_bytes / 4).max(1);
+        let share = self.share.young_bytes();
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
         let (part_low, part_high) = match bits + bits_within {
             0 => shard_range(0, 0),
@@ -325,7 +339,7 @@ impl Iter {
             age += 1;
         }
         for (_, _, section) in unit.sections(&version.runs) {
-            let read_bytes = self.budget.read_bytes;
+            let (_room, read_bytes) = read_room(&self.shared, &self.budget, 1);
             let mut scanner = SectionScanner::with_read_bytes(section.section.clone(), 0, read_bytes);
             while scanner.advance()? {
                 if let Some((hash, item)) = scanner.current_encoded()

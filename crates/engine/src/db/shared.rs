@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use alluvium_base::KeyHasher;
-use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
@@ -50,6 +50,10 @@ pub(crate) struct Shared {
     pub blobs: Arc<Blobs>,
     pub manifest: Mutex<Manifest>,
     pub keyspaces: RwLock<Vec<Arc<KeyspaceShared>>>,
+    /// From which number on keyspaces may still be dormant that nobody tried to open in the background.
+    pub waking_from: AtomicU32,
+    /// Keyspaces that are dormant.
+    pub dormant_keyspaces: AtomicUsize,
     pub next_file: AtomicU64,
     pub convert_lock: Mutex<()>,
     pub merge_lock: Mutex<()>,
@@ -228,6 +232,7 @@ impl Shared {
         if !self.is_read_only() {
             self.wait_for_room()?;
         }
+        self.opened_keyspaces()?;
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);

@@ -10,6 +10,7 @@ use super::database::Db;
 use super::scan::Iter;
 use crate::blob::{BlobFile, BlobFiles, Blobs, RecordReader, Reference, walk};
 use crate::error::{Error, Result};
+use crate::table::Section;
 
 /// What [`Db::verify`] found.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -39,16 +40,23 @@ impl Db {
         let shared = self.shared();
         let mut report = VerifyReport::default();
         let mut files = BTreeMap::new();
-        let mut live = Vec::new();
+        // By address: versions of one keyspace share sections.
+        let mut live: BTreeMap<u64, BTreeMap<usize, Arc<Section>>> = BTreeMap::new();
         // Held until all is read: the space of what is merged meanwhile would go back.
         let versions: Vec<_> =
-            shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
+            shared.opened_keyspaces()?.iter().map(|keyspace| keyspace.version.load_full()).collect();
         for version in &versions {
             files.extend(version.files().map(|file| (file.number, file.clone())));
-            live.extend(version.sections().cloned());
+            for section in version.sections() {
+                let sections = live.entry(section.file_number()).or_default();
+                sections.insert(Arc::as_ptr(section) as usize, section.clone());
+            }
         }
         for file in files.values() {
-            let outcome = file.table.verify(|section| live.iter().any(|kept| Arc::ptr_eq(kept, section)))?;
+            let mut sections: Vec<_> =
+                live.get(&file.number).map(|sections| sections.values().collect()).unwrap_or_default();
+            sections.sort_unstable_by_key(|section| section.page_offset(0));
+            let outcome = file.table.verify_sections(sections)?;
             report.pages += outcome.page_count;
             report.items += outcome.item_count;
             report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));

@@ -3,6 +3,7 @@
 mod container;
 mod levels;
 mod lookup;
+mod open_tables;
 mod placed_table;
 mod reclaimer;
 mod run;

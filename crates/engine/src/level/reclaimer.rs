@@ -11,6 +11,7 @@ use alluvium_base::PrefixFunction;
 use alluvium_io::Storage;
 use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
+use super::open_tables::OpenTables;
 use super::table_file::TableFile;
 use crate::table::IndexMemory;
 
@@ -22,6 +23,8 @@ pub(crate) struct Reclaimer {
     index_memory: Arc<IndexMemory>,
     /// Functions that find prefixes in tables whose directories name them.
     prefix_functions: Vec<PrefixFunction>,
+    /// The table files in use.
+    open_tables: OpenTables,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -44,6 +47,7 @@ impl Reclaimer {
             storage,
             index_memory: Arc::default(),
             prefix_functions,
+            open_tables: OpenTables::default(),
             queue: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -51,6 +55,15 @@ impl Reclaimer {
 
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.storage
+    }
+
+    pub(super) fn open_tables(&self) -> &OpenTables {
+        &self.open_tables
+    }
+
+    /// Lets go of the directories of table files that are kept for keyspaces still to be opened.
+    pub fn drop_directories(&self) {
+        self.open_tables.drop_directories();
     }
 
     pub fn prefix_functions(&self) -> &[PrefixFunction] {

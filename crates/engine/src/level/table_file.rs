@@ -2,53 +2,83 @@
 
 use std::sync::Arc;
 
-use alluvium_io::sync::OnceLock;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
-use alluvium_io::{File, OpenMode, Storage};
+use alluvium_io::{OpenMode, Storage};
 
 use super::reclaimer::{Job, Reclaimer};
 use crate::error::{Error, Result};
-use crate::table::Table;
+use crate::table::{Section, SectionEntry, StoredDirectory, Table};
 
-/// An open table file. Versions share it; an obsolete one is removed when the last of them lets go.
+/// An open table file. Versions of all keyspaces share it; an obsolete one is removed when the last of them lets go.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub number: u64,
+    /// Without its sections: versions hold those that they need.
     pub table: Table,
     reclaimer: Arc<Reclaimer>,
-    /// For punching holes: the table itself is open for reading only.
-    writable: OnceLock<Arc<dyn File>>,
     obsolete: AtomicBool,
 }
 
 impl TableFile {
-    /// Opens the file of this number: reads its directory, not its items.
+    /// The file of this number: opened once, however many use it. Opening reads its directory, not its items.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
-        let table = Table::open_within(
-            &**reclaimer.storage(),
-            &name,
-            reclaimer.index_memory(),
-            reclaimer.prefix_functions(),
-        )
-        .map_err(|error| match error {
-            crate::table::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                Error::MissingFile { file: name.clone() }
-            }
-            other => other.into(),
-        })?;
-        Ok(Arc::new(Self {
-            number,
-            table,
-            reclaimer: reclaimer.clone(),
-            writable: OnceLock::new(),
-            obsolete: AtomicBool::new(false),
-        }))
+        reclaimer.open_tables().get_or_open(number, || {
+            let memory = reclaimer.index_memory();
+            let (table, directory) =
+                Table::open_within(&**reclaimer.storage(), &name, memory).map_err(|error| match error {
+                    crate::table::Error::Io { source, .. }
+                        if source.kind() == std::io::ErrorKind::NotFound =>
+                    {
+                        Error::MissingFile { file: name.clone() }
+                    }
+                    other => other.into(),
+                })?;
+            reclaimer.open_tables().keep_directory(number, Arc::new(directory), memory);
+            let reclaimer = reclaimer.clone();
+            Ok(Arc::new(Self { number, table, reclaimer, obsolete: AtomicBool::new(false) }))
+        })
     }
 
-    /// Loads the filters and indexes of all sections, so that no lookup has to. For files just written.
-    pub fn load_indexes(&self) -> Result<()> {
-        Ok(self.table.load_indexes()?)
+    /// The directory: the one that was read last, or read again.
+    fn directory(&self) -> Result<Arc<StoredDirectory>> {
+        if let Some(directory) = self.reclaimer.open_tables().directory(self.number) {
+            return Ok(directory);
+        }
+        let directory = Arc::new(self.table.read_directory()?);
+        let (tables, memory) = (self.reclaimer.open_tables(), self.reclaimer.index_memory());
+        tables.keep_directory(self.number, directory.clone(), memory);
+        Ok(directory)
+    }
+
+    /// Makes the sections of one keyspace, in the order in which they were written. To be called once for each keyspace
+    /// that uses the file.
+    pub fn sections_of(&self, keyspace: u32) -> Result<Vec<Arc<Section>>> {
+        let entries = self.table.within_directory(self.directory()?.entries_of(keyspace))?;
+        self.sections(entries)
+    }
+
+    /// Makes all sections, of a file just written.
+    pub fn all_sections(&self) -> Result<Vec<Arc<Section>>> {
+        let directory = match self.reclaimer.open_tables().take_directory(self.number) {
+            Some(directory) => directory,
+            None => Arc::new(self.table.read_directory()?),
+        };
+        let entries = self.table.within_directory(directory.entries())?;
+        self.sections(entries)
+    }
+
+    fn sections(&self, entries: Vec<SectionEntry>) -> Result<Vec<Arc<Section>>> {
+        let functions = self.reclaimer.prefix_functions();
+        Ok(entries
+            .into_iter()
+            .map(|entry| self.table.section(entry, functions))
+            .collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Loads the filters and indexes of these sections, so that no lookup has to. For files just written.
+    pub fn load_indexes(&self, sections: &[Arc<Section>]) -> Result<()> {
+        Ok(self.table.load_indexes(sections)?)
     }
 
     /// The storage that the file lies in.
@@ -67,13 +97,8 @@ impl TableFile {
             // The file itself is about to go.
             return Ok(());
         }
-        let file = match self.writable.get() {
-            Some(file) => file,
-            None => {
-                let file = self.storage().open(&file_name(self.number), OpenMode::Write)?;
-                self.writable.get_or_init(|| file)
-            }
-        };
+        // Only for the hole: a file that is open for writing keeps its descriptors.
+        let file = self.storage().open(&file_name(self.number), OpenMode::Write)?;
         if file.link_count()? > 1 {
             // A checkpoint may still need what this database does not.
             return Ok(());
@@ -89,6 +114,7 @@ impl TableFile {
 
 impl Drop for TableFile {
     fn drop(&mut self) {
+        self.reclaimer.open_tables().forget(self.number);
         if self.obsolete.load(Ordering::Acquire) {
             self.reclaimer.submit(Job::Remove { name: file_name(self.number) });
         }

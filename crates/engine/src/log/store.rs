@@ -17,6 +17,8 @@ use crate::item::Item;
 
 /// Entries of a new shard's index; it grows up to the plan's bound, so that small keyspaces stay small.
 const ENTRIES_MIN: usize = 64;
+/// Entries of a shard's index before the first one comes: many keyspaces write nothing between two freezes.
+const ENTRIES_AT_FIRST: usize = 4;
 
 /// One keyspace's items in one segment.
 ///
@@ -61,7 +63,10 @@ impl LogStore {
         entries_hint: usize,
     ) -> Self {
         let entries_max = entries_max as usize;
-        let entries = entries_hint.clamp(ENTRIES_MIN, entries_max.max(ENTRIES_MIN));
+        let entries = match entries_hint {
+            0 => ENTRIES_AT_FIRST,
+            hint => hint.clamp(ENTRIES_MIN, entries_max.max(ENTRIES_MIN)),
+        };
         let shards = (0..1usize << shard_bits)
             .map(|_| Shard {
                 writer: Mutex::new(()),

@@ -1,37 +1,30 @@
-//! Opening: manifest, then table directories, then the log after its last converted position.
+//! Opening: manifest, then the log after its last converted position. Tables are opened when their keyspace is used.
 
 mod blobs;
+mod keyspaces;
 mod replay;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use alluvium_base::checksum::checksum64;
-use alluvium_io::sync::atomic::AtomicU64;
+use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use alluvium_io::sync::{Mutex, OnceLock, RwLock};
 use alluvium_io::{DirectoryLock, Storage};
 
-use crate::blob::{Blobs, VersionBlobs, parse_blob_file_name};
-use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name, open_run};
-use crate::db::{
-    Counters, DiskQuota, KeyspaceShared, MemoryControl, ScanCache, Shared, check_plan, complete_hasher,
-    new_log_store,
-};
+use crate::blob::{Blobs, parse_blob_file_name};
+use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name};
+use crate::db::{Counters, DiskQuota, MemoryControl, ScanCache, Shared, complete_hasher};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{
-    Container, Level, PlacedTable, Reclaimer, Run, TableFile, Version, parse_table_file_name, table_file_name,
-};
+use crate::level::{Reclaimer, parse_table_file_name, table_file_name};
+use crate::log::Log;
 use crate::log::segment::{self, Recycler};
 use crate::log::writer::LogOptions;
-use crate::log::{Log, LogStore};
-use crate::manifest::{
-    DatabaseState, KeyspaceState, Manifest, PlacedTableState, is_manifest_file_name, read_current,
-};
+use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Environment, Settings};
 use crate::young_directory::{self, YoungDirectory};
-use replay::{Replayed, replay};
+pub(crate) use keyspaces::open_tables;
+use replay::replay;
 
 pub(crate) const LOCK: &str = "LOCK";
 
@@ -97,9 +90,10 @@ pub(crate) fn open(
         .iter()
         .map(|(&id, keyspace)| {
             let sizes = (settings.expected_items, budget.log_entries_max);
-            open_keyspace(&reclaimer, id, keyspace, &log, &blobs, &replayed, sizes)
+            keyspaces::open(id, keyspace, &log, &blobs, &replayed, sizes)
         })
         .collect::<Result<Vec<_>>>()?;
+    let dormant = keyspaces.iter().filter(|keyspace| keyspace.is_dormant()).count();
     let next_file = state.next_file;
     let plan_choice = settings.plan.clone();
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);
@@ -119,6 +113,8 @@ pub(crate) fn open(
         blobs,
         manifest: Mutex::new(manifest),
         keyspaces: RwLock::new(keyspaces),
+        waking_from: AtomicU32::new(0),
+        dormant_keyspaces: AtomicUsize::new(dormant),
         next_file: AtomicU64::new(next_file),
         convert_lock: Mutex::new(()),
         merge_lock: Mutex::new(()),
@@ -181,17 +177,25 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
 }
 
-/// Removes tables and blob files that crashes left behind: the manifest doesn't name them.
+/// Removes tables and blob files that crashes left behind: the manifest doesn't name them. Refuses a directory that
+/// lacks a table that the manifest names; what is in tables is looked at when they are first used.
 fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     let files = state.files();
+    let mut missing = files.clone();
     for name in storage.list().context(|| "listing the database directory".to_owned())? {
+        if let Some(number) = parse_table_file_name(&name) {
+            missing.remove(&number);
+        }
         let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
             || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
         if stray || is_spill_file_name(&name) {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
     }
-    Ok(())
+    match missing.first() {
+        Some(&number) => Err(Error::MissingFile { file: table_file_name(number) }),
+        None => Ok(()),
+    }
 }
 
 fn remove_old_manifests(storage: &dyn Storage, manifest: &Manifest) -> Result<()> {
@@ -201,78 +205,4 @@ fn remove_old_manifests(storage: &dyn Storage, manifest: &Manifest) -> Result<()
         }
     }
     Ok(())
-}
-
-fn open_keyspace(
-    reclaimer: &Arc<Reclaimer>,
-    id: u32,
-    state: &KeyspaceState,
-    log: &Log,
-    blobs: &Blobs,
-    replayed: &Replayed,
-    (expected_items, entries_max): (u64, u64),
-) -> Result<Arc<KeyspaceShared>> {
-    check_plan(&state.plan.plan, &state.hasher)?;
-    let mut runs = Vec::new();
-    for run_state in state.runs.iter().rev() {
-        let file = TableFile::open(reclaimer, run_state.file)?;
-        let run = open_run(&file, id, run_state.shard_bits, run_state.repeats)?;
-        let dropped: Vec<u32> = run_state.dropped.iter().copied().collect();
-        let present = run.without(&dropped);
-        let expected = (1usize << run_state.shard_bits) - dropped.len();
-        check_sections(&present, expected)?;
-        for section in dropped.iter().filter_map(|&shard| run.sections[shard as usize].as_ref()) {
-            // Give the space back that a crash kept from being given back.
-            section.set_merged();
-        }
-        runs.push(Arc::new(present));
-    }
-    let levels = open_levels(reclaimer, state)?;
-    let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
-    let plan = Arc::new(state.plan.clone());
-    let mut version = Version { plan, log_stores: Vec::new(), runs, levels, blobs, epoch: 0 };
-    let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
-    let present = version.level_items() + version.run_items();
-    let items = state.plan.plan.items_sharded(present, expected_items);
-    let active = new_log_store(&state.plan.plan, state.hasher, log.active_segment(), items, 0, entries_max);
-    version.log_stores.push(Arc::new(active));
-    let frozen = stores.iter().rev().cloned();
-    version.log_stores.extend(frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed())));
-    let keyspace = KeyspaceShared::new(id, state.name.clone(), state.hasher, version);
-    Ok(Arc::new(keyspace))
-}
-
-/// The levels below the youngest.
-fn open_levels(reclaimer: &Arc<Reclaimer>, state: &KeyspaceState) -> Result<Vec<Level>> {
-    // A table over several containers is opened once.
-    let mut files: BTreeMap<u64, Arc<TableFile>> = BTreeMap::new();
-    let mut open_table = |table: &PlacedTableState| -> Result<PlacedTable> {
-        let file = match files.entry(table.file) {
-            Entry::Occupied(open) => open.get().clone(),
-            Entry::Vacant(vacant) => vacant.insert(TableFile::open(reclaimer, table.file)?).clone(),
-        };
-        let section = file.table.sections().first().cloned().ok_or_else(|| {
-            let name = table_file_name(table.file);
-            alluvium_base::Corruption::new(name, 0, "one sorted section", "none")
-        })?;
-        Ok(PlacedTable { section, file, repeats: table.repeats })
-    };
-    let mut open_container = |container: &Container<PlacedTableState>| -> Result<Container<PlacedTable>> {
-        let tables = container.tables.iter().map(&mut open_table).collect::<Result<_>>()?;
-        Ok(Container { low: container.low, high: container.high, tables })
-    };
-    let mut open_level = |containers: &Vec<Container<PlacedTableState>>| -> Result<Level> {
-        let containers = containers.iter().map(&mut open_container).collect::<Result<_>>()?;
-        Ok(Level::from_containers(containers))
-    };
-    state.levels.iter().map(&mut open_level).collect()
-}
-
-fn check_sections(run: &Run, expected: usize) -> Result<()> {
-    let found = run.sections.iter().flatten().count();
-    if found == expected {
-        return Ok(());
-    }
-    let name = table_file_name(run.file.number);
-    Err(alluvium_base::Corruption::new(name, 0, format!("{expected} sections"), found.to_string()).into())
 }

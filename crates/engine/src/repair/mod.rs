@@ -94,7 +94,9 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairR
         .context(|| format!("opening directory {}", path.display()))?;
     let environment = Environment::over(Arc::new(storage));
     let young = options.young_levels_dir.clone().map(|young| YoungLevels::Directory(young, 0));
-    let young = young.map(|young| young.open(environment.storage.clone(), path, false)).transpose()?;
+    let young = young
+        .map(|young| young.open(environment.storage.clone(), path, false, IoOptions::default()))
+        .transpose()?;
     repair_with(environment, young.as_ref(), options)
 }
 
@@ -111,7 +113,12 @@ pub fn repair_in_both(
     young: Arc<dyn Storage>,
     options: &RepairOptions,
 ) -> Result<RepairReport> {
-    let young = YoungLevels::Storage(young, 0).open(environment.storage.clone(), Path::new(""), false)?;
+    let young = YoungLevels::Storage(young, 0).open(
+        environment.storage.clone(),
+        Path::new(""),
+        false,
+        IoOptions::default(),
+    )?;
     repair_with(environment, Some(&young), options)
 }
 

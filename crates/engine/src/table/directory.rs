@@ -80,7 +80,7 @@ pub(crate) struct BlockHandle {
 }
 
 /// One entry of the directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SectionEntry {
     pub keyspace: u32,
     pub layout: Layout,
@@ -339,10 +339,10 @@ pub(crate) fn encode(entries: &[SectionEntry]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the directory that lies at `offset` of its file. Every part it names lies in front of it.
+/// Checks that `bytes` are a directory as long as it says. Returns the bytes of an entry.
 ///
 /// Offsets of corruptions are relative to the directory.
-pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Corruption> {
+pub(super) fn check_shape(bytes: &[u8]) -> Result<usize, Corruption> {
     if bytes.len() < DIRECTORY_HEADER_BYTES {
         let found = format!("{} bytes", bytes.len());
         return Err(Corruption::new("directory", 0, "a directory", found));
@@ -358,14 +358,16 @@ pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Vec<SectionEntry>, Cor
             format!("{count} of {entry_bytes} bytes"),
         ));
     }
-    let decode_one = |(number, bytes): (usize, &[u8])| {
-        let base = (DIRECTORY_HEADER_BYTES + number * entry_bytes) as u64;
-        let entry = SectionEntry::decode(bytes).map_err(|corruption| corruption.within("directory", base))?;
-        if !entry.lies_below(offset) {
-            let expected = format!("pages and blocks below offset {offset}");
-            return Err(Corruption::new("directory", base, expected, "a section beyond"));
-        }
-        Ok(entry)
-    };
-    entries.chunks_exact(entry_bytes).enumerate().map(decode_one).collect()
+    Ok(entry_bytes)
+}
+
+/// Decodes the entry at `base` of the directory that lies at `offset` of its file. Every part it names lies in front of
+/// the directory.
+pub(super) fn decode_entry(bytes: &[u8], base: u64, offset: u64) -> Result<SectionEntry, Corruption> {
+    let entry = SectionEntry::decode(bytes).map_err(|corruption| corruption.within("directory", base))?;
+    if !entry.lies_below(offset) {
+        let expected = format!("pages and blocks below offset {offset}");
+        return Err(Corruption::new("directory", base, expected, "a section beyond"));
+    }
+    Ok(entry)
 }

@@ -16,41 +16,59 @@ const SAMPLE_MAX: usize = 1024;
 ///
 /// The first and the last are exact, those in between are estimates from every n-th item: items come in the order of
 /// their hashes or slots, which know nothing of expiry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExpiryMarks(Option<Box<Times>>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExpiryMarks {
+struct Times {
     first_ms: u64,
     eighths_ms: [u64; PARTS],
 }
 
+impl Times {
+    const NEVER: Self = Self { first_ms: u64::MAX, eighths_ms: [u64::MAX; PARTS] };
+}
+
+impl From<Times> for ExpiryMarks {
+    /// Most sections have no expiring items, and then take no memory for that.
+    fn from(times: Times) -> Self {
+        Self((times != Times::NEVER).then(|| Box::new(times)))
+    }
+}
+
 impl ExpiryMarks {
     /// Of a section without expiring items.
-    pub const NONE: Self = Self { first_ms: u64::MAX, eighths_ms: [u64::MAX; PARTS] };
+    pub const NONE: Self = Self(None);
+
+    fn times(&self) -> &Times {
+        self.0.as_deref().unwrap_or(&Times::NEVER)
+    }
 
     /// Whether some item may have expired.
     pub fn any_expired(&self, now_ms: u64) -> bool {
-        self.first_ms <= now_ms
+        self.times().first_ms <= now_ms
     }
 
     /// Which share of the expiring items has expired: one eighth too little at most, but for the estimate.
     pub fn share_expired(&self, now_ms: u64) -> f64 {
-        let passed = self.eighths_ms.partition_point(|&mark| mark <= now_ms);
+        let passed = self.times().eighths_ms.partition_point(|&mark| mark <= now_ms);
         passed as f64 / PARTS as f64
     }
 
     /// Appends [`EXPIRY_BYTES`] bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.first_ms.to_le_bytes());
-        self.eighths_ms.iter().for_each(|mark| out.extend_from_slice(&mark.to_le_bytes()));
+        out.extend_from_slice(&self.times().first_ms.to_le_bytes());
+        self.times().eighths_ms.iter().for_each(|mark| out.extend_from_slice(&mark.to_le_bytes()));
     }
 
     /// Reads what [`ExpiryMarks::encode`] wrote. Offsets of corruptions are relative to `bytes`.
     pub fn decode(bytes: &[u8; EXPIRY_BYTES]) -> Result<Self, Corruption> {
-        let marks = Self {
+        let marks = Times {
             first_ms: u64_at(bytes, 0),
             eighths_ms: std::array::from_fn(|part| u64_at(bytes, 8 * (1 + part))),
         };
         if marks.first_ms <= marks.eighths_ms[0] && marks.eighths_ms.is_sorted() {
-            return Ok(marks);
+            return Ok(marks.into());
         }
         let found = format!("{:?} after {}", marks.eighths_ms, marks.first_ms);
         Err(Corruption::new("directory", 0, "ascending times of expiry", found))
@@ -103,7 +121,7 @@ impl ExpirySample {
             // The last of the items that make so many eighths; with few items some marks coincide.
             _ => self.kept[(part * self.kept.len()).div_ceil(PARTS) - 1],
         };
-        ExpiryMarks { first_ms: self.first_ms, eighths_ms: std::array::from_fn(|part| mark(part + 1)) }
+        Times { first_ms: self.first_ms, eighths_ms: std::array::from_fn(|part| mark(part + 1)) }.into()
     }
 }
 

@@ -10,10 +10,10 @@ use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::cluster_filter::ClusterFilter;
 use super::covering_filter::CoveringFilter;
-use super::directory;
 use super::frame::{self, Trailer};
 use super::page::{Layout, PAGE_BYTES, Page};
 use super::paged_trie::PagedTrie;
+use super::stored_directory::StoredDirectory;
 
 /// A page as it is, and again with its checksum made right, so that the fuzzer gets behind it.
 pub fn page(bytes: &[u8]) {
@@ -44,7 +44,7 @@ pub fn trailer(bytes: &[u8]) {
 
 /// A directory whose checksum holds.
 pub fn directory(bytes: &[u8]) {
-    if let Ok(entries) = directory::decode(bytes, u64::MAX) {
+    if let Ok(entries) = StoredDirectory::new(bytes, u64::MAX).and_then(|directory| directory.entries()) {
         for entry in entries {
             let _ = entry.hasher.hash(b"key");
         }

@@ -14,14 +14,19 @@ pub(crate) const MARKS_BYTES: usize = PARTS * 16;
 const KEPT_MAX: usize = 128;
 
 /// The last hash of each sixteenth of a section's items, ascending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HashMarks {
-    hashes: [u128; PARTS],
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HashMarks(Option<Box<[u128; PARTS]>>);
+
+impl From<[u128; PARTS]> for HashMarks {
+    /// Sections of hashed keyspaces have no marks, and take no memory for them.
+    fn from(hashes: [u128; PARTS]) -> Self {
+        Self((hashes != [0; PARTS]).then(|| Box::new(hashes)))
+    }
 }
 
 impl HashMarks {
     /// Of no items.
-    pub const NONE: Self = Self { hashes: [0; PARTS] };
+    pub const NONE: Self = Self(None);
 
     /// The share of the items that lie in `low..=high`, of a section whose range begins at `range_low`. Right at the
     /// marks; in between as if hashes were uniform there.
@@ -31,20 +36,21 @@ impl HashMarks {
     }
 
     fn share_up_to(&self, hash: u128, range_low: u128) -> f64 {
-        let whole = self.hashes.partition_point(|&mark| mark <= hash);
-        let Some(&next) = self.hashes.get(whole) else { return 1.0 };
-        let start = if whole == 0 { range_low } else { self.hashes[whole - 1] };
+        let hashes = self.hashes();
+        let whole = hashes.partition_point(|&mark| mark <= hash);
+        let Some(&next) = hashes.get(whole) else { return 1.0 };
+        let start = if whole == 0 { range_low } else { hashes[whole - 1] };
         let into = hash.saturating_sub(start) as f64 / (next - start.min(next)).max(1) as f64;
         (whole as f64 + into.min(1.0)) / PARTS as f64
     }
 
     /// The marks.
     pub fn hashes(&self) -> &[u128] {
-        &self.hashes
+        self.0.as_deref().unwrap_or(&[0; PARTS])
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        self.hashes.iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+        self.hashes().iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
     }
 
     /// `None` when they don't ascend.
@@ -52,8 +58,8 @@ impl HashMarks {
         let hash = |part: usize| {
             u128::from(u64_at(bytes, part * 16)) | u128::from(u64_at(bytes, part * 16 + 8)) << 64
         };
-        let hashes = std::array::from_fn(hash);
-        hashes.is_sorted().then_some(Self { hashes })
+        let hashes: [u128; PARTS] = std::array::from_fn(hash);
+        hashes.is_sorted().then(|| hashes.into())
     }
 }
 
@@ -103,7 +109,7 @@ impl HashMarksBuilder {
         let mut hashes =
             std::array::from_fn(|part| self.kept[((part + 1) * self.kept.len() / PARTS).min(last)]);
         hashes[PARTS - 1] = self.last;
-        HashMarks { hashes }
+        hashes.into()
     }
 }
 
@@ -131,7 +137,7 @@ mod tests {
             let marks = builder.finish();
             let mut bytes = Vec::new();
             marks.encode(&mut bytes);
-            prop_assert_eq!(HashMarks::decode(bytes.first_chunk().unwrap()), Some(marks));
+            prop_assert_eq!(HashMarks::decode(bytes.first_chunk().unwrap()), Some(marks.clone()));
             prop_assert_eq!(marks.hashes()[PARTS - 1], hashes[hashes.len() - 1]);
             let (low, high) = (low.min(high), low.max(high));
             let exact = hashes.iter().filter(|&&hash| (low..=high).contains(&hash)).count();

@@ -11,6 +11,7 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::section::{Part, Section};
+use super::waiting_room::WaitingRoom;
 
 /// Bytes of memory of indexes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) struct IndexMemory {
     /// Counts how often memory became free: who was refused before may ask again.
     releases: AtomicU64,
     loaded: Mutex<Loaded>,
+    /// What reads of filters and indexes take until they are decoded.
+    pub reads: WaitingRoom,
 }
 
 /// What degraded indexing came to since the database was opened.
@@ -81,7 +84,7 @@ struct Loaded {
 
 /// Memory that is counted for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Charge {
+pub(crate) struct Charge {
     memory: Arc<IndexMemory>,
     bytes: MemoryBytes,
     table_bytes: u64,
@@ -115,6 +118,7 @@ impl Default for IndexMemory {
             degradation: Counts::default(),
             releases: AtomicU64::new(0),
             loaded: Mutex::default(),
+            reads: WaitingRoom::default(),
         }
     }
 }
@@ -217,7 +221,7 @@ impl IndexMemory {
     }
 
     /// Counts what a section takes without filter and index, whatever the bound.
-    pub(super) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
+    pub(crate) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.tables.fetch_add(bytes, Ordering::Relaxed);
         let mut charge = self.count(MemoryBytes::default());

@@ -5,26 +5,29 @@ use std::sync::Arc;
 use alluvium_base::{Corruption, PrefixFunction};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
-use super::directory::{self, SectionEntry};
+use super::directory::SectionEntry;
 use super::error::{Error, Result};
 use super::frame::{Identity, TRAILER_BYTES, Trailer, check_sum};
 use super::index_memory::{Charge, IndexMemory};
 use super::page::PAGE_BYTES;
 use super::section::{Section, read_exact};
+use super::stored_directory::StoredDirectory;
 
-/// What opening reads at first: trailer and, with up to a hundred sections, all of the directory.
-const TAIL_BYTES: u64 = 4 * PAGE_BYTES as u64;
+/// What opening reads at first: trailer and, with up to a dozen sections, all of the directory.
+const TAIL_BYTES: u64 = PAGE_BYTES as u64;
 
 /// Filters and indexes of a file that are read at once are no larger.
 const INDEXES_BYTES_MAX: u64 = 8 << 20;
 
-/// An open table file: its sections, whose indexes load when first used.
+/// An open table file. Its sections are made of its directory; their indexes load when first used.
 #[derive(Debug)]
 pub(crate) struct Table {
     file: Arc<dyn File>,
     trailer: Trailer,
     file_bytes: u64,
+    /// All of them, where all were asked for; see [`Table::section`].
     sections: Vec<Arc<Section>>,
+    memory: Arc<IndexMemory>,
     /// What it takes without its sections.
     _charge: Charge,
 }
@@ -34,23 +37,27 @@ pub(crate) struct Table {
 const TABLE_BYTES: u64 = 1024;
 
 impl Table {
-    /// Opens the file `name`: one read of its end, a second when the directory is long. No data is read. `functions`
-    /// are those that find prefixes, for sections that name them.
+    /// Opens the file `name` with all of its sections: one read of its end, a second when the directory is long. No
+    /// data is read. `functions` are those that find prefixes, for sections that name them.
     ///
     /// # Errors
     /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]
     /// for one that is foreign, truncated or damaged, [`Error::Io`] when the storage fails.
     pub fn open(storage: &dyn Storage, name: &str, functions: &[PrefixFunction]) -> Result<Self> {
-        Self::open_within(storage, name, &Arc::default(), functions)
+        let (mut table, directory) = Self::open_within(storage, name, &Arc::default())?;
+        let entries = table.within_directory(directory.entries())?;
+        let sections = entries.into_iter().map(|entry| table.section(entry, functions));
+        table.sections = sections.collect::<Result<_>>()?;
+        Ok(table)
     }
 
-    /// Like [`Table::open`], with filters and indexes counted in `memory` and bounded by it.
+    /// Like [`Table::open`], with its memory counted in `memory` and bounded by it, and without a section: returns the
+    /// directory, of which [`Table::section`] makes those that are needed.
     pub fn open_within(
         storage: &dyn Storage,
         name: &str,
         memory: &Arc<IndexMemory>,
-        functions: &[PrefixFunction],
-    ) -> Result<Self> {
+    ) -> Result<(Self, StoredDirectory)> {
         let file = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
         let file_bytes = file.len().map_err(Error::io("read the length of", name))?;
         // The writer ends every file on a page, so this also keeps the reads below aligned.
@@ -62,50 +69,77 @@ impl Table {
         let mut tail = AlignedBuffer::with_len((file_bytes - tail_start) as usize);
         read_exact(&*file, &mut tail, tail_start)?;
         let trailer = Trailer::decode(&tail, name, file_bytes)?;
-        let Trailer { identity, directory_offset, directory_len, directory_checksum } = trailer;
-        let from = directory_offset - directory_offset % PAGE_BYTES as u64;
-        if from < tail_start {
-            tail = AlignedBuffer::with_len((file_bytes - from) as usize);
-            read_exact(&*file, &mut tail, from)?;
-        }
-        let start = (directory_offset - from.min(tail_start)) as usize;
-        let bytes = &tail[start..start + directory_len as usize];
-        check_sum(bytes, directory_checksum, identity.seed, name, directory_offset, "directory")?;
-        let entries = directory::decode(bytes, directory_offset)
-            .map_err(|corruption| corruption.within(name, directory_offset))?;
-        let section = |mut entry: SectionEntry| {
-            entry.hasher = entry.hasher.with_functions(functions);
-            match entry.hasher.missing_function() {
-                None => Ok(Section::new(Arc::clone(&file), identity, entry, memory)),
-                Some(function) => {
-                    let (file, function) = (name.to_owned(), function.as_str().to_owned());
-                    Err(Error::PrefixFunction { file, function })
-                }
-            }
+        let charge = memory.charge_table(TABLE_BYTES);
+        let memory = Arc::clone(memory);
+        let table = Self { file, trailer, file_bytes, sections: Vec::new(), memory, _charge: charge };
+        let directory = match trailer.directory_offset >= tail_start {
+            true => table.directory_within(&tail, tail_start)?,
+            false => table.read_directory()?,
         };
-        let sections = entries.into_iter().map(section).collect::<Result<_>>()?;
-        Ok(Self { trailer, file_bytes, sections, file, _charge: memory.charge_table(TABLE_BYTES) })
+        Ok((table, directory))
     }
 
-    /// The sections, in the order in which they were written.
+    /// Reads the directory again.
+    pub fn read_directory(&self) -> Result<StoredDirectory> {
+        let start = self.trailer.directory_offset - self.trailer.directory_offset % PAGE_BYTES as u64;
+        let mut tail = AlignedBuffer::with_len((self.file_bytes - start) as usize);
+        read_exact(&*self.file, &mut tail, start)?;
+        self.directory_within(&tail, start)
+    }
+
+    /// The directory, in bytes that were read at `start`.
+    fn directory_within(&self, tail: &[u8], start: u64) -> Result<StoredDirectory> {
+        let Trailer { identity, directory_offset, directory_len, directory_checksum } = self.trailer;
+        let name = self.file.name();
+        let start = (directory_offset - start) as usize;
+        let bytes = &tail[start..start + directory_len as usize];
+        check_sum(bytes, directory_checksum, identity.seed, name, directory_offset, "directory")?;
+        self.within_directory(StoredDirectory::new(bytes, directory_offset))
+    }
+
+    /// What came of the directory, with places in the file.
+    pub fn within_directory<T>(&self, outcome: std::result::Result<T, Corruption>) -> Result<T> {
+        let within = |corruption: Corruption| {
+            corruption.within(self.file.name(), self.trailer.directory_offset).into()
+        };
+        outcome.map_err(within)
+    }
+
+    /// The section of this entry of the directory. Each entry's is to be made once: sections that several use are
+    /// shared.
+    ///
+    /// # Errors
+    /// [`Error::PrefixFunction`] when it names a function that is not among `functions`.
+    pub fn section(&self, mut entry: SectionEntry, functions: &[PrefixFunction]) -> Result<Arc<Section>> {
+        entry.hasher = entry.hasher.with_functions(functions);
+        match entry.hasher.missing_function() {
+            None => Ok(Section::new(Arc::clone(&self.file), self.trailer.identity, entry, &self.memory)),
+            Some(function) => {
+                let (file, function) = (self.file.name().to_owned(), function.as_str().to_owned());
+                Err(Error::PrefixFunction { file, function })
+            }
+        }
+    }
+
+    /// The sections, in the order in which they were written, of a table that was opened with them.
     pub fn sections(&self) -> &[Arc<Section>] {
         &self.sections
     }
 
-    /// Loads the filters and indexes of all sections, as far as they may be in memory, with one read where they are not
-    /// too large together.
-    pub fn load_indexes(&self) -> Result<()> {
+    /// Loads the filters and indexes of these sections of the file, as far as they may be in memory, with one read
+    /// where they are not too large together.
+    pub fn load_indexes(&self, sections: &[Arc<Section>]) -> Result<()> {
         let (mut start, mut end) = (u64::MAX, 0);
-        for block in self.sections.iter().flat_map(|section| section.index_blocks()) {
+        for block in sections.iter().flat_map(|section| section.index_blocks()) {
             start = start.min(block.offset - block.offset % PAGE_BYTES as u64);
             end = end.max((block.offset + block.len).next_multiple_of(PAGE_BYTES as u64));
         }
         if start >= end || end - start > INDEXES_BYTES_MAX {
-            return self.sections.iter().try_for_each(|section| section.index().map(drop));
+            return sections.iter().try_for_each(|section| section.index().map(drop));
         }
         let mut bytes = AlignedBuffer::with_len((end - start) as usize);
         read_exact(&*self.file, &mut bytes, start)?;
-        self.sections.iter().try_for_each(|section| section.load_index_from(&bytes, start))
+        sections.iter().try_for_each(|section| section.load_index_from(&bytes, start))
     }
 
     /// Length of the file in bytes.

@@ -40,9 +40,17 @@ impl Table {
     /// # Errors
     /// Only [`Error::Io`]; damage is in the report.
     pub fn verify(&self, is_live: impl Fn(&Arc<Section>) -> bool) -> Result<VerifyReport> {
+        self.verify_sections(self.sections().iter().filter(|section| is_live(section)))
+    }
+
+    /// Like [`Table::verify`], of these sections of the file.
+    pub fn verify_sections<'a>(
+        &self,
+        sections: impl IntoIterator<Item = &'a Arc<Section>>,
+    ) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
         report.note(self.verify_frame())?;
-        for section in self.sections().iter().filter(|section| is_live(section)) {
+        for section in sections {
             SectionCheck::new(section).run(&mut report)?;
         }
         Ok(report)

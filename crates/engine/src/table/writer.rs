@@ -276,7 +276,7 @@ impl TableWriter {
         section.entry.expiry = section.expiry.finish();
         section.entry.marks = section.marks.finish();
         let mut finished = FinishedSection { entry: section.entry, filter: Vec::new(), index: Vec::new() };
-        if section.entry.page_count > 0 {
+        if finished.entry.page_count > 0 {
             match (section.group, section.filter) {
                 (Some(group), filter) => finished.set_buckets(*group, filter)?,
                 (_, FilterBuilder::Covering(filter)) => finished.set_covering(section.index, filter)?,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::open_file::FileHandle;
+use super::file_handle::FileHandle;
 use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::sync::mpsc::{Receiver, Sender, channel};
 use crate::sync::{Condvar, Mutex, MutexGuard};

@@ -5,9 +5,12 @@
 
 mod alignment;
 mod directories;
+mod directory;
+mod file_handle;
 mod io_threads;
 mod lock;
 mod open_file;
+mod open_files;
 mod options;
 #[cfg(target_os = "linux")]
 mod ring;
@@ -18,20 +21,18 @@ mod ring_pipeline;
 mod system;
 
 use std::any::Any;
-use std::fs;
 use std::io::{Error, Result};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::error::{FileError, check_name};
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, Storage};
+use directory::Directory;
+use file_handle::FileHandle;
 use io_threads::{IoThreads, ThreadPipeline};
 use lock::FlockLock;
-use open_file::{FileHandle, OpenFile};
 pub use options::{IoOptions, ReadWait, Usage};
 
 /// The largest depth of a pipeline; a larger wish gets this.
@@ -44,12 +45,8 @@ const PIPELINE_DEPTH_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct FileStorage {
     path: PathBuf,
-    directory: OwnedFd,
+    directory: Arc<Directory>,
     options: IoOptions,
-    /// Whether direct I/O has been seen to work here.
-    direct: AtomicBool,
-    /// Whether threads poll while they read; never without io_uring.
-    polls: Arc<AtomicBool>,
     threads: Arc<IoThreads>,
 }
 
@@ -65,15 +62,8 @@ impl FileStorage {
                 .map_err(|error| {
                     FileError::wrap("open directory", &path.display().to_string(), None, error.into())
                 })?;
-        let direct = options.direct == Usage::Auto && system::probe_direct(&directory);
-        Ok(Self {
-            path: path.to_owned(),
-            directory,
-            options,
-            direct: AtomicBool::new(direct),
-            polls: Arc::default(),
-            threads: Arc::default(),
-        })
+        let directory = Arc::new(Directory::new(directory, options));
+        Ok(Self { path: path.to_owned(), directory, options, threads: Arc::default() })
     }
 
     /// Opens a directory, creating it and its parents first where they are missing. Returns when the whole path survives
@@ -92,50 +82,6 @@ impl FileStorage {
         &self.path
     }
 
-    fn open_file(&self, name: &str, mode: OpenMode) -> Result<OpenFile> {
-        let polls = || Arc::clone(&self.polls);
-        let mut flags = match mode {
-            OpenMode::Read => OFlags::RDONLY,
-            OpenMode::Write => OFlags::RDWR,
-            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
-        };
-        let buffered = if mode == OpenMode::Read {
-            None
-        } else {
-            let file = system::open_buffered(&self.directory, name, flags)?;
-            flags = OFlags::RDWR;
-            Some(file)
-        };
-        self.open_beside(name, flags, buffered, polls()).inspect_err(|_| {
-            if mode == OpenMode::Create {
-                // What failed must leave nothing: else the next attempt would find the name taken.
-                let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
-            }
-        })
-    }
-
-    /// Opens a file for direct I/O where that works, beside its buffered handle if it has one.
-    fn open_beside(
-        &self,
-        name: &str,
-        flags: OFlags,
-        buffered: Option<fs::File>,
-        polls: Arc<AtomicBool>,
-    ) -> Result<OpenFile> {
-        if self.options.direct == Usage::Auto
-            && let Some((file, alignment)) = system::open_direct(&self.directory, name, flags)?
-        {
-            self.direct.store(true, Ordering::Relaxed);
-            return Ok(OpenFile::new(name, file, Some(alignment), buffered, polls));
-        }
-        let file = match buffered {
-            Some(file) => file,
-            None => system::open_buffered(&self.directory, name, flags)?,
-        };
-        system::advise_random(&file);
-        Ok(OpenFile::new(name, file, None, None, polls))
-    }
-
     fn directory_error(&self, operation: &'static str, error: impl Into<Error>) -> Error {
         FileError::wrap(operation, &self.path.display().to_string(), None, error.into())
     }
@@ -145,28 +91,31 @@ impl Storage for FileStorage {
     fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
         check_name(name)?;
         let operation = if mode == OpenMode::Create { "create" } else { "open" };
-        let file =
-            self.open_file(name, mode).map_err(|error| FileError::wrap(operation, name, None, error))?;
-        Ok(Arc::new(FileHandle(Arc::new(file))))
+        let handle = FileHandle::open(&self.directory, name, mode)
+            .map_err(|error| FileError::wrap(operation, name, None, error))?;
+        Ok(Arc::new(handle))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
         check_name(name)?;
-        rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
+        self.directory.keep_open(name).map_err(|error| FileError::wrap("remove", name, None, error))?;
+        rustix::fs::unlinkat(self.directory.fd(), name, AtFlags::empty())
             .map_err(|error| FileError::wrap("remove", name, None, error.into()))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         check_name(from)?;
         check_name(to)?;
-        rustix::fs::renameat(&self.directory, from, &self.directory, to)
-            .map_err(|error| FileError::wrap("rename", &format!("{from} to {to}"), None, error.into()))
+        let wrap = |error| FileError::wrap("rename", &format!("{from} to {to}"), None, error);
+        [from, to].into_iter().try_for_each(|name| self.directory.keep_open(name)).map_err(wrap)?;
+        rustix::fs::renameat(self.directory.fd(), from, self.directory.fd(), to)
+            .map_err(|error| wrap(error.into()))
     }
 
     fn list(&self) -> Result<Vec<String>> {
         let wrap = |error: rustix::io::Errno| self.directory_error("list", error);
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.directory).map_err(wrap)? {
+        for entry in rustix::fs::Dir::read_from(self.directory.fd()).map_err(wrap)? {
             let entry = entry.map_err(wrap)?;
             let is_file = match entry.file_type() {
                 rustix::fs::FileType::RegularFile => true,
@@ -182,7 +131,8 @@ impl Storage for FileStorage {
     }
 
     fn sync_directory(&self) -> Result<()> {
-        system::sync_directory(&self.directory).map_err(|error| self.directory_error("sync directory", error))
+        system::sync_directory(self.directory.fd())
+            .map_err(|error| self.directory_error("sync directory", error))
     }
 
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
@@ -221,7 +171,7 @@ impl Storage for FileStorage {
 
     fn set_read_wait(&self, wait: ReadWait) {
         let polls = wait == ReadWait::Poll && self.options.uring == Usage::Auto;
-        self.polls.store(polls, Ordering::Relaxed);
+        self.directory.set_polls(polls);
     }
 
     fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
@@ -230,7 +180,7 @@ impl Storage for FileStorage {
         let Some(source) = source.as_any().and_then(|any| any.downcast_ref::<FileStorage>()) else {
             return Ok(false);
         };
-        match rustix::fs::linkat(&source.directory, name, &self.directory, name, AtFlags::empty()) {
+        match rustix::fs::linkat(source.directory.fd(), name, self.directory.fd(), name, AtFlags::empty()) {
             Ok(()) => Ok(true),
             // Another file system, one without links, or too many links to one file.
             Err(Errno::XDEV | Errno::PERM | Errno::NOTSUP | Errno::MLINK) => Ok(false),
@@ -243,7 +193,7 @@ impl Storage for FileStorage {
     }
 
     fn describe(&self) -> String {
-        let access = if self.direct.load(Ordering::Relaxed) { "direct" } else { "buffered" };
+        let access = if self.directory.is_direct() { "direct" } else { "buffered" };
         let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
         let wait = if self.uses_uring() && self.read_wait() == ReadWait::Poll { ", polled" } else { "" };
         format!("{access} {mechanism}{wait}")
@@ -264,12 +214,12 @@ impl FileStorage {
     }
 
     fn read_wait(&self) -> ReadWait {
-        if self.polls.load(Ordering::Relaxed) { ReadWait::Poll } else { ReadWait::Sleep }
+        if self.directory.polls() { ReadWait::Poll } else { ReadWait::Sleep }
     }
 
     /// For file systems whose directory entries carry no type.
     fn is_regular(&self, name: &std::ffi::CStr) -> bool {
-        rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        rustix::fs::statat(self.directory.fd(), name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file())
     }
 }

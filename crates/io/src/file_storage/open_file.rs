@@ -1,26 +1,20 @@
 //! One open file of a real directory.
 
-use std::any::Any;
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::{Arc, PoisonError};
 
 use super::alignment::{DirectAlignment, Span};
-use super::options::ReadWait;
 use crate::error::FileError;
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::{ALIGNMENT, AlignedBuffer, File, ReadRequest};
+use crate::{ALIGNMENT, AlignedBuffer};
 
 /// Unaligned reads and writes of any size go through bounce buffers of at most this size.
 const BOUNCE_BYTES_MAX: usize = 1 << 20;
 
-/// A handle, shared with the reads in flight.
-#[derive(Clone, Debug)]
-pub(super) struct FileHandle(pub(super) Arc<OpenFile>);
-
-/// The file behind a [`FileHandle`].
+/// The descriptors behind a [`FileHandle`](super::file_handle::FileHandle).
 ///
 /// Under direct I/O, whole pages go through `file` and bypass the page cache; the pages at the edges of an unaligned
 /// write go through `buffered`, where the kernel reads, changes and later writes them, and keeps the file's exact
@@ -150,7 +144,13 @@ impl OpenFile {
         Ok(())
     }
 
-    fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+    /// Writes all of `bytes`.
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.write_checked(bytes, offset)
+            .map_err(|error| FileError::wrap("write", &self.name, Some(offset), error))
+    }
+
+    fn write_checked(&self, bytes: &[u8], offset: u64) -> Result<()> {
         check_range(bytes.len(), offset)?;
         let (Some(alignment), Some(buffered)) = (self.alignment(), &self.buffered) else {
             return self.file.write_all_at(bytes, offset);
@@ -181,6 +181,56 @@ impl OpenFile {
     }
 }
 
+impl OpenFile {
+    /// Whether threads poll while they read.
+    #[inline]
+    pub(super) fn polls(&self) -> bool {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Whether a sync failed, after which nothing of the file may be synced again.
+    pub(super) fn has_failed_sync(&self) -> bool {
+        self.sync_failed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        if self.has_failed_sync() {
+            let message =
+                format!("an earlier sync of {} failed: what it lost cannot be known, reopen", self.name);
+            return Err(Error::other(message));
+        }
+        self.file.sync_data().map_err(|error| {
+            self.sync_failed.store(true, Ordering::Release);
+            FileError::wrap("sync", &self.name, None, error)
+        })
+    }
+
+    pub(super) fn metadata(&self) -> Result<fs::Metadata> {
+        self.file.metadata().map_err(|error| FileError::wrap("stat", &self.name, None, error))
+    }
+
+    /// Bytes of the device that the file occupies.
+    pub(super) fn allocated_bytes(&self) -> Result<u64> {
+        /// The unit of `st_blocks`, whatever the file system's own.
+        const BLOCK_BYTES: u64 = 512;
+        Ok(self.metadata()?.blocks() * BLOCK_BYTES)
+    }
+
+    pub(super) fn set_len(&self, len: u64) -> Result<()> {
+        let _alone = self.edges.write().unwrap_or_else(PoisonError::into_inner);
+        self.file.set_len(len).map_err(|error| FileError::wrap("resize", &self.name, Some(len), error))
+    }
+
+    pub(super) fn punch_hole(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let _alone = self.edges.write().unwrap_or_else(PoisonError::into_inner);
+        super::system::punch_hole(&self.file, offset, len)
+            .map_err(|error| FileError::wrap("punch a hole into", &self.name, Some(offset), error))
+    }
+}
+
 /// Refuses what no file can hold, before the system does so with the code that also means "not aligned".
 pub(super) fn check_range(len: usize, offset: u64) -> Result<()> {
     match offset.checked_add(len as u64) {
@@ -189,78 +239,5 @@ pub(super) fn check_range(len: usize, offset: u64) -> Result<()> {
             ErrorKind::InvalidInput,
             format!("{len} bytes there end beyond the largest offset"),
         )),
-    }
-}
-
-impl File for FileHandle {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        #[cfg(target_os = "linux")]
-        if self.0.polls.load(Ordering::Relaxed) {
-            let mut request = ReadRequest { file: self, offset, buffer, result: Ok(0) };
-            if super::ring_batch::read_batch(std::slice::from_mut(&mut request), ReadWait::Poll) {
-                return request.result;
-            }
-        }
-        self.0.read(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.0
-            .write(bytes, offset)
-            .map_err(|error| FileError::wrap("write", &self.0.name, Some(offset), error))
-    }
-
-    fn sync(&self) -> Result<()> {
-        if self.0.sync_failed.load(Ordering::Acquire) {
-            let message =
-                format!("an earlier sync of {} failed: what it lost cannot be known, reopen", self.0.name);
-            return Err(Error::other(message));
-        }
-        self.0.file.sync_data().map_err(|error| {
-            self.0.sync_failed.store(true, Ordering::Release);
-            FileError::wrap("sync", &self.0.name, None, error)
-        })
-    }
-
-    fn len(&self) -> Result<u64> {
-        let metadata =
-            self.0.file.metadata().map_err(|error| FileError::wrap("stat", &self.0.name, None, error))?;
-        Ok(metadata.len())
-    }
-
-    fn set_len(&self, len: u64) -> Result<()> {
-        let _alone = self.0.edges.write().unwrap_or_else(PoisonError::into_inner);
-        self.0.file.set_len(len).map_err(|error| FileError::wrap("resize", &self.0.name, Some(len), error))
-    }
-
-    fn punch_hole(&self, offset: u64, len: u64) -> Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        let _alone = self.0.edges.write().unwrap_or_else(PoisonError::into_inner);
-        super::system::punch_hole(&self.0.file, offset, len)
-            .map_err(|error| FileError::wrap("punch a hole into", &self.0.name, Some(offset), error))
-    }
-
-    fn allocated_bytes(&self) -> Result<u64> {
-        /// The unit of `st_blocks`, whatever the file system's own.
-        const BLOCK_BYTES: u64 = 512;
-        let metadata =
-            self.0.file.metadata().map_err(|error| FileError::wrap("stat", &self.0.name, None, error))?;
-        Ok(metadata.blocks() * BLOCK_BYTES)
-    }
-
-    fn link_count(&self) -> Result<u64> {
-        let metadata =
-            self.0.file.metadata().map_err(|error| FileError::wrap("stat", &self.0.name, None, error))?;
-        Ok(metadata.nlink())
-    }
-
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }

@@ -33,4 +33,8 @@ pub struct IoOptions {
     /// io_uring for batches and pipelines of reads. Without it (or where it is forbidden, as in many containers) a
     /// pool of threads reads.
     pub uring: Usage,
+    /// Files of the directory that are open for reading at a time, about: the others are opened when they are used.
+    /// Files that are written are open besides. `None` is half of the descriptors that the process may have when the
+    /// directory is opened, less 64; 16 at least.
+    pub open_files_max: Option<usize>,
 }

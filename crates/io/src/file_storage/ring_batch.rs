@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
 use super::alignment::Span;
-use super::open_file::{FileHandle, check_range};
+use super::file_handle::FileHandle;
+use super::open_file::{OpenFile, check_range};
 use super::options::ReadWait;
 use super::ring::{Ring, Users};
 use crate::{AlignedBuffer, Operation, ReadRequest};
@@ -50,19 +52,24 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// What a read in flight needs besides its request: a bounce buffer, when the request is not aligned.
-type Bounce = Option<(Span, AlignedBuffer)>;
+/// What a read in flight needs besides its request.
+struct Flight {
+    /// The file, which stays open meanwhile.
+    file: Arc<OpenFile>,
+    /// A bounce buffer, when the request is not aligned.
+    bounce: Option<(Span, AlignedBuffer)>,
+}
 
 impl Batch<'_> {
     fn run(&mut self, requests: &mut [ReadRequest<'_>]) {
         // Declared before the loop, and outliving every read in flight even if the loop panics: leaking them is the
         // answer then, since `self` is dropped (and waits) only after the locals of this function.
-        let mut bounces: ManuallyDrop<Vec<Bounce>> = ManuallyDrop::new(Vec::new());
-        bounces.resize_with(requests.len(), || None);
+        let mut flights: ManuallyDrop<Vec<Option<Flight>>> = ManuallyDrop::new(Vec::new());
+        flights.resize_with(requests.len(), || None);
         let mut next = 0;
         while next < requests.len() || self.ring.in_flight() > 0 {
             while next < requests.len() && !self.ring.is_full() {
-                self.start(next, &mut requests[next], &mut bounces[next]);
+                self.start(next, &mut requests[next], &mut flights[next]);
                 next += 1;
             }
             let in_flight = self.ring.in_flight();
@@ -73,34 +80,43 @@ impl Batch<'_> {
             }
             while let Some((token, outcome)) = self.ring.next() {
                 let index = token as usize;
-                finish(&mut requests[index], bounces[index].take(), outcome);
+                finish(&mut requests[index], flights[index].take(), outcome);
             }
         }
-        drop(ManuallyDrop::into_inner(bounces));
+        drop(ManuallyDrop::into_inner(flights));
     }
 
     /// Starts one read, or performs it at once where the ring has no advantage.
-    fn start(&mut self, index: usize, request: &mut ReadRequest<'_>, bounce: &mut Bounce) {
+    fn start(&mut self, index: usize, request: &mut ReadRequest<'_>, flight: &mut Option<Flight>) {
         let len = request.buffer.len();
         let (Some(handle), true) = (handle_of(request), len > 0 && check_range(len, request.offset).is_ok())
         else {
             read_plainly(request);
             return;
         };
-        let (pointer, len, offset) = match handle.0.alignment() {
+        let file = match handle.shared_file() {
+            Ok(file) => file,
+            Err(error) => {
+                request.result = Err(error);
+                return;
+            }
+        };
+        let alignment = file.alignment();
+        let flight = flight.insert(Flight { file, bounce: None });
+        let (pointer, len, offset) = match alignment {
             Some(alignment) if !alignment.allows(request.buffer.as_ptr(), len, request.offset) => {
                 let Some(span) = Span::around(request.offset, len, alignment.offset) else {
                     read_plainly(request);
                     return;
                 };
-                let (_, memory) = bounce.insert((span, AlignedBuffer::with_len(span.len)));
+                let (_, memory) = flight.bounce.insert((span, AlignedBuffer::with_len(span.len)));
                 (memory.as_mut_ptr(), span.len, span.start)
             }
             _ => (request.buffer.as_mut_ptr(), len, request.offset),
         };
         // SAFETY: `run` does not return before the completion, and neither touches the request's buffer nor drops
-        // the bounce buffer until then; `Batch::drop` upholds the same in a panic. The file is borrowed by the request.
-        unsafe { self.ring.push(Operation::Read, &handle.0.file, pointer, len, offset, index as u64) };
+        // the flight, which owns file and bounce buffer, until then; `Batch::drop` upholds the same in a panic.
+        unsafe { self.ring.push(Operation::Read, &flight.file.file, pointer, len, offset, index as u64) };
     }
 }
 
@@ -111,21 +127,21 @@ fn handle_of<'a>(request: &ReadRequest<'a>) -> Option<&'a FileHandle> {
 
 /// Reads without the ring.
 fn read_plainly(request: &mut ReadRequest<'_>) {
-    request.result = match handle_of(request) {
-        Some(handle) => handle.0.read(request.buffer, request.offset),
+    request.result = match handle_of(request).map(FileHandle::shared_file) {
+        Some(file) => file.and_then(|file| file.read(request.buffer, request.offset)),
         None => request.file.read_at(request.buffer, request.offset),
     };
 }
 
-fn finish(request: &mut ReadRequest<'_>, bounce: Bounce, outcome: i32) {
-    let (Some(handle), Ok(got)) = (handle_of(request), usize::try_from(outcome)) else {
+fn finish(request: &mut ReadRequest<'_>, flight: Option<Flight>, outcome: i32) {
+    let (Some(Flight { file, bounce }), Ok(got)) = (flight, usize::try_from(outcome)) else {
         // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the place.
         read_plainly(request);
         return;
     };
     request.result = match bounce {
-        None => handle.0.read_rest(request.buffer, request.offset, got),
-        Some((span, mut memory)) => handle.0.read_rest(&mut memory, span.start, got).map(|got| {
+        None => file.read_rest(request.buffer, request.offset, got),
+        Some((span, mut memory)) => file.read_rest(&mut memory, span.start, got).map(|got| {
             let usable = span.usable(got, request.buffer.len());
             request.buffer[..usable].copy_from_slice(&memory[span.skip..span.skip + usable]);
             usable

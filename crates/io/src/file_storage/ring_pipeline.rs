@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::Result;
+use std::sync::Arc;
 
 use super::alignment::Span;
-use super::open_file::{FileHandle, check_range};
+use super::file_handle::FileHandle;
+use super::open_file::{OpenFile, check_range};
 use super::ring::{Ring, Users};
 use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::{AlignedBuffer, File};
@@ -20,6 +22,7 @@ const LARGE_BYTES: usize = 64 << 10;
 struct Slot {
     operation: Operation,
     handle: FileHandle,
+    file: Arc<OpenFile>,
     buffer: AlignedBuffer,
     bounce: Option<(Span, AlignedBuffer)>,
     offset: u64,
@@ -69,9 +72,9 @@ impl Slot {
                 };
                 outcome.map(|()| self.buffer.len())
             }
-            (Ok(got), None) => self.handle.0.read_rest(&mut self.buffer, self.offset, got),
+            (Ok(got), None) => self.file.read_rest(&mut self.buffer, self.offset, got),
             (Ok(got), Some((span, mut memory))) => {
-                self.handle.0.read_rest(&mut memory, span.start, got).map(|got| {
+                self.file.read_rest(&mut memory, span.start, got).map(|got| {
                     let usable = span.usable(got, self.buffer.len());
                     self.buffer[..usable].copy_from_slice(&memory[span.skip..span.skip + usable]);
                     usable
@@ -93,11 +96,20 @@ impl Pipeline for RingPipeline {
     ) {
         let len = buffer.len();
         let handle = file.as_any().and_then(|any| any.downcast_ref::<FileHandle>());
-        let ready = |handle: &&FileHandle| match (operation, handle.0.alignment()) {
+        let open = handle.map(|handle| handle.shared_file().map(|file| (handle, file)));
+        let open = match open.transpose() {
+            Ok(open) => open,
+            Err(error) => {
+                self.done.push_back(Completed { token, buffer, result: Err(error) });
+                return;
+            }
+        };
+        let ready = |(_, file): &(&FileHandle, Arc<OpenFile>)| match (operation, file.alignment()) {
             (Operation::Write, Some(alignment)) => alignment.allows(buffer.as_ptr(), len, offset),
             _ => true,
         };
-        let (Some(handle), true) = (handle.filter(ready), len > 0 && check_range(len, offset).is_ok()) else {
+        let (Some((handle, file)), true) = (open.filter(ready), len > 0 && check_range(len, offset).is_ok())
+        else {
             let result = operation.perform(file, &mut buffer, offset);
             self.done.push_back(Completed { token, buffer, result });
             return;
@@ -111,8 +123,7 @@ impl Pipeline for RingPipeline {
                 }
             }
         };
-        let bounce = handle
-            .0
+        let bounce = file
             .alignment()
             .filter(|alignment| !alignment.allows(buffer.as_ptr(), len, offset))
             .and_then(|alignment| Span::around(offset, len, alignment.offset))
@@ -120,6 +131,7 @@ impl Pipeline for RingPipeline {
         let slot = self.slots[index].insert(Slot {
             operation,
             handle: handle.clone(),
+            file,
             buffer,
             bounce,
             offset,
@@ -131,7 +143,7 @@ impl Pipeline for RingPipeline {
         };
         // SAFETY: the slot owns the file and the heap memory behind `pointer`, and is emptied only by `reap`, after
         // the completion; `drop` waits for all completions, and a forgotten pipeline leaks its slots with the ring.
-        unsafe { self.ring.push(operation, &slot.handle.0.file, pointer, len, start, index as u64) };
+        unsafe { self.ring.push(operation, &slot.file.file, pointer, len, start, index as u64) };
         if len >= LARGE_BYTES || self.ring.queued() >= QUEUED_MAX {
             self.ring.enter(0);
         }

@@ -172,6 +172,9 @@ impl Section {
 
     /// Reads the index, and the filter if `with_filter`.
     fn read_index(&self, with_filter: bool) -> Result<SectionIndex> {
+        let filter = if with_filter { self.entry.filter.len } else { 0 };
+        // As it is stored and as it is decoded. Nobody waits for who decodes.
+        let _room = self.memory.reads.hold(2 * (filter + self.entry.index.len + PAGE_BYTES as u64));
         if !with_filter {
             let index = self.read_block(self.entry.index, "index")?;
             return self.decode_index(&[], &index);

@@ -129,7 +129,7 @@ proptest! {
         }
         if dropped {
             tables.iter().for_each(|(table, _)| {
-                table.load_indexes().unwrap();
+                table.load_indexes(table.sections()).unwrap();
                 table.sections()[0].set_covered();
             });
         }

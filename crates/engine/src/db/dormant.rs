@@ -1,0 +1,118 @@
+//! Dormant keyspaces: those of an opened database whose tables nobody needed yet.
+//!
+//! Opening a database with thousands of keyspaces opens no table: a keyspace is *dormant* until somebody asks for its
+//! handle, converts its log, or does what looks at all data. Until then its version shows its log and no tables, and
+//! nobody reads, merges or changes what its tables hold, so what the manifest says of them stays. Without anything
+//! better to do the merging thread opens the rest.
+
+use std::sync::Arc;
+
+use alluvium_io::sync::atomic::Ordering;
+
+use super::keyspace::{KeyspaceShared, new_log_store};
+use super::shared::Shared;
+use crate::compact::pressure_of;
+use crate::error::Result;
+use crate::level::Version;
+use crate::recovery;
+
+impl KeyspaceShared {
+    /// Whether its tables are not open yet.
+    #[inline]
+    pub fn is_dormant(&self) -> bool {
+        self.dormant.load(Ordering::Acquire)
+    }
+
+    /// Says whether there are tables that are not open yet.
+    pub fn set_dormant(&self, dormant: bool) {
+        self.dormant.store(dormant, Ordering::Release);
+    }
+}
+
+impl Shared {
+    /// Opens the keyspace's tables unless they are open. The caller holds no lock behind `convert_lock` and
+    /// `merge_lock`.
+    ///
+    /// # Errors
+    /// When a table is missing, damaged or can't be opened now. The keyspace stays dormant, and the next call tries
+    /// again.
+    pub fn open_tables_of(&self, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
+        if !keyspace.is_dormant() {
+            return Ok(());
+        }
+        let _only_one = keyspace.waking.lock().expect("no panic while held");
+        if !keyspace.is_dormant() {
+            return Ok(());
+        }
+        let state = {
+            let manifest = self.manifest.lock().expect("no panic while held");
+            manifest.state().keyspaces.get(&keyspace.id).cloned()
+        };
+        // Without a state it was dropped meanwhile.
+        let Some(state) = state else { return Ok(()) };
+        let (runs, levels) = recovery::open_tables(&self.reclaimer, keyspace.id, &state)?;
+        let with_tables = |version: &Version| {
+            let mut next = Version { levels: levels.clone(), ..version.clone() };
+            next.runs.extend(runs.iter().cloned());
+            next
+        };
+        let _no_freeze = self.freeze_lock.lock().expect("no panic while held");
+        if keyspace.check_present().is_err() {
+            return Ok(());
+        }
+        let version = with_tables(&keyspace.version.load());
+        let active = version.active().clone();
+        let items = version
+            .plan
+            .plan
+            .items_sharded(version.level_items() + version.young_items(), self.settings.expected_items);
+        let entries_max = self.memory.budget().log_entries_max;
+        let plan = &version.plan.plan;
+        let fresh = new_log_store(plan, keyspace.hasher, active.segment.clone(), items, 0, entries_max);
+        let no_writers: Vec<_> = active.shards().iter().map(|shard| shard.lock()).collect();
+        let is_outgrown = active.len() == 0 && fresh.shard_bits() != active.shard_bits();
+        let fresh = is_outgrown.then(|| Arc::new(fresh));
+        if is_outgrown {
+            active.close();
+        }
+        keyspace.update_version(|version| {
+            let mut next = with_tables(version);
+            if let Some(fresh) = &fresh {
+                next.log_stores[0] = fresh.clone();
+            }
+            next
+        });
+        drop(no_writers);
+        keyspace.set_dormant(false);
+        if self.dormant_keyspaces.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.reclaimer.drop_directories();
+        }
+        if state.plan.is_moving() {
+            keyspace.inherited_pressure.set(pressure_of(self, keyspace));
+        }
+        Ok(())
+    }
+
+    /// All keyspaces, with their tables open: for what looks at all data.
+    pub fn opened_keyspaces(&self) -> Result<Vec<Arc<KeyspaceShared>>> {
+        let keyspaces = self.all_keyspaces();
+        keyspaces.iter().try_for_each(|keyspace| self.open_tables_of(keyspace))?;
+        Ok(keyspaces)
+    }
+
+    /// Opens the tables of one more keyspace; `false` when all are open. A keyspace whose tables can't be opened is
+    /// passed over: who uses it is told.
+    pub fn open_next_tables(&self) -> bool {
+        while self.dormant_keyspaces.load(Ordering::Acquire) > 0 {
+            let number = self.waking_from.load(Ordering::Relaxed);
+            let keyspaces = self.all_keyspaces();
+            let dormant = keyspaces.iter().find(|keyspace| keyspace.id >= number && keyspace.is_dormant());
+            let Some(keyspace) = dormant else { return false };
+            self.waking_from.store(keyspace.id + 1, Ordering::Relaxed);
+            if self.open_tables_of(keyspace).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,32 @@
+//! Bringing what the log has into tables.
+
+use std::sync::Arc;
+
+use super::keyspace::KeyspaceShared;
+use super::shared::Shared;
+use crate::compact::{convert, merge, pick_of};
+use crate::error::Result;
+
+/// Brings everything written to a keyspace so far into its last level.
+pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
+    flush(shared)?;
+    let work = || -> Result<()> {
+        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
+        while let Some(due) = pick_of(keyspace) {
+            merge(shared, &due)?;
+        }
+        Ok(())
+    };
+    work().inspect_err(|error| shared.log.fail(error))
+}
+
+/// Freezes the log and converts it.
+pub(super) fn flush(shared: &Shared) -> Result<()> {
+    if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
+        // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
+        while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+        shared.freeze(shared.log.active_segment().id)?;
+    }
+    while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+    Ok(())
+}

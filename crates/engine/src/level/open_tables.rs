@@ -1,0 +1,95 @@
+//! [`OpenTables`]: the table files that are in use, each once, and the directories that were read last.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, Weak};
+
+use alluvium_io::sync::Mutex;
+
+use super::table_file::TableFile;
+use crate::error::Result;
+use crate::table::{IndexMemory, StoredDirectory, TableCharge};
+
+/// Bytes of directories that are kept, at most, and how many however short memory is.
+const DIRECTORIES_BYTES_MAX: u64 = 1 << 20;
+const DIRECTORIES_BYTES_MIN: u64 = 64 << 10;
+/// What part of the bound of filters and indexes they may take.
+const DIRECTORIES_SHARE: u64 = 16;
+
+/// Table files by their numbers. A file that a freeze made has sections of many keyspaces, which share it.
+#[derive(Debug, Default)]
+pub(super) struct OpenTables {
+    files: Mutex<HashMap<u64, Weak<TableFile>>>,
+    directories: Mutex<Directories>,
+}
+
+/// Directories, the latest last: keyspaces that are opened one after the other look into the same files.
+#[derive(Debug, Default)]
+struct Directories {
+    kept: VecDeque<(u64, Arc<StoredDirectory>, TableCharge)>,
+    bytes: u64,
+}
+
+impl OpenTables {
+    /// The file of this number: the one in use, or what `open` makes.
+    pub fn get_or_open(
+        &self,
+        number: u64,
+        open: impl FnOnce() -> Result<Arc<TableFile>>,
+    ) -> Result<Arc<TableFile>> {
+        // Held while the file is opened, so that it is opened once.
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
+            return Ok(file);
+        }
+        let file = open()?;
+        files.insert(number, Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    /// Forgets a file that is gone.
+    pub fn forget(&self, number: u64) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may have been opened again meanwhile.
+        if files.get(&number).is_some_and(|file| file.strong_count() == 0) {
+            files.remove(&number);
+        }
+    }
+
+    /// The directory of this file, if it is kept.
+    pub fn directory(&self, number: u64) -> Option<Arc<StoredDirectory>> {
+        let directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = directories.kept.iter().find(|(kept, ..)| *kept == number);
+        kept.map(|(_, directory, _)| directory.clone())
+    }
+
+    /// Like [`OpenTables::directory`], and lets go of it.
+    pub fn take_directory(&self, number: u64) -> Option<Arc<StoredDirectory>> {
+        let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = directories.kept.iter().position(|(kept, ..)| *kept == number)?;
+        let (_, directory, _) = directories.kept.remove(place)?;
+        directories.bytes -= directory.memory_bytes();
+        Some(directory)
+    }
+
+    /// Keeps a directory, in place of the oldest ones where there are too many.
+    pub fn keep_directory(&self, number: u64, directory: Arc<StoredDirectory>, memory: &Arc<IndexMemory>) {
+        let bytes_max = memory.bytes_max() / DIRECTORIES_SHARE;
+        let bytes_max = bytes_max.clamp(DIRECTORIES_BYTES_MIN, DIRECTORIES_BYTES_MAX);
+        let bytes = directory.memory_bytes();
+        let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        while directories.bytes + bytes > bytes_max
+            && let Some((_, oldest, _)) = directories.kept.pop_front()
+        {
+            directories.bytes -= oldest.memory_bytes();
+        }
+        if bytes <= bytes_max {
+            directories.bytes += bytes;
+            directories.kept.push_back((number, directory, memory.charge_table(bytes)));
+        }
+    }
+
+    /// Lets go of all directories: nobody opens keyspaces any more.
+    pub fn drop_directories(&self) {
+        *self.directories.lock().unwrap_or_else(PoisonError::into_inner) = Directories::default();
+    }
+}
