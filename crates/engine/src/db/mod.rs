@@ -41,6 +41,7 @@ mod scan_gather;
 mod scan_page;
 mod scan_piece;
 mod scan_place;
+mod settled_snapshot;
 mod shared;
 mod snapshot;
 mod snapshot_stats;

@@ -65,6 +65,9 @@ pub struct Options {
     /// Kinds of operation to leave out, to find out which it takes: clear, ingest, snapshot ...; `all` tells them
     #[arg(long, value_delimiter = ',')]
     pub without: Vec<String>,
+    /// What all databases run out of: disk, descriptors or nothing; by default each fifth of disk or of descriptors
+    #[arg(long)]
+    pub scarcity: Option<String>,
     /// Where the databases are made; in the directory for temporary files by default
     #[arg(long)]
     pub directory: Option<PathBuf>,
@@ -84,6 +87,7 @@ impl Options {
             durability: None,
             threads: 3,
             without: Vec::new(),
+            scarcity: None,
             directory: None,
             keep: false,
         }
@@ -221,10 +225,13 @@ fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
                 return Err(format!("{} exists; give another directory", directory.display()));
             }
             let clock_is_off = victims.len() % CLOCKS == CLOCKS - 1;
-            let scarcity = match victims.len() % SCARCITIES {
-                1 => Some(Scarcity::Disk),
-                2 => Some(Scarcity::Descriptors),
-                _ => None,
+            let scarcity = match (options.scarcity.as_deref(), victims.len() % SCARCITIES) {
+                (Some("disk"), _) | (None, 1) => Some(Scarcity::Disk),
+                (Some("descriptors"), _) | (None, 2) => Some(Scarcity::Descriptors),
+                (Some("nothing") | None, _) => None,
+                (Some(unknown), _) => {
+                    return Err(format!("{unknown:?} is none of disk, descriptors, nothing"));
+                }
             };
             let (disk, rounds) = (None, 0);
             victims.push(Victim { plan, durability, directory, clock_is_off, scarcity, disk, rounds });
