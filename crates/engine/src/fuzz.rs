@@ -4,7 +4,7 @@ use alluvium_base::checksum::{checksum32, checksum64};
 
 pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
 
-use crate::blob::{Reference, frame};
+use crate::blob::{LargeValue, Reference, frame};
 use crate::item::Item;
 use crate::log::record::{self, Parsed, Record};
 use crate::log::salvage::{Piece, Pieces};
@@ -106,6 +106,10 @@ pub fn blob(bytes: &[u8]) {
             assert!(header.end(40) > header.body(40));
         }
         let _ = frame::chunk_content(bytes, 5, 64);
+    }
+    if let Some(large) = LargeValue::decode(bytes) {
+        let encoded = large.encode();
+        assert_eq!(LargeValue::decode(&encoded), Some(large));
     }
     if let Some(reference) = Reference::decode(bytes) {
         assert_eq!(Reference::decode(&reference.encode()), Some(reference));

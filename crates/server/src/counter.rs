@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::inbox::Inbox;
 use crate::shared::Shared;
-use crate::worker::Inbox;
 
 /// Who waits for a count.
 pub(crate) struct Asker {

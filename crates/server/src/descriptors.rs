@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The soft limit is raised to this at most: a hard limit of billions says that nobody has set one.
 const RAISED_MAX: u64 = 1 << 20;
-/// Descriptors of a server beside its workers and clients: the listener, the handle for its end and that of signals, the
-/// pollers of the threads that accept and keep, the one for refusing.
+/// Descriptors of a server beside its workers and clients: the listener, the handle for its end and that of signals,
+/// the pollers of the threads that accept and keep, the one for refusing.
 const SERVER_DESCRIPTORS: u64 = 12;
 /// A poller, and both ends of what wakes it.
 const WORKER_DESCRIPTORS: u64 = 3;

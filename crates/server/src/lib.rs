@@ -17,6 +17,7 @@ mod engine_store;
 mod error;
 mod get_batch;
 mod glob;
+mod inbox;
 mod keeper;
 mod options;
 mod readiness;

@@ -12,11 +12,12 @@ use alluvium::Db;
 
 use crate::descriptors;
 use crate::engine_store::EngineStore;
+use crate::inbox::Inbox;
 use crate::keeper;
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::worker::{Inbox, Worker};
+use crate::worker::Worker;
 use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
 
 /// The keyspace of `SELECT 0`.
@@ -97,9 +98,9 @@ impl Server {
         self.shared.address
     }
 
-    /// Connections that are served at once: those of the options, or fewer where half of the descriptors that the process
-    /// may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not enough for them. The
-    /// other half is the store's.
+    /// Connections that are served at once: those of the options, or fewer where half of the descriptors that the
+    /// process may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not enough
+    /// for them. The other half is the store's.
     pub fn clients_max(&self) -> usize {
         self.shared.clients_max
     }

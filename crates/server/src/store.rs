@@ -77,8 +77,8 @@ pub trait Store: Send + Sync + 'static {
     /// About how many items there are. Costs nothing.
     fn approximate_len(&self) -> u64;
 
-    /// How many items there are, exactly, at one moment while this runs. May read all that is stored, so it asks `go_on`
-    /// now and then; `None` when that said no.
+    /// How many items there are, exactly, at one moment while this runs. May read all that is stored, so it asks
+    /// `go_on` now and then; `None` when that said no.
     fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError>;
 
     /// Like [`Store::count`], but `None` where that would visit more than about `visits_max` items.

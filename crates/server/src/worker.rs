@@ -6,9 +6,8 @@
 //! idle connections cost no buffers.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Parser, Progress};
@@ -18,8 +17,8 @@ use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::counter::{Answer, Asker};
 use crate::get_batch::GetBatch;
-use crate::readiness::{Event, Interest, Poller, Waker};
-use crate::session::Session;
+use crate::inbox::Inbox;
+use crate::readiness::{Event, Interest, Poller};
 use crate::shared::Shared;
 
 /// Most bytes read from one client in one round.
@@ -32,41 +31,6 @@ const SHRINK_ARGUMENTS_MIN: usize = 1024;
 const WAKE_TOKEN: u64 = u64::MAX;
 /// How often idle connections are looked for.
 const IDLE_SWEEP: Duration = Duration::from_secs(1);
-
-/// How new connections and wake-ups reach a worker.
-pub(crate) struct Inbox {
-    arrivals: Mutex<Vec<(TcpStream, Session)>>,
-    /// Counts for connections of the worker.
-    answers: Mutex<Vec<Answer>>,
-    waker: Waker,
-    /// Connections that the worker has or will take.
-    pub(crate) load: AtomicUsize,
-}
-
-impl Inbox {
-    pub(crate) fn new() -> io::Result<Self> {
-        let (arrivals, answers) = (Mutex::default(), Mutex::default());
-        Ok(Self { arrivals, answers, waker: Waker::new()?, load: AtomicUsize::new(0) })
-    }
-
-    /// Hands a connection over. The socket must be non-blocking.
-    pub(crate) fn send(&self, stream: TcpStream, session: Session) {
-        self.load.fetch_add(1, Ordering::Relaxed);
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push((stream, session));
-        self.waker.wake();
-    }
-
-    /// Hands over a count that a connection waits for.
-    pub(crate) fn answer(&self, answer: Answer) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
-        self.waker.wake();
-    }
-
-    /// Lets the worker look whether the server is stopping.
-    pub(crate) fn wake(&self) {
-        self.waker.wake();
-    }
-}
 
 pub(crate) struct Worker {
     shared: Arc<Shared>,
@@ -87,7 +51,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>) -> io::Result<Self> {
         let mut poller = Poller::new()?;
-        poller.add(inbox.waker.source(), WAKE_TOKEN, Interest::READ)?;
+        poller.add(inbox.waker().source(), WAKE_TOKEN, Interest::READ)?;
         Ok(Self {
             shared,
             inbox,
@@ -115,7 +79,7 @@ impl Worker {
             let now = Instant::now();
             for event in &events {
                 if event.token == WAKE_TOKEN {
-                    self.inbox.waker.drain();
+                    self.inbox.waker().drain();
                 } else {
                     self.on_event(*event, now);
                 }
@@ -338,8 +302,7 @@ impl Worker {
     }
 
     fn take_arrivals(&mut self) {
-        let arrivals =
-            std::mem::take(&mut *self.inbox.arrivals.lock().unwrap_or_else(PoisonError::into_inner));
+        let arrivals = self.inbox.take_arrivals();
         for (stream, session) in arrivals {
             let parser = Parser::new(self.shared.options.limits);
             let number = self.connections.insert(Connection::new(stream, session, parser));
@@ -351,7 +314,7 @@ impl Worker {
 
     /// Sends the counts that have come to those who wait for them, and goes on with what they asked next.
     fn take_answers(&mut self) {
-        let answers = std::mem::take(&mut *self.inbox.answers.lock().unwrap_or_else(PoisonError::into_inner));
+        let answers = self.inbox.take_answers();
         for Answer { connection: number, session, outcome } in answers {
             if !self.connections.contains(number) || self.connections[number].session.id != session {
                 continue;

@@ -142,8 +142,8 @@ fn write_items<W: Write>(
     Ok(records)
 }
 
-/// Writes what there is to know of a keyspace, or says what is lost where the format has no place for it. Other programs
-/// read JSON lines, so there is no line for a keyspace that its items' lines bring back as it is.
+/// Writes what there is to know of a keyspace, or says what is lost where the format has no place for it. Other
+/// programs read JSON lines, so there is no line for a keyspace that its items' lines bring back as it is.
 fn write_head<W: Write>(
     keyspace: &Keyspace,
     is_empty: bool,

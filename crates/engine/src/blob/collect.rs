@@ -12,12 +12,13 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::file::BlobFile;
 use super::frame::{FILE_HEADER_BYTES, RecordHeader};
+use super::large_value::LargeValue;
 use super::reader::RecordReader;
 use super::reference::Reference;
 use super::stored_key::StoredKey;
 use super::walk::walk;
 use super::writer::{PendingRecord, RecordWriter};
-use crate::db::{Metadata, Moment, Shared, Witness, find, write_item};
+use crate::db::{KeptPieces, Metadata, Moment, Shared, Witness, find, write_item};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
@@ -172,26 +173,34 @@ fn relocate(
         }
         let reads = &shared.counters.lookup_page_reads;
         let found = find(&version, reads, hash, &stored, |item| {
-            let item = item.filter(|item| Reference::of(item) == Some(reference));
-            item.map(|item| (Metadata::of(item), Moment::Now(shared).is_live(item)))
+            let item = item.filter(|item| Reference::all_of(item).contains(&reference))?;
+            let LargeValue { pieces, tail } = LargeValue::decode(item.value)?;
+            Some((Metadata::of(item), Moment::Now(shared).is_live(item), pieces, tail.to_vec()))
         })?;
-        let Some((metadata, is_live)) = found else { return Ok(Relocation::Done) };
+        let Some((metadata, is_live, mut pieces, tail)) = found else { return Ok(Relocation::Done) };
         let Metadata { flags, expires_at_ms } = metadata;
+        // The other records of the value stay where they are.
+        let mut kept = None;
+        let value;
         let item = if is_live {
             let record = match copy.take() {
                 Some(record) => record,
                 None => copy_record(shared, file, header, reference)?,
             };
-            let record = copy.insert(record);
-            let value = record.reference_bytes();
-            Item { kind: ItemKind::Reference, flags, expires_at_ms, key: &stored, value }
+            let moved = copy.insert(record).reference();
+            let others = pieces.iter().copied().filter(|piece| *piece != reference).collect();
+            kept = Some(KeptPieces::remember(shared, others));
+            pieces.iter_mut().filter(|piece| **piece == reference).for_each(|piece| *piece = moved);
+            value = LargeValue { pieces, tail: &tail }.encode();
+            Item { kind: ItemKind::Reference, flags, expires_at_ms, key: &stored, value: &value }
         } else {
-            // The reference would outlive the record, and a clock that goes back would bring it to light.
+            // The references would outlive the record, and a clock that goes back would bring them to light.
             Item::tombstone(&stored)
         };
         match write_item(shared, &keyspace, hash, &item, Some(witness)) {
             Ok(None) => {}
             Ok(Some(_)) => {
+                kept.into_iter().for_each(KeptPieces::commit);
                 if let Some(record) = copy.filter(|_| is_live) {
                     record.commit();
                 }
@@ -228,7 +237,7 @@ fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Res
         for (_, _, offset) in
             store.shards().iter().flat_map(|shard| shard.index().entries().collect::<Vec<_>>())
         {
-            if Reference::of(&store.segment.item_at(offset)?) == Some(*reference) {
+            if Reference::all_of(&store.segment.item_at(offset)?).contains(reference) {
                 return Ok(true);
             }
         }
@@ -237,7 +246,7 @@ fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Res
         let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
         while scanner.advance()? {
             let item = scanner.current_encoded();
-            if item.is_some_and(|(_, item)| Reference::of(&item.item) == Some(*reference)) {
+            if item.is_some_and(|(_, item)| Reference::all_of(&item.item).contains(reference)) {
                 return Ok(true);
             }
         }

@@ -1,5 +1,7 @@
 //! [`BlobFile`]: an append-only file of large items.
 
+use std::collections::BTreeSet;
+
 use alluvium_base::Corruption;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -38,6 +40,8 @@ pub(crate) struct BlobFile {
     hidden: AtomicU64,
     /// Writers that may still append or refer to what they appended.
     writers: AtomicU64,
+    /// Offsets of records that were read and found sound while it was not known where the file ends.
+    known_sound: Mutex<BTreeSet<u64>>,
     is_dirty: AtomicBool,
     is_sealed: AtomicBool,
     is_damaged: AtomicBool,
@@ -108,6 +112,7 @@ impl BlobFile {
             live: AtomicI64::new(0),
             hidden: AtomicU64::new(0),
             writers: AtomicU64::new(0),
+            known_sound: Mutex::default(),
             is_dirty: AtomicBool::new(false),
             is_sealed: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
@@ -252,6 +257,17 @@ impl BlobFile {
         tail.buffer = AlignedBuffer::new();
         let _keeps_its_descriptors_if_failed = self.file.end_writing();
         self.is_sealed.store(true, Ordering::Release);
+        self.known_sound.lock().expect("no panic while held").clear();
+    }
+
+    /// Notes that the record whose body is at this offset was read and found sound.
+    pub fn note_sound(&self, body: u64) {
+        self.known_sound.lock().expect("no panic while held").insert(body);
+    }
+
+    /// Whether the record was found sound since the file was opened to find its end.
+    pub fn is_known_sound(&self, body: u64) -> bool {
+        self.known_sound.lock().expect("no panic while held").contains(&body)
     }
 
     pub fn is_sealed(&self) -> bool {

@@ -19,7 +19,7 @@ use crate::manifest::Edit;
 pub(crate) struct ReferenceCounts(BTreeMap<u64, i64>);
 
 impl ReferenceCounts {
-    /// Counts the reference of `item`, if it is one.
+    /// Counts the references of `item`, if it has any.
     #[inline]
     pub fn add(&mut self, item: &Item<'_>) {
         if item.is_reference() {
@@ -27,7 +27,7 @@ impl ReferenceCounts {
         }
     }
 
-    /// Counts that the reference of `item`, if it is one, is gone.
+    /// Counts that the references of `item`, if it has any, are gone.
     #[inline]
     pub fn remove(&mut self, item: &Item<'_>) {
         if item.is_reference() {
@@ -38,7 +38,7 @@ impl ReferenceCounts {
     #[cold]
     fn count(&mut self, item: &Item<'_>, sign: i64) {
         // Bytes that are no reference are reported by whoever wants to read what they refer to.
-        if let Some(reference) = Reference::of(item) {
+        for reference in Reference::all_of(item) {
             *self.0.entry(reference.file).or_default() += sign * reference.stored_bytes() as i64;
         }
     }

@@ -1,8 +1,9 @@
 //! [`Reference`]: where a blob file holds an item.
 
-use alluvium_base::{Corruption, varint};
+use alluvium_base::varint;
 
 use super::frame::{BLOCK_BYTES, RECORD_HEADER_BYTES, body_bytes};
+use super::large_value::{LargeValue, Pieces};
 use crate::db::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::item::Item;
 
@@ -28,14 +29,24 @@ pub(crate) struct Reference {
 impl Reference {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(16);
-        for number in [self.file, self.body, self.key_len.into(), self.value_len.into()] {
-            varint::write(number, &mut out);
-        }
+        self.encode_to(&mut out);
         out
+    }
+
+    /// Appends the reference to `out`.
+    pub fn encode_to(&self, out: &mut Vec<u8>) {
+        for number in [self.file, self.body, self.key_len.into(), self.value_len.into()] {
+            varint::write(number, out);
+        }
     }
 
     /// `None` when the bytes are no reference that this program could have written.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::read(bytes).filter(|(_, taken)| *taken == bytes.len()).map(|(reference, _)| reference)
+    }
+
+    /// The reference at the front of `bytes`, and how many of them it takes. Files are counted from 1.
+    pub fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut position = 0;
         let mut next = || {
             let (number, taken) = varint::read(bytes.get(position..)?)?;
@@ -43,25 +54,24 @@ impl Reference {
             Some(number)
         };
         let (file, body, key_len, value_len) = (next()?, next()?, next()?, next()?);
-        let is_sound = position == bytes.len()
+        let is_sound = file > 0
             && body < OFFSET_MAX
             && key_len <= KEY_BYTES_MAX as u64
             && value_len <= VALUE_BYTES_MAX as u64
             && key_len + value_len > 0;
-        is_sound.then_some(Self { file, body, key_len: key_len as u32, value_len: value_len as u32 })
+        let reference = Self { file, body, key_len: key_len as u32, value_len: value_len as u32 };
+        is_sound.then_some((reference, position))
     }
 
-    /// The reference that an item carries; `None` for an item of another kind, or when its bytes are none.
+    /// The references that an item carries; none for an item of another kind, or when its bytes are none.
     #[inline]
-    pub fn of(item: &Item<'_>) -> Option<Self> {
-        if item.is_reference() { Self::decode(item.value) } else { None }
+    pub fn all_of(item: &Item<'_>) -> Pieces {
+        if item.is_reference() { Self::all_of_large(item) } else { Pieces::new() }
     }
 
-    /// The reference of an item of that kind.
-    pub fn required(item: &Item<'_>) -> Result<Self, Corruption> {
-        Self::decode(item.value).ok_or_else(|| {
-            Corruption::new("an item", 0, "a reference to a blob file", format!("{:02x?}", item.value))
-        })
+    #[cold]
+    fn all_of_large(item: &Item<'_>) -> Pieces {
+        LargeValue::decode(item.value).map(|large| large.pieces).unwrap_or_default()
     }
 
     /// Key and value together.
@@ -101,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_decoded(
-            file: u64,
+            file in 1..u64::MAX,
             body in 0..OFFSET_MAX,
             key_len in 0u32..=65_536,
             value_len in 1u32..=67_108_864,

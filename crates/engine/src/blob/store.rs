@@ -12,6 +12,7 @@ use super::live::ReferenceCounts;
 use super::reference::Reference;
 use crate::db::Shared;
 use crate::error::{Error, IoContext, Result};
+use crate::item::Item;
 use crate::manifest::Edit;
 
 /// Blob files by number.
@@ -87,6 +88,11 @@ impl Blobs {
         if let Some(file) = self.files.load().get(&reference.file) {
             file.add_live(-(reference.stored_bytes() as i64));
         }
+    }
+
+    /// Counts that an index entry no longer leads to an item, and so to the records that it refers to.
+    pub fn forget_all(&self, item: &Item<'_>) {
+        Reference::all_of(item).iter().for_each(|reference| self.forget(reference));
     }
 
     /// Notes that a younger item hides a reference.

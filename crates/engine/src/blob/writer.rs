@@ -162,6 +162,11 @@ impl PendingRecord {
         &self.encoded
     }
 
+    /// What refers to the record.
+    pub fn reference(&self) -> Reference {
+        self.reference
+    }
+
     /// The file that holds the record.
     pub fn file(&self) -> &Arc<BlobFile> {
         &self.file

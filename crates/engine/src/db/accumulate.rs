@@ -1,9 +1,8 @@
-//! Values that are added to: numbers, and bytes that grow at their end.
+//! Values that are added to: numbers.
 //!
-//! Both are read-modify-writes under the lock that updates of a key share, not records that a merge adds up later: a
-//! get stays one read, and the answer is known at once.
+//! A read-modify-write under the lock that updates of a key share, not a record that a merge adds up later: a get stays
+//! one read, and the answer is known at once.
 
-use super::VALUE_BYTES_MAX;
 use super::keyspace::Keyspace;
 use super::metadata::Metadata;
 use super::update::Update;
@@ -44,27 +43,5 @@ impl Keyspace {
             Ok(Update::InsertWith(sum.to_le_bytes().to_vec(), metadata))
         })?;
         Ok(sum)
-    }
-
-    /// Atomically appends `bytes` to the value under `key` and returns its new length. An absent key counts as an empty
-    /// value.
-    ///
-    /// Flags and expiry stay as they are. Costs a get and a put of the whole value, so a value that grows for long is
-    /// better kept as many items.
-    ///
-    /// # Errors
-    /// [`Error::ValueTooLarge`] when the value would be longer than the limit. It stays as it was.
-    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
-        let bytes = bytes.as_ref();
-        let mut len = 0;
-        self.modify(key.as_ref(), |before| {
-            let (value, metadata) = before.unwrap_or_default();
-            len = value.len() + bytes.len();
-            if len > VALUE_BYTES_MAX {
-                return Err(Error::ValueTooLarge { len, max: VALUE_BYTES_MAX });
-            }
-            Ok(Update::InsertWith([value, bytes].concat(), metadata))
-        })?;
-        Ok(len)
     }
 }

@@ -10,7 +10,6 @@ use super::keyspace::{Keyspace, KeyspaceShared};
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::Metadata;
 use super::write::{Witness, blob_bytes, check_item};
-use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
@@ -251,8 +250,8 @@ impl Batch {
             // make a part of it durable before the rest.
             let offset = start as u32 + item_start as u32;
             let replaced = store_of(write).index_unbounded(hash, item.key, offset)?;
-            if let Some(reference) = replaced.and_then(|item| Reference::of(&item)) {
-                shared.blobs.forget(&reference);
+            if let Some(replaced) = replaced {
+                shared.blobs.forget_all(&replaced);
             }
             count_put(shared, item);
         }

@@ -10,6 +10,7 @@ use super::database::Db;
 use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
 use crate::blob::blob_file_name;
+use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
@@ -69,8 +70,19 @@ impl Db {
             return Err(Error::NotADatabase { reason });
         }
         let shared = self.shared();
+        let snapshot = self.snapshot()?;
+        // The checkpoint's blob files are finished: none grows through the link to it.
+        shared.blobs.end_current(None);
+        let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
+        let blob_sizes: BTreeMap<u64, u64> = versions
+            .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
+            .map(|file| (file.number, file.size()))
+            .collect();
+        shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
         // A checkpoint has no log.
-        let (snapshot, blob_sizes) = self.settled_snapshot()?;
+        while snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty()) {
+            convert(shared).inspect_err(|error| shared.log.fail(error))?;
+        }
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
             snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
         let mut state = checkpoint_state(shared, &versions, &blob_sizes);

@@ -48,9 +48,9 @@ impl Keyspace {
     /// has expired.
     ///
     /// At once where nothing was written to the database since the last count, no table of the keyspace was made anew
-    /// and nothing has expired. Else it reads all tables from one end to the other, no large values, and takes four bytes
-    /// of memory for each item in the active log segment beside what an iteration takes; writes to the keyspace wait
-    /// while those are copied. See [`Keyspace::approximate_len`] for a number that costs nothing.
+    /// and nothing has expired. Else it reads all tables from one end to the other, no large values, and takes four
+    /// bytes of memory for each item in the active log segment beside what an iteration takes; writes to the keyspace
+    /// wait while those are copied. See [`Keyspace::approximate_len`] for a number that costs nothing.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -82,8 +82,8 @@ impl Keyspace {
         Ok(Some(tally.items))
     }
 
-    /// Like [`Keyspace::count`], but `None` where a count would visit more than about `visits_max` items: those present,
-    /// and those in tables and in the log that hide or are hidden.
+    /// Like [`Keyspace::count`], but `None` where a count would visit more than about `visits_max` items: those
+    /// present, and those in tables and in the log that hide or are hidden.
     pub fn count_within(&self, visits_max: u64) -> Result<Option<u64>> {
         match self.counted()? {
             None if self.approximate_len() <= visits_max => self.count().map(Some),

@@ -166,12 +166,12 @@ impl Ingest {
                 shared.check_room()?;
                 note_hidden(shared, &keyspace.shared, hash, item)?;
                 shared.throttle.pay(1, &*shared.clock);
-                let reference = Reference::of(item);
+                let references = Reference::all_of(item);
                 // From before the log refers to it, so that the count never is too low.
-                reference.iter().for_each(|reference| shared.blobs.remember(reference));
+                references.iter().for_each(|reference| shared.blobs.remember(reference));
                 let written = write_item(shared, &keyspace.shared, hash, item, None);
                 if written.is_err() {
-                    reference.iter().for_each(|reference| shared.blobs.forget(reference));
+                    references.iter().for_each(|reference| shared.blobs.forget(reference));
                 }
                 written.map(drop)
             })?;

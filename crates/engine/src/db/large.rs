@@ -8,12 +8,14 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::Metadata;
+use super::pieces::PieceReader;
 use super::read::{View, find};
 use super::shared::Shared;
 use super::write::{check_lengths, write_item};
 use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::blob::{
-    Blobs, INLINE_KEY_BYTES_MAX, PendingRecord, RecordReader, RecordWriter, Reference, StoredKey, is_stand_in,
+    Blobs, INLINE_KEY_BYTES_MAX, LargeValue, PendingRecord, RecordReader, RecordWriter, Reference, StoredKey,
+    is_stand_in,
 };
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
@@ -154,10 +156,7 @@ impl Keyspace {
 /// Counts a write of a user.
 pub(super) fn count_put(shared: &Shared, item: &Item<'_>) {
     shared.counters.puts.fetch_add(1, Ordering::Relaxed);
-    let bytes = match Reference::of(item) {
-        Some(reference) => reference.content_len(),
-        None => (item.key.len() + item.value.len()) as u64,
-    };
+    let bytes = large_content_len(item).unwrap_or((item.key.len() + item.value.len()) as u64);
     shared.counters.bytes_put.fetch_add(bytes, Ordering::Relaxed);
 }
 
@@ -177,7 +176,7 @@ pub(super) fn note_hidden(
 
 #[cold]
 fn look_up_hidden(shared: &Shared, keyspace: &KeyspaceShared, hash: KeyHash, item: &Item<'_>) -> Result<()> {
-    let is_large = Reference::of(item).is_some_and(|reference| reference.content_len() >= LOOKUP_BYTES_MIN);
+    let is_large = large_content_len(item).is_some_and(|len| len >= LOOKUP_BYTES_MIN);
     if !is_large && !keyspace.hides_large.load(Ordering::Relaxed) {
         return Ok(());
     }
@@ -188,11 +187,15 @@ fn look_up_hidden(shared: &Shared, keyspace: &KeyspaceShared, hash: KeyHash, ite
         return Ok(());
     }
     let reads = &shared.counters.lookup_page_reads;
-    let hidden = find(&version, reads, hash, item.key, |item| item.and_then(Reference::of))?;
-    if let Some(reference) = hidden {
-        shared.blobs.hide(&reference);
-    }
+    let hidden = find(&version, reads, hash, item.key, |item| item.map(Reference::all_of))?;
+    hidden.into_iter().flatten().for_each(|reference| shared.blobs.hide(&reference));
     Ok(())
+}
+
+/// Bytes of key and value of a large item.
+fn large_content_len(item: &Item<'_>) -> Option<u64> {
+    let large = if item.is_reference() { LargeValue::decode(item.value) } else { None };
+    large.map(|large| large.content_len())
 }
 
 impl KeyspaceShared {
@@ -225,14 +228,13 @@ impl View<'_> {
 
     #[cold]
     fn large_value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
-        let (reader, reference) = self.record(item, u64::MAX)?;
-        let _room = self.piece_room(&reference);
-        let (stored, value) = reader.read_all()?;
-        check_key(&reference, &stored, key)?;
+        let large = LargeValue::required(item)?;
+        let (stored, value) = self.read_large(&large)?;
+        check_key(&large.pieces[0], &stored, key)?;
         Ok(value)
     }
 
-    /// The values of several items of kind reference, each with its key, with their first mebibytes in flight together.
+    /// The values of several items of one record each, with their keys and their first mebibytes in flight together.
     pub fn large_values(&self, items: &[(&[u8], Reference)]) -> Result<Vec<Vec<u8>>> {
         let piece = self.shared.memory.budget().blob_piece_bytes as u64;
         let pieces = items.iter().map(|(_, reference)| piece.min(reference.stored_bytes()));
@@ -255,17 +257,15 @@ impl View<'_> {
             let bytes = io::Cursor::new(item.value.to_vec());
             return Ok(ValueReader { len: item.value.len() as u64, left: Left::Inline(bytes) });
         }
-        let (mut reader, reference) = self.record(item, READER_CHUNKS)?;
-        check_key(&reference, &reader.read_key()?, key)?;
-        Ok(ValueReader { len: reference.value_len.into(), left: Left::Record(Box::new(reader)) })
+        let reader = self.piece_reader(key, item, READER_CHUNKS)?;
+        Ok(ValueReader { len: reader.len(), left: Left::Pieces(Box::new(reader)) })
     }
 
     /// Key and value of an item of kind reference.
     pub fn large_item(&self, item: &Item<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
-        let (reader, reference) = self.record(item, u64::MAX)?;
-        let _room = self.piece_room(&reference);
-        let (key, value) = reader.read_all()?;
-        check_key(&reference, &StoredKey::of(&key), item.key)?;
+        let large = LargeValue::required(item)?;
+        let (key, value) = self.read_large(&large)?;
+        check_key(&large.pieces[0], &StoredKey::of(&key), item.key)?;
         Ok((key, value))
     }
 
@@ -279,21 +279,18 @@ impl View<'_> {
         if !is_stand_in(item.key) {
             return Ok(true);
         }
-        Ok(self.record(item, 2)?.0.read_key()? == key)
+        Ok(self.record_of(LargeValue::required(item)?.pieces[0], 2)?.read_key()? == key)
     }
 
-    /// Room for the buffer through which a large value is read.
-    fn piece_room(&self, reference: &Reference) -> Option<HeldRoom<'_>> {
+    /// Room for the buffers through which records are read together.
+    pub fn piece_room(&self, pieces: &[Reference]) -> Option<HeldRoom<'_>> {
         let piece = self.shared.memory.budget().blob_piece_bytes as u64;
-        self.shared.memory.operations.buffers.hold(piece.min(reference.stored_bytes()))
+        let bytes = pieces.iter().map(|reference| piece.min(reference.stored_bytes())).sum();
+        self.shared.memory.operations.buffers.hold(bytes)
     }
 
-    fn record(&self, item: &Item<'_>, chunks: u64) -> Result<(RecordReader, Reference)> {
-        let reference = Reference::required(item)?;
-        Ok((self.record_of(reference, chunks)?, reference))
-    }
-
-    fn record_of(&self, reference: Reference, chunks: u64) -> Result<RecordReader> {
+    /// The record that is referred to, to be read by so many chunks at a time.
+    pub fn record_of(&self, reference: Reference, chunks: u64) -> Result<RecordReader> {
         let held = self.version.blobs.files.get(&reference.file).cloned();
         // A file that is younger than the version: its active log store may refer to it.
         let file = held.or_else(|| self.shared.blobs.file(reference.file));
@@ -305,7 +302,7 @@ impl View<'_> {
 }
 
 /// A record must be of the key under which it was found.
-fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Result<()> {
+pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Result<()> {
     if found == key {
         return Ok(());
     }
@@ -328,7 +325,7 @@ pub struct ValueReader {
 #[derive(Debug)]
 enum Left {
     Inline(io::Cursor<Vec<u8>>),
-    Record(Box<RecordReader>),
+    Pieces(Box<PieceReader>),
 }
 
 impl ValueReader {
@@ -347,7 +344,7 @@ impl Read for ValueReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match &mut self.left {
             Left::Inline(bytes) => bytes.read(out),
-            Left::Record(reader) => reader.fill(out).map_err(|error| match error {
+            Left::Pieces(reader) => reader.fill(out).map_err(|error| match error {
                 Error::Io { source, .. } => source,
                 other => io::Error::new(io::ErrorKind::InvalidData, other),
             }),

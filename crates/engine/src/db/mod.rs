@@ -1,6 +1,7 @@
 //! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
 mod accumulate;
+mod append;
 mod backup;
 mod batch;
 mod change_plan;
@@ -30,6 +31,7 @@ mod merged_items;
 mod metadata;
 mod operation_memory;
 mod order;
+mod pieces;
 mod pin;
 mod plan_change_stats;
 mod prefixes;
@@ -41,7 +43,6 @@ mod scan_gather;
 mod scan_page;
 mod scan_piece;
 mod scan_place;
-mod settled_snapshot;
 mod shared;
 mod snapshot;
 mod snapshot_stats;
@@ -78,6 +79,7 @@ pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
 
+pub(crate) use append::KeptPieces;
 pub(crate) use counters::Counters;
 pub(crate) use disk_quota::DiskQuota;
 pub(crate) use keyspace::{KeyspaceShared, items_for_shard_bits, new_log_store};

@@ -9,7 +9,7 @@ use alluvium_io::{AlignedBuffer, ReadRequest};
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::metadata::{Metadata, Moment};
 use super::shared::Shared;
-use crate::blob::{Reference, StoredKey};
+use crate::blob::{LargeValue, Reference, StoredKey};
 use crate::error::{Error, IoContext, Result};
 use crate::item::Item;
 use crate::level::{Lookup, Version};
@@ -136,7 +136,11 @@ impl View<'_> {
         let mut live_value = |index: usize, item: Item<'_>| {
             let live = Some(&item).filter(|item| moment.is_live(item));
             if let Some(item) = live.filter(|item| item.is_reference()) {
-                large.push((index, Reference::required(item)?));
+                let Some(reference) = LargeValue::required(item)?.single() else {
+                    // Several records are read together as they are.
+                    return self.value(keys[index].as_ref(), item).map(Some);
+                };
+                large.push((index, reference));
                 return Ok::<_, Error>(None);
             }
             Ok(live.map(|item| item.value.to_vec()))

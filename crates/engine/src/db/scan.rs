@@ -14,7 +14,7 @@ use super::metadata::{Metadata, Moment};
 use super::pin::Pin;
 use super::read::View;
 use super::shared::Shared;
-use crate::blob::Reference;
+use crate::blob::{LargeValue, Reference};
 use crate::compact::{YoungItems, for_each_merged, scan_streams};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
@@ -184,7 +184,8 @@ impl Iter {
     pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
         while let Some(found_item) = self.next_item()? {
             if found_item.kind == ItemKind::Reference {
-                found(Reference::required(&found_item.item())?);
+                let large = found_item.item();
+                LargeValue::required(&large)?.pieces.into_iter().for_each(&mut found);
             }
         }
         Ok(())

@@ -9,7 +9,6 @@ use super::large::{StoredItem, count_put, is_inline, note_hidden};
 use super::metadata::Metadata;
 use super::shared::Shared;
 use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::blob::Reference;
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
@@ -183,8 +182,8 @@ pub(crate) fn write_item(
                         indexed = Indexed::Done;
                     }
                     if indexed == Indexed::Done {
-                        if let Some(reference) = existing.and_then(|(_, _, item)| Reference::of(&item)) {
-                            shared.blobs.forget(&reference);
+                        if let Some((_, _, replaced)) = &existing {
+                            shared.blobs.forget_all(replaced);
                         }
                         let offset = start + bytes.len() as u64;
                         return Ok(Some(Position { segment: segment_id, offset }));

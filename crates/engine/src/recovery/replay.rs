@@ -182,9 +182,9 @@ fn read_content(
 
 /// Whether the large items that a record refers to in files that were being written are sound.
 fn has_its_blobs(record: &Record<'_>, blobs: &BlobFiles) -> Result<bool> {
-    let is_sound = |item: &Item<'_>| match Reference::of(item) {
-        Some(reference) => super::blobs::is_sound(blobs, &reference),
-        None => Ok(true),
+    let is_sound = |item: &Item<'_>| {
+        let mut references = Reference::all_of(item).into_iter();
+        references.try_fold(true, |all, reference| Ok(all && super::blobs::is_sound(blobs, &reference)?))
     };
     match record {
         Record::Item { item, .. } => is_sound(item),

@@ -45,10 +45,11 @@ impl Repair {
             let table = Table::open(&*self.storage, &table_file_name(number), &self.prefix_functions)?;
             for section in table.sections() {
                 section.salvage(|item| {
-                    let reference = Reference::of(&item.item.item);
-                    let counted = claims.iter().any(|claim| claim.wants(&item));
-                    let Some(reference) = reference.filter(|_| counted) else { return };
-                    if present.contains(&reference.file) {
+                    if !claims.iter().any(|claim| claim.wants(&item)) {
+                        return;
+                    }
+                    let references = Reference::all_of(&item.item.item);
+                    for reference in references.iter().filter(|reference| present.contains(&reference.file)) {
                         let files = counts.entry(item.keyspace).or_default();
                         *files.entry(reference.file).or_default() += reference.stored_bytes();
                         let end = ends.entry(reference.file).or_default();

@@ -11,7 +11,9 @@ use alluvium_io::Storage;
 
 use super::Repair;
 use super::report::ManifestRepair;
-use crate::blob::{BlobFile, GATHER_BYTES, RecordHeader, RecordReader, Reference, blob_file_name, walk};
+use crate::blob::{
+    BlobFile, GATHER_BYTES, LargeValue, RecordHeader, RecordReader, Reference, blob_file_name, walk,
+};
 use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::item::{Item, ItemKind};
@@ -146,35 +148,45 @@ impl Repair {
 
     /// What becomes of an item of a table or the log. Counts nothing.
     pub fn settle(&mut self, keyspace: u32, item: &Item<'_>) -> Result<Settled> {
-        let Some(reference) = Reference::of(item) else { return Ok(Settled::AsItIs) };
-        let next_file = &mut self.next_file;
-        let take_number = || {
-            *next_file += 1;
-            *next_file - 1
-        };
-        Ok(match self.records.settle(keyspace, reference, take_number)? {
-            None => Settled::Lost,
-            Some(found) if found == reference => Settled::AsItIs,
-            Some(found) => {
-                let mut encoded = Vec::new();
-                Item { kind: ItemKind::Reference, value: &found.encode(), ..*item }.encode(&mut encoded);
-                Settled::Instead(encoded)
-            }
-        })
+        let large = if item.is_reference() { LargeValue::decode(item.value) } else { None };
+        let Some(mut large) = large else { return Ok(Settled::AsItIs) };
+        let mut has_moved = false;
+        for piece in &mut large.pieces {
+            let next_file = &mut self.next_file;
+            let take_number = || {
+                *next_file += 1;
+                *next_file - 1
+            };
+            // A value of which a part is lost is lost.
+            let Some(found) = self.records.settle(keyspace, *piece, take_number)? else {
+                return Ok(Settled::Lost);
+            };
+            has_moved |= found != *piece;
+            *piece = found;
+        }
+        if !has_moved {
+            return Ok(Settled::AsItIs);
+        }
+        let mut encoded = Vec::new();
+        Item { kind: ItemKind::Reference, value: &large.encode(), ..*item }.encode(&mut encoded);
+        Ok(Settled::Instead(encoded))
     }
 
     /// Whether an item may stay as it is, for all that is known of what it refers to.
     pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
-        let Some(reference) = Reference::of(item) else { return Ok(true) };
-        let file = self.records.files.get(&reference.file);
-        let is_moving = matches!(file, Some(Some(RecordFile { is_broken: true, .. })));
+        let is_moving = Reference::all_of(item).iter().any(|reference| {
+            let file = self.records.files.get(&reference.file);
+            matches!(file, Some(Some(RecordFile { is_broken: true, .. })))
+        });
         Ok(!is_moving && matches!(self.settle(keyspace, item)?, Settled::AsItIs))
     }
 
     /// Whether openings judge the record: one of a file that was being written, which may never have been synced.
     pub fn is_judged_by_openings(&self, item: &Item<'_>) -> bool {
-        let file = Reference::of(item).and_then(|reference| self.records.files.get(&reference.file));
-        matches!(file, Some(Some(RecordFile { is_sealed: false, is_broken: false, .. })))
+        Reference::all_of(item).iter().any(|reference| {
+            let file = self.records.files.get(&reference.file);
+            matches!(file, Some(Some(RecordFile { is_sealed: false, is_broken: false, .. })))
+        })
     }
 
     /// The items as they are after the repair. Of one whose record is lost a tombstone stays with `hides`, so that

@@ -16,8 +16,8 @@ pub(super) const COMMAND: Command = Command {
 /// Items that may be visited for a count while all clients of the worker wait: milliseconds.
 pub(super) const QUICK_VISITS_MAX: u64 = 8192;
 
-/// Exact, as Redis's is. Writes don't look at what they replace, so nobody knows the number before somebody counts: in a
-/// small store at once, in a larger one beside the workers, and the client waits.
+/// Exact, as Redis's is. Writes don't look at what they replace, so nobody knows the number before somebody counts: in
+/// a small store at once, in a larger one beside the workers, and the client waits.
 fn dbsize(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.store().count_within(QUICK_VISITS_MAX)? {
         Some(items) => context.reply.count(usize::try_from(items).unwrap_or(usize::MAX)),

@@ -1,0 +1,218 @@
+//! Appending to values: what is written grows with what is appended, not with the value.
+//!
+//! A large value is records of blob files, each at least twice as long as the next, and an end of a few hundred bytes
+//! in the item itself ([`LargeValue`]). An append that the end has no room for makes a record of it; records that are
+//! not twice as long as what comes behind them are joined with it first. So a byte is written again only when its
+//! record has grown by half at least: about log2 of the value's length over that of the end, as in the logarithmic
+//! method of Bentley and Saxe (1980).
+
+use alluvium_io::sync::atomic::Ordering;
+
+use super::VALUE_BYTES_MAX;
+use super::keyspace::Keyspace;
+use super::large::{StoredItem, check_key, count_put, note_hidden};
+use super::metadata::Metadata;
+use super::read::View;
+use super::shared::Shared;
+use super::update::{acknowledge_seen, witnessed};
+use super::write::{check_lengths, check_room, write_item};
+use crate::blob::{
+    LargeValue, PIECES_MAX, PendingRecord, Pieces, RecordWriter, Reference, StoredKey, TAIL_BYTES_MAX,
+    is_stand_in,
+};
+use crate::error::{Error, Result};
+use crate::item::{Item, ItemKind};
+
+/// A value with what is appended.
+struct Grown {
+    metadata: Metadata,
+    /// Bytes of the whole value.
+    len: usize,
+    /// Records that stay as they are.
+    pieces: Pieces,
+    /// What comes behind them.
+    rest: Vec<u8>,
+    /// Whether nothing is appended to what is there.
+    is_same: bool,
+}
+
+impl Keyspace {
+    /// Atomically appends `bytes` to the value under `key` and returns its new length. An absent key counts as an empty
+    /// value.
+    ///
+    /// Flags and expiry stay as they are. Costs a get of the item without its large value; over many appends, each byte
+    /// is written about log2(n / 400) times for a value of n bytes, and an item of up to a kilobyte once per append. A
+    /// value that was appended to lies in up to 24 records, which a get reads together; to store it anew makes it one.
+    ///
+    /// # Errors
+    /// [`Error::ValueTooLarge`] when the value would be longer than the limit. It stays as it was.
+    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        let (key, bytes) = (key.as_ref(), bytes.as_ref());
+        let shared = self.database();
+        let keyspace = &*self.shared;
+        shared.check_failure()?;
+        keyspace.check_present()?;
+        keyspace.check_key(key)?;
+        check_lengths(key.len(), bytes.len())?;
+        let stored_key = StoredKey::of(key);
+        let hash = keyspace.hasher.hash(&stored_key);
+        shared.throttle.pay(1, &*shared.clock);
+        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        let stripes = &keyspace.update_stripes;
+        let stripe = &stripes[hash.low() as usize % stripes.len()];
+        let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (len, position) = loop {
+            let (witness, grown) = witnessed(shared, keyspace, hash, &stored_key, |view| {
+                view.find(hash, &stored_key, |view, item| grow(view, key, item, bytes))
+            })?;
+            if grown.is_same {
+                break (grown.len, None);
+            }
+            let position = if grown.pieces.is_empty() {
+                let item = grown.metadata.item(key, &grown.rest);
+                check_room(shared, &item)?;
+                let stored = StoredItem::store(shared, keyspace.id, &item)?;
+                let item = stored.item();
+                note_hidden(shared, keyspace, hash, &item)?;
+                let position = write_item(shared, keyspace, hash, &item, Some(witness))?;
+                if position.is_some() {
+                    count_put(shared, &item);
+                    stored.commit();
+                }
+                position
+            } else {
+                let prepared = Prepared::of(shared, keyspace.id, key, &grown)?;
+                let item = prepared.item(&stored_key);
+                note_hidden(shared, keyspace, hash, &item)?;
+                let position = write_item(shared, keyspace, hash, &item, Some(witness))?;
+                if position.is_some() {
+                    shared.counters.puts.fetch_add(1, Ordering::Relaxed);
+                    shared.counters.bytes_put.fetch_add((key.len() + bytes.len()) as u64, Ordering::Relaxed);
+                    prepared.commit();
+                }
+                position
+            };
+            if position.is_some() {
+                break (grown.len, position);
+            }
+        };
+        drop(turn);
+        match position {
+            Some(position) => shared.acknowledge(position)?,
+            None => acknowledge_seen(shared)?,
+        }
+        Ok(len)
+    }
+}
+
+/// Bytes of a value's end that its item takes.
+fn tail_bytes_max(shared: &Shared) -> usize {
+    shared.settings.inline_bytes_max.min(TAIL_BYTES_MAX)
+}
+
+/// Appends to what `item` holds under `key`. Reads no more of it than has to be written again.
+fn grow(view: &View<'_>, key: &[u8], item: Option<&Item<'_>>, bytes: &[u8]) -> Result<Grown> {
+    let Some(item) = item else {
+        let (metadata, pieces) = (Metadata::default(), Pieces::new());
+        return Ok(Grown { metadata, len: bytes.len(), pieces, rest: bytes.to_vec(), is_same: false });
+    };
+    let metadata = Metadata::of(item);
+    let mut pieces = Pieces::new();
+    let mut tail = item.value;
+    if item.is_reference() {
+        let large = LargeValue::required(item)?;
+        if is_stand_in(item.key) {
+            let found = view.record_of(large.pieces[0], 1)?.read_key()?;
+            check_key(&large.pieces[0], &found, key)?;
+        }
+        (pieces, tail) = (large.pieces, large.tail);
+    }
+    let before: usize = pieces.iter().map(value_len).sum();
+    let len = before + tail.len() + bytes.len();
+    if len > VALUE_BYTES_MAX {
+        return Err(Error::ValueTooLarge { len, max: VALUE_BYTES_MAX });
+    }
+    let mut rest_len = tail.len() + bytes.len();
+    let mut kept = pieces.len();
+    if rest_len > tail_bytes_max(view.shared) {
+        while kept > 0 && (value_len(&pieces[kept - 1]) < 2 * rest_len || kept >= PIECES_MAX) {
+            kept -= 1;
+            rest_len += value_len(&pieces[kept]);
+        }
+    }
+    let (_, mut rest) = view.read_pieces(&pieces[kept..], tail.len() + bytes.len())?;
+    rest.extend_from_slice(tail);
+    rest.extend_from_slice(bytes);
+    pieces.truncate(kept);
+    Ok(Grown { metadata, len, pieces, rest, is_same: bytes.is_empty() })
+}
+
+fn value_len(piece: &Reference) -> usize {
+    piece.value_len as usize
+}
+
+/// An item of several records that is about to be written.
+struct Prepared<'a> {
+    metadata: Metadata,
+    value: Vec<u8>,
+    kept: KeptPieces<'a>,
+    record: Option<PendingRecord>,
+}
+
+impl<'a> Prepared<'a> {
+    fn of(shared: &'a Shared, keyspace: u32, key: &[u8], grown: &Grown) -> Result<Self> {
+        let rest = &grown.rest[..];
+        let record = if rest.len() <= tail_bytes_max(shared) {
+            shared.check_room()?;
+            None
+        } else {
+            shared.check_room_for((key.len() + rest.len()) as u64)?;
+            for piece in rest.chunks(64 << 10) {
+                shared.throttle.pay_large(piece.len() as u64, &*shared.clock);
+            }
+            Some(RecordWriter::write_record(shared, keyspace, key, rest)?)
+        };
+        let mut pieces = grown.pieces.clone();
+        pieces.extend(record.as_ref().map(PendingRecord::reference));
+        let tail = if record.is_some() { &[] } else { rest };
+        let value = LargeValue { pieces, tail }.encode();
+        let kept = KeptPieces::remember(shared, grown.pieces.clone());
+        Ok(Self { metadata: grown.metadata, value, kept, record })
+    }
+
+    fn item<'i>(&'i self, key: &'i [u8]) -> Item<'i> {
+        let Metadata { flags, expires_at_ms } = self.metadata;
+        Item { kind: ItemKind::Reference, flags, expires_at_ms, key, value: &self.value }
+    }
+
+    /// Declares that the log refers to all records.
+    fn commit(self) {
+        self.kept.commit();
+        self.record.into_iter().for_each(PendingRecord::commit);
+    }
+}
+
+/// Records to which one item more is about to refer: counted before it does, so that the count never is too low.
+#[derive(Debug)]
+pub(crate) struct KeptPieces<'a> {
+    shared: &'a Shared,
+    pieces: Pieces,
+}
+
+impl<'a> KeptPieces<'a> {
+    pub fn remember(shared: &'a Shared, pieces: Pieces) -> Self {
+        pieces.iter().for_each(|piece| shared.blobs.remember(piece));
+        Self { shared, pieces }
+    }
+
+    /// Declares that an item refers to them from now on.
+    pub fn commit(mut self) {
+        self.pieces.clear();
+    }
+}
+
+impl Drop for KeptPieces<'_> {
+    fn drop(&mut self) {
+        self.pieces.iter().for_each(|piece| self.shared.blobs.forget(piece));
+    }
+}
