@@ -19,6 +19,7 @@ mod level;
 mod log;
 mod manifest;
 mod options;
+mod planted_race;
 mod recovery;
 mod repair;
 #[cfg(any(test, feature = "simulation"))]
@@ -42,6 +43,8 @@ pub use error::{Error, Result};
 #[doc(hidden)]
 pub use options::PlantedBugs;
 pub use options::{Builder, Durability, Environment, PlanChoice};
+#[doc(hidden)]
+pub use planted_race::PlantedRace;
 pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};
 #[doc(hidden)]
 pub use repair::{repair_in, repair_in_both};

@@ -11,6 +11,7 @@ use alluvium_model::Plan;
 use crate::compact::TableSizes;
 use crate::db::Db;
 use crate::error::Result;
+use crate::planted_race::PlantedRace;
 use crate::table::ITEM_BYTES_MAX;
 use crate::young_directory::YoungLevels;
 
@@ -109,6 +110,16 @@ pub struct PlantedBugs {
     pub acknowledge_before_sync: bool,
     /// Believe log records whose checksum is wrong.
     pub ignore_record_checksum: bool,
+    /// Forget to keep other threads away.
+    pub race: Option<PlantedRace>,
+}
+
+impl PlantedBugs {
+    /// Whether this race is planted.
+    #[inline]
+    pub(crate) fn has(&self, race: PlantedRace) -> bool {
+        self.race == Some(race)
+    }
 }
 
 impl Environment {

@@ -1,11 +1,11 @@
-//! `cargo xtask simulate`: many seeds of the engine's simulation, side by side.
+//! `cargo xtask simulate`: many seeds of the engine's simulations, side by side.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use alluvium::simulation;
+use alluvium::simulation::{self, threads};
 
 /// Which seeds to run.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,18 +16,35 @@ pub struct Options {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     pub start: u64,
+    /// Which simulation to run with each seed
+    #[arg(long, value_enum, default_value_t = Kind::Both)]
+    pub kind: Kind,
     /// Break the engine on purpose in the named way, or in `all` ways in turn: passes when a seed finds the bug
     #[arg(long, value_name = "NAME")]
     pub planted_bug: Option<String>,
+    /// How many times to look for each of `all` planted bugs, each time with other seeds; the median is printed
+    #[arg(long, default_value_t = 5)]
+    pub trials: u64,
     /// Threads; all cores by default
     #[arg(long)]
     pub threads: Option<usize>,
 }
 
+/// The simulations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// One thread does everything, in order
+    Single,
+    /// Several clients and all background threads, under a scheduler
+    Threads,
+    /// Both
+    Both,
+}
+
 impl Options {
     /// What CI runs on the engine as it is.
     pub fn smoke() -> Self {
-        Self { seeds: 100, start: 0, planted_bug: None, threads: None }
+        Self { seeds: 100, start: 0, kind: Kind::Both, planted_bug: None, trials: 1, threads: None }
     }
 
     /// What CI runs on the engine broken on purpose: shows that the simulation would notice.
@@ -36,17 +53,55 @@ impl Options {
     }
 }
 
+/// Seeds between the starts of two trials.
+const TRIAL_SEEDS: u64 = 1_000_000;
+
 /// Runs the seeds; fails with the lowest failing seed among those that ran and how to replay it.
 pub fn run(options: &Options) -> Result<(), String> {
-    match options.planted_bug.as_deref() {
-        None => run_seeds(options, None),
-        Some("all") => simulation::PLANTED_BUGS.iter().try_for_each(|name| run_seeds(options, Some(name))),
-        Some(name) if simulation::PLANTED_BUGS.contains(&name) => run_seeds(options, Some(name)),
-        Some(name) => {
-            let known = simulation::PLANTED_BUGS.join(", ");
-            Err(format!("no bug is named {name:?}; known: {known}, all"))
-        }
+    let Some(name) = options.planted_bug.as_deref() else { return run_seeds(options) };
+    // Panics are how some bugs are found.
+    std::panic::set_hook(Box::new(|_| ()));
+    let single = simulation::PLANTED_BUGS.iter().map(|&bug| (Kind::Single, bug));
+    let threads = threads::PLANTED_BUGS.iter().map(|&bug| (Kind::Threads, bug));
+    let known: Vec<(Kind, &str)> = single.chain(threads).collect();
+    let is_meant = |&(kind, bug): &(Kind, &str)| match name {
+        "all" => options.kind == Kind::Both || options.kind == kind,
+        name => name == bug,
+    };
+    let meant: Vec<(Kind, &str)> = known.iter().copied().filter(is_meant).collect();
+    if meant.is_empty() {
+        let known: Vec<&str> = known.iter().map(|(_, bug)| *bug).collect();
+        return Err(format!("no bug is named {name:?}; known: {}, all", known.join(", ")));
     }
+    let trials = if name == "all" { options.trials.max(1) } else { 1 };
+    let escaped: Vec<&str> = meant
+        .into_iter()
+        .filter(|&(kind, bug)| !is_found(options, kind, bug, trials))
+        .map(|(_, bug)| bug)
+        .collect();
+    if escaped.is_empty() { Ok(()) } else { Err(format!("planted bugs escaped: {}", escaped.join(", "))) }
+}
+
+/// Looks for a planted bug in each trial and prints how many seeds it took.
+fn is_found(options: &Options, kind: Kind, bug: &str, trials: u64) -> bool {
+    let mut needed = Vec::new();
+    let mut reason = String::new();
+    for trial in 0..trials {
+        let options = Options { start: options.start + trial * TRIAL_SEEDS, kind, ..options.clone() };
+        let Some((seed, found)) = look(&options, Some(bug)).failure else {
+            println!("simulate: planted bug {bug} escaped {} seeds from {}", options.seeds, options.start);
+            return false;
+        };
+        needed.push(seed - options.start + 1);
+        reason = format!("seed {seed}: {}", found.lines().next().unwrap_or_default());
+    }
+    needed.sort_unstable();
+    let median = needed[needed.len() / 2];
+    let most = needed[needed.len() - 1];
+    println!(
+        "simulate: planted bug {bug} found within {median} seeds (median of {trials}, maximum {most}), last by {reason}"
+    );
+    true
 }
 
 /// What the threads have done together.
@@ -55,16 +110,44 @@ struct Tally {
     seeds: u64,
     operations: u64,
     crashes: u64,
+    steps: u64,
     failure: Option<(u64, String)>,
 }
 
-fn run_seeds(options: &Options, planted_bug: Option<&str>) -> Result<(), String> {
+/// What one seed came to.
+#[derive(Debug, Default)]
+struct Work {
+    operations: u64,
+    crashes: u64,
+    steps: u64,
+}
+
+fn run_seeds(options: &Options) -> Result<(), String> {
+    let start = Instant::now();
+    let tally = look(options, None);
+    if let Some((seed, reason)) = &tally.failure {
+        return Err(format!(
+            "seed {seed} failed: {reason}\nreplay: cargo xtask simulate --start {seed} --seeds 1"
+        ));
+    }
+    println!(
+        "simulate: {} seeds passed, {} operations, {} crashes, {} steps of threads, {:.1} s",
+        tally.seeds,
+        tally.operations,
+        tally.crashes,
+        tally.steps,
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Runs seeds until one fails.
+fn look(options: &Options, planted_bug: Option<&str>) -> Tally {
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.unwrap_or_else(available).max(1);
-    let end = options.start.checked_add(options.seeds).ok_or("the last seed is beyond 2^64")?;
+    let end = options.start.saturating_add(options.seeds);
     let next = AtomicU64::new(options.start);
     let tally = Mutex::new(Tally::default());
-    let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -73,7 +156,7 @@ fn run_seeds(options: &Options, planted_bug: Option<&str>) -> Result<(), String>
                     if seed >= end {
                         return;
                     }
-                    let outcome = run_seed(seed, planted_bug);
+                    let outcome = run_seed(seed, options.kind, planted_bug);
                     if outcome.is_err() {
                         // No new seeds after a failure; those in progress finish, so the lowest failing seed wins.
                         next.fetch_max(end, Ordering::Relaxed);
@@ -85,27 +168,17 @@ fn run_seeds(options: &Options, planted_bug: Option<&str>) -> Result<(), String>
             });
         }
     });
-    let tally = tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    verdict(&tally, planted_bug)?;
-    if planted_bug.is_none() {
-        println!(
-            "simulate: {} seeds passed, {} operations, {} crashes, {:.1} s",
-            tally.seeds,
-            tally.operations,
-            tally.crashes,
-            start.elapsed().as_secs_f64()
-        );
-    }
-    Ok(())
+    tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Tally {
-    fn take(&mut self, seed: u64, outcome: Result<simulation::Summary, String>) {
+    fn take(&mut self, seed: u64, outcome: Result<Work, String>) {
         self.seeds += 1;
         match outcome {
-            Ok(summary) => {
-                self.operations += summary.operations;
-                self.crashes += summary.crashes;
+            Ok(work) => {
+                self.operations += work.operations;
+                self.crashes += work.crashes;
+                self.steps += work.steps;
             }
             Err(reason) if self.failure.as_ref().is_none_or(|(lowest, _)| seed < *lowest) => {
                 self.failure = Some((seed, reason));
@@ -115,26 +188,25 @@ impl Tally {
     }
 }
 
-fn verdict(tally: &Tally, planted_bug: Option<&str>) -> Result<(), String> {
-    match (planted_bug, &tally.failure) {
-        (None, None) => Ok(()),
-        (None, Some((seed, reason))) => Err(format!(
-            "seed {seed} failed: {reason}\nreplay: cargo xtask simulate --start {seed} --seeds 1"
-        )),
-        (Some(name), Some((seed, reason))) => {
-            println!("simulate: planted bug {name} found by seed {seed}: {reason}");
-            Ok(())
-        }
-        (Some(name), None) => Err(format!("planted bug {name} escaped {} seeds", tally.seeds)),
-    }
-}
-
-fn run_seed(seed: u64, planted_bug: Option<&str>) -> Result<simulation::Summary, String> {
+fn run_seed(seed: u64, kind: Kind, planted_bug: Option<&str>) -> Result<Work, String> {
     let options = simulation::Options { planted_bug: planted_bug.map(str::to_owned) };
-    match std::panic::catch_unwind(|| simulation::run(seed, &options)) {
-        Ok(outcome) => outcome.map_err(|failure| failure.to_string()),
-        Err(_) => Err("it panicked (message above)".to_owned()),
+    let mut work = Work::default();
+    if kind != Kind::Threads {
+        let outcome = std::panic::catch_unwind(|| simulation::run(seed, &options));
+        let summary = match outcome {
+            Ok(outcome) => outcome.map_err(|failure| failure.to_string())?,
+            Err(_) => return Err("it panicked (message above)".to_owned()),
+        };
+        (work.operations, work.crashes) = (summary.operations, summary.crashes);
     }
+    if kind != Kind::Single {
+        let outcome = threads::run(seed, &options);
+        let outcome = outcome.map_err(|failure| format!("{failure}\n(with --kind threads)"))?;
+        work.operations += outcome.summary.operations;
+        work.crashes += outcome.summary.crashes;
+        work.steps = outcome.steps;
+    }
+    Ok(work)
 }
 
 fn report_progress(done: u64, seeds: u64) {

@@ -22,6 +22,7 @@ use crate::db::{KeptPieces, Metadata, Moment, Shared, Witness, find, write_item}
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
+use crate::planted_race::PlantedRace;
 use crate::table::SectionScanner;
 
 /// Garbage is collected when it exceeds this share of what is live.
@@ -93,7 +94,9 @@ fn unreferenced(shared: &Shared) -> Option<Arc<BlobFile>> {
 /// when there are too many.
 fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
     let files = shared.blobs.files();
-    let candidates = || files.values().filter(|file| !file.is_damaged() && !file.has_writers());
+    let has_writers =
+        |file: &BlobFile| file.has_writers() && !shared.planted_bugs.has(PlantedRace::CollectBesideWriters);
+    let candidates = || files.values().filter(|file| !file.is_damaged() && !has_writers(file));
     let share = |file: &BlobFile| garbage(file) as f64 / file.size().max(1) as f64;
     if garbage_pressure(shared) > 1.0 {
         let most = candidates().max_by(|a, b| share(a).total_cmp(&share(b)));
@@ -197,7 +200,8 @@ fn relocate(
             // The references would outlive the record, and a clock that goes back would bring them to light.
             Item::tombstone(&stored)
         };
-        match write_item(shared, &keyspace, hash, &item, Some(witness)) {
+        let witness = Some(witness).filter(|_| !shared.planted_bugs.has(PlantedRace::RelocateWithoutWitness));
+        match write_item(shared, &keyspace, hash, &item, witness) {
             Ok(None) => {}
             Ok(Some(_)) => {
                 kept.into_iter().for_each(KeptPieces::commit);

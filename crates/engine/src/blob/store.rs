@@ -14,6 +14,7 @@ use crate::db::Shared;
 use crate::error::{Error, IoContext, Result};
 use crate::item::Item;
 use crate::manifest::Edit;
+use crate::planted_race::PlantedRace;
 
 /// Blob files by number.
 pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
@@ -154,7 +155,8 @@ impl Blobs {
     }
 
     fn change_files(&self, shared: &Shared, change: impl FnOnce(&mut BlobFiles)) {
-        let _only_one = self.hold_files();
+        let _only_one =
+            (!shared.planted_bugs.has(PlantedRace::BlobFilesWithoutLock)).then(|| self.hold_files());
         let mut files = BlobFiles::clone(&self.files.load());
         change(&mut files);
         let files = Arc::new(files);
@@ -175,9 +177,17 @@ impl Blobs {
 
     /// Seals the files that take no more records: from then on replay trusts them. Returns whether there were any.
     pub fn seal_ended(&self, shared: &Shared) -> Result<bool> {
-        let current = self.current.lock().expect("no panic while held").as_ref().map(|file| file.number);
-        let is_ended = |file: &BlobFile| Some(file.number) != current && !file.has_writers();
-        let ended: Vec<_> = self.unsealed().into_iter().filter(|file| is_ended(file)).collect();
+        let has_writers = |file: &BlobFile| {
+            file.has_writers() && !shared.planted_bugs.has(PlantedRace::CollectBesideWriters)
+        };
+        let ended: Vec<_> = {
+            // Held until all files are looked at: one that is made meanwhile is not yet the current one, and nobody has
+            // entered it, but somebody will.
+            let held = self.current.lock().expect("no panic while held");
+            let current = held.as_ref().map(|file| file.number);
+            let is_ended = |file: &BlobFile| Some(file.number) != current && !has_writers(file);
+            self.unsealed().into_iter().filter(|file| is_ended(file)).collect()
+        };
         for file in &ended {
             {
                 let _turn = self.syncing.lock().expect("no panic while held");

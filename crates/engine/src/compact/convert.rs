@@ -21,6 +21,7 @@ use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
+use crate::planted_race::PlantedRace;
 use crate::table::{Section, SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
 
 /// Items fetched into the cache before they are needed.
@@ -30,7 +31,8 @@ const PREFETCH_AHEAD: usize = 12;
 ///
 /// Order of persistence: blob sync, table sync, directory sync, manifest sync, switch, recycle.
 pub(crate) fn convert(shared: &Shared) -> Result<bool> {
-    let _only_one = shared.convert_lock.lock().expect("no panic while held");
+    let planted = shared.planted_bugs.has(PlantedRace::ConvertTwiceAtOnce);
+    let _only_one = (!planted).then(|| shared.convert_lock.lock().expect("no panic while held"));
     let Some(segment) = shared.oldest_frozen() else { return Ok(false) };
     let stores: Vec<(Arc<KeyspaceShared>, Arc<LogStore>)> = shared
         .all_keyspaces()
@@ -90,7 +92,10 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         }
         file = Some((opened, by_keyspace));
     }
-    shared.append_edits(&edits)?;
+    let is_late = shared.planted_bugs.has(PlantedRace::PublishBeforeManifest);
+    if !is_late {
+        shared.append_edits(&edits)?;
+    }
     for (keyspace, store) in &stores {
         let run = match &mut file {
             Some((file, sections)) if store.len() > 0 => {
@@ -108,6 +113,9 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
         }
     }
     shared.finish_segment(&segment);
+    if is_late {
+        shared.append_edits(&edits)?;
+    }
     Ok(true)
 }
 

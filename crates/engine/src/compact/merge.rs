@@ -25,6 +25,7 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::level::{MergeUnit, Run, RunSection, Version};
 use crate::manifest::Edit;
+use crate::planted_race::PlantedRace;
 use crate::table::{READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
 /// A section of a run that is merged, with its run and its number there.
@@ -32,7 +33,8 @@ type Merged = (Arc<Run>, u32, Arc<RunSection>);
 
 /// Merges one place.
 pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
-    let _only_one = shared.merge_lock.lock().expect("no panic while held");
+    let planted = shared.planted_bugs.has(PlantedRace::MergeTwiceAtOnce);
+    let _only_one = (!planted).then(|| shared.merge_lock.lock().expect("no panic while held"));
     let keyspace = &due.keyspace;
     match due.place {
         Place::Unit(unit) => merge_unit(shared, keyspace, &unit, due.collects)?,
@@ -227,7 +229,10 @@ fn drop_sections(
         .map(|(&file, shards)| Edit::DropShards { keyspace: keyspace.id, file, shards: shards.clone() })
         .collect();
     edits.extend(references.edits(keyspace.id));
-    shared.append_edits(&edits)?;
+    let is_late = shared.planted_bugs.has(PlantedRace::PublishBeforeManifest);
+    if !is_late {
+        shared.append_edits(&edits)?;
+    }
     shared.blobs.apply(references);
     keyspace.update_version(|version| {
         let mut next = version.clone();
@@ -242,9 +247,15 @@ fn drop_sections(
     });
     for (run, _, section) in merged {
         section.set_merged();
+        if is_late || shared.planted_bugs.has(PlantedRace::ReaderWithoutPin) {
+            section.give_back();
+        }
         if !shared.is_file_named(run.file.number) {
             run.file.set_obsolete();
         }
+    }
+    if is_late {
+        shared.append_edits(&edits)?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
 use crate::log::{Position, record};
+use crate::planted_race::PlantedRace;
 
 /// Writes to any keyspaces of one database, gathered in memory until [`Batch::commit`].
 ///
@@ -205,10 +206,13 @@ impl Batch {
             .collect();
         shards.sort_unstable();
         shards.dedup();
-        let _writers: Vec<_> = shards
+        let mut writers: Vec<_> = shards
             .iter()
             .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
             .collect();
+        if shared.planted_bugs.has(PlantedRace::BatchLocksOneAtATime) {
+            writers.clear();
+        }
         if versions.iter().any(|version| version.active().is_closed()) {
             keyspaces.iter().try_for_each(|keyspace| keyspace.check_present())?;
             return Ok(Attempt::Closed);
@@ -220,7 +224,8 @@ impl Batch {
         }
         for guard in guards {
             let version = guard.keyspace.version.load();
-            if !guard.witness.holds(&version, guard.hash, &guard.key)? {
+            let has_guards = !shared.planted_bugs.has(PlantedRace::TransactionWithoutGuards);
+            if has_guards && !guard.witness.holds(&version, guard.hash, &guard.key)? {
                 return Ok(Attempt::Conflict);
             }
         }

@@ -9,6 +9,7 @@ use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 use super::database::Db;
 use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
+use super::snapshot::Snapshot;
 use crate::blob::blob_file_name;
 use crate::compact::convert;
 use crate::error::{Error, IoContext, Result};
@@ -70,19 +71,7 @@ impl Db {
             return Err(Error::NotADatabase { reason });
         }
         let shared = self.shared();
-        let snapshot = self.snapshot()?;
-        // The checkpoint's blob files are finished: none grows through the link to it.
-        shared.blobs.end_current(None);
-        let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
-        let blob_sizes: BTreeMap<u64, u64> = versions
-            .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
-            .map(|file| (file.number, file.size()))
-            .collect();
-        shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
-        // A checkpoint has no log.
-        while snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty()) {
-            convert(shared).inspect_err(|error| shared.log.fail(error))?;
-        }
+        let (snapshot, blob_sizes) = self.snapshot_in_tables()?;
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
             snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
         let mut state = checkpoint_state(shared, &versions, &blob_sizes);
@@ -111,6 +100,36 @@ impl Db {
         destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
         Manifest::create(destination, 1, state)?.seal()?;
         Ok(checkpoint)
+    }
+}
+
+impl Db {
+    /// A snapshot without log, since a checkpoint has none, and the bytes that it has of each blob file.
+    fn snapshot_in_tables(&self) -> Result<(Snapshot, BTreeMap<u64, u64>)> {
+        let shared = self.shared();
+        loop {
+            let snapshot = self.snapshot()?;
+            // The checkpoint's blob files are finished: none grows through the link to it.
+            shared.blobs.end_current(None);
+            let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
+            let blob_sizes: BTreeMap<u64, u64> = versions
+                .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
+                .map(|file| (file.number, file.size()))
+                .collect();
+            shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
+            let has_log =
+                || snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty());
+            while has_log() {
+                if !convert(shared).inspect_err(|error| shared.log.fail(error))? {
+                    break;
+                }
+            }
+            if !has_log() {
+                return Ok((snapshot, blob_sizes));
+            }
+            // Where a keyspace was cleared or dropped meanwhile, nobody converts what the snapshot has of it: the next
+            // one does not have it.
+        }
     }
 }
 

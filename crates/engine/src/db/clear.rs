@@ -5,6 +5,7 @@ use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::error::Result;
 use crate::level::Version;
 use crate::manifest::{Edit, HashRange};
+use crate::planted_race::PlantedRace;
 
 impl Keyspace {
     /// Removes all items at once. The keyspace stays, with its name and its plan.
@@ -20,8 +21,11 @@ impl Keyspace {
         keyspace.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
+        // Whoever drops a keyspace holds both locks.
+        keyspace.check_present()?;
         // Who reads an item between the freeze and its end must not write what follows from it.
-        let _updates_wait = keyspace.hold_back_updates(HashRange::ALL);
+        let has_epoch = !shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch);
+        let _updates_wait = has_epoch.then(|| keyspace.hold_back_updates(HashRange::ALL));
         // Items of this keyspace in segments before the fresh one don't count; and nobody writes there before they
         // are gone.
         shared.freeze_for(keyspace, |fresh| {
@@ -51,7 +55,7 @@ impl Keyspace {
             runs: Vec::new(),
             levels: version.empty_levels(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
-            epoch: version.epoch + 1,
+            epoch: version.epoch + u64::from(!shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch)),
         });
         shared.blobs.apply(&references);
         shared.give_back_tables(&before);

@@ -12,6 +12,7 @@ use crate::compact::{Spill, ingest, write_spilled};
 use crate::error::Result;
 use crate::item::Item;
 use crate::manifest::HashRange;
+use crate::planted_race::PlantedRace;
 use crate::table::Loan;
 
 /// Items that are few beside those that are there go the way of ordinary writes: a share of them by bytes.
@@ -179,7 +180,13 @@ impl Ingest {
             return Ok(ingested);
         }
         // An update must not read an item from before and write behind the freeze, over the items to come.
-        let barrier = keyspace.shared.hold_back_updates(HashRange::ALL);
+        let barrier = match shared.planted_bugs.has(PlantedRace::IngestWithoutEpoch) {
+            false => keyspace.shared.hold_back_updates(HashRange::ALL),
+            true => keyspace.shared.raise_barrier(HashRange::ALL),
+        };
+        if shared.planted_bugs.has(PlantedRace::IngestWithoutBarrier) {
+            barrier.lower(HashRange::ALL);
+        }
         settle_older(shared, &keyspace.shared)?;
         shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
         ingest(shared, &keyspace.shared, spill, &barrier)?;

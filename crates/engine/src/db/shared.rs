@@ -32,6 +32,7 @@ use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Segment};
 use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
+use crate::planted_race::PlantedRace;
 use crate::young_directory::YoungDirectory;
 
 /// Files of converted segments that are kept for the next ones.
@@ -200,7 +201,8 @@ impl Shared {
         }
         let keyspaces = self.all_keyspaces();
         let versions = versions(&keyspaces);
-        let guards = lock_shards(&versions);
+        let planted = self.planted_bugs.has(PlantedRace::FreezeWithoutShards);
+        let guards = (!planted).then(|| lock_shards(&versions));
         self.switch(&keyspaces, &versions)?;
         drop(guards);
         self.frozen_one();
@@ -233,13 +235,17 @@ impl Shared {
             self.wait_for_room()?;
         }
         self.opened_keyspaces()?;
-        let _only_one = self.freeze_lock.lock().expect("no panic while held");
+        let mut only_one = Some(self.freeze_lock.lock().expect("no panic while held"));
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);
-        let guards = lock_shards(&active);
+        let mut guards = lock_shards(&active);
         let written = active.iter().any(|version| version.active().len() > 0);
         if written {
             self.switch(&keyspaces, &active)?;
+        }
+        if self.planted_bugs.has(PlantedRace::SnapshotWithoutShards) {
+            guards.clear();
+            drop(only_one.take());
         }
         let pinned: Vec<_> = keyspaces.iter().map(|keyspace| keyspace.pin_frozen()).collect();
         drop(guards);

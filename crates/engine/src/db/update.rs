@@ -16,6 +16,7 @@ use crate::blob::StoredKey;
 use crate::error::Result;
 use crate::item::Item;
 use crate::log::Position;
+use crate::planted_race::PlantedRace;
 
 /// What [`Keyspace::update`] shall do with the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +122,9 @@ impl Keyspace {
             let item = stored.item();
             note_hidden(shared, keyspace, hash, &item)?;
             loop {
-                if let Some(position) = write_item(shared, keyspace, hash, &item, Some(witness))? {
+                let witness_kept =
+                    Some(witness).filter(|_| !shared.planted_bugs.has(PlantedRace::UpdateWithoutWitness));
+                if let Some(position) = write_item(shared, keyspace, hash, &item, witness_kept)? {
                     count_put(shared, &item);
                     stored.commit();
                     return Ok((before, Some(position)));

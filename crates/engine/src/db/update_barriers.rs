@@ -72,17 +72,21 @@ impl KeyspaceShared {
     /// Raises a barrier over `range`. What was read before is not written any more when this returns, unless the log has
     /// it already. The caller holds no shard of a log store.
     pub fn hold_back_updates(&self, range: HashRange) -> UpdateBarrier<'_> {
-        let barriers = &self.update_barriers;
-        let number = {
-            let mut state = barriers.state();
-            state.next += 1;
-            let number = state.next;
-            state.ranges.push((number, range));
-            barriers.raised.fetch_add(1, Ordering::AcqRel);
-            number
-        };
+        let barrier = self.raise_barrier(range);
         // The barrier first: who reads in the new epoch sees it.
         self.without_writers(|| self.begin_epoch());
+        barrier
+    }
+
+    /// Raises a barrier, and leaves witnesses as they are.
+    pub(super) fn raise_barrier(&self, range: HashRange) -> UpdateBarrier<'_> {
+        let barriers = &self.update_barriers;
+        let mut state = barriers.state();
+        state.next += 1;
+        let number = state.next;
+        state.ranges.push((number, range));
+        barriers.raised.fetch_add(1, Ordering::AcqRel);
+        drop(state);
         UpdateBarrier { keyspace: self, number }
     }
 

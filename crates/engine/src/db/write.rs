@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
 use crate::log::{LogStore, Position, record, store::Indexed};
+use crate::planted_race::PlantedRace;
 
 thread_local! {
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -160,12 +161,14 @@ pub(crate) fn write_item(
                 segment_id = store.segment.id;
                 let item_start = record::encode_item(store.segment.seed, keyspace.id, item, bytes);
                 let shard = store.shard(hash);
+                let planted = shared.planted_bugs.has(PlantedRace::FindBeforeLock);
+                let found_before = if planted { store.find(shard, hash, item.key)? } else { None };
                 let _writer = shard.lock();
                 if store.is_closed() {
                     keyspace.check_present()?;
                     continue;
                 }
-                let existing = store.find(shard, hash, item.key)?;
+                let existing = if planted { found_before } else { store.find(shard, hash, item.key)? };
                 if let Some(witness) = &witness
                     && !witness.holds(&keyspace.version.load(), hash, item.key)?
                 {

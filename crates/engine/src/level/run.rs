@@ -36,15 +36,19 @@ impl RunSection {
     pub fn set_merged(&self) {
         self.merged.store(true, Ordering::Release);
     }
+
+    /// Gives the space back, which nobody reads any more.
+    pub fn give_back(&self) {
+        self.file.reclaim(self.section.page_offset(0), self.section.extent_bytes());
+    }
 }
 
 impl Drop for RunSection {
     fn drop(&mut self) {
         if self.merged.load(Ordering::Acquire) {
-            let (offset, len) = (self.section.page_offset(0), self.section.extent_bytes());
             // The table knows the section until its file goes.
             self.section.drop_index();
-            self.file.reclaim(offset, len);
+            self.give_back();
         }
     }
 }

@@ -12,6 +12,8 @@ use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::writer::{Position, Refusal};
 use crate::error::{Error, Result, is_full};
+use crate::options::PlantedBugs;
+use crate::planted_race::PlantedRace;
 
 /// Nobody waits longer than this for others to join: where a sync takes longer, the device is the bound anyway.
 const GATHERING_MAX: Duration = Duration::from_millis(1);
@@ -25,6 +27,7 @@ pub(super) struct GroupCommit {
     /// As many writers wait as the leader expects.
     gathered: Condvar,
     clock: Arc<dyn Clock>,
+    planted_bugs: PlantedBugs,
 }
 
 #[derive(Debug, Default)]
@@ -46,8 +49,9 @@ struct State {
 
 impl GroupCommit {
     /// Nothing is durable yet.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { state: Mutex::default(), ended: Condvar::new(), gathered: Condvar::new(), clock }
+    pub fn new(clock: Arc<dyn Clock>, planted_bugs: PlantedBugs) -> Self {
+        let (ended, gathered) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::default(), ended, gathered, clock, planted_bugs }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -67,6 +71,9 @@ impl GroupCommit {
             }
             if state.leading {
                 state = self.follow(state);
+                if self.planted_bugs.has(PlantedRace::FollowerTrustsLeader) && state.refusal.is_none() {
+                    return Ok(());
+                }
                 continue;
             }
             state.leading = true;
@@ -173,7 +180,7 @@ mod tests {
 
     /// Threads append, which is counting up, and commit; a sync takes a moment in which others append.
     fn commit_from_threads(threads: u64, commits: u64) -> u64 {
-        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        let group = GroupCommit::new(Arc::new(SystemClock::default()), PlantedBugs::default());
         let (appended, synced, syncs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let sync = || {
             syncs.fetch_add(1, Ordering::Relaxed);
@@ -212,14 +219,14 @@ mod tests {
 
     #[test]
     fn what_is_durable_takes_no_sync() {
-        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        let group = GroupCommit::new(Arc::new(SystemClock::default()), PlantedBugs::default());
         group.wait_for(position(5), || Ok(position(9))).unwrap();
         group.wait_for(position(9), || panic!("nothing to sync")).unwrap();
     }
 
     #[test]
     fn a_failed_sync_fails_all_who_wait_and_all_to_come() {
-        let group = GroupCommit::new(Arc::new(SystemClock::default()));
+        let group = GroupCommit::new(Arc::new(SystemClock::default()), PlantedBugs::default());
         let fail = || {
             std::thread::sleep(Duration::from_millis(2));
             Err(Error::Failed { reason: "the device is gone".to_owned() })

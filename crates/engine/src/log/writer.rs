@@ -15,6 +15,7 @@ use super::record::{self, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
 use crate::error::{Error, Result};
+use crate::options::PlantedBugs;
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
@@ -95,12 +96,22 @@ pub(crate) struct LogOptions {
     pub session_seed: u64,
     pub segment_bytes: u64,
     pub prepare: bool,
+    pub planted_bugs: PlantedBugs,
 }
 
 impl Log {
     /// Starts the log with a fresh segment of the given id.
     pub fn start(options: LogOptions, segment_id: u64) -> Result<Self> {
-        let LogOptions { storage, clock, blobs, recycler, session_seed, segment_bytes, prepare } = options;
+        let LogOptions {
+            storage,
+            clock,
+            blobs,
+            recycler,
+            session_seed,
+            segment_bytes,
+            prepare,
+            planted_bugs,
+        } = options;
         let (segment, appender) =
             Segment::create(&*storage, &recycler, segment_id, session_seed, segment_bytes)?;
         Ok(Self {
@@ -113,7 +124,7 @@ impl Log {
             active: Mutex::new(Active { segment, appender }),
             standby: Mutex::new(None),
             sealed: Mutex::default(),
-            commit: GroupCommit::new(clock),
+            commit: GroupCommit::new(clock, planted_bugs),
             flush_wanted: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             last_growth: Mutex::default(),

@@ -118,7 +118,12 @@ impl Manifest {
     }
 
     /// Appends `edits` as one record that survives a power cut when this returns.
+    ///
+    /// After a failure it takes no more: a record behind one that may be missing could not be read.
     pub fn append(&mut self, edits: &[Edit]) -> Result<()> {
+        if self.is_broken {
+            return Err(Error::Failed { reason: format!("an earlier write to {} failed", self.file.name()) });
+        }
         for edit in edits {
             self.state.apply(edit).map_err(|reason| invalid(self.file.name(), self.end, reason))?;
         }
@@ -218,13 +223,8 @@ pub(crate) fn parse(name: &str, bytes: &[u8], sealed_len: Option<u64>) -> Result
     }
     let is_cut = sealed_len.is_some_and(|len| (at as u64) < len);
     if at == HEADER_LEN || is_cut || precedes_sound_record(bytes, at) {
-        return Err(Corruption::new(
-            name,
-            at as u64,
-            "a record with a matching checksum",
-            "another checksum",
-        )
-        .into());
+        let (expected, found) = ("a record with a matching checksum", "another checksum");
+        return Err(Corruption::new(name, at as u64, expected, found).into());
     }
     Ok(state)
 }

@@ -81,6 +81,7 @@ pub(crate) fn open(
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
             segment_bytes: budget.segment_bytes,
             prepare: settings.durability != Durability::Buffered,
+            planted_bugs,
         },
         first_segment,
     )?;

@@ -13,6 +13,7 @@ mod reads;
 mod session;
 mod shape;
 mod snapshots;
+pub mod threads;
 mod writes;
 
 use std::fmt;

@@ -1,0 +1,71 @@
+//! [`PlantedRace`]: mistakes of code beside other threads, to show that the threaded simulation would catch them.
+
+/// A race that can be planted in the engine. Each variant says what the code forgets.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // `name` says it
+pub enum PlantedRace {
+    ClearWithoutEpoch,
+    IngestWithoutEpoch,
+    IngestWithoutBarrier,
+    UpdateWithoutWitness,
+    TransactionWithoutGuards,
+    RelocateWithoutWitness,
+    FindBeforeLock,
+    BatchLocksOneAtATime,
+    FreezeWithoutShards,
+    SnapshotWithoutShards,
+    ConvertTwiceAtOnce,
+    MergeTwiceAtOnce,
+    PublishBeforeManifest,
+    ReaderWithoutPin,
+    CollectBesideWriters,
+    BlobFilesWithoutLock,
+    FollowerTrustsLeader,
+}
+
+impl PlantedRace {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::ClearWithoutEpoch,
+        Self::IngestWithoutEpoch,
+        Self::IngestWithoutBarrier,
+        Self::UpdateWithoutWitness,
+        Self::TransactionWithoutGuards,
+        Self::RelocateWithoutWitness,
+        Self::FindBeforeLock,
+        Self::BatchLocksOneAtATime,
+        Self::FreezeWithoutShards,
+        Self::SnapshotWithoutShards,
+        Self::ConvertTwiceAtOnce,
+        Self::MergeTwiceAtOnce,
+        Self::PublishBeforeManifest,
+        Self::ReaderWithoutPin,
+        Self::CollectBesideWriters,
+        Self::BlobFilesWithoutLock,
+        Self::FollowerTrustsLeader,
+    ];
+
+    /// What it is called on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClearWithoutEpoch => "clear-without-epoch",
+            Self::IngestWithoutEpoch => "ingest-without-epoch",
+            Self::IngestWithoutBarrier => "ingest-without-barrier",
+            Self::UpdateWithoutWitness => "update-without-witness",
+            Self::TransactionWithoutGuards => "transaction-without-guards",
+            Self::RelocateWithoutWitness => "relocate-without-witness",
+            Self::FindBeforeLock => "find-before-lock",
+            Self::BatchLocksOneAtATime => "batch-locks-one-at-a-time",
+            Self::FreezeWithoutShards => "freeze-without-shards",
+            Self::SnapshotWithoutShards => "snapshot-without-shards",
+            Self::ConvertTwiceAtOnce => "convert-twice-at-once",
+            Self::MergeTwiceAtOnce => "merge-twice-at-once",
+            Self::PublishBeforeManifest => "publish-before-manifest",
+            Self::ReaderWithoutPin => "reader-without-pin",
+            Self::CollectBesideWriters => "collect-beside-writers",
+            Self::BlobFilesWithoutLock => "blob-files-without-lock",
+            Self::FollowerTrustsLeader => "follower-trusts-leader",
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Races planted in the engine, each of which the threaded simulation finds.
+
+use super::super::{Failure, fail};
+use crate::options::PlantedBugs;
+use crate::planted_race::PlantedRace;
+
+/// The races that can be planted, by name.
+pub const PLANTED_BUGS: [&str; PlantedRace::ALL.len()] = {
+    let mut names = [""; PlantedRace::ALL.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = PlantedRace::ALL[place].name();
+        place += 1;
+    }
+    names
+};
+
+pub(super) fn plant(name: Option<&str>) -> Result<PlantedBugs, Failure> {
+    let Some(name) = name else { return Ok(PlantedBugs::default()) };
+    match PlantedRace::ALL.into_iter().find(|race| race.name() == name) {
+        Some(race) => Ok(PlantedBugs { race: Some(race), ..PlantedBugs::default() }),
+        None => fail(format!("no race is named {name:?}; known: {}", PLANTED_BUGS.join(", "))),
+    }
+}

@@ -1,0 +1,289 @@
+//! Whether some order explains what the clients of a key were told, and what was there after a crash.
+//!
+//! Linearizability as Wing and Gong have it ("Testing and verifying concurrent objects", 1993), decided step by step in
+//! the order of events (Lowe, "Testing for linearizability", 2017, §4): a *configuration* is a state and the set of
+//! operations under way that have taken effect; at each return only those remain in which the operation has, with the
+//! answer that was given. What never returned may take effect at any later moment or never.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::history::{Answer, Effect, NEVER, Operation, State};
+
+/// Operations of one key under way at once.
+const OPEN_MAX: usize = 64;
+/// Configurations of one key at once: more means that the clients leave too much open, a fault of the simulation.
+const CONFIGURATIONS_MAX: usize = 50_000;
+/// Operations that a report shows.
+const SHOWN: usize = 24;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Configuration {
+    state: State,
+    /// Places of operations under way that have taken effect.
+    done: u64,
+    /// States since the last that must survive a crash, that one included, the present one not.
+    past: Vec<State>,
+}
+
+/// What there may be at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Where nothing was lost.
+    pub present: BTreeSet<State>,
+    /// After a crash.
+    pub after_crash: BTreeSet<State>,
+}
+
+/// The states that the operations may end in, from this one.
+///
+/// With `keeps_order`, operations that are durable tell which earlier states can't come back; otherwise all states may.
+///
+/// # Errors
+/// A description, when no order explains the answers.
+pub(super) fn check(first: State, operations: &[Operation], keeps_order: bool) -> Result<Ends, String> {
+    let mut events: Vec<(u64, bool, usize)> = Vec::new();
+    for (number, operation) in operations.iter().enumerate() {
+        events.push((operation.call, false, number));
+        if operation.ret != NEVER {
+            events.push((operation.ret, true, number));
+        }
+    }
+    events.sort_unstable();
+    let mut open: [Option<usize>; OPEN_MAX] = [None; OPEN_MAX];
+    let start = Configuration { state: first, done: 0, past: Vec::new() };
+    let mut configurations = BTreeSet::from([start]);
+    for (time, is_return, number) in events {
+        if !is_return {
+            let place = open.iter().position(Option::is_none).ok_or("too many operations under way")?;
+            open[place] = Some(number);
+            continue;
+        }
+        let expanded = expand(configurations, &open, operations, keeps_order)?;
+        let place = open.iter().position(|&held| held == Some(number)).expect("it was called");
+        open[place] = None;
+        let operation = &operations[number];
+        let bit = 1 << place;
+        let explains = |configuration: &Configuration| {
+            configuration.done & bit != 0 || operation.answer == Answer::Unknown
+        };
+        configurations = expanded
+            .into_iter()
+            .filter(explains)
+            .map(|configuration| settle(configuration, bit, operation, keeps_order))
+            .collect();
+        if configurations.is_empty() {
+            return Err(describe(first, operations, number, time));
+        }
+    }
+    let last = expand(configurations, &open, operations, keeps_order)?;
+    let present: BTreeSet<State> = last.iter().map(|configuration| configuration.state).collect();
+    let past = last.iter().flat_map(|configuration| configuration.past.iter().copied());
+    let after_crash = present.iter().copied().chain(past).collect();
+    Ok(Ends { present, after_crash })
+}
+
+/// All configurations that operations under way lead to.
+fn expand(
+    configurations: BTreeSet<Configuration>,
+    open: &[Option<usize>; OPEN_MAX],
+    operations: &[Operation],
+    keeps_order: bool,
+) -> Result<BTreeSet<Configuration>, String> {
+    let mut waiting: Vec<Configuration> = configurations.iter().cloned().collect();
+    let mut all = configurations;
+    while let Some(configuration) = waiting.pop() {
+        for (place, number) in open.iter().enumerate().filter_map(|(place, number)| Some((place, (*number)?)))
+        {
+            if configuration.done & (1 << place) != 0 {
+                continue;
+            }
+            let operation = &operations[number];
+            let Some(state) = apply(operation, configuration.state) else { continue };
+            let mut next = configuration.clone();
+            next.done |= 1 << place;
+            if state != next.state {
+                next.past.push(next.state);
+                if !keeps_order {
+                    next.past.sort_unstable();
+                    next.past.dedup();
+                }
+                next.state = state;
+            }
+            if all.insert(next.clone()) {
+                waiting.push(next);
+            }
+        }
+        if all.len() > CONFIGURATIONS_MAX {
+            return Err(format!("more than {CONFIGURATIONS_MAX} orders are possible"));
+        }
+    }
+    Ok(all)
+}
+
+/// The state after an operation, if its answer agrees with the one before.
+fn apply(operation: &Operation, before: State) -> Option<State> {
+    let after = match operation.effect {
+        Effect::Read => before,
+        Effect::Set(state) => state,
+        Effect::Add(by) => Some(before.unwrap_or(0) + by),
+        Effect::Swap { expected, new } => {
+            if before == expected {
+                new
+            } else {
+                before
+            }
+        }
+    };
+    let agrees = match (operation.answer, operation.effect) {
+        (Answer::Unknown | Answer::Done, _) => true,
+        (Answer::Saw(state), _) => state == before,
+        (Answer::Missed(state), _) => state != before,
+        (Answer::Present(present), _) => present == before.is_some(),
+        (Answer::Sum(sum), _) => after == Some(sum),
+        (Answer::Swapped(swapped), Effect::Swap { expected, .. }) => swapped == (before == expected),
+        (Answer::Swapped(_) | Answer::Refused, _) => false,
+    };
+    agrees.then_some(after)
+}
+
+/// Takes note of a return: earlier states can't come back where the answer promises that.
+fn settle(
+    mut configuration: Configuration,
+    bit: u64,
+    operation: &Operation,
+    keeps_order: bool,
+) -> Configuration {
+    let has_happened = configuration.done & bit != 0;
+    configuration.done &= !bit;
+    // Reads don't wait for what they see to be durable.
+    let promises = operation.durable && operation.effect != Effect::Read;
+    if !keeps_order || !promises || !has_happened || operation.answer == Answer::Unknown {
+        return configuration;
+    }
+    // What the answer tells is the state after the operation; it may be behind others by now.
+    let told = match (operation.effect, operation.answer) {
+        (Effect::Set(state), _) => state,
+        (_, Answer::Sum(sum)) => Some(sum),
+        (Effect::Swap { new, .. }, Answer::Swapped(true)) => new,
+        (_, Answer::Saw(state)) => state,
+        _ => return configuration,
+    };
+    if configuration.state == told {
+        configuration.past.clear();
+    } else if let Some(place) = configuration.past.iter().rposition(|&state| state == told) {
+        configuration.past.drain(..place);
+    }
+    configuration
+}
+
+/// Whether `found` can be there after a crash though all before `persisted` is durable: it is not where a later write
+/// had returned by then that had begun after the one of `found` returned.
+pub(super) fn is_older_than_persisted(
+    found: State,
+    first: State,
+    operations: &[Operation],
+    persisted: u64,
+) -> bool {
+    let wrote = |operation: &&Operation| match operation.effect {
+        Effect::Set(state) => state == found,
+        Effect::Swap { new, .. } => new == found,
+        Effect::Read | Effect::Add(_) => false,
+    };
+    let mut writers = operations.iter().filter(wrote).peekable();
+    let written = match (writers.peek().is_some(), found == first) {
+        (true, false) => writers.map(|operation| operation.ret).max(),
+        (false, true) => Some(0),
+        // Absent more than once, or the sum of a counter.
+        _ => None,
+    };
+    let Some(written) = written.filter(|&ret| ret != NEVER) else { return false };
+    let replaces = |operation: &Operation| {
+        matches!(operation.effect, Effect::Set(_)) && operation.answer != Answer::Unknown
+    };
+    operations.iter().any(|later| replaces(later) && later.call >= written && later.ret < persisted)
+}
+
+fn describe(first: State, operations: &[Operation], failed: usize, time: u64) -> String {
+    let mut shown: Vec<(usize, &Operation)> =
+        operations.iter().enumerate().filter(|(_, operation)| operation.call <= time).collect();
+    shown.sort_by_key(|(_, operation)| operation.ret.min(time + 1));
+    let from = shown.len().saturating_sub(SHOWN);
+    let mut text = format!("no order explains what {} was told (from {first:?})", operations[failed].what);
+    for (number, operation) in &shown[from..] {
+        let Operation { call, ret, effect, answer, client, what, .. } = operation;
+        let mark = if *number == failed { "-> " } else { "" };
+        let ret = if *ret == NEVER { "never".to_owned() } else { ret.to_string() };
+        let _ = write!(text, "\n  {mark}{call}..{ret} client {client} {what}: {effect:?} {answer:?}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(call: u64, ret: u64, effect: Effect, answer: Answer) -> Operation {
+        let durable = effect != Effect::Read;
+        Operation { call, ret, effect, answer, durable, client: 0, what: "test" }
+    }
+
+    fn set(call: u64, ret: u64, state: i64) -> Operation {
+        operation(call, ret, Effect::Set(Some(state)), Answer::Done)
+    }
+
+    fn saw(call: u64, ret: u64, state: State) -> Operation {
+        operation(call, ret, Effect::Read, Answer::Saw(state))
+    }
+
+    #[test]
+    fn reads_see_the_last_write_or_one_under_way() {
+        let overlapping = [set(0, 9, 1), set(1, 8, 2), saw(2, 3, Some(1)), saw(4, 5, Some(2))];
+        assert_eq!(check(None, &overlapping, true).unwrap().present, BTreeSet::from([Some(2)]));
+        let back = [set(0, 9, 1), saw(2, 3, Some(1)), saw(4, 5, None)];
+        assert!(check(None, &back, true).is_err());
+        assert!(check(None, &[set(0, 1, 1), saw(2, 3, None)], true).is_err());
+        assert!(check(None, &[set(0, 1, 1), set(2, 3, 2), saw(4, 5, Some(1))], true).is_err());
+    }
+
+    #[test]
+    fn answers_of_updates_tell_their_order() {
+        let add = |call, ret, sum| operation(call, ret, Effect::Add(1), Answer::Sum(sum));
+        assert!(check(None, &[add(0, 5, 2), add(1, 4, 1)], true).is_ok());
+        assert!(check(None, &[add(0, 5, 1), add(1, 4, 1)], true).is_err());
+        let swap = |call, ret, swapped| {
+            let effect = Effect::Swap { expected: Some(1), new: Some(2) };
+            operation(call, ret, effect, Answer::Swapped(swapped))
+        };
+        assert!(check(Some(1), &[swap(0, 5, true), swap(1, 4, false)], true).is_ok());
+        assert!(check(Some(1), &[swap(0, 5, true), swap(1, 4, true)], true).is_err());
+        let cleared = [operation(0, 3, Effect::Set(None), Answer::Done), add(1, 2, 6), saw(4, 5, Some(6))];
+        assert!(check(Some(5), &cleared, true).is_err());
+    }
+
+    #[test]
+    fn what_never_returned_may_have_happened_or_not() {
+        let lost = operation(0, NEVER, Effect::Set(Some(1)), Answer::Unknown);
+        let ends = check(None, &[lost], true).unwrap();
+        assert_eq!(ends.present, BTreeSet::from([None, Some(1)]));
+        assert!(check(None, &[lost, saw(1, 2, Some(1)), saw(3, 4, Some(1))], true).is_ok());
+        assert!(check(None, &[lost, saw(1, 2, Some(1)), saw(3, 4, None)], true).is_err());
+        // What ended without an answer does not happen later.
+        let refused = operation(0, 1, Effect::Set(Some(1)), Answer::Unknown);
+        assert!(check(None, &[refused, saw(2, 3, None), saw(4, 5, Some(1))], true).is_err());
+    }
+
+    #[test]
+    fn a_crash_takes_nothing_that_was_acknowledged_as_durable() {
+        let pending = operation(4, NEVER, Effect::Set(Some(3)), Answer::Unknown);
+        let operations = [set(0, 1, 1), set(2, 3, 2), pending, saw(5, 6, Some(3))];
+        let ends = check(None, &operations, true).unwrap();
+        assert_eq!(ends.after_crash, BTreeSet::from([Some(2), Some(3)]));
+        let ends = check(None, &operations, false).unwrap();
+        assert_eq!(ends.after_crash, BTreeSet::from([None, Some(1), Some(2), Some(3)]));
+        assert!(is_older_than_persisted(Some(1), None, &operations, 4));
+        assert!(is_older_than_persisted(None, None, &operations, 4));
+        assert!(!is_older_than_persisted(Some(2), None, &operations, 4));
+        assert!(!is_older_than_persisted(Some(1), None, &operations, 2));
+    }
+}

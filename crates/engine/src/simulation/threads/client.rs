@@ -1,0 +1,279 @@
+//! One client: operations by chance, each noted with what its caller was told.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use alluvium_io::Clock as _;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::super::Failure;
+use super::history::{Answer, Effect, NEVER, Operation, State};
+use super::value::{COUNTER, parse, value};
+use super::world::{KINDS, Stop, World};
+use crate::{Durability, Error, Keyspace};
+
+/// What an operation does to a key, by keyspace and number.
+pub(super) type Touch = (usize, usize, Effect);
+
+pub(super) struct Client<'w, 'a> {
+    pub(super) world: &'w World<'a>,
+    number: usize,
+    pub(super) rng: StdRng,
+    pub(super) keyspaces: Vec<Keyspace>,
+}
+
+impl<'w, 'a> Client<'w, 'a> {
+    pub fn new(world: &'w World<'a>, number: usize, seed: u64, keyspaces: Vec<Keyspace>) -> Self {
+        Self { world, number, rng: StdRng::seed_from_u64(seed), keyspaces }
+    }
+
+    /// Performs operations until it has done its share, everything ends, or something is found.
+    pub fn run(&mut self) -> u64 {
+        for done in 0..self.world.shape.operations {
+            if self.world.has_finding.load(Ordering::Relaxed) {
+                return done as u64;
+            }
+            match self.step() {
+                Ok(()) => {}
+                Err(Stop::Expected) => return done as u64,
+                Err(Stop::Finding(failure)) => self.world.report(failure),
+            }
+        }
+        self.world.shape.operations as u64
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        let weights = &self.world.shape.weights;
+        let mut choice = self.rng.random_range(0..weights.iter().sum::<u32>());
+        let kind = (0..KINDS).find(|&kind| {
+            let taken = choice < weights[kind];
+            choice = choice.saturating_sub(weights[kind]);
+            taken
+        });
+        match kind.expect("the choice is below the sum") {
+            0 => self.get(),
+            1 => self.put(),
+            2 => self.remove(),
+            3 => self.batch(),
+            4 => self.update(),
+            5 => self.increment(),
+            6 => self.swap(),
+            7 => self.transaction(),
+            8 => self.conditional_batch(),
+            9 => self.clear(),
+            10 => self.drop_keyspace(),
+            11 => self.ingest(),
+            12 => self.delete_prefix(),
+            13 => self.snapshot(),
+            14 => self.checkpoint(),
+            15 => self.change_plan(),
+            16 => self.change_limits(),
+            17 => self.persisting("flushing", |client| client.world.db.flush()),
+            18 => self.persisting("persisting", |client| client.world.db.persist()),
+            19 => self.persisting("compacting", |client| client.world.db.compact()),
+            20 => self.iterate(),
+            21 => self.multi_get(),
+            22 => self.set_clock(),
+            _ => self.pause(),
+        }
+    }
+
+    /// A keyspace and a key of it, often one of few.
+    pub(super) fn place(&mut self) -> (usize, usize) {
+        let keyspace = self.rng.random_range(0..self.keyspaces.len());
+        (keyspace, self.number_in())
+    }
+
+    /// The number of a key that is no counter and no twin.
+    fn number_in(&mut self) -> usize {
+        self.rng.random_range(COUNTER + 1..self.world.shape.keys)
+    }
+
+    pub(super) fn key(&self, keyspace: usize, number: usize) -> Vec<u8> {
+        self.world.shape.key(keyspace, number)
+    }
+
+    /// Performs an operation and notes what it came to; `None` when its keyspace had been dropped.
+    pub(super) fn perform<R>(
+        &mut self,
+        what: &'static str,
+        touches: &[Touch],
+        perform: impl FnOnce(&mut Self) -> Result<R, Error>,
+        answer: impl Fn(&R, usize) -> Result<Answer, Stop>,
+    ) -> Result<Option<R>, Stop> {
+        let (world, number_of_client) = (self.world, self.number);
+        let call = self.world.history.tick();
+        let outcome = perform(self);
+        let ret = self.world.history.tick();
+        let durable =
+            self.world.shape.durability == Durability::Sync || matches!(what, "clear" | "drop" | "ingest");
+        let note = |(keyspace, number, effect): Touch, answer: Answer, ret: u64| {
+            if answer == Answer::Refused {
+                return;
+            }
+            let operation = Operation { call, ret, effect, answer, durable, client: number_of_client, what };
+            world.history.record(world.shape.place(keyspace, number), operation);
+        };
+        match outcome {
+            Ok(result) => {
+                for (place, touch) in touches.iter().enumerate() {
+                    note(*touch, answer(&result, place)?, ret);
+                }
+                Ok(Some(result))
+            }
+            Err(Error::KeyspaceDropped { .. }) => {
+                touches.iter().for_each(|touch| note(*touch, Answer::Unknown, ret));
+                self.reopen_keyspaces()?;
+                Ok(None)
+            }
+            Err(error) => {
+                touches.iter().for_each(|touch| note(*touch, Answer::Unknown, NEVER));
+                Err(self.world.stop(&error, what))
+            }
+        }
+    }
+
+    /// Notes what a read of something of one moment found.
+    pub(super) fn note_read(
+        &self,
+        what: &'static str,
+        (keyspace, number): (usize, usize),
+        (call, ret): (u64, u64),
+        state: State,
+    ) {
+        let (effect, answer) = (Effect::Read, Answer::Saw(state));
+        let operation = Operation { call, ret, effect, answer, durable: false, client: self.number, what };
+        self.world.history.record(self.world.shape.place(keyspace, number), operation);
+    }
+
+    pub(super) fn reopen_keyspaces(&mut self) -> Result<(), Stop> {
+        for number in 0..self.keyspaces.len() {
+            let opened = self.world.open_keyspace(number);
+            self.keyspaces[number] = opened.map_err(|error| self.world.stop(&error, "opening a keyspace"))?;
+        }
+        Ok(())
+    }
+
+    fn get(&mut self) -> Result<(), Stop> {
+        let (keyspace, mut number) = self.place();
+        if self.rng.random_range(0..4) == 0 {
+            number = COUNTER;
+        }
+        let key = self.key(keyspace, number);
+        self.perform(
+            "get",
+            &[(keyspace, number, Effect::Read)],
+            |client| client.keyspaces[keyspace].get(&key),
+            |found, _| saw(found.as_deref()),
+        )?;
+        Ok(())
+    }
+
+    fn multi_get(&mut self) -> Result<(), Stop> {
+        let keyspace = self.rng.random_range(0..self.keyspaces.len());
+        let numbers: Vec<usize> = (0..self.world.shape.keys).collect();
+        let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| self.key(keyspace, number)).collect();
+        let touches: Vec<Touch> = numbers.iter().map(|&number| (keyspace, number, Effect::Read)).collect();
+        self.perform(
+            "multi_get",
+            &touches,
+            |client| client.keyspaces[keyspace].multi_get(&keys),
+            |found, place| saw(found[place].as_deref()),
+        )?;
+        Ok(())
+    }
+
+    fn put(&mut self) -> Result<(), Stop> {
+        let ((keyspace, number), new) = (self.place(), self.world.number());
+        let key = self.key(keyspace, number);
+        let as_stream = self.rng.random_range(0..5) == 0;
+        self.perform(
+            "put",
+            &[(keyspace, number, Effect::Set(Some(new)))],
+            |client| {
+                let (keyspace, value) = (&client.keyspaces[keyspace], value(new));
+                match as_stream {
+                    true => keyspace.insert_reader(&key, value.len(), &value[..], Default::default()),
+                    false => keyspace.insert(&key, &value),
+                }
+            },
+            |(), _| Ok(Answer::Done),
+        )?;
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<(), Stop> {
+        let (keyspace, mut number) = self.place();
+        if self.rng.random_range(0..4) == 0 {
+            number = COUNTER;
+        }
+        let key = self.key(keyspace, number);
+        self.perform(
+            "remove",
+            &[(keyspace, number, Effect::Set(None))],
+            |client| client.keyspaces[keyspace].remove(&key),
+            |(), _| Ok(Answer::Done),
+        )?;
+        Ok(())
+    }
+
+    /// Makes everything before it durable.
+    fn persisting(
+        &mut self,
+        doing: &'static str,
+        perform: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        let call = self.world.history.tick();
+        self.perform(doing, &[], perform, |(), _| Ok(Answer::Done))?;
+        self.world.history.persisted(call);
+        Ok(())
+    }
+
+    fn change_plan(&mut self) -> Result<(), Stop> {
+        let shape = self.world.shape;
+        let keyspace = self.rng.random_range(0..self.keyspaces.len());
+        let plans = if shape.keyspaces[keyspace] { &shape.semi_sorted_plans } else { &shape.plans };
+        let plan = plans[self.rng.random_range(0..plans.len())].clone();
+        let of_database = !shape.keyspaces[keyspace] && self.rng.random();
+        self.perform(
+            "changing a plan",
+            &[],
+            |client| match of_database {
+                true => client.world.db.change_plan(plan),
+                false => client.keyspaces[keyspace].change_plan(&plan),
+            },
+            |(), _| Ok(Answer::Done),
+        )?;
+        Ok(())
+    }
+
+    fn change_limits(&mut self) -> Result<(), Stop> {
+        let db = &self.world.db;
+        db.set_index_bytes_max([0, 2_000, 1 << 30][self.rng.random_range(0..3)]);
+        db.set_merge_bytes_max([500, 20_000, 1 << 30][self.rng.random_range(0..3)]);
+        Ok(())
+    }
+
+    fn set_clock(&mut self) -> Result<(), Stop> {
+        let seconds = self.rng.random_range(0..7_200);
+        let now = self.world.clock.unix();
+        self.world
+            .clock
+            .set_unix((now + Duration::from_secs(seconds)).saturating_sub(Duration::from_secs(3_600)));
+        Ok(())
+    }
+
+    pub(super) fn pause(&mut self) -> Result<(), Stop> {
+        alluvium_io::sync::thread::sleep(Duration::from_micros(self.rng.random_range(0..30_000)));
+        Ok(())
+    }
+}
+
+/// What a read says about its key.
+pub(super) fn saw(found: Option<&[u8]>) -> Result<Answer, Stop> {
+    match parse(found) {
+        Ok(state) => Ok(Answer::Saw(state)),
+        Err(reason) => Err(Failure { reason: format!("a read found {reason}") }.into()),
+    }
+}

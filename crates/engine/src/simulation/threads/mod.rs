@@ -1,0 +1,340 @@
+//! Seeded simulation of several clients and all background threads at once: production code under the scheduler of
+//! [`alluvium_io::sync::simulation`], over a storage that crashes, tears and fails.
+//!
+//! Each client notes what it did and what it was told. When a session is over, some order of each key's operations
+//! must explain all answers ([`check`]), and what is there after the next opening must be an end of such an order:
+//! nothing is lost that was acknowledged as durable, nothing is back that was gone. What is written together must be
+//! seen together.
+//! A seed replays exactly, schedule included.
+
+mod bugs;
+mod check;
+mod client;
+mod history;
+mod open;
+mod reads;
+mod value;
+mod world;
+mod writes;
+
+use std::sync::atomic::AtomicI64;
+use std::sync::{Mutex, PoisonError};
+
+use alluvium_io::sync::{simulation, thread};
+use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+pub use bugs::PLANTED_BUGS;
+
+use super::{Failure, Options, Summary, fail};
+use crate::options::PlantedBugs;
+use crate::{Durability, Error, Keyspace};
+use check::Ends;
+use client::Client;
+use history::{History, State};
+use open::open;
+use world::{Shape, Stop, World, name, states};
+
+/// Steps after which an execution counts as one without end.
+const STEPS_MAX: u64 = 3_000_000;
+
+/// What a threaded simulation went through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadsSummary {
+    /// As of the simulation of one thread.
+    pub summary: Summary,
+    /// Steps of the scheduler.
+    pub steps: u64,
+    /// A hash of all its decisions.
+    pub trace: u64,
+}
+
+/// Runs the threaded simulation of this seed. Panics of the engine are failures.
+pub fn run(seed: u64, options: &Options) -> Result<ThreadsSummary, Failure> {
+    let planted_bugs = bugs::plant(options.planted_bug.as_deref())?;
+    let schedule = simulation::Options { seed: seed ^ 0x7468_7265_6164_7321, steps_max: STEPS_MAX };
+    let outcome = simulation::run(schedule, move || life(seed, planted_bugs));
+    let outcome = outcome.map_err(|failure| Failure { reason: failure.reason })?;
+    let summary = outcome.result?;
+    Ok(ThreadsSummary { summary, steps: outcome.steps, trace: outcome.trace })
+}
+
+/// A database from its creation on, over some sessions.
+fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
+    let mut rng = StdRng::seed_from_u64(seed ^ 0x006c_6966_6500);
+    let shape = Shape::random(&mut rng);
+    let mut storage = SimulatedStorage::new(rng.random());
+    let clock = SimulatedClock::default();
+    let next_number = AtomicI64::new(0);
+    let mut summary = Summary::default();
+    // What each key may hold at the next opening; one state after a look at it.
+    let mut allowed = Allowed::first(shape.places());
+    for session in 0..rng.random_range(1..4) {
+        let mut session = Session {
+            shape: &shape,
+            storage: storage.clone(),
+            clock: clock.clone(),
+            planted_bugs,
+            next_number: &next_number,
+            rng: &mut rng,
+            summary: &mut summary,
+            has_faults: session > 0 && seed.is_multiple_of(2),
+        };
+        session.run(&mut allowed)?;
+        summary.reopenings += 1;
+        storage = storage.reopen();
+    }
+    let rng = &mut rng;
+    let (planted_bugs, summary_ref) = (planted_bugs, &mut summary);
+    let mut last = Session {
+        shape: &shape,
+        storage,
+        clock,
+        planted_bugs,
+        next_number: &next_number,
+        rng,
+        summary: summary_ref,
+        has_faults: false,
+    };
+    last.final_check(&mut allowed)?;
+    summary.storage_operations = 0;
+    Ok(summary)
+}
+
+/// What may be under each key.
+#[derive(Debug)]
+struct Allowed {
+    ends: Vec<Ends>,
+    has_crashed: bool,
+    /// For what was not synced at once.
+    persisted: Option<(History, Vec<State>, u64)>,
+}
+
+impl Allowed {
+    fn first(keys: usize) -> Self {
+        Self::exactly(vec![None; keys])
+    }
+
+    fn exactly(states: Vec<State>) -> Self {
+        let only = |state| Ends { present: [state].into(), after_crash: [state].into() };
+        Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
+    }
+
+    /// Checks what was found, which is all that is allowed from then on.
+    fn settle(&mut self, shape: &Shape, found: Vec<State>) -> Result<(), Failure> {
+        for (place, state) in found.iter().enumerate() {
+            let (keyspace, number) = (place / shape.keys, place % shape.keys);
+            let allowed =
+                if self.has_crashed { &self.ends[place].after_crash } else { &self.ends[place].present };
+            if !allowed.contains(state) {
+                let after = if self.has_crashed { "a crash" } else { "a clean end" };
+                return fail(format!(
+                    "after {after} key {number} of keyspace {keyspace} has {state:?}, not one of {allowed:?}"
+                ));
+            }
+            let Some((history, first, persisted)) = self.persisted.as_ref().filter(|_| self.has_crashed)
+            else {
+                continue;
+            };
+            if check::is_older_than_persisted(*state, first[place], &history.of(place), *persisted) {
+                return fail(format!(
+                    "after a crash key {number} of keyspace {keyspace} has {state:?}, older than what was persisted"
+                ));
+            }
+        }
+        *self = Self::exactly(found);
+        Ok(())
+    }
+}
+
+struct Session<'a> {
+    shape: &'a Shape,
+    storage: SimulatedStorage,
+    clock: SimulatedClock,
+    planted_bugs: PlantedBugs,
+    next_number: &'a AtomicI64,
+    rng: &'a mut StdRng,
+    summary: &'a mut Summary,
+    has_faults: bool,
+}
+
+impl Session<'_> {
+    /// Opens the database, checks what is there, lets clients at it, checks their histories, and ends it somehow.
+    fn run(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
+        if self.has_faults {
+            let faults = self.random_faults();
+            self.storage.set_faults(faults);
+        }
+        let opened = open(self.shape, &self.storage, &self.clock, self.rng.random(), self.planted_bugs, true);
+        let db = match opened {
+            Ok(db) => db,
+            Err(error) => return self.end_early(&error, "opening", allowed),
+        };
+        let world = World {
+            shape: self.shape,
+            db,
+            storage: self.storage.clone(),
+            clock: self.clock.clone(),
+            history: History::new(self.shape.places()),
+            has_faults: self.has_faults,
+            next_number: self.next_number,
+            has_finding: false.into(),
+            finding: Mutex::default(),
+        };
+        let (keyspaces, first) = match look(&world) {
+            Ok(found) => found,
+            Err(Stop::Finding(failure)) => return Err(failure),
+            Err(Stop::Expected) => {
+                drop(world);
+                return self.crashed(allowed);
+            }
+        };
+        allowed.settle(self.shape, first.clone())?;
+        self.check_twins(&first)?;
+        let seeds: Vec<u64> = (0..self.shape.clients).map(|_| self.rng.random()).collect();
+        let operations: u64 = thread::scope(|scope| {
+            let client = |(number, &seed): (usize, &u64)| {
+                let mut client = Client::new(&world, number, seed, keyspaces.clone());
+                scope.spawn(move || client.run())
+            };
+            let clients: Vec<_> = seeds.iter().enumerate().map(client).collect();
+            clients.into_iter().map(|client| client.join().unwrap_or(0)).sum()
+        });
+        self.summary.operations += operations;
+        drop(keyspaces);
+        if let Some(failure) = world.finding.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(failure);
+        }
+        self.end(world, first, allowed)
+    }
+
+    fn end(&mut self, world: World<'_>, first: Vec<State>, allowed: &mut Allowed) -> Result<(), Failure> {
+        let keeps_order = self.shape.durability == Durability::Sync;
+        let World { db, history, .. } = world;
+        let has_ended = match self.rng.random_range(0..4) {
+            _ if self.storage.is_crashed() => false,
+            0 | 1 => {
+                self.storage.crash();
+                false
+            }
+            2 => {
+                self.storage.kill();
+                false
+            }
+            _ => match db.clone().close() {
+                Ok(()) => true,
+                Err(error) if !self.has_faults || super::disks::is_wrong(&error) => {
+                    return fail(format!("closing: {error}"));
+                }
+                Err(_) => false,
+            },
+        };
+        drop(db);
+        self.storage.crash();
+        self.summary.crashes += u64::from(!has_ended);
+        let mut ends = Vec::new();
+        for (place, &first) in first.iter().enumerate() {
+            let (keyspace, number) = (place / self.shape.keys, place % self.shape.keys);
+            let checked = check::check(first, &history.of(place), keeps_order);
+            let wrong = |reason| Failure { reason: format!("key {number} of keyspace {keyspace}: {reason}") };
+            ends.push(checked.map_err(wrong)?);
+        }
+        let persisted = history.last_persisted().map(|persisted| (history, first, persisted));
+        *allowed = Allowed { ends, has_crashed: !has_ended, persisted };
+        Ok(())
+    }
+
+    fn end_early(&mut self, error: &Error, doing: &str, allowed: &mut Allowed) -> Result<(), Failure> {
+        if !self.storage.is_crashed() && (!self.has_faults || super::disks::is_wrong(error)) {
+            return fail(format!("{doing}: {error}"));
+        }
+        self.crashed(allowed)
+    }
+
+    fn crashed(&mut self, _allowed: &mut Allowed) -> Result<(), Failure> {
+        self.storage.crash();
+        self.summary.errors += 1;
+        Ok(())
+    }
+
+    fn random_faults(&mut self) -> FaultPlan {
+        let rng = &mut *self.rng;
+        let soon = |rng: &mut StdRng| {
+            let scale = [30u64, 300, 3000][rng.random_range(0..3)];
+            Some(rng.random_range(0..scale))
+        };
+        let mut faults = FaultPlan::default();
+        match rng.random_range(0..8) {
+            0..=4 => faults.crash_before_operation = soon(rng),
+            5 => faults.fail_read = soon(rng),
+            6 => faults.fail_write = soon(rng),
+            _ => faults.fail_sync = soon(rng),
+        }
+        faults
+    }
+
+    fn check_twins(&self, found: &[State]) -> Result<(), Failure> {
+        let shape = self.shape;
+        for keyspace in 0..shape.keyspaces.len() {
+            let one = found[shape.place(keyspace, value::TWINS[0])];
+            let other = found[shape.place(shape.twin_of(keyspace), value::TWINS[1])];
+            if one != other {
+                return fail(format!(
+                    "after an opening two keys that are always written together have {one:?} and {other:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens without faults, and checks everything, before a compaction and after.
+    fn final_check(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
+        let describe = |error: Error| Failure { reason: format!("at the last opening: {error}") };
+        let db = open(self.shape, &self.storage, &self.clock, self.rng.random(), self.planted_bugs, false);
+        let db = db.map_err(describe)?;
+        let world = World {
+            shape: self.shape,
+            db,
+            storage: self.storage.clone(),
+            clock: self.clock.clone(),
+            history: History::new(self.shape.places()),
+            has_faults: false,
+            next_number: self.next_number,
+            has_finding: false.into(),
+            finding: Mutex::default(),
+        };
+        let look = |world: &World<'_>| match look(world) {
+            Ok((_, found)) => Ok(found),
+            Err(Stop::Finding(failure)) => Err(failure),
+            Err(Stop::Expected) => fail("an error without an injected fault"),
+        };
+        let before = look(&world)?;
+        allowed.settle(self.shape, before.clone())?;
+        self.check_twins(&before)?;
+        world.db.compact().map_err(describe)?;
+        let problems = world.db.verify().map_err(describe)?.problems;
+        if !problems.is_empty() {
+            return fail(format!("verify finds {problems:?}"));
+        }
+        if look(&world)? != before {
+            return fail("compaction changed the contents");
+        }
+        Ok(())
+    }
+}
+
+/// Opens all keyspaces and reads all keys.
+fn look(world: &World<'_>) -> Result<(Vec<Keyspace>, Vec<State>), Stop> {
+    let mut keyspaces = Vec::new();
+    let mut found = Vec::new();
+    for number in 0..world.shape.keyspaces.len() {
+        let keyspace = world.open_keyspace(number);
+        let keyspace = keyspace.map_err(|error| world.stop(&error, "opening a keyspace"))?;
+        let items: Result<Vec<_>, Error> = keyspace.iter().collect();
+        let doing = format!("reading {}", name(number));
+        found.extend(states(world.shape.keys, items.map_err(|error| world.stop(&error, &doing))?)?);
+        keyspaces.push(keyspace);
+    }
+    Ok((keyspaces, found))
+}

@@ -1,0 +1,39 @@
+//! Opening the simulated database.
+
+use std::sync::Arc;
+
+use alluvium_io::{SimulatedClock, SimulatedStorage};
+
+use super::world::Shape;
+use crate::options::PlantedBugs;
+use crate::{Db, Environment, Error};
+
+/// Opens what the storage holds, with background threads or without.
+pub(super) fn open(
+    shape: &Shape,
+    storage: &SimulatedStorage,
+    clock: &SimulatedClock,
+    random_seed: u64,
+    planted_bugs: PlantedBugs,
+    background: bool,
+) -> Result<Db, Error> {
+    let environment = Environment {
+        storage: Arc::new(storage.clone()),
+        clock: Arc::new(clock.clone()),
+        random_seed,
+        planted_bugs,
+    };
+    let db = Db::builder("simulated")
+        .plan(shape.plans[0].clone())
+        .durability(shape.durability)
+        .background(background)
+        .inline_bytes_max(shape.inline_bytes_max)
+        .blob_sizes(shape.blob_file_bytes, 1_000, 0)
+        .garbage_bytes_min(0)
+        .ingest_sort_bytes_max(2 << 10)
+        .table_sizes(shape.table_sizes.0, shape.table_sizes.1)
+        .environment(environment)
+        .open()?;
+    db.shared().log.set_segment_bytes(shape.segment_bytes);
+    Ok(db)
+}

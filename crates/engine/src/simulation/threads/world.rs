@@ -1,0 +1,205 @@
+//! What the clients of a session share.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use alluvium_io::{SimulatedClock, SimulatedStorage};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::super::Failure;
+use super::super::disks::is_wrong;
+use super::super::shape::{random_levels, semi_sorted_levels};
+use super::history::{History, State};
+use super::value::{FIRST_NUMBER, key, number_of, parse};
+use crate::{Db, Durability, Error, Keyspace, KeyspaceOptions, Plan};
+use alluvium_base::PrefixRule;
+
+/// Kinds of operations of clients.
+pub(super) const KINDS: usize = 24;
+
+/// How often clients do each kind of operation.
+const WEIGHTS: [u32; KINDS] = [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 4];
+
+/// What stays the same over the life of one simulated database.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Plans of hashed keyspaces, the first to begin with, and of semi-sorted ones.
+    pub plans: Vec<Plan>,
+    pub semi_sorted_plans: Vec<Plan>,
+    /// Whether each keyspace is semi-sorted.
+    pub keyspaces: Vec<bool>,
+    pub keys: usize,
+    pub clients: usize,
+    pub operations: usize,
+    pub durability: Durability,
+    pub inline_bytes_max: usize,
+    pub blob_file_bytes: u64,
+    pub table_sizes: (u64, u64),
+    pub segment_bytes: u64,
+    pub weights: [u32; KINDS],
+    /// Whether keyspaces are cleared, dropped or filled one at a time, so that twins in two of them differ.
+    pub twins_part: bool,
+}
+
+impl Shape {
+    pub fn random(rng: &mut StdRng) -> Self {
+        let mut weights = WEIGHTS;
+        for weight in &mut weights[1..] {
+            match rng.random_range(0..6) {
+                0 | 1 => *weight = 0,
+                2 => *weight *= 4,
+                _ => {}
+            }
+        }
+        let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+        sharding.log_entries_per_shard = 64;
+        sharding.items_per_shard = rng.random_range(50..400);
+        sharding.shards_max = 1 << rng.random_range(0..3);
+        log.segment_bytes_max = 64 << 10;
+        let named = Plan::NAMES.iter().filter_map(|name| Plan::named(name).ok()).filter(Plan::is_executable);
+        let mut all: Vec<_> = named
+            .filter_map(|plan| match plan {
+                Plan::Levels { levels, .. } => Some(levels),
+                Plan::Chained(_) => None,
+            })
+            .collect();
+        all.extend((0..3).map(|_| random_levels(rng, levels[0])));
+        let first = rng.random_range(0..all.len());
+        all.swap(0, first);
+        let plan = |levels| Plan::Levels { sharding, log, levels };
+        let plans: Vec<Plan> = all.into_iter().map(plan).collect();
+        let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
+        let keyspaces: Vec<bool> = (0..rng.random_range(1..3)).map(|_| rng.random_range(0..3) == 0).collect();
+        let durability = match rng.random_range(0..4) {
+            0 => Durability::Buffered,
+            1 => Durability::Interval(std::time::Duration::from_millis(rng.random_range(1..50))),
+            _ => Durability::Sync,
+        };
+        Self {
+            plans,
+            semi_sorted_plans,
+            keyspaces,
+            keys: rng.random_range(4..10),
+            clients: rng.random_range(2..5),
+            operations: rng.random_range(10..60),
+            durability,
+            inline_bytes_max: [40, 100, 2039][rng.random_range(0..3)],
+            blob_file_bytes: rng.random_range(4 << 10..24 << 10),
+            table_sizes: [(4 << 10, 8 << 10), (30 << 10, 90 << 10), (1 << 20, 32 << 20)]
+                [rng.random_range(0..3)],
+            segment_bytes: [12 << 10, 20 << 10, 64 << 10][rng.random_range(0..3)],
+            twins_part: weights[9..=12].iter().any(|&weight| weight > 0),
+            weights,
+        }
+    }
+
+    pub fn options(&self, keyspace: usize) -> KeyspaceOptions {
+        if !self.keyspaces[keyspace] {
+            return KeyspaceOptions::default();
+        }
+        KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' })
+            .with_plan(self.semi_sorted_plans[0].clone())
+    }
+
+    /// The key of this number of a keyspace.
+    pub fn key(&self, keyspace: usize, number: usize) -> Vec<u8> {
+        key(number, self.keyspaces[keyspace])
+    }
+
+    /// Where the history has a key.
+    pub fn place(&self, keyspace: usize, number: usize) -> usize {
+        keyspace * self.keys + number
+    }
+
+    /// All keys.
+    pub fn places(&self) -> usize {
+        self.keyspaces.len() * self.keys
+    }
+
+    /// The keyspace of the second twin of one in `keyspace`.
+    pub fn twin_of(&self, keyspace: usize) -> usize {
+        if self.twins_part { keyspace } else { (keyspace + 1) % self.keyspaces.len() }
+    }
+}
+
+/// Why a client ends, or what came between.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The storage crashed or an injected fault came through.
+    Expected,
+    Finding(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Finding(failure)
+    }
+}
+
+/// One opening of the database.
+#[derive(Debug)]
+pub(super) struct World<'a> {
+    pub shape: &'a Shape,
+    pub db: Db,
+    pub storage: SimulatedStorage,
+    pub clock: SimulatedClock,
+    pub history: History,
+    /// Whether faults were injected that errors may come of.
+    pub has_faults: bool,
+    /// The number of the next write, over all sessions.
+    pub next_number: &'a AtomicI64,
+    pub has_finding: AtomicBool,
+    pub finding: Mutex<Option<Failure>>,
+}
+
+impl World<'_> {
+    /// The number of a new write.
+    pub fn number(&self) -> i64 {
+        FIRST_NUMBER + self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn open_keyspace(&self, number: usize) -> Result<Keyspace, Error> {
+        self.db.keyspace_with(&name(number), &self.shape.options(number))
+    }
+
+    /// What an error means that is not part of an operation's answers.
+    pub fn stop(&self, error: &Error, doing: &str) -> Stop {
+        if self.storage.is_crashed() || self.has_faults && !is_wrong(error) {
+            return Stop::Expected;
+        }
+        Stop::Finding(Failure { reason: format!("{doing}: {error}") })
+    }
+
+    /// Notes the first finding, and lets all clients end.
+    pub fn report(&self, failure: Failure) {
+        self.finding.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        self.has_finding.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The name of the keyspace of this number.
+pub(super) fn name(number: usize) -> String {
+    format!("keyspace-{number}")
+}
+
+/// The states of a keyspace's keys by what an iteration of it gave.
+pub(super) fn states(
+    keys: usize,
+    items: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Result<Vec<State>, Failure> {
+    let mut states = vec![None; keys];
+    for (key, value) in items {
+        let shown = String::from_utf8_lossy(&key).into_owned();
+        let number = number_of(&key).filter(|&number| number < keys);
+        let Some(number) = number else {
+            return Err(Failure { reason: format!("iteration found a key that nobody wrote: {shown}") });
+        };
+        let state =
+            parse(Some(&value)).map_err(|reason| Failure { reason: format!("key {shown} has {reason}") })?;
+        if states[number].replace(state.expect("a value")).is_some() {
+            return Err(Failure { reason: format!("iteration found key {shown} twice") });
+        }
+    }
+    Ok(states)
+}
