@@ -49,7 +49,27 @@ impl Database {
     /// Opens a database that exists for reading only: no file of it changes.
     pub fn open_to_read(&self) -> Result<Db, Failure> {
         self.check_exists()?;
-        self.young.give(Db::builder(&self.database).read_only(true)).open().map_err(explained)
+        let builder = self.young.give(Db::builder(&self.database).read_only(true));
+        let db = builder.open().map_err(|error| self.refused(error))?;
+        if let Some(first) = db.damage().first() {
+            let (more, directory) = (db.damage().len() - 1, self.database.display());
+            eprintln!(
+                "alluvium: the database is damaged, and what is shown is what is sound: {first}, and {more} more \
+                 places; `alluvium repair {directory}` keeps what is sound"
+            );
+        }
+        Ok(db)
+    }
+
+    /// Says what to do where a damaged database was not opened.
+    fn refused(&self, error: Error) -> Failure {
+        match error {
+            Error::Corruption(_) | Error::MissingFile { .. } => {
+                let directory = self.database.display();
+                Failure::Failed(format!("{error}. `alluvium repair {directory}` keeps what is sound"))
+            }
+            error => explained(error),
+        }
     }
 
     fn check_exists(&self) -> Result<(), Failure> {
@@ -65,7 +85,7 @@ impl Database {
             self.check_exists()?;
         }
         let builder = Db::builder(&self.database).create(create).durability(durability);
-        self.young.give(builder).open().map_err(explained)
+        self.young.give(builder).open().map_err(|error| self.refused(error))
     }
 
     /// The directory as an absolute path without links.

@@ -25,6 +25,15 @@ pub enum Error {
     },
     /// Stored bytes fail their check. Run `alluvium verify`; restore the file from a backup.
     Corruption(Corruption),
+    /// The database is damaged where it must be whole to take writes, so it was not opened and nothing was changed. Run
+    /// `alluvium repair`, which keeps everything outside the damage, or restore a backup;
+    /// [`crate::Db::open_read_only`] shows what a repair would keep.
+    Damaged {
+        /// The first damage found.
+        corruption: Corruption,
+        /// The database's directory.
+        directory: String,
+    },
     /// The key is longer than the limit. Hash long keys before storing them.
     KeyTooLarge {
         /// Bytes of the key.
@@ -193,6 +202,11 @@ impl fmt::Display for Error {
         match self {
             Self::Io { context, source } => write!(out, "{context}: {source}"),
             Self::Corruption(corruption) => corruption.fmt(out),
+            Self::Damaged { corruption, directory } => write!(
+                out,
+                "{corruption}; nothing was changed: run `alluvium repair {directory}`, which keeps what is sound, or \
+                 open the database for reading only"
+            ),
             Self::KeyTooLarge { len, max } => {
                 write!(out, "key of {len} bytes: at most {max} are allowed; hash long keys first")
             }
@@ -277,7 +291,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Corruption(corruption) => Some(corruption),
+            Self::Corruption(corruption) | Self::Damaged { corruption, .. } => Some(corruption),
             Self::Plan(error) => Some(error),
             _ => None,
         }

@@ -6,8 +6,9 @@ pub use crate::table::fuzz::{directory, header as table_header, index, page, tra
 
 use crate::blob::{LargeValue, Reference, frame};
 use crate::item::Item;
+use crate::log::identity::Identities;
 use crate::log::record::{self, Parsed, Record};
-use crate::log::salvage::{Piece, Pieces};
+use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::segment;
 use crate::manifest;
 
@@ -47,8 +48,13 @@ pub fn manifest(bytes: &[u8]) {
     let _ = manifest::salvage(bytes);
 }
 
-/// The records that are left of a damaged log segment.
+/// The records that are left of a damaged log segment, and what its marks prove.
 pub fn log_salvage(bytes: &[u8]) {
+    let _ = proven_durable(3, 7, bytes, 0);
+    let identities = Identities { seed: 5, manifest: 2, log_start: 1, newest: 2 };
+    if let Some((id, seed)) = identities.find(bytes, &std::collections::BTreeMap::<u64, ()>::new()) {
+        let _ = proven_durable(id, seed, bytes, bytes.len() / 2);
+    }
     let mut seen = 0;
     for piece in Pieces::new(7, bytes, 0) {
         match piece {
@@ -127,6 +133,13 @@ pub fn blob_samples() -> Vec<Vec<u8>> {
 /// A sound manifest to start from.
 pub fn manifest_sample() -> Vec<u8> {
     manifest::sample()
+}
+
+/// A sound mark of a log, and a record behind it, to start from.
+pub fn log_salvage_sample() -> Vec<u8> {
+    let mut bytes = record::encode_mark(7, record::Mark { segments_back: 1, offset: 5000 });
+    bytes.extend_from_slice(&log_record_sample());
+    bytes
 }
 
 /// A sound log record to start from.

@@ -28,16 +28,16 @@ pub mod simulation;
 mod table;
 mod young_directory;
 
-pub use alluvium_base::{PrefixFunction, PrefixName, PrefixRule};
+pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
 pub use db::{
-    Backup, Batch, BlobStats, Checkpoint, Condition, Db, FailedCondition, GarbageStats, Health, Ingest,
-    Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX, KeyValue, Keyspace, KeyspaceOptions,
-    KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats, MemoryStats, Metadata, Order, PlanChangeStats,
-    PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update,
-    VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups,
-    resident_bytes_beyond_limit, restore,
+    Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Condition, Db, FailedCondition,
+    GarbageStats, Health, Ingest, Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX, KeyValue,
+    Keyspace, KeyspaceOptions, KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats, MemoryStats,
+    Metadata, Order, PlanChangeStats, PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats,
+    Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups,
+    remove_old_backups, resident_bytes_beyond_limit, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

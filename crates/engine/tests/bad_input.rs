@@ -242,7 +242,7 @@ fn a_missing_truncated_or_damaged_log_is_an_error_and_never_wrong_data() {
     };
     let is_noticed = || match open(directory.path()) {
         Err(error) => {
-            assert!(matches!(error, Error::Corruption(_)), "{error}");
+            assert!(matches!(error, Error::Corruption(_) | Error::Damaged { .. }), "{error}");
             true
         }
         Ok(db) => {

@@ -77,6 +77,11 @@ fn every_changed_byte_is_noticed_or_harmless_and_repaired() {
 }
 
 #[test]
+fn every_changed_byte_of_a_killed_database_is_noticed_or_harmless_and_repaired() {
+    change_bytes(&Sample::killed());
+}
+
+#[test]
 fn every_changed_byte_of_tables_in_buckets_is_noticed_or_harmless_and_repaired() {
     change_bytes(&Sample::of(plan_in_buckets()));
 }

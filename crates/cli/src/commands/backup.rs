@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use alluvium::{Backup, backups, remove_old_backups};
+use alluvium::{Backup, BackupOptions, backups};
 use alluvium_base::units::format_bytes;
 use serde_json::json;
 
@@ -23,6 +23,9 @@ pub struct Options {
     /// Remove the oldest backups afterwards until so many are left
     #[arg(long, value_name = "N", conflicts_with = "list", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
+    /// Don't read and check the backup. Not with --keep: a good backup gives way to no damaged one
+    #[arg(long, conflicts_with_all = ["keep", "list"])]
+    no_verify: bool,
     /// List the backups in a directory
     #[arg(long)]
     list: bool,
@@ -38,14 +41,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let db =
         Database { database: options.directory.clone(), young: options.young.clone() }.open_existing()?;
     let spinner = progress::spinner("making a backup");
-    let outcome = db.backup_into(destination);
+    let keep = options.keep.map(|keep| keep as usize);
+    let outcome = db.backup_with(destination, BackupOptions { verify: !options.no_verify, keep });
     spinner.finish_and_clear();
-    let (backup, made) = outcome.map_err(explained)?;
+    let (backup, made, removed) = outcome.map_err(explained)?;
     db.close()?;
-    let removed = match options.keep {
-        Some(keep) => remove_old_backups(destination, keep as usize)?,
-        None => 0,
-    };
     let object = json!({
         "number": backup.number,
         "path": backup.path,

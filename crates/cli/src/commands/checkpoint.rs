@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use alluvium::CheckpointOptions;
 use alluvium_base::units::format_bytes;
 use serde_json::json;
 
@@ -18,6 +19,9 @@ pub struct Options {
     database: Database,
     /// Directory of the copy, empty or missing
     target: PathBuf,
+    /// Don't read and check what was copied: takes milliseconds by links, and may copy damage
+    #[arg(long)]
+    no_verify: bool,
     #[command(flatten)]
     output: JsonOption,
 }
@@ -27,7 +31,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_existing()?;
     let start = Instant::now();
     let spinner = progress::spinner("copying tables");
-    let outcome = db.checkpoint(&options.target);
+    let outcome = db.checkpoint_with(&options.target, CheckpointOptions { verify: !options.no_verify });
     spinner.finish_and_clear();
     let checkpoint = outcome?;
     let seconds = start.elapsed().as_secs_f64();

@@ -64,8 +64,13 @@ fn text(report: &RepairReport) -> String {
     let verb = if report.dry_run { "would be" } else { "were" };
     text.push_str(&format!("manifest: {manifest}\n"));
     text.push_str(&format!(
-        "tables:   {} {verb} rewritten, {} lost; {} pages lost with {} items, {} items kept\n",
-        report.tables_rewritten, report.tables_lost, report.pages_lost, report.items_lost, report.items_kept
+        "tables:   {} {verb} rewritten, {} lost; {} pages lost, {} items kept\n",
+        report.tables_rewritten, report.tables_lost, report.pages_lost, report.items_kept
+    ));
+    let at_least = if report.items_lost_is_minimum { "at least " } else { "" };
+    text.push_str(&format!(
+        "items:    {at_least}{} lost, {} of them large; some may have newer versions that were kept\n",
+        report.items_lost, report.large_items_lost
     ));
     text.push_str(&format!(
         "log:      records lost in {} places ({} bytes), {} segments lost, {} records kept\n",

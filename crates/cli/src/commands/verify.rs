@@ -26,6 +26,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let mut text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
         let (tables, pages, items) = (report.tables, report.pages, report.items);
         text.push_str(&format!("{tables} tables, {pages} pages, {items} items checked\n"));
+        let (segments, bytes, blobs) = (report.log_segments, report.log_bytes, report.blob_files);
+        text.push_str(&format!("{segments} log segments of {bytes} bytes, {blobs} blob files checked\n"));
         text
     })?;
     match report.problems.len() {

@@ -8,9 +8,7 @@ use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;
-use super::frame::{
-    BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, check_file_header, encode_file_header, file_seed,
-};
+use super::frame::{BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, encode_file_header, file_seed};
 use super::name::file_name;
 use super::reference::Reference;
 use crate::error::{Error, IoContext, Result};
@@ -30,14 +28,16 @@ pub(crate) struct BlobFile {
     seed: u64,
     tail: Mutex<Tail>,
     /// Everything in front of this that belongs to a finished record lies in the file.
-    written: AtomicU64,
+    pub(super) written: AtomicU64,
     /// End of the last record.
     size: AtomicU64,
+    /// Headers up to here survive a power cut, and so do the bodies that anything refers to.
+    synced: AtomicU64,
     /// Bytes of records, once for each place that refers to one: log indexes, hash sections, sorted tables, and writers
     /// that are about to. Briefly below zero while a count is moved.
-    live: AtomicI64,
+    pub(super) live: AtomicI64,
     /// Of `live`, bytes that are known to be hidden by younger items: an estimate, lost when the database closes.
-    hidden: AtomicU64,
+    pub(super) hidden: AtomicU64,
     /// Writers that may still append or refer to what they appended.
     writers: AtomicU64,
     /// Offsets of records that were read and found sound while it was not known where the file ends.
@@ -109,6 +109,7 @@ impl BlobFile {
             tail: Mutex::new(tail),
             written: AtomicU64::new(0),
             size: AtomicU64::new(size),
+            synced: AtomicU64::new(0),
             live: AtomicI64::new(0),
             hidden: AtomicU64::new(0),
             writers: AtomicU64::new(0),
@@ -226,11 +227,21 @@ impl BlobFile {
 
     /// Makes everything appended so far survive a power cut. Callers take turns: see `Blobs::sync`.
     pub fn sync(&self) -> Result<()> {
-        self.write_out(&mut self.tail(), true)?;
+        let end = {
+            let mut tail = self.tail();
+            self.write_out(&mut tail, true)?;
+            tail.end()
+        };
         if self.is_dirty.swap(false, Ordering::AcqRel) {
             self.file.sync().context(|| format!("syncing blob file {}", self.name()))?;
         }
+        self.synced.fetch_max(end, Ordering::AcqRel);
         Ok(())
+    }
+
+    /// How far the last sync came.
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
     }
 
     /// Cuts off what follows `size`, the end of the last record that can be reached, and makes the rest survive a power
@@ -248,6 +259,11 @@ impl BlobFile {
         self.size.store(size, Ordering::Release);
         self.written.store(size, Ordering::Release);
         self.tail().start = size;
+    }
+
+    /// Whether nothing was ever written to the file, not even its header: the disk was full.
+    pub fn is_empty(&self) -> bool {
+        self.size() < FILE_HEADER_BYTES as u64
     }
 
     /// Declares that nothing is appended any more and everything is synced.
@@ -327,45 +343,6 @@ impl BlobFile {
         buffer.resize_unspecified((to.next_multiple_of(BLOCK_BYTES) - start) as usize);
         let request = ReadRequest { file: &*self.file, offset: start, buffer, result: Ok(0) };
         Some((request, (from - start) as usize))
-    }
-
-    /// Checks the file's header, once.
-    pub fn check_header(&self) -> Result<()> {
-        if self.header_checked.get().is_some() {
-            return Ok(());
-        }
-        let mut block = AlignedBuffer::zeroed(BLOCK_BYTES as usize);
-        let read =
-            self.file.read_at(&mut block, 0).context(|| format!("reading blob file {}", self.name()))?;
-        check_file_header(&block[..read.min(FILE_HEADER_BYTES)], self.number, self.name())?;
-        let _ = self.header_checked.set(());
-        Ok(())
-    }
-
-    /// Counts one reference more (its bytes) or less (its bytes, negative).
-    pub fn add_live(&self, bytes: i64) {
-        self.live.fetch_add(bytes, Ordering::AcqRel);
-    }
-
-    /// Bytes of records for all references together.
-    pub fn live(&self) -> u64 {
-        self.live.load(Ordering::Acquire).max(0) as u64
-    }
-
-    /// Notes that a younger item hides a reference to so many bytes.
-    pub fn hide(&self, bytes: u64) {
-        self.hidden.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Notes that so many bytes of hidden references are gone, as far as they were known.
-    pub fn unhide(&self, bytes: u64) {
-        let less = |hidden: u64| Some(hidden.saturating_sub(bytes));
-        let _ = self.hidden.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    }
-
-    /// Bytes of live records that nothing is known to hide, at most what the file holds.
-    pub fn live_estimate(&self) -> u64 {
-        self.live().saturating_sub(self.hidden.load(Ordering::Relaxed)).min(self.size())
     }
 
     /// Registers a writer: the file is not sealed before it is done.

@@ -68,7 +68,7 @@ impl ReferenceCounts {
 
     /// The change of a keyspace's tables as edits of the manifest.
     pub fn edits(&self, keyspace: u32) -> impl Iterator<Item = Edit> {
-        self.iter().map(move |(file, delta)| Edit::BlobReferences { keyspace, file, delta })
+        self.iter().map(move |(file, delta)| Edit::BlobReferences { keyspace, file, delta, durable: 0 })
     }
 }
 

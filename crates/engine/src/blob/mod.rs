@@ -8,10 +8,12 @@
 mod chunk_encoder;
 pub(crate) mod collect;
 mod file;
+mod file_header;
 pub(crate) mod frame;
 mod held;
 mod large_value;
 mod live;
+mod live_bytes;
 mod name;
 mod reader;
 mod reference;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_io::OpenMode;
 
 use super::file::BlobFile;
-use super::frame::{FILE_HEADER_BYTES, is_newer};
+use super::frame::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, RecordHeader, is_newer};
 use super::name::file_name;
 use crate::error::{IoContext, Result};
 use crate::level::Reclaimer;
@@ -18,6 +18,16 @@ impl BlobFile {
         let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
         let _ = file.header_checked.set(());
         Ok(file)
+    }
+
+    /// Whether a sound record's header stands where the first one does. A device writes it with the file's header, in one
+    /// sector: so a file's header that is unsound in front of it is damaged, and was not torn.
+    pub fn has_first_record(&self) -> Result<bool> {
+        let mut bytes = [0; FILE_HEADER_BYTES + RECORD_HEADER_BYTES];
+        let read = self.file.read_at(&mut bytes, 0).context(|| format!("reading {}", self.name()))?;
+        let first = &bytes[FILE_HEADER_BYTES..];
+        Ok(read == bytes.len()
+            && RecordHeader::decode(first, self.seed(), FILE_HEADER_BYTES as u64).is_some())
     }
 
     /// Whether the file was written by a newer major version, and is not damaged.

@@ -77,6 +77,20 @@ impl Blobs {
         self.unsealed().iter().try_for_each(|file| file.sync())
     }
 
+    /// The edits, those that refer to a file that is being written with how much of it is durable: a recovery must find
+    /// that much.
+    pub fn with_durable_ends(&self, edits: &[Edit]) -> Vec<Edit> {
+        let mut edits = edits.to_vec();
+        for edit in &mut edits {
+            if let Edit::BlobReferences { file, delta: 1.., durable, .. } = edit
+                && let Some(found) = self.files.load().get(file).filter(|found| !found.is_sealed())
+            {
+                *durable = found.synced();
+            }
+        }
+        edits
+    }
+
     /// Counts that one place more refers to a record.
     pub fn remember(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {

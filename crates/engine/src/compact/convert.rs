@@ -71,6 +71,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
                 file: number,
                 shard_bits: keyspace.run_shard_bits(store),
                 repeats: share,
+                items: store.len() as u64,
             });
             if !empty.is_empty() {
                 edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });

@@ -324,6 +324,7 @@ impl WrittenPart {
             shared.count_if_young(info.file_number, info.file_bytes);
             edits.extend(edit);
             let (file_number, level, over) = (info.file_number, flow.to, flow.pushes);
+            let items = file.table.sections().iter().map(|section| section.item_count()).sum();
             edits.push(Edit::AddSorted {
                 keyspace: keyspace_id,
                 file: file_number,
@@ -331,6 +332,7 @@ impl WrittenPart {
                 level,
                 over,
                 repeats,
+                items,
             });
             let section = sections[0].clone();
             placed = Some(PlacedTable { section, file, repeats });

@@ -130,6 +130,7 @@ fn keep_log(shared: &Shared) -> Result<bool> {
         shared.log.prepare_next()?;
     }
     if shared.log.is_quiet(shared.clock.monotonic()) {
+        shared.log.mark_end()?;
         shared.remove_spare_log_files();
     }
     shared.update_throttle();

@@ -14,11 +14,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alluvium_base::PrefixFunction;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage};
 use serde::Serialize;
 
-use super::checkpoint::{Checkpoint, Origin, copy};
+use super::check_files::check_files;
+use super::checkpoint::{Checkpoint, CheckpointOptions, Origin, copy};
+use super::copy_target::{CopyTarget, MARKER};
 use super::database::Db;
 use crate::error::{Error, IoContext, Result};
 use crate::manifest::{CURRENT, is_manifest_file_name, read_current};
@@ -44,18 +47,47 @@ pub struct Backup {
     pub bytes: u64,
 }
 
+/// How a backup is made.
+#[derive(Debug, Clone, Copy)]
+pub struct BackupOptions {
+    /// Whether everything that the backup consists of is read and checked before it counts, as for
+    /// [`super::CheckpointOptions`]. Default true.
+    pub verify: bool,
+    /// Remove the oldest backups afterwards until this number is left. Default none. A good backup is never removed for
+    /// one that was not found to be good: without `verify` the new one is checked before anything is removed.
+    pub keep: Option<usize>,
+}
+
+impl Default for BackupOptions {
+    fn default() -> Self {
+        Self { verify: true, keep: None }
+    }
+}
+
 impl Db {
     /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of
     /// the same database and is created where it is missing. Writes go on meanwhile.
     ///
-    /// Each backup is a complete database. Tables that are on the same file system as the database are linked, others
+    /// Each backup is a complete database, and is read and checked before it counts. Tables that are on the same file system as the database are linked, others
     /// are taken from the backup before if they are in it, and copied otherwise. What a crash leaves is no backup,
     /// and is removed by the next one.
     ///
     /// # Errors
     /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes
-    /// one.
+    /// one, [`Error::Corruption`] when a file is damaged, which it names; there is no new backup then.
     pub fn backup_into(&self, root: impl AsRef<Path>) -> Result<(Backup, Checkpoint)> {
+        self.backup_with(root, BackupOptions::default()).map(|(backup, made, _)| (backup, made))
+    }
+
+    /// Like [`Db::backup_into`], with options. Returns also how many old backups were removed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn backup_with(
+        &self,
+        root: impl AsRef<Path>,
+        options: BackupOptions,
+    ) -> Result<(Backup, Checkpoint, usize)> {
         let root = root.as_ref();
         self.shared().check_failure()?;
         let root_storage = FileStorage::create(root, IoOptions::default())
@@ -78,12 +110,23 @@ impl Db {
             .context(|| format!("creating directory {}", partial.display()))?;
         let origin = Origin { database, taken_at_ms: self.shared().now_ms() };
         let previous = previous.as_ref().map(|previous| previous as &dyn Storage);
-        let made = self.checkpoint_with(Arc::new(destination), previous, Some(origin))?;
+        let checkpoint_options = CheckpointOptions { verify: options.verify };
+        let made = self
+            .copy_into(Arc::new(destination), previous, Some(origin), checkpoint_options)
+            // What stays is removed by the next backup.
+            .inspect_err(|_| drop(fs::remove_dir_all(&partial)))?;
         let number = number_before.unwrap_or(0) + 1;
         let path = directory(root, number);
         fs::rename(&partial, &path).context(|| format!("naming the backup {}", path.display()))?;
         root_storage.sync_directory().context(|| format!("syncing directory {}", root.display()))?;
-        Ok((describe(number, path)?, made))
+        let removed = match options.keep {
+            Some(keep) => {
+                let functions = &self.shared().settings.prefix_functions;
+                remove_surplus(root, &root_storage, keep, (!options.verify).then_some(&functions[..]))?
+            }
+            None => 0,
+        };
+        Ok((describe(number, path)?, made, removed))
     }
 
     fn open_previous(&self, path: &Path, database: u64) -> Result<FileStorage> {
@@ -107,13 +150,34 @@ pub fn backups(root: impl AsRef<Path>) -> Result<Vec<Backup>> {
 }
 
 /// Removes the oldest backups in `root` until `keep` are left, and returns how many that were. Tables that younger
-/// backups share stay for those.
+/// backups share stay for those. Where something is to be removed the youngest backup is read and checked before.
+///
+/// # Errors
+/// [`Error::Corruption`] and the like when the youngest backup is damaged, [`Error::PrefixFunction`] when only the
+/// database's own program can read it ([`BackupOptions::keep`] does); nothing is removed then.
 pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> {
     let root = root.as_ref();
     let root_storage = open_directory(root)?;
     let _lock = crate::recovery::lock(&root_storage)?;
+    remove_surplus(root, &root_storage, keep, Some(&[]))
+}
+
+/// Removes all but the youngest `keep` backups; with functions that find prefixes only if the youngest is sound.
+fn remove_surplus(
+    root: &Path,
+    root_storage: &FileStorage,
+    keep: usize,
+    check: Option<&[PrefixFunction]>,
+) -> Result<usize> {
     let numbers = numbers(root)?;
     let surplus = &numbers[..numbers.len().saturating_sub(keep)];
+    if let Some(functions) = check
+        && keep > 0
+        && !surplus.is_empty()
+        && let Some(&youngest) = numbers.last()
+    {
+        check_backup(&directory(root, youngest), functions)?;
+    }
     for &number in surplus {
         let (path, removing) = (directory(root, number), root.join(REMOVING));
         let context = || format!("removing backup {}", path.display());
@@ -125,14 +189,23 @@ pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> 
     Ok(surplus.len())
 }
 
+/// Reads all of a backup.
+fn check_backup(path: &Path, functions: &[PrefixFunction]) -> Result<()> {
+    let storage: Arc<dyn Storage> = Arc::new(open_directory(path)?);
+    let no_backup = || Error::Backup { reason: format!("{} is no backup", path.display()) };
+    let (_, state) = read_current(&*storage)?.ok_or_else(no_backup)?;
+    check_files(&storage, &state, functions)
+}
+
 /// Makes `target`, which must be empty or missing, the database that a backup holds: a copy that shares nothing.
 /// `source` is a backup, or a directory of backups whose youngest is taken. Calls `progress` with the bytes copied so
 /// far and those there are.
 ///
-/// All of the copy is read back and checked before it is a database: its `CURRENT` is written last.
+/// All of the copy is read back and checked before it is a database: its `CURRENT` is written last. What a failure or a
+/// kill leaves is no database, and the next attempt removes it.
 ///
 /// # Errors
-/// [`Error::NotADatabase`] when `target` holds anything, [`Error::Backup`] when `source` holds no backup,
+/// [`Error::NotADatabase`] when `target` holds anything else, [`Error::Backup`] when `source` holds no backup,
 /// [`Error::Corruption`] when it is damaged: try an older one.
 pub fn restore(
     source: impl AsRef<Path>,
@@ -153,10 +226,10 @@ pub fn restore(
     let from = open_directory(&path)?;
     let to = FileStorage::create(target, IoOptions::default())
         .context(|| format!("creating directory {}", target.display()))?;
-    let occupied = fs::read_dir(target)
-        .and_then(|mut entries| entries.next().transpose())
+    let directories = fs::read_dir(target)
+        .and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>())
         .context(|| format!("listing directory {}", target.display()))?;
-    if let Some(entry) = occupied {
+    if let Some(entry) = directories.iter().find(|entry| entry.path().is_dir()) {
         let reason = format!(
             "restoring needs an empty directory, and {} holds {}",
             target.display(),
@@ -164,18 +237,22 @@ pub fn restore(
         );
         return Err(Error::NotADatabase { reason });
     }
+    let to: Arc<dyn Storage> = Arc::new(to);
+    let copying = CopyTarget::take(to.clone(), "restoring")?;
+    let to = &*to;
     let mut names = from.list().context(|| format!("listing directory {}", path.display()))?;
-    names.retain(|name| name != LOCK && name != CURRENT);
+    names.retain(|name| name != LOCK && name != CURRENT && name != MARKER);
     let mut done = 0;
     for name in &names {
-        copy(&from, &to, name).context(|| format!("copying {name}"))?;
+        copy(&from, to, name).context(|| format!("copying {name}"))?;
         done += length(&from, name)?;
         progress(done.min(backup.bytes), backup.bytes);
     }
     to.sync_directory().context(|| format!("syncing directory {}", target.display()))?;
     check_copy(target, &names, &from)?;
-    copy(&from, &to, CURRENT).context(|| format!("copying {CURRENT}"))?;
+    copy(&from, to, CURRENT).context(|| format!("copying {CURRENT}"))?;
     to.sync_directory().context(|| format!("syncing directory {}", target.display()))?;
+    copying.finish()?;
     Ok(backup)
 }
 

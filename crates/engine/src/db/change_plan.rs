@@ -74,6 +74,14 @@ impl Keyspace {
     }
 }
 
+/// A keyspace that was dropped meanwhile needs no plan.
+fn unless_dropped(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(crate::Error::KeyspaceDropped { .. }) => Ok(()),
+        outcome => outcome,
+    }
+}
+
 impl PlanChoice {
     /// Refuses a plan that the engine executes for no order.
     pub(crate) fn check(&self) -> Result<()> {
@@ -92,7 +100,7 @@ impl Shared {
         for keyspace in self.all_keyspaces() {
             let source = keyspace.plan_state().source;
             if source != PlanSource::Own && check_plan(&plan, &keyspace.hasher).is_ok() {
-                self.set_plan(&keyspace, &plan, PlanSource::Database, 0)?;
+                unless_dropped(self.set_plan(&keyspace, &plan, PlanSource::Database, 0))?;
             }
         }
         Ok(())
@@ -104,7 +112,7 @@ impl Shared {
             let PlanState { plan, source, .. } = PlanState::clone(&keyspace.plan_state());
             // What is planned are hashed keyspaces.
             if source == PlanSource::Database && !keyspace.hasher.is_semi_sorted() {
-                self.set_plan(&keyspace, &plan, PlanSource::Auto, 0)?;
+                unless_dropped(self.set_plan(&keyspace, &plan, PlanSource::Auto, 0))?;
             }
         }
         Ok(())

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 
+use super::check_files::check_files;
+use super::copy_target::CopyTarget;
 use super::database::Db;
 use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
 use crate::blob::blob_file_name;
 use crate::compact::convert;
-use crate::error::{Error, IoContext, Result};
+use crate::error::{IoContext, Result};
 use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name};
 use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
 use crate::table::TRAILER_BYTES;
@@ -33,43 +35,64 @@ pub struct Checkpoint {
     pub copied_bytes: u64,
 }
 
+/// How a checkpoint is made.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckpointOptions {
+    /// Whether everything that the checkpoint consists of is read and checked before it counts. Default true. Costs a
+    /// read of all tables and of the large items they refer to, and of tables that do a second one: as long as
+    /// [`Db::verify`] takes. Without it a checkpoint by links takes milliseconds, and may be damaged.
+    pub verify: bool,
+}
+
+impl Default for CheckpointOptions {
+    fn default() -> Self {
+        Self { verify: true }
+    }
+}
+
 impl Db {
-    /// Makes the directory `path`, which must be empty or missing, a database that holds what this one holds now.
+    /// Makes the directory `path`, which must be empty or missing, a database that holds what this one holds now, and
+    /// checks it: see [`CheckpointOptions`].
     ///
-    /// Files are linked where both directories are on one file system, which takes milliseconds and no space; else
-    /// they are copied. Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases
-    /// have let go of them.
+    /// Files are linked where both directories are on one file system, which takes no space; else they are copied.
+    /// Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases have let go of them.
     ///
     /// # Errors
-    /// [`Error::NotADatabase`] when the directory holds anything. After other errors it may hold tables but no
-    /// database.
+    /// [`crate::Error::NotADatabase`] when the directory holds anything but what an attempt left that failed or was killed;
+    /// [`crate::Error::Corruption`] when a file is damaged, which it names. After an error the directory is empty, or holds
+    /// what the next attempt removes; it never is a database.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
+        self.checkpoint_with(path, CheckpointOptions::default())
+    }
+
+    /// Like [`Db::checkpoint`], with options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkpoint_with(&self, path: impl AsRef<Path>, options: CheckpointOptions) -> Result<Checkpoint> {
         let path = path.as_ref();
         let destination = FileStorage::create(path, IoOptions::default())
             .context(|| format!("creating directory {}", path.display()))?;
-        self.checkpoint_into(Arc::new(destination))
+        self.copy_into(Arc::new(destination), None, None, options)
     }
 
     /// Like [`Db::checkpoint`], into any storage.
     #[doc(hidden)]
     pub fn checkpoint_into(&self, destination: Arc<dyn Storage>) -> Result<Checkpoint> {
-        self.checkpoint_with(destination, None, None)
+        self.copy_into(destination, None, None, CheckpointOptions::default())
     }
 
     /// Like [`Db::checkpoint_into`]; tables that can't be linked are taken from `previous`, an earlier copy of the same
     /// database, where that has them.
-    pub(super) fn checkpoint_with(
+    pub(super) fn copy_into(
         &self,
         destination: Arc<dyn Storage>,
         previous: Option<&dyn Storage>,
         origin: Option<Origin>,
+        options: CheckpointOptions,
     ) -> Result<Checkpoint> {
         self.shared().check_failure()?;
-        let names = destination.list().context(|| "listing the checkpoint's directory".to_owned())?;
-        if let Some(name) = names.first() {
-            let reason = format!("a checkpoint needs an empty directory, and this one holds {name}");
-            return Err(Error::NotADatabase { reason });
-        }
+        let target = CopyTarget::take(destination.clone(), "a checkpoint")?;
         let shared = self.shared();
         let (snapshot, blob_sizes) = self.snapshot_in_tables()?;
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
@@ -98,7 +121,11 @@ impl Db {
             }
         }
         destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
+        if options.verify {
+            check_files(&destination, &state, &shared.settings.prefix_functions)?;
+        }
         Manifest::create(destination, 1, state)?.seal()?;
+        target.finish()?;
         Ok(checkpoint)
     }
 }
@@ -182,6 +209,10 @@ fn checkpoint_state(
             blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id + 1);
+        for file in version.files() {
+            let items = file.table.sections().iter().map(|section| section.item_count()).sum();
+            state.note_items(file.number, items);
+        }
         state.keyspaces.insert(keyspace.id, keyspace_state);
     }
     let last = state.files().last().copied().max(state.blobs.keys().next_back().copied());

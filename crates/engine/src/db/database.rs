@@ -109,7 +109,13 @@ impl Db {
         if read_only {
             environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
         }
-        let shared = Arc::new(recovery::open(environment, young, settings)?);
+        let shared = recovery::open(environment, young, settings).map_err(|error| match error {
+            Error::Damaged { corruption, .. } => {
+                Error::Damaged { corruption, directory: path.display().to_string() }
+            }
+            error => error,
+        })?;
+        let shared = Arc::new(shared);
         if read_only {
             shared.log.refuse_writes();
         }
@@ -259,7 +265,7 @@ impl Db {
             shared.check_failure()?;
             if !shared.settings.background {
                 while self.run_background_job()? {}
-                return Ok(());
+                return shared.log.mark_end();
             }
             let locks = [&shared.convert_lock, &shared.merge_lock, &shared.collect_lock];
             let working = locks.iter().any(|lock| lock.try_lock().is_err());
@@ -271,7 +277,7 @@ impl Db {
                 && !collect_is_due(shared)
             {
                 shared.reclaimer.drain();
-                return Ok(());
+                return shared.log.mark_end();
             }
             shared.scheduler.wait_for_progress();
         }

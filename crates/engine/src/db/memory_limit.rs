@@ -79,12 +79,15 @@ pub struct MemoryLimitStats {
     pub index_reads: u64,
     /// Pages that lookups had to look at for want of a filter, since the opening.
     pub unfiltered_pages: u64,
+    /// Damaged filters and indexes of tables that lookups did without, or made anew of the pages, which takes a read of
+    /// the table. [`crate::Db::verify`] names them.
+    pub damaged_blocks: u64,
 }
 
 impl MemoryLimitStats {
     /// The limits and the counts of degraded lookups; those of sections are the caller's.
     pub(super) fn of(shared: &Shared) -> Self {
-        let Degradation { filters_dropped, indexes_dropped, index_reads, unfiltered_pages } =
+        let Degradation { filters_dropped, indexes_dropped, index_reads, unfiltered_pages, damaged_blocks } =
             shared.memory.index.degradation();
         let index_bytes_max = shared.memory.index.bytes_max();
         Self {
@@ -94,6 +97,7 @@ impl MemoryLimitStats {
             indexes_dropped,
             index_reads,
             unfiltered_pages,
+            damaged_blocks,
             ..Self::default()
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{Corruption, KeyHasher};
 use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, DirectoryLock, Storage};
@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub freeze_lock: Mutex<()>,
     /// Frozen segments that wait for conversion, old to young.
     pub frozen: Mutex<VecDeque<Arc<Segment>>>,
+    /// What an opening for reading found wrong with the log and the blob files that were being written.
+    pub damage: Vec<Corruption>,
     pub recycler: Arc<crate::log::segment::Recycler>,
     pub scheduler: Scheduler,
     pub throttle: Throttle,
@@ -136,7 +138,7 @@ impl Shared {
         self.manifest
             .lock()
             .expect("no panic while held")
-            .append(edits)
+            .append(&self.blobs.with_durable_ends(edits))
             .inspect_err(|error| self.log.fail(error))?;
         self.measure_disk();
         Ok(())

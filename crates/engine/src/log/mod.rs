@@ -5,7 +5,9 @@
 //! that the segment holds for it.
 
 mod group_commit;
+pub(crate) mod identity;
 mod prefix_list;
+
 pub(crate) mod record;
 pub(crate) mod salvage;
 pub(crate) mod segment;

@@ -5,6 +5,7 @@
 //! tag        varint    0 invalid, 1 seal, 2 batch, n >= 3 one item of keyspace n - 3
 //! seal:      8 bytes   id of the next segment
 //! batch:     varint    bytes of the payload, then the payload: items, each preceded by its tag
+//! mark:      a batch whose payload is a byte 0 and two varints, see [`Mark`]
 //! item:      see `item`
 //! ```
 //!
@@ -13,11 +14,15 @@
 use alluvium_base::checksum::checksum32;
 use alluvium_base::varint;
 
+use super::segment::BLOCK;
+use super::writer::Position;
 use crate::item::Item;
 
 const TAG_SEAL: u64 = 1;
 const TAG_BATCH: u64 = 2;
 const TAG_ITEM_BASE: u64 = 3;
+/// First byte of a mark's payload. No item begins so.
+const MARK: u8 = 0;
 const CHECKSUM_LEN: usize = 4;
 
 /// A record read back.
@@ -29,6 +34,34 @@ pub(crate) enum Record<'a> {
     Batch(BatchItems<'a>),
     /// Nothing follows in this segment; the log goes on in the named one.
     Seal { next_segment: u64 },
+    /// How far the log was durable when this was written.
+    Mark(Mark),
+}
+
+/// How far the log had survived a sync before a mark was appended: everything in front of that place is on the device,
+/// so what is unsound there is damage and no torn write. Since major version 2 of the log.
+///
+/// The place is absolute: a copy of log bytes inside of a value says nothing untrue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Segments from the durable one to the mark's own; 0 within a segment.
+    pub segments_back: u64,
+    /// Offset of the place in its segment.
+    pub offset: u64,
+}
+
+impl Mark {
+    /// The mark in segment `id` when everything up to `durable` is durable; `None` where that is nothing.
+    pub fn of(durable: Position, id: u64) -> Option<Self> {
+        let segments_back = id.checked_sub(durable.segment).filter(|_| durable != Position::default())?;
+        Some(Self { segments_back, offset: durable.offset })
+    }
+
+    /// The durable place that a mark in segment `id` proves; `None` for one that nobody wrote there.
+    pub fn durable(&self, id: u64) -> Option<Position> {
+        let segment = id.checked_sub(self.segments_back)?;
+        (self.offset >= BLOCK).then_some(Position { segment, offset: self.offset })
+    }
 }
 
 /// The items of a batch record.
@@ -97,6 +130,36 @@ pub(crate) fn encode_seal(seed: u64, next_segment: u64) -> Vec<u8> {
     out.extend_from_slice(&next_segment.to_le_bytes());
     finish(seed, &mut out);
     out
+}
+
+/// The record of a mark.
+pub(crate) fn encode_mark(seed: u64, mark: Mark) -> Vec<u8> {
+    let mut payload = vec![MARK];
+    varint::write(mark.segments_back, &mut payload);
+    varint::write(mark.offset, &mut payload);
+    let mut out = vec![0; CHECKSUM_LEN];
+    varint::write(TAG_BATCH, &mut out);
+    varint::write(payload.len() as u64, &mut out);
+    out.extend_from_slice(&payload);
+    finish(seed, &mut out);
+    out
+}
+
+/// Maximum bytes of a mark. In a segment of less than 2 MiB it takes 11.
+pub(crate) const MARK_LEN_MAX: usize = MARK_LEN_MIN - 2 + 2 * varint::LEN_MAX;
+/// Minimum bytes of a mark.
+pub(crate) const MARK_LEN_MIN: usize = CHECKSUM_LEN + 5;
+
+/// The mark at the front of `bytes`, and its length. Looks at few bytes of what is none.
+pub(crate) fn decode_mark(seed: u64, bytes: &[u8]) -> Option<(Mark, usize)> {
+    let start = bytes.get(CHECKSUM_LEN..MARK_LEN_MIN)?;
+    if u64::from(start[0]) != TAG_BATCH || usize::from(start[1]) > MARK_LEN_MAX || start[2] != MARK {
+        return None;
+    }
+    match decode(seed, &bytes[..bytes.len().min(MARK_LEN_MAX)], true) {
+        Parsed::Record(Record::Mark(mark), len) => Some((mark, len)),
+        _ => None,
+    }
 }
 
 /// Bytes of a seal record.
@@ -168,6 +231,9 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
             let (_, len_len) = varint::read(&record[body..])?;
             let payload_start = body + len_len;
             let payload = &record[payload_start..];
+            if payload.first() == Some(&MARK) {
+                return decode_mark_payload(&payload[1..]).map(Record::Mark);
+            }
             let whole = BatchItems { payload, payload_start, position: 0 };
             let mut check = BatchItems { payload, payload_start, position: 0 };
             while check.next().is_some() {}
@@ -178,6 +244,12 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
             Some(Record::Item { keyspace, item, item_start: CHECKSUM_LEN + item_start })
         }
     }
+}
+
+fn decode_mark_payload(fields: &[u8]) -> Option<Mark> {
+    let (segments_back, len) = varint::read(fields)?;
+    let (offset, offset_len) = varint::read(&fields[len..])?;
+    (len + offset_len == fields.len()).then_some(Mark { segments_back, offset })
 }
 
 /// Keyspace, item, start of the item, bytes in all.
@@ -209,6 +281,16 @@ mod tests {
         assert_eq!(decode(7, &out, true), Parsed::Record(expected, out.len()));
         assert_eq!(decode(8, &out, true), Parsed::Invalid);
 
+        let mark = Mark { segments_back: 1, offset: 1 << 40 };
+        let encoded = encode_mark(7, mark);
+        assert_eq!(decode(7, &encoded, true), Parsed::Record(Record::Mark(mark), encoded.len()));
+        assert_eq!(decode_mark(7, &encoded), Some((mark, encoded.len())));
+        assert_eq!(decode_mark(8, &encoded), None);
+        let longest = encode_mark(7, Mark { segments_back: u64::MAX, offset: u64::MAX });
+        assert_eq!(longest.len(), MARK_LEN_MAX);
+        let shortest = encode_mark(7, Mark { segments_back: 0, offset: 0 });
+        assert_eq!(shortest.len(), MARK_LEN_MIN);
+
         let seal = encode_seal(7, 42);
         assert_eq!(seal.len(), SEAL_LEN);
         assert_eq!(decode(7, &seal, true), Parsed::Record(Record::Seal { next_segment: 42 }, SEAL_LEN));
@@ -231,7 +313,8 @@ mod tests {
         let documentation = include_str!("../../../../docs/format.md");
         let mut item = Vec::new();
         encode_item(7, 0, &Item::value(b"key", b"value"), &mut item);
-        for record in [item, encode_seal(7, 2)] {
+        let mark = encode_mark(7, Mark { segments_back: 0, offset: 4112 });
+        for record in [item, mark, encode_seal(7, 2)] {
             let line: Vec<String> = record.iter().map(|byte| format!("{byte:02x}")).collect();
             let line = line.join(" ");
             assert!(documentation.contains(&line), "docs/format.md lacks {line}");

@@ -5,9 +5,27 @@
 //! the end or zeros right behind, are no accident, and values that look like records have another seed.
 
 use super::record::{self, Parsed, Record};
+use super::segment::BLOCK;
+use super::writer::Position;
 
 /// Zeros behind a record that show that it is the last.
 const ZEROS_BEHIND_LAST: usize = 8;
+
+/// How far the marks in `bytes` from offset `start` on prove that the log was durable; `bytes` are the file of segment
+/// `id`. Sound records around the marks are not needed. `None` where there is no mark beyond doubt.
+pub(crate) fn proven_durable(id: u64, seed: u64, bytes: &[u8], start: usize) -> Option<Position> {
+    let pieces = Pieces::new(seed, bytes, start);
+    let durable = |at: usize| -> Option<Position> {
+        let (mark, _) = record::decode_mark(seed, &bytes[at..])?;
+        mark.durable(id).filter(|_| pieces.is_certain(at))
+    };
+    (start..bytes.len().saturating_sub(record::MARK_LEN_MIN - 1)).filter_map(durable).max()
+}
+
+/// Whether the file of a segment begins with a record under this seed, beyond doubt.
+pub(crate) fn starts_with_record(seed: u64, bytes: &[u8]) -> bool {
+    Pieces::new(seed, bytes, BLOCK as usize).is_certain(BLOCK as usize)
+}
 
 /// A part of a segment's content.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,7 +65,7 @@ impl<'a> Pieces<'a> {
     /// Whether what starts at `at` is a record beyond doubt.
     fn is_certain(&self, at: usize) -> bool {
         let Some((record, len)) = self.record_at(at) else { return false };
-        let behind = &self.bytes[at + len..];
+        let behind = self.bytes.get(at + len..).unwrap_or_default();
         let zeros = &behind[..behind.len().min(ZEROS_BEHIND_LAST)];
         matches!(record, Record::Seal { .. })
             || zeros.iter().all(|&byte| byte == 0)

@@ -30,12 +30,16 @@ use crate::item::{EncodedItem, Item};
 /// Bytes of the header block; also the unit in which the file is written.
 pub(crate) const BLOCK: u64 = 4096;
 const MAGIC: [u8; 8] = *b"ALVMLOG\0";
-const MAJOR: u16 = 1;
+/// Version 2 has marks; version 1 is read too.
+const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 const CHECKED_LEN: usize = 32;
 /// Written space is prepared in steps of at most this, so that syncs meet no new extents (NOTES: log space).
 const PREPARE_BYTES_MAX: u64 = 4 << 20;
 const PREPARE_BYTES_MIN: u64 = 256 << 10;
+
+/// Bytes compared at a time.
+const CHECK_BYTES: usize = 256 << 10;
 
 /// A log file and its content in memory. Shared by the writer and all versions that read it; when the last of them
 /// lets go of a converted segment its file goes to the recycler.
@@ -239,7 +243,7 @@ impl Segment {
             bytes += BLOCK;
         }
         state.extent = state.extent.max(end.next_multiple_of(BLOCK));
-        self.written.store(end, Ordering::Relaxed);
+        self.written.store(end, Ordering::Release);
         Ok(bytes)
     }
 
@@ -262,6 +266,29 @@ impl Segment {
     /// Makes what is written survive a power cut.
     pub fn sync(&self) -> Result<()> {
         self.file.sync().context(|| format!("syncing log file {}", self.name()))
+    }
+
+    /// Compares what was written to the file with what is in memory; returns the bytes of both.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`] where they differ.
+    pub fn check_file(&self) -> Result<u64> {
+        let written = self.written.load(Ordering::Acquire);
+        let mut buffer = AlignedBuffer::zeroed(CHECK_BYTES);
+        let mut at = 0;
+        while at < written {
+            let len = (written - at).min(CHECK_BYTES as u64);
+            let read = self.file.read_at(&mut buffer, at).context(|| format!("reading {}", self.name()))?;
+            let expected = self.buffer.slice(at..at + len).expect("what is written is published");
+            let found = &buffer[..read.min(len as usize)];
+            let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
+            if same < expected.len() {
+                let expected = "the bytes that were written to the log";
+                return Err(Corruption::new(self.name(), at + same as u64, expected, "others").into());
+            }
+            at += len;
+        }
+        Ok(written)
     }
 
     /// Declares that tables hold all items durably, so that the file may be recycled once nobody reads the segment.

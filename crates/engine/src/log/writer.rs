@@ -11,7 +11,7 @@ use alluvium_io::sync::{Mutex, MutexGuard};
 use alluvium_io::{Appender, Clock, Storage};
 
 use super::group_commit::GroupCommit;
-use super::record::{self, SEAL_LEN};
+use super::record::{self, MARK_LEN_MAX, Mark, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
 use crate::error::{Error, Result};
@@ -19,6 +19,8 @@ use crate::options::PlantedBugs;
 
 /// Content is written behind whenever this much has gathered.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
+/// Room for what ends a segment: a mark and the seal.
+const END_LEN: usize = MARK_LEN_MAX + SEAL_LEN;
 /// The log is quiet when nothing was appended for so long.
 const QUIET: Duration = Duration::from_millis(200);
 
@@ -60,6 +62,52 @@ pub(crate) struct Log {
 struct Active {
     segment: Arc<Segment>,
     appender: Appender,
+    /// How far the last sync came, while no mark says so.
+    unmarked: Option<Position>,
+    /// How far the last sync came.
+    durable: Position,
+    /// Where the marks end that say that the whole log is durable.
+    marked_end: Position,
+}
+
+impl Active {
+    fn new(segment: Arc<Segment>, appender: Appender) -> Self {
+        let (durable, marked_end) = (Position::default(), Position::default());
+        Self { segment, appender, unmarked: None, durable, marked_end }
+    }
+
+    /// Notes that a sync came so far. The next record goes behind a mark that says so.
+    fn set_durable(&mut self, durable: Position) {
+        if durable > self.durable {
+            self.durable = durable;
+            self.unmarked = Some(durable);
+        }
+    }
+
+    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended, where
+    /// they don't fit in front of `limit`.
+    fn append(&mut self, record: &[u8], limit: u64) -> Option<u64> {
+        let start = self.segment.published();
+        let mark = self.unmarked.and_then(|durable| Mark::of(durable, self.segment.id));
+        let mark = mark.map(|mark| record::encode_mark(self.segment.seed, mark)).unwrap_or_default();
+        if start + (mark.len() + record.len()) as u64 > limit {
+            return None;
+        }
+        if !mark.is_empty() {
+            self.appender.append(&mark)?;
+        }
+        self.unmarked = None;
+        self.appender.append(record)
+    }
+
+    /// Appends a mark that says how far the last sync came, if there is room for it.
+    fn append_mark(&mut self, limit: u64) -> Option<()> {
+        let mark = record::encode_mark(self.segment.seed, Mark::of(self.durable, self.segment.id)?);
+        if self.segment.published() + mark.len() as u64 > limit {
+            return None;
+        }
+        self.appender.append(&mark).map(drop)
+    }
 }
 
 /// Why the log takes no more writes.
@@ -121,7 +169,7 @@ impl Log {
             session_seed,
             segment_bytes: AtomicU64::new(segment_bytes),
             prepare,
-            active: Mutex::new(Active { segment, appender }),
+            active: Mutex::new(Active::new(segment, appender)),
             standby: Mutex::new(None),
             sealed: Mutex::default(),
             commit: GroupCommit::new(clock, planted_bugs),
@@ -150,11 +198,8 @@ impl Log {
     pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
         let mut active = self.active();
         debug_assert_eq!(active.segment.id, segment.id);
-        let limit = active.segment.capacity() - SEAL_LEN as u64;
-        if active.segment.published() + record.len() as u64 > limit {
-            return None;
-        }
-        let start = active.appender.append(record)?;
+        let limit = active.segment.capacity() - END_LEN as u64;
+        let start = active.append(record, limit)?;
         if start / WRITE_BEHIND_BYTES != (start + record.len() as u64) / WRITE_BEHIND_BYTES {
             self.flush_wanted.store(true, Ordering::Release);
         }
@@ -165,13 +210,16 @@ impl Log {
     pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
         self.prepare_next()?;
         let standby = self.standby.lock().expect("no panic while held").take();
-        let Active { segment: next, appender } = standby.expect("freezes take turns");
+        let Active { segment: next, appender, .. } = standby.expect("freezes take turns");
         let next_id = next.id;
         let mut active = self.active();
         let seal = record::encode_seal(active.segment.seed, next_id);
-        active.appender.append(&seal).expect("append leaves room for the seal");
+        let capacity = active.segment.capacity();
+        active.append(&seal, capacity).expect("append leaves room for the seal");
         let sealed = std::mem::replace(&mut active.segment, next.clone());
         active.appender = appender;
+        // The first record of a segment says how far the log was durable then, whether the one before does or not.
+        active.unmarked = Some(active.durable);
         self.sealed().push_back(sealed.clone());
         Ok((sealed, next))
     }
@@ -183,7 +231,7 @@ impl Log {
         if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
             let (segment, appender) =
                 Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes())?;
-            *standby = Some(Active { segment, appender });
+            *standby = Some(Active::new(segment, appender));
         }
         Ok(())
     }
@@ -211,11 +259,33 @@ impl Log {
 
     /// Returns when everything up to `position` survives a power cut. Callers that wait at the same time share syncs.
     pub fn commit_to(&self, position: Position) -> Result<()> {
-        let outcome = self.commit.wait_for(position, || self.sync_everything());
+        let sync = || self.sync_everything().inspect(|&durable| self.active().set_durable(durable));
+        let outcome = self.commit.wait_for(position, sync);
         if outcome.is_err() {
             self.has_failed.store(true, Ordering::Release);
         }
         outcome
+    }
+
+    /// Says at the end of the log that all of it is durable, where that is so and no mark says it: else damage to what
+    /// was written last could not be told from a write that a power cut tore. Takes a sync.
+    pub fn mark_end(&self) -> Result<()> {
+        let end = {
+            let mut active = self.active();
+            let end = Position { segment: active.segment.id, offset: active.segment.published() };
+            if active.marked_end == end || active.durable != end {
+                return Ok(());
+            }
+            let limit = active.segment.capacity() - END_LEN as u64;
+            // A mark counts where a sound record follows, so there are two.
+            let is_marked = |active: &mut Active| active.append_mark(limit).is_some();
+            if !is_marked(&mut active) || !is_marked(&mut active) {
+                return Ok(());
+            }
+            active.marked_end = Position { offset: active.segment.published(), ..end };
+            active.marked_end
+        };
+        self.commit_to(end)
     }
 
     /// How far the log survives a power cut.
@@ -327,6 +397,6 @@ impl Log {
 
     /// Bytes a record may have at most.
     pub fn record_bytes_max(&self) -> u64 {
-        self.segment_bytes() - super::segment::BLOCK - SEAL_LEN as u64
+        self.segment_bytes() - super::segment::BLOCK - (MARK_LEN_MAX + END_LEN) as u64
     }
 }

@@ -67,6 +67,9 @@ pub(crate) enum Edit {
         /// Share of its items that have older values in tables, estimated; 0 where that was not asked.
         #[serde(default)]
         repeats: f64,
+        /// Items of the keyspace in the file, tombstones included; 0 where nobody noted it.
+        #[serde(default, skip_serializing_if = "is_none")]
+        items: u64,
     },
     /// These shards of a run, counted at its own number of shards, are merged and gone.
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
@@ -85,6 +88,9 @@ pub(crate) enum Edit {
         /// Share of its items that have older values below it in its level, estimated; 0 where that was not asked.
         #[serde(default, skip_serializing_if = "is_zero")]
         repeats: f64,
+        /// Items in the file, tombstones included; 0 where nobody noted it.
+        #[serde(default, skip_serializing_if = "is_none")]
+        items: u64,
     },
     /// Nothing of the level counts any more in this part of the hash space.
     DropSorted {
@@ -101,7 +107,15 @@ pub(crate) enum Edit {
     DropBlob { file: u64 },
     /// The keyspace's tables refer to so many bytes more (or fewer) of the blob file. Means nothing for a file that was
     /// dropped: what still refers to it is hidden.
-    BlobReferences { keyspace: u32, file: u64, delta: i64 },
+    BlobReferences {
+        keyspace: u32,
+        file: u64,
+        delta: i64,
+        /// The first bytes of the file that are durable, headers and what they lead to; 0 where it is finished, or where
+        /// nobody noted it.
+        #[serde(default, skip_serializing_if = "is_none")]
+        durable: u64,
+    },
 }
 
 impl Edit {
@@ -115,6 +129,11 @@ impl Edit {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -24,9 +24,10 @@ use super::edit::Edit;
 #[cfg(any(test, feature = "simulation"))]
 use super::plan_state::PlanState;
 use super::state::DatabaseState;
+use super::torn::is_torn;
 use crate::error::{Error, IoContext, Result};
 
-const CURRENT_NEW: &str = "CURRENT.new";
+pub(crate) const CURRENT_NEW: &str = "CURRENT.new";
 const MAGIC: [u8; 8] = *b"ALVMMAN\0";
 const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
@@ -38,20 +39,21 @@ const REWRITE_BYTES: u64 = 1 << 20;
 /// The manifest being written.
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    storage: Arc<dyn Storage>,
+    pub(super) storage: Arc<dyn Storage>,
     file: Arc<dyn File>,
-    number: u64,
+    pub(super) number: u64,
     state: DatabaseState,
-    end: u64,
+    pub(super) end: u64,
     initial_end: u64,
     chain: u64,
     bytes_written: u64,
-    is_broken: bool,
+    pub(super) is_broken: bool,
 }
 
 impl Manifest {
     /// Writes `state` as a new manifest and makes it the current one, durably. `number` is above all earlier ones.
-    pub fn create(storage: Arc<dyn Storage>, number: u64, state: DatabaseState) -> Result<Self> {
+    pub fn create(storage: Arc<dyn Storage>, number: u64, mut state: DatabaseState) -> Result<Self> {
+        state.forget_unnamed();
         let name = file_name(number);
         if storage.list().context(|| "listing the database directory".to_owned())?.contains(&name) {
             // Left by a crash before it became current.
@@ -192,9 +194,8 @@ pub(crate) fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
 /// The state that a manifest's bytes describe; of one that is sealed, at this length, or not at all.
 ///
 /// The header and the first record, which holds the whole state at the start, were synced before `CURRENT` named the
-/// file: damage there is corruption. So is a damaged record before a sound one. The last record may be cut short or
-/// damaged by a crash: it was not acknowledged, and ends the manifest. (Damage to an acknowledged last record can't be
-/// told from that here; recovery notices it by the log segments and tables that are then missing.)
+/// file: damage there is corruption, and so is a damaged record. The last record may be torn by a crash: it was not
+/// acknowledged, and ends the manifest.
 pub(crate) fn parse(name: &str, bytes: &[u8], sealed_len: Option<u64>) -> Result<DatabaseState> {
     let (expected, mut chain) = header();
     if bytes.len() < HEADER_LEN || bytes[..8] != MAGIC {
@@ -222,7 +223,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], sealed_len: Option<u64>) -> Result
         at += RECORD_HEADER_LEN + payload.len();
     }
     let is_cut = sealed_len.is_some_and(|len| (at as u64) < len);
-    if at == HEADER_LEN || is_cut || precedes_sound_record(bytes, at) {
+    if at == HEADER_LEN || is_cut || !is_torn(bytes, at, chain) {
         let (expected, found) = ("a record with a matching checksum", "another checksum");
         return Err(Corruption::new(name, at as u64, expected, found).into());
     }
@@ -236,15 +237,6 @@ pub(super) fn record_at(bytes: &[u8], at: usize, chain: u64) -> Option<(&[u8], u
     let start = at + RECORD_HEADER_LEN;
     let payload = bytes.get(start..start.checked_add(len)?)?;
     (len > 0 && checksum == checksum64(payload, chain)).then_some((payload, checksum))
-}
-
-/// Whether the unsound bytes at `at` look like a record behind which a sound one follows.
-fn precedes_sound_record(bytes: &[u8], at: usize) -> bool {
-    let Some(header) = bytes.get(at..at + RECORD_HEADER_LEN) else { return false };
-    let len = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
-    let chain = u64::from_le_bytes(header[4..].try_into().expect("eight bytes"));
-    let next = (at + RECORD_HEADER_LEN).saturating_add(len);
-    record_at(bytes, next, chain).is_some()
 }
 
 /// Appends a record to `out`; returns its checksum, the seed of the next.
@@ -309,12 +301,12 @@ pub(crate) fn sample() -> Vec<u8> {
         Edit::YoungDirectory { id: 7 },
         Edit::YoungTable { file: 3 },
         Edit::CreateKeyspace { keyspace, name: "items".to_owned(), hasher, plan, source },
-        Edit::AddRun { keyspace, file: 3, shard_bits: 1, repeats: 0.25 },
+        Edit::AddRun { keyspace, file: 3, shard_bits: 1, repeats: 0.25, items: 12 },
         Edit::DropShards { keyspace, file: 3, shards: vec![1] },
-        Edit::AddSorted { keyspace, file: 4, range, level: 1, over: false, repeats: 0.0 },
+        Edit::AddSorted { keyspace, file: 4, range, level: 1, over: false, repeats: 0.0, items: 0 },
         Edit::AddBlob { file: 5 },
         Edit::SealBlob { file: 5, bytes: 80 },
-        Edit::BlobReferences { keyspace, file: 5, delta: 40 },
+        Edit::BlobReferences { keyspace, file: 5, delta: 40, durable: 0 },
     ];
     let chain = encode_record(chain, &edits, &mut bytes);
     let edits = [Edit::set_plan(keyspace, &changed), Edit::DropSorted { keyspace, level: 1, range }];
@@ -356,9 +348,9 @@ mod tests {
     }
 
     #[test]
-    fn damage_before_the_last_record_is_corruption() {
-        let (bytes, starts) = example();
-        for at in (0..starts[1]).chain(starts[1] + RECORD_HEADER_LEN..starts[2]) {
+    fn damage_is_corruption() {
+        let (bytes, _) = example();
+        for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             let error = parse("m", &damaged, None).unwrap_err();

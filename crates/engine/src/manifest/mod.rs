@@ -3,21 +3,25 @@
 //! `CURRENT` names the manifest in use. Each opening for writing starts a new manifest with the whole state, so that
 //! no record ever follows what a crash left behind. A record is atomic: all of its edits hold or none.
 
+mod check;
 mod current;
 mod edit;
 mod file;
 mod hash_range;
 mod keyspace_state;
+mod named_files;
 mod plan_state;
 mod salvage;
 mod state;
+mod state_edits;
+mod torn;
 
 pub(crate) use current::{CURRENT, Current, parse_current};
 pub(crate) use edit::Edit;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use file::sample;
 pub(crate) use file::{
-    Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
+    CURRENT_NEW, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
     parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
 pub(crate) use hash_range::HashRange;

@@ -96,7 +96,9 @@ mod tests {
         state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
         for (file, level) in [(1, 3), (2, 2), (3, 1)] {
             let (range, over, repeats) = (HashRange { low: 0, high: u128::MAX }, false, 0.0);
-            state.apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats }).unwrap();
+            state
+                .apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats, items: 0 })
+                .unwrap();
         }
         let plan = state.keyspaces[&0].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
         state.apply(&Edit::set_plan(0, &plan)).unwrap();

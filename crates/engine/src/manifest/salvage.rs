@@ -8,6 +8,7 @@ use alluvium_base::checksum::checksum64;
 
 use super::edit::Edit;
 use super::file::{HEADER_LEN, RECORD_HEADER_LEN, header, record_at};
+use super::torn::is_torn;
 
 /// Payloads up to this size are searched for a flipped bit: half a second at most.
 const SEARCHED_BYTES_MAX: usize = 32 << 10;
@@ -39,7 +40,7 @@ pub(crate) fn salvage(bytes: &[u8]) -> Scraps {
         }
         (at, chain) = (record.end, record.chain);
     }
-    scraps.is_incomplete |= scraps.edits.is_empty();
+    scraps.is_incomplete |= scraps.edits.is_empty() || !is_torn(bytes, at, chain);
     scraps.end = at as u64;
     scraps
 }

@@ -21,6 +21,10 @@ pub(crate) struct DatabaseState {
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
     pub blobs: BTreeMap<u64, Option<u64>>,
+    /// How much of blob files that are being written is durable, where tables refer to them.
+    pub durable_blobs: BTreeMap<u64, u64>,
+    /// Items in table files, as far as that was noted; of some files that are gone, too.
+    pub table_items: BTreeMap<u64, u64>,
     /// The id of the second directory, where there is one.
     pub young_directory: Option<u64>,
     /// Tables that lie there; some that are gone, too.
@@ -92,10 +96,12 @@ impl DatabaseState {
                 state.levels.iter_mut().for_each(Vec::clear);
                 state.blob_references.clear();
             }
-            Edit::AddRun { keyspace, file, shard_bits, repeats } => {
+            Edit::AddRun { keyspace, file, shard_bits, repeats, items } => {
                 let (file, shard_bits, repeats) = (*file, *shard_bits, *repeats);
                 let run = RunState { file, shard_bits, repeats, dropped: BTreeSet::new() };
                 self.keyspace(*keyspace)?.runs.push(run);
+                // A file has runs of several keyspaces.
+                self.note_items(file, self.table_items.get(&file).map_or(*items, |known| known + items));
                 self.next_file = self.next_file.max(file + 1);
             }
             Edit::DropShards { keyspace, file, shards } => {
@@ -109,7 +115,7 @@ impl DatabaseState {
                 let bits = run.shard_bits;
                 state.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
             }
-            Edit::AddSorted { keyspace, file, range, level, over, repeats } => {
+            Edit::AddSorted { keyspace, file, range, level, over, repeats, items } => {
                 let HashRange { low, high } = range;
                 let table = PlacedTableState { file: *file, repeats: *repeats };
                 let level = self.level(*keyspace, *level, *low, *high)?;
@@ -118,6 +124,7 @@ impl DatabaseState {
                     false => replaced(level, *low, *high, Some(table)),
                 };
                 self.next_file = self.next_file.max(file + 1);
+                self.note_items(*file, *items);
             }
             Edit::DropSorted { keyspace, level, range } => {
                 let HashRange { low, high } = range;
@@ -131,18 +138,26 @@ impl DatabaseState {
                 self.next_file = self.next_file.max(file.saturating_add(1));
             }
             Edit::SealBlob { file, bytes } => match self.blobs.get_mut(file) {
-                Some(length) => *length = Some(*bytes),
+                Some(length) => {
+                    *length = Some(*bytes);
+                    self.durable_blobs.remove(file);
+                }
                 None => return Err(format!("blob file {file}, which does not exist, is sealed")),
             },
             Edit::DropBlob { file } => {
                 self.blobs.remove(file);
+                self.durable_blobs.remove(file);
                 for state in self.keyspaces.values_mut() {
                     state.blob_references.remove(file);
                 }
             }
-            Edit::BlobReferences { keyspace, file, delta } => {
-                if self.blobs.contains_key(file) {
+            Edit::BlobReferences { keyspace, file, delta, durable } => {
+                if let Some(sealed) = self.blobs.get(file).copied() {
                     self.keyspace(*keyspace)?.count_references(*file, *delta)?;
+                    if sealed.is_none() && *durable > 0 {
+                        let known = self.durable_blobs.entry(*file).or_default();
+                        *known = (*known).max(*durable);
+                    }
                 }
             }
         }
@@ -169,83 +184,6 @@ impl DatabaseState {
         let number = if number == 0 { last } else { number };
         let level = number.checked_sub(1).and_then(|index| levels.get_mut(index));
         level.ok_or_else(|| format!("level {number} of keyspace {keyspace}, which has {last} of tables"))
-    }
-
-    /// Edits that build this state from nothing.
-    pub fn to_edits(&self) -> Vec<Edit> {
-        let mut edits = vec![
-            Edit::Database { seed: self.seed },
-            Edit::Counters {
-                next_file: self.next_file,
-                next_segment: self.next_segment,
-                next_keyspace: self.next_keyspace,
-            },
-            Edit::LogStart { segment: self.log_start },
-        ];
-        let ends = self.log_ends.iter();
-        edits.extend(ends.map(|(&segment, &offset)| Edit::LogEnd { segment, offset }));
-        for (&file, &length) in &self.blobs {
-            edits.push(Edit::AddBlob { file });
-            edits.extend(length.map(|bytes| Edit::SealBlob { file, bytes }));
-        }
-        let origin = self.origin.iter();
-        edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
-        edits.extend(self.young_directory.map(|id| Edit::YoungDirectory { id }));
-        edits.extend(self.young_tables().map(|file| Edit::YoungTable { file }));
-        for (&keyspace, state) in &self.keyspaces {
-            edits.push(Edit::CreateKeyspace {
-                keyspace,
-                name: state.name.clone(),
-                hasher: state.hasher,
-                plan: state.plan.plan.clone(),
-                source: state.plan.source,
-            });
-            if state.plan != PlanState::first(state.plan.plan.clone(), state.plan.source) {
-                edits.push(Edit::set_plan(keyspace, &state.plan));
-            }
-            if state.log_start > 0 {
-                edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
-            }
-            for run in &state.runs {
-                let RunState { file, shard_bits, repeats, .. } = *run;
-                edits.push(Edit::AddRun { keyspace, file, shard_bits, repeats });
-                if !run.dropped.is_empty() {
-                    let shards = run.dropped.iter().copied().collect();
-                    edits.push(Edit::DropShards { keyspace, file: run.file, shards });
-                }
-            }
-            for (level, containers) in (1..).zip(&state.levels) {
-                for &Container { low, high, ref tables } in containers {
-                    for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
-                        let over = number > 0;
-                        let range = HashRange { low, high };
-                        edits.push(Edit::AddSorted { keyspace, file, range, level, over, repeats });
-                    }
-                }
-            }
-            let references = state.blob_references.iter();
-            edits.extend(references.map(|(&file, &bytes)| {
-                let delta = i64::try_from(bytes).unwrap_or(i64::MAX);
-                Edit::BlobReferences { keyspace, file, delta }
-            }));
-        }
-        edits
-    }
-
-    /// Whether some keyspace uses the table file of this number.
-    pub fn names_file(&self, number: u64) -> bool {
-        self.keyspaces.values().any(|state| state.files().any(|file| file == number))
-    }
-
-    /// Numbers of the table files in use that lie in the second directory, ascending.
-    pub fn young_tables(&self) -> impl Iterator<Item = u64> {
-        let files = if self.young_tables.is_empty() { BTreeSet::new() } else { self.files() };
-        self.young_tables.iter().copied().filter(move |file| files.contains(file))
-    }
-
-    /// Numbers of all table files in use.
-    pub fn files(&self) -> BTreeSet<u64> {
-        self.keyspaces.values().flat_map(KeyspaceState::files).collect()
     }
 }
 
@@ -303,11 +241,11 @@ mod tests {
                     }
                     0 | 1 => {
                         over.fill(vec![file]);
-                        Edit::AddSorted { keyspace: 0, file, range, level, over: false, repeats: 0.0 }
+                        Edit::AddSorted { keyspace: 0, file, range, level, over: false, repeats: 0.0, items: 0 }
                     }
                     _ => {
                         over.iter_mut().for_each(|stack| stack.insert(0, file));
-                        Edit::AddSorted { keyspace: 0, file, range, level, over: true, repeats: 0.25 }
+                        Edit::AddSorted { keyspace: 0, file, range, level, over: true, repeats: 0.25, items: 0 }
                     }
                 };
                 state.apply(&edit).unwrap();
@@ -338,6 +276,7 @@ mod tests {
             level,
             over: false,
             repeats: 0.0,
+            items: 0,
         };
         assert!(state.apply(&add(2, 0, 9)).unwrap_err().contains("level 2"));
         assert!(state.apply(&add(1, 9, 8)).unwrap_err().contains("nothing"));
@@ -352,7 +291,7 @@ mod tests {
     #[test]
     fn references_to_blobs_are_counted_until_the_file_is_dropped() {
         let mut state = created();
-        let count = |delta| Edit::BlobReferences { keyspace: 0, file: 9, delta };
+        let count = |delta| Edit::BlobReferences { keyspace: 0, file: 9, delta, durable: 0 };
         state.apply(&count(5)).unwrap();
         assert!(state.keyspaces[&0].blob_references.is_empty());
         state.apply(&Edit::AddBlob { file: 9 }).unwrap();
@@ -377,7 +316,7 @@ mod tests {
     fn a_dropped_keyspace_is_gone_and_its_number_is_not_used_again() {
         let mut state = created();
         state.apply(&Edit::Origin { database: 3, taken_at_ms: 4 }).unwrap();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0, items: 0 }).unwrap();
         state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
         assert!(state.keyspaces.is_empty() && !state.names_file(3));
         assert_eq!(state.next_keyspace, 1);
@@ -390,7 +329,7 @@ mod tests {
     #[test]
     fn a_run_vanishes_with_its_last_shard() {
         let mut state = created();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0 }).unwrap();
+        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0, items: 0 }).unwrap();
         state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![1] }).unwrap();
         assert_eq!(state.keyspaces[&0].runs.len(), 1);
         state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![0] }).unwrap();

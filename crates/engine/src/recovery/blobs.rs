@@ -2,24 +2,28 @@
 
 use std::sync::Arc;
 
+use alluvium_base::Corruption;
+
+use super::segments::damaged;
 use crate::blob::{BlobFile, BlobFiles, RecordReader, Reference, ReferenceCounts, walk};
 use crate::error::{Error, Result};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 
 /// Opens the files that the manifest names. One that was being written ends where its headers lead to: everything that
-/// was synced lies in front of that.
+/// was synced lies in front of that. Changes nothing.
+///
+/// # Errors
+/// [`Error::Damaged`] where the headers don't lead as far as the manifest knows the file to be durable.
 pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<BlobFiles> {
     let mut files = BlobFiles::new();
     for (&number, &sealed_bytes) in &state.blobs {
         let file = BlobFile::open(reclaimer, number, sealed_bytes)?;
         if sealed_bytes.is_none() {
-            let end = match file.check_header() {
-                Ok(()) => walk(&file, |_, _| Ok(()))?,
-                // Nothing of it was ever synced, or the replay will miss what was.
-                Err(Error::Corruption(_)) => 0,
-                Err(error) => return Err(error),
-            };
+            let (end, corruption) = end_of(&file, state)?;
+            if let Some(corruption) = corruption {
+                return Err(damaged(corruption));
+            }
             file.limit(end);
         }
         files.insert(number, file);
@@ -27,13 +31,48 @@ pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<
     Ok(files)
 }
 
-/// Whether the record that is referred to is sound, as far as that may be in doubt: records of finished files were
+/// Like [`open`], for readers: of a file that was being written every record counts that a reference leads to. Notes
+/// what is wrong.
+pub(super) fn open_damaged(
+    reclaimer: &Arc<Reclaimer>,
+    state: &DatabaseState,
+    damage: &mut Vec<Corruption>,
+) -> Result<BlobFiles> {
+    let mut files = BlobFiles::new();
+    for (&number, &sealed_bytes) in &state.blobs {
+        let file = BlobFile::open(reclaimer, number, sealed_bytes)?;
+        if sealed_bytes.is_none() {
+            damage.extend(end_of(&file, state)?.1);
+        }
+        files.insert(number, file);
+    }
+    Ok(files)
+}
+
+/// Where the headers of a file that was being written lead to, and what is wrong there if they should lead on.
+fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corruption>)> {
+    let (end, found) = match file.check_header() {
+        Ok(()) => (walk(file, |_, _| Ok(()))?, None),
+        Err(Error::Corruption(corruption)) if file.has_first_record()? => return Ok((0, Some(corruption))),
+        Err(Error::Corruption(corruption)) => (0, Some(corruption)),
+        Err(error) => return Err(error),
+    };
+    let durable = state.durable_blobs.get(&file.number).copied().unwrap_or(0);
+    if end >= durable {
+        return Ok((end, None));
+    }
+    let expected = format!("a record's header: the file was synced up to offset {durable}");
+    let no_header = || Corruption::new(file.name(), end, expected, "none");
+    Ok((end, Some(found.unwrap_or_else(no_header))))
+}
+
+/// What is wrong with the record that is referred to, as far as that may be in doubt: records of finished files were
 /// durable before anything referred to them, and what refers to a file that is gone is hidden by something younger.
-pub(super) fn is_sound(files: &BlobFiles, reference: &Reference) -> Result<bool> {
-    let Some(file) = files.get(&reference.file).filter(|file| !file.is_sealed()) else { return Ok(true) };
+pub(super) fn unsound(files: &BlobFiles, reference: &Reference) -> Result<Option<Corruption>> {
+    let Some(file) = files.get(&reference.file).filter(|file| !file.is_sealed()) else { return Ok(None) };
     // Values that were appended to refer to the same records again and again.
     if file.is_known_sound(reference.body) {
-        return Ok(true);
+        return Ok(None);
     }
     let mut reader = RecordReader::new(file.clone(), *reference);
     loop {
@@ -41,9 +80,9 @@ pub(super) fn is_sound(files: &BlobFiles, reference: &Reference) -> Result<bool>
             Ok(Some(_)) => {}
             Ok(None) => {
                 file.note_sound(reference.body);
-                return Ok(true);
+                return Ok(None);
             }
-            Err(Error::Corruption(_)) => return Ok(false),
+            Err(Error::Corruption(corruption)) => return Ok(Some(corruption)),
             Err(error) => return Err(error),
         }
     }
@@ -64,6 +103,7 @@ pub(super) fn finish(
         file.seal();
         state.blobs.insert(file.number, Some(file.size()));
     }
+    state.durable_blobs.clear();
     let in_tables = state.keyspaces.values().flat_map(|keyspace| &keyspace.blob_references);
     let in_tables = in_tables.map(|(&file, &bytes)| (file, i64::try_from(bytes).unwrap_or(i64::MAX)));
     for (number, bytes) in in_tables.chain(log.iter()) {

@@ -1,8 +1,12 @@
 //! Opening: manifest, then the log after its last converted position. Tables are opened when their keyspace is used.
 
 mod blobs;
+mod content;
+mod index;
 mod keyspaces;
 mod replay;
+mod replay_damaged;
+mod segments;
 
 use std::sync::Arc;
 
@@ -11,9 +15,9 @@ use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use alluvium_io::sync::{Mutex, OnceLock, RwLock};
 use alluvium_io::{DirectoryLock, Storage};
 
-use crate::blob::{Blobs, parse_blob_file_name};
+use crate::blob::{BlobFiles, Blobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name};
-use crate::db::{Counters, DiskQuota, MemoryControl, ScanCache, Shared, complete_hasher};
+use crate::db::{COPY_MARKER, Counters, DiskQuota, MemoryControl, ScanCache, Shared, complete_hasher};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, parse_table_file_name, table_file_name};
@@ -24,7 +28,8 @@ use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_curre
 use crate::options::{Durability, Environment, Settings};
 use crate::young_directory::{self, YoungDirectory};
 pub(crate) use keyspaces::open_tables;
-use replay::replay;
+use replay::{Replayed, replay};
+use replay_damaged::replay_damaged;
 
 pub(crate) const LOCK: &str = "LOCK";
 
@@ -58,15 +63,17 @@ pub(crate) fn open(
         }
         None => young_directory::do_without(&*storage, &mut state)?,
     }
-    remove_strays(&*storage, &state)?;
     for keyspace in state.keyspaces.values_mut() {
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &settings.prefix_functions)?;
     }
     let reclaimer = Reclaimer::new(storage.clone(), settings.prefix_functions.clone());
     reclaimer.defer(settings.background);
-    let blob_files = blobs::open(&reclaimer, &state)?;
     let recycler = Arc::new(Recycler::default());
-    let replayed = replay(&*storage, &recycler, &mut state, &blob_files, planted_bugs)?;
+    let check = !planted_bugs.ignore_record_checksum;
+    let (blob_files, replayed) =
+        replay_log(&*storage, &reclaimer, &recycler, &mut state, manifest_number, check, settings.read_only)?;
+    // Nothing was changed so far: a damaged database stays as it is.
+    remove_strays(&*storage, &state)?;
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
@@ -122,6 +129,7 @@ pub(crate) fn open(
         collect_lock: Mutex::new(()),
         freeze_lock: Mutex::new(()),
         frozen: Mutex::new(replayed.segments.into()),
+        damage: replayed.damage,
         recycler,
         scheduler: Scheduler::default(),
         throttle: Throttle::new(budget.segment_bytes),
@@ -139,6 +147,38 @@ pub(crate) fn open(
         auto_plan: OnceLock::new(),
         _directory_lock: directory_lock,
     })
+}
+
+/// Opens the blob files and replays the log. A damaged log is refused, or with `read_only` replayed as far as it is
+/// sound.
+fn replay_log(
+    storage: &dyn Storage,
+    reclaimer: &Arc<Reclaimer>,
+    recycler: &Arc<Recycler>,
+    state: &mut DatabaseState,
+    manifest: u64,
+    check: bool,
+    read_only: bool,
+) -> Result<(BlobFiles, Replayed)> {
+    let mut sound = state.clone();
+    let opened = blobs::open(reclaimer, state).and_then(|files| {
+        let replayed = replay(storage, recycler, &mut sound, manifest, &files, (check, !read_only))?;
+        Ok((files, replayed))
+    });
+    match opened {
+        Err(Error::Damaged { .. }) if read_only => {
+            let mut damage = Vec::new();
+            let files = blobs::open_damaged(reclaimer, state, &mut damage)?;
+            let mut replayed = replay_damaged(storage, recycler, state, manifest, &files)?;
+            damage.append(&mut replayed.damage);
+            replayed.damage = damage;
+            Ok((files, replayed))
+        }
+        opened => {
+            *state = sound;
+            opened
+        }
+    }
 }
 
 /// Locks the directory against other openings.
@@ -189,7 +229,8 @@ fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
         }
         let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
             || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
-        if stray || is_spill_file_name(&name) {
+        // Of a copy that is a database by now nothing is to be cleared away.
+        if stray || is_spill_file_name(&name) || name == COPY_MARKER {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }
     }

@@ -14,17 +14,18 @@ use super::report::ManifestRepair;
 use super::rewrite::RunItems;
 use super::structure::{Structure, unnamed};
 use super::{Repair, has_keyspace};
+use crate::blob::Reference;
 use crate::compact::YoungItems;
 use crate::error::{IoContext, Result};
-use crate::item::EncodedItem;
+use crate::item::{EncodedItem, Item};
+use crate::log::Position;
+use crate::log::identity::Identities;
 use crate::log::record::Record;
-use crate::log::salvage::{Piece, Pieces};
+use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::segment::{self, BLOCK};
 use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
 use crate::table::SegmentSpan;
 
-/// A segment whose header is damaged was written in one of so many last sessions.
-const SESSIONS_TRIED: u64 = 64;
 /// So many segments in front of one count as missing at most: the numbers come from damaged files.
 const SEGMENTS_MISSING_MAX: u64 = 64;
 
@@ -34,6 +35,27 @@ struct Found {
     seed: u64,
     /// Whether the header is as it was written.
     is_sound: bool,
+}
+
+/// The log as a repair finds it.
+pub(super) struct LogSurvey {
+    segments: BTreeMap<u64, Found>,
+    /// How far marks prove that the log was durable.
+    proven: Position,
+    /// How much of blob files that were not finished is known to be durable.
+    pub blobs: BTreeMap<u64, u64>,
+}
+
+impl LogSurvey {
+    /// Up to where the segment was durable; `u64::MAX` for all of it, up to the seal.
+    fn required(&self, id: u64, known_end: Option<u64>) -> u64 {
+        match known_end {
+            Some(end) => end,
+            None if id < self.proven.segment => u64::MAX,
+            None if id == self.proven.segment => self.proven.offset,
+            None => 0,
+        }
+    }
 }
 
 /// What a segment's records came to.
@@ -48,20 +70,48 @@ struct Scan {
 type Newest<'a> = BTreeMap<u32, HashMap<&'a [u8], usize>>;
 
 impl Repair {
+    /// Finds the segments of the log, and what they prove.
+    pub fn survey_log(&self, state: &DatabaseState, manifest: u64) -> Result<LogSurvey> {
+        let segments = self.find_segments(state, manifest)?;
+        let mut proven = Position::default();
+        for (&id, segment) in segments.iter().filter(|(id, _)| !state.log_ends.contains_key(id)) {
+            let bytes = self.read_segment(segment, None)?;
+            let durable = proven_durable(id, segment.seed, &bytes, BLOCK as usize);
+            proven = proven.max(durable.unwrap_or_default());
+        }
+        let mut survey = LogSurvey { segments, proven, blobs: state.durable_blobs.clone() };
+        for (&id, segment) in &survey.segments {
+            let known_end = state.log_ends.get(&id).copied();
+            let bytes = self.read_segment(segment, known_end)?;
+            for (_, start) in references(segment, &bytes, known_end) {
+                let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
+                let is_durable = (start as u64) < survey.required(id, known_end);
+                let Some(item) = item.filter(|_| is_durable) else { continue };
+                for reference in Reference::all_of(&item) {
+                    let end = survey.blobs.entry(reference.file).or_default();
+                    *end = (*end).max(reference.body_end());
+                }
+            }
+        }
+        Ok(survey)
+    }
+
     /// Checks the log that `structure` names. If it is damaged, or the manifest was, all sound records become runs.
-    pub fn check_log(&mut self, structure: &mut Structure, plan: &Plan) -> Result<()> {
+    pub fn check_log(&mut self, structure: &mut Structure, survey: &LogSurvey, plan: &Plan) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
-        let found = self.find_segments(&structure.state, structure.manifest_number)?;
-        let mut damaged = self.count_missing(&found, &structure.state)?;
-        for (&id, segment) in &found {
+        let found = &survey.segments;
+        let mut damaged = self.count_missing(survey, &structure.state)?;
+        for (&id, segment) in found {
             let known_end = structure.state.log_ends.get(&id).copied();
             let bytes = self.read_segment(segment, known_end)?;
-            let scan = scan(segment, &bytes, known_end, |_, _| {});
+            let required = survey.required(id, known_end);
+            let scan = scan(segment, &bytes, required, |_, _| {});
             self.report.segments += 1;
             self.report.log_gaps += scan.gaps;
+            self.report.items_lost_is_minimum |= scan.gaps > 0;
             self.report.log_bytes_lost += scan.gap_bytes;
             damaged |= scan.gaps > 0 || !segment.is_sound;
-            damaged |= !self.segment_has_its_records(segment, &bytes, known_end)?;
+            damaged |= !self.segment_has_its_records(segment, &bytes, known_end, required)?;
             if !segment.is_sound {
                 self.report.problem(format!("{}: the header of segment {id} is damaged", segment.name));
             }
@@ -74,8 +124,9 @@ impl Repair {
         if !damaged && !rebuilt {
             return Ok(());
         }
-        for (&id, segment) in &found {
-            self.convert(id, segment, structure, plan)?;
+        for (&id, segment) in found {
+            let required = survey.required(id, structure.state.log_ends.get(&id).copied());
+            self.convert(id, segment, required, structure, plan)?;
         }
         let state = &mut structure.state;
         let above = found.keys().next_back().map_or(0, |last| last + 1);
@@ -93,7 +144,7 @@ impl Repair {
     }
 
     /// All segments that count, those with damaged headers included.
-    fn find_segments(&mut self, state: &DatabaseState, sessions: u64) -> Result<BTreeMap<u64, Found>> {
+    fn find_segments(&self, state: &DatabaseState, manifest: u64) -> Result<BTreeMap<u64, Found>> {
         let mut found = BTreeMap::new();
         let mut headless = Vec::new();
         for name in self.log_files()? {
@@ -103,20 +154,16 @@ impl Repair {
                     found.insert(id, Found { name, seed, is_sound: true });
                 }
                 Some(_) => {}
-                None => headless.push((name, block)),
+                None => headless.push(name),
             }
         }
         found.retain(|id, _| state.log_ends.get(id) != Some(&0));
-        for (name, block) in headless {
-            // A seed that follows from a number proves that number; what the header still shows comes after.
-            let likely = likely_identities(state, sessions, &found);
-            let candidates = likely.into_iter().chain(stored_identity(&block));
+        let last = [found.keys().next_back(), state.log_ends.keys().next_back()].into_iter().flatten().max();
+        let newest = last.copied().unwrap_or(0).max(state.next_segment);
+        let identities = Identities { seed: state.seed, manifest, log_start: state.log_start, newest };
+        for name in headless {
             let bytes = read_all(&*self.storage, &name).unwrap_or_default();
-            let is_it = |&(id, seed): &(u64, u64)| {
-                let is_plausible = (state.log_start..state.next_segment + SEGMENTS_MISSING_MAX).contains(&id);
-                is_plausible && !found.contains_key(&id) && starts_with_record(seed, &bytes)
-            };
-            if let Some((id, seed)) = candidates.into_iter().find(is_it) {
+            if let Some((id, seed)) = identities.find(&bytes, &found) {
                 found.insert(id, Found { name, seed, is_sound: false });
             }
         }
@@ -132,7 +179,8 @@ impl Repair {
     }
 
     /// Notes the segments that should be there; whether there are any.
-    fn count_missing(&mut self, found: &BTreeMap<u64, Found>, state: &DatabaseState) -> Result<bool> {
+    fn count_missing(&mut self, survey: &LogSurvey, state: &DatabaseState) -> Result<bool> {
+        let found = &survey.segments;
         let mut expected: BTreeSet<u64> =
             state.log_ends.iter().filter(|(_, end)| **end > 0).map(|(&id, _)| id).collect();
         // A segment behind one that is missing counts for nothing in an opening. That is right for one without records,
@@ -143,11 +191,16 @@ impl Repair {
                 expected.extend(state.log_start.max(id.saturating_sub(SEGMENTS_MISSING_MAX))..id);
             }
         }
+        if survey.proven.segment > 0 {
+            let last = survey.proven.segment;
+            expected.extend(state.log_start.max(last.saturating_sub(SEGMENTS_MISSING_MAX))..=last);
+        }
         expected.retain(|id| !found.contains_key(id) && state.log_ends.get(id) != Some(&0));
         for id in &expected {
             self.report.problem(format!("segment {id} of the log is missing"));
         }
         self.report.segments_lost += expected.len() as u64;
+        self.report.items_lost_is_minimum |= !expected.is_empty();
         Ok(!expected.is_empty())
     }
 
@@ -159,17 +212,20 @@ impl Repair {
         Ok(bytes)
     }
 
-    /// Whether everything that the segment's items refer to is where they say, as far as an opening would not look.
+    /// Whether everything that the segment's items refer to is where they say, as far as an opening would not take what
+    /// is unsound for torn.
     fn segment_has_its_records(
         &mut self,
         segment: &Found,
         bytes: &[u8],
         known_end: Option<u64>,
+        required: u64,
     ) -> Result<bool> {
         let mut unsettled = 0;
         for (keyspace, start) in references(segment, bytes, known_end) {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
-            let Some(item) = item.filter(|item| !self.is_judged_by_openings(item)) else { continue };
+            let counts = |item: &Item<'_>| (start as u64) < required || !self.is_judged_by_openings(item);
+            let Some(item) = item.filter(counts) else { continue };
             unsettled += u64::from(!self.is_settled(keyspace, &item)?);
         }
         if unsettled > 0 {
@@ -185,11 +241,13 @@ impl Repair {
         segment: &Found,
         bytes: &[u8],
         known_end: Option<u64>,
+        required: u64,
     ) -> Result<HashSet<usize>> {
         let mut starts = HashSet::new();
         for (keyspace, start) in references(segment, bytes, known_end) {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
-            let Some(item) = item.filter(|item| self.is_judged_by_openings(item)) else { continue };
+            let counts = |item: &Item<'_>| (start as u64) >= required && self.is_judged_by_openings(item);
+            let Some(item) = item.filter(counts) else { continue };
             if !self.is_settled(keyspace, &item)? {
                 starts.insert(start);
             }
@@ -198,14 +256,21 @@ impl Repair {
     }
 
     /// Writes the newest items of a segment as runs, the youngest of their keyspaces.
-    fn convert(&mut self, id: u64, segment: &Found, structure: &mut Structure, plan: &Plan) -> Result<()> {
+    fn convert(
+        &mut self,
+        id: u64,
+        segment: &Found,
+        required: u64,
+        structure: &mut Structure,
+        plan: &Plan,
+    ) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let state = &mut structure.state;
         let known_end = state.log_ends.get(&id).copied();
         let bytes = self.read_segment(segment, known_end)?;
-        let never_durable = self.never_durable(segment, &bytes, known_end)?;
+        let never_durable = self.never_durable(segment, &bytes, known_end, required)?;
         let mut newest: Newest<'_> = BTreeMap::new();
-        let scan = scan(segment, &bytes, known_end, |keyspace, start| {
+        let scan = scan(segment, &bytes, known_end.unwrap_or(0), |keyspace, start| {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
             let counts = |owner: u64| owner <= id;
             let owner_start = state.keyspaces.get(&keyspace).map_or(0, |owner| owner.log_start);
@@ -260,8 +325,11 @@ impl Repair {
 }
 
 /// Calls `visit` with the keyspace and the place of every item of a segment's sound records.
-fn scan(segment: &Found, bytes: &[u8], known_end: Option<u64>, mut visit: impl FnMut(u32, usize)) -> Scan {
+///
+/// The segment must be whole up to `required`; `u64::MAX` where it must end with a seal.
+fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32, usize)) -> Scan {
     let mut scan = Scan::default();
+    let mut is_sealed = false;
     let mut pieces = Pieces::new(segment.seed, bytes, BLOCK as usize);
     for piece in &mut pieces {
         match piece {
@@ -276,15 +344,20 @@ fn scan(segment: &Found, bytes: &[u8], known_end: Option<u64>, mut visit: impl F
                     Record::Batch(items) => {
                         items.for_each(|(keyspace, _, item_start)| visit(keyspace, start + item_start));
                     }
-                    Record::Seal { .. } => scan.records -= 1,
+                    Record::Mark(_) => scan.records -= 1,
+                    Record::Seal { .. } => {
+                        scan.records -= 1;
+                        is_sealed = true;
+                    }
                 }
             }
         }
     }
-    let missing = known_end.map_or(0, |end| end.saturating_sub(pieces.position() as u64));
-    if missing > 0 {
+    let end = pieces.position() as u64;
+    if end < required && !is_sealed {
         scan.gaps += 1;
-        scan.gap_bytes += missing;
+        // How long a segment was that lacks its seal, nothing tells.
+        scan.gap_bytes += if required == u64::MAX { 0 } else { required - end };
     }
     scan
 }
@@ -292,31 +365,12 @@ fn scan(segment: &Found, bytes: &[u8], known_end: Option<u64>, mut visit: impl F
 /// Keyspace and start of every item of a segment's sound records that refers to a blob file.
 fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(u32, usize)> {
     let mut references = Vec::new();
-    scan(segment, bytes, known_end, |keyspace, start| {
+    scan(segment, bytes, known_end.unwrap_or(0), |keyspace, start| {
         if EncodedItem::decode(&bytes[start..]).is_some_and(|encoded| encoded.item.is_reference()) {
             references.push((keyspace, start));
         }
     });
     references
-}
-
-/// Number and seed that a damaged header still shows: the damage may be elsewhere in it.
-fn stored_identity(block: &[u8]) -> Option<(u64, u64)> {
-    let field = |at: usize| Some(u64::from_le_bytes(block.get(at..at + 8)?.try_into().ok()?));
-    Some((field(16)?, field(24)?)).filter(|&(id, seed)| id > 0 && seed > 0)
-}
-
-/// Numbers and seeds of the segments that are missing: seeds follow from the database's, the session and the number.
-fn likely_identities(state: &DatabaseState, sessions: u64, found: &BTreeMap<u64, Found>) -> Vec<(u64, u64)> {
-    let last = [found.keys().next_back(), state.log_ends.keys().next_back()].into_iter().flatten().max();
-    let last = last.copied().unwrap_or(0).max(state.next_segment);
-    let mut identities = Vec::new();
-    for session in (0..=sessions).rev().take(SESSIONS_TRIED as usize) {
-        let session_seed = checksum64(&session.to_le_bytes(), state.seed);
-        let ids = state.log_start..=last.min(state.log_start.saturating_add(SESSIONS_TRIED));
-        identities.extend(ids.map(|id| (id, checksum64(&id.to_le_bytes(), session_seed))));
-    }
-    identities
 }
 
 fn starts_with_record(seed: u64, bytes: &[u8]) -> bool {

@@ -44,6 +44,7 @@ use crate::young_directory::{YoungDirectory, YoungLevels};
 use records::Records;
 pub use report::{ManifestRepair, RepairReport};
 use structure::Structure;
+pub(crate) use tables::{LiveItems, live_items};
 
 /// How a database is repaired.
 #[derive(Debug, Clone)]
@@ -148,6 +149,7 @@ fn repair_with(
         next_file: 0,
         items: BTreeMap::new(),
         replaced: Vec::new(),
+        written: Vec::new(),
         records: Records::none(&storage, options.dry_run),
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
@@ -157,10 +159,11 @@ fn repair_with(
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &options.prefix_functions)?;
     }
     repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
-    repair.open_records(&structure.state, structure.report)?;
+    let log = repair.survey_log(&structure.state, structure.manifest_number)?;
+    repair.open_records(&structure.state, &log.blobs, structure.report)?;
     repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
-    repair.check_log(&mut structure, &options.plan)?;
+    repair.check_log(&mut structure, &log, &options.plan)?;
     repair.finish_records(&mut structure.state)?;
     repair.report.changed = structure.report != ManifestRepair::Sound
         || renews_id
@@ -174,6 +177,7 @@ fn repair_with(
     if structure.report == ManifestRepair::Rebuilt {
         structure.stale_files.extend(repair.unneeded_blob_files(&structure.state)?);
     }
+    repair.written.iter().for_each(|&(file, items)| structure.state.note_items(file, items));
     let Repair { mut report, replaced, next_file, .. } = repair;
     let Structure { mut state, manifest_number, stale_files, .. } = structure;
     if state.seed == 0 {
@@ -209,6 +213,8 @@ struct Repair {
     items: BTreeMap<u32, u64>,
     /// Files that count no more once the new manifest does.
     replaced: Vec<String>,
+    /// Table files that were written, with their items.
+    written: Vec<(u64, u64)>,
     records: Records,
     report: RepairReport,
 }

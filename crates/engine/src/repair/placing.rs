@@ -90,7 +90,7 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
             // In the last level, 0, those of several plans lie over each other by their age.
             let level = if plan_numbers[&keyspace].len() > 1 { 0 } else { level };
             let range = HashRange { low, high };
-            let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0 };
+            let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0, items: 0 };
             // The keyspace exists: it was created for this section if it was not known before.
             let _ = state.apply(&edit);
         }

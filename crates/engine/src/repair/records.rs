@@ -99,8 +99,14 @@ impl Records {
 }
 
 impl Repair {
-    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost.
-    pub fn open_records(&mut self, state: &DatabaseState, manifest: ManifestRepair) -> Result<()> {
+    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost. `required`
+    /// says how far files that were not finished are known to be durable.
+    pub fn open_records(
+        &mut self,
+        state: &DatabaseState,
+        required: &BTreeMap<u64, u64>,
+        manifest: ManifestRepair,
+    ) -> Result<()> {
         let present = self.present_blob_files()?;
         let mut numbers: BTreeSet<u64> = state.blobs.keys().copied().collect();
         numbers.extend(&present);
@@ -108,7 +114,8 @@ impl Repair {
         for number in numbers {
             let found = if present.contains(&number) {
                 let sealed_bytes = state.blobs.get(&number).copied().flatten();
-                Some(self.open_record_file(number, sealed_bytes, manifest)?)
+                let required = required.get(&number).copied().unwrap_or(0);
+                Some(self.open_record_file(number, sealed_bytes, required, manifest)?)
             } else {
                 None
             };
@@ -121,6 +128,7 @@ impl Repair {
         &mut self,
         number: u64,
         sealed_bytes: Option<u64>,
+        required: u64,
         manifest: ManifestRepair,
     ) -> Result<RecordFile> {
         let file = BlobFile::open_damaged(&self.records.reclaimer, number)?;
@@ -130,12 +138,18 @@ impl Repair {
         }
         let is_sealed = sealed_bytes.is_some();
         let size = sealed_bytes.unwrap_or(file.size());
+        if sealed_bytes == Some(0) {
+            // It was never written: the disk was full.
+            header = Ok(());
+        }
         file.limit(size.min(file.size()));
         let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
         // Where a file ends that was not finished, its headers tell; they may end early where a crash came. That it was
         // not finished is known only from a manifest that says so to its end: else a file without a header is damaged.
         let is_known_unfinished = !is_sealed && manifest == ManifestRepair::Sound;
-        let is_broken = is_sealed && chain_end < size || header.is_err() && !is_known_unfinished;
+        let durable = if is_sealed { size } else { required };
+        let is_torn = is_known_unfinished && durable == 0 && !file.has_first_record()?;
+        let is_broken = chain_end < durable || header.is_err() && !is_torn;
         if is_broken {
             self.report.blob_files_rewritten += 1;
             self.report.problem(match header {

@@ -33,8 +33,11 @@ pub struct RepairReport {
     pub tables_lost: u64,
     /// Pages that are lost.
     pub pages_lost: u64,
-    /// Items in these pages, as far as the rest of the table tells, and large items whose records are lost.
+    /// Items in these pages and tables, and large items whose records are lost.
     pub items_lost: u64,
+    /// Whether more may be lost than `items_lost` says: of a table, segment or blob file nothing tells how many items
+    /// it had.
+    pub items_lost_is_minimum: bool,
     /// Items, older ones of present keys included, whose record in a blob file can't be read. They are removed.
     pub large_items_lost: u64,
     /// Items of damaged tables that were kept.
@@ -47,7 +50,7 @@ pub struct RepairReport {
     pub segments: u64,
     /// Segments that are missing, or of which nothing could be read.
     pub segments_lost: u64,
-    /// Places in the log where records are lost: at least one in each.
+    /// Places in the log where records are lost: at least one in each. `items_lost` does not count them.
     pub log_gaps: u64,
     /// Bytes in these places.
     pub log_bytes_lost: u64,
@@ -68,6 +71,12 @@ impl RepairReport {
     pub(super) fn lost_anything(&self) -> bool {
         self.tables_lost + self.pages_lost + self.segments_lost + self.log_gaps + self.blob_files_lost > 0
             || self.large_items_lost > 0
+    }
+
+    /// Counts what a table had that is lost as a whole, as far as that is known.
+    pub(super) fn lost_of(&mut self, items: Option<u64>) {
+        self.items_lost += items.unwrap_or(1);
+        self.items_lost_is_minimum |= items.is_none();
     }
 
     pub(super) fn problem(&mut self, what: impl ToString) {

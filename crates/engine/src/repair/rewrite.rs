@@ -49,6 +49,7 @@ impl Repair {
             empty.push(without_items);
         }
         writer.finish()?.sync()?;
+        self.written.push((number, runs.iter().map(|run| run.items.len() as u64).sum()));
         Ok((number, empty))
     }
 
@@ -76,6 +77,7 @@ impl Repair {
         }
         writer.finish_section()?;
         writer.finish()?.sync()?;
+        self.written.push((number, items.len() as u64));
         Ok(number)
     }
 }

@@ -38,6 +38,11 @@ impl Claim {
         Self { keyspace, place, segments: SegmentSpan::EMPTY, items: YoungItems::default() }
     }
 
+    /// Whether some of the table's items don't count any more.
+    fn is_part(&self) -> bool {
+        matches!(&self.place, Place::Run(run) if !run.dropped.is_empty())
+    }
+
     /// Whether an item of this hash counts here.
     pub fn wants(&self, item: &SalvagedItem<'_>) -> bool {
         item.keyspace == self.keyspace
@@ -79,6 +84,8 @@ impl Repair {
             if !names.contains(&name) {
                 self.report.problem(format!("{name} is missing"));
                 self.report.tables_lost += 1;
+                let known = state.table_items.get(&number).copied();
+                self.report.lost_of(known.filter(|_| !claims.iter().any(Claim::is_part)));
                 remove_claims(state, number);
                 continue;
             }
@@ -155,7 +162,10 @@ impl Repair {
     fn salvage_into(&mut self, claims: &mut [Claim], state: &DatabaseState, number: u64) -> Result<()> {
         let name = table_file_name(number);
         let mut pages = SalvagedPages::default();
-        let mut items_expected = 0;
+        // Without a directory the manifest may know, unless parts of the table have been merged away.
+        let is_part = claims.iter().any(Claim::is_part);
+        let known = state.table_items.get(&number).copied().filter(|_| !is_part);
+        let mut items_expected = None;
         match Table::open(&*self.storage, &name, &self.prefix_functions) {
             Ok(table) => {
                 for section in table.sections() {
@@ -169,7 +179,7 @@ impl Repair {
                     let found = section.salvage(|item| {
                         take(live.iter_mut().map(|claim| &mut **claim), &item);
                     });
-                    items_expected += section.item_count();
+                    *items_expected.get_or_insert(0) += section.item_count();
                     pages.sound += found.sound;
                     pages.lost += found.lost;
                     pages.items += found.items;
@@ -195,7 +205,10 @@ impl Repair {
             claim.items = self.settle_all(claim.keyspace, std::mem::take(&mut claim.items), hides)?;
         }
         self.report.pages_lost += pages.lost;
-        self.report.items_lost += u64::saturating_sub(items_expected, pages.items);
+        match items_expected.max(known) {
+            Some(expected) => self.report.items_lost += expected.saturating_sub(pages.items),
+            None => self.report.lost_of(None),
+        }
         self.report.items_kept += claims.iter().map(|claim| claim.items.len() as u64).sum::<u64>();
         if pages.sound == 0 {
             self.report.tables_lost += 1;
@@ -285,6 +298,26 @@ fn is_piled(keyspace: &KeyspaceState) -> bool {
 fn take<'a>(mut claims: impl Iterator<Item = &'a mut Claim>, item: &SalvagedItem<'_>) {
     if let Some(claim) = claims.find(|claim| claim.wants(item)) {
         claim.items.push(item.hash, 0, item.item.bytes);
+    }
+}
+
+/// The items of a table file that a state counts.
+pub(crate) struct LiveItems(Vec<Claim>);
+
+/// What `state` counts of table file `number`.
+pub(crate) fn live_items(state: &DatabaseState, number: u64) -> LiveItems {
+    LiveItems(claims_of(state, number))
+}
+
+impl LiveItems {
+    /// Whether some of the section's items count.
+    pub fn has(&self, section: &Section) -> bool {
+        self.0.iter().any(|claim| claim.has(section))
+    }
+
+    /// Whether the item counts.
+    pub fn wants(&self, item: &SalvagedItem<'_>) -> bool {
+        self.0.iter().any(|claim| claim.wants(item))
     }
 }
 

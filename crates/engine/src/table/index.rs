@@ -137,6 +137,11 @@ impl SectionIndex {
         Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
 
+    /// The same with a filter of tags that is not there, of this number of slots.
+    pub(super) fn lacking_filter(self, slots: u32) -> Self {
+        Self { filter: SectionFilter::Dropped { slots }, ..self }
+    }
+
     /// The same, with its memory counted by `charge`.
     pub(super) fn charged(self, charge: Charge) -> Self {
         Self { _charge: Some(charge), ..self }

@@ -64,6 +64,8 @@ pub(crate) struct Degradation {
     pub index_reads: u64,
     /// Pages that lookups had to look at because there was no filter to say no.
     pub unfiltered_pages: u64,
+    /// Damaged filters and indexes that lookups did without, or made anew of the pages.
+    pub damaged_blocks: u64,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +74,7 @@ struct Counts {
     indexes_dropped: AtomicU64,
     index_reads: AtomicU64,
     unfiltered_pages: AtomicU64,
+    damaged_blocks: AtomicU64,
 }
 
 /// Sections that have something in memory, oldest first; some may be gone by now.
@@ -175,6 +178,7 @@ impl IndexMemory {
             indexes_dropped: counts.indexes_dropped.load(Ordering::Relaxed),
             index_reads: counts.index_reads.load(Ordering::Relaxed),
             unfiltered_pages: counts.unfiltered_pages.load(Ordering::Relaxed),
+            damaged_blocks: counts.damaged_blocks.load(Ordering::Relaxed),
         }
     }
 
@@ -184,6 +188,10 @@ impl IndexMemory {
 
     pub(super) fn count_unfiltered_pages(&self, pages: u64) {
         self.degradation.unfiltered_pages.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_damaged(&self, blocks: u64) {
+        self.degradation.damaged_blocks.fetch_add(blocks, Ordering::Relaxed);
     }
 
     pub(super) fn count_unkept(&self, filters: u64, indexes: u64) {

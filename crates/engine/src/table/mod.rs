@@ -34,6 +34,7 @@ pub(crate) mod fuzz;
 mod group_scan;
 mod hash_marks;
 mod index;
+mod index_around;
 mod index_builder;
 mod index_memory;
 mod index_parts;

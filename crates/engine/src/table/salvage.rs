@@ -69,6 +69,34 @@ impl Section {
         pages
     }
 
+    /// Calls `visit` for each page with the hashes of the items that begin there, and whether the last of them goes on in
+    /// the next page. Returns whether all pages are sound; those that are not are passed over.
+    pub(super) fn salvage_hashes(&self, mut visit: impl FnMut(&[KeyHash], bool)) -> bool {
+        let owner = Owner { keyspace: self.keyspace(), layout: self.layout(), hasher: self.hasher() };
+        let first = self.page_offset(0) / PAGE_BYTES as u64;
+        let mut waiting: Option<(Vec<KeyHash>, Begun)> = None;
+        let mut is_sound = true;
+        for_each_page(&**self.file(), first, u64::from(self.page_count()), |number, bytes| {
+            let page = bytes.and_then(|bytes| self.check_page((number - first) as u32, bytes).ok());
+            let Some((page, items)) = page.and_then(|page| Some((page, items_of(&page, owner)?))) else {
+                is_sound = false;
+                return;
+            };
+            if let Some((mut hashes, begun)) = waiting.take() {
+                let joined = begun.joined(number, &page).and_then(|begun| Some(begun.item()?.hash));
+                is_sound &= joined.is_some();
+                hashes.extend(joined);
+                visit(&hashes, true);
+            }
+            let hashes: Vec<KeyHash> = items.iter().map(|item| item.hash).collect();
+            match Begun::on(number, &page, owner) {
+                Some(begun) => waiting = Some((hashes, begun)),
+                None => visit(&hashes, false),
+            }
+        });
+        is_sound && waiting.is_none()
+    }
+
     /// Whether all pages are zeros: the space was given back, since nothing in it counts any more.
     pub fn is_given_back(&self) -> bool {
         let mut zeros = self.page_count() > 0;

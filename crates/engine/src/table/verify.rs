@@ -137,7 +137,7 @@ impl<'a> SectionCheck<'a> {
     }
 
     fn run(mut self, report: &mut VerifyReport) -> Result<()> {
-        match self.section.whole_index() {
+        match self.section.stored_index(true).map(Arc::new) {
             Ok(index) => {
                 if let (Layout::Hash, Some(filter)) = (self.section.layout(), index.tags()) {
                     self.slots = filter.occupied().collect::<Vec<_>>().into_iter();

@@ -83,6 +83,16 @@ impl Sample {
 
     /// The same under another plan.
     pub fn of(plan: Plan) -> Self {
+        Self::made(plan, false)
+    }
+
+    /// The same of a process that was killed when it had been idle for a moment: the log and a blob file have no known
+    /// end.
+    pub fn killed() -> Self {
+        Self::made(plan(), true)
+    }
+
+    fn made(plan: Plan, is_killed: bool) -> Self {
         let clock = SimulatedClock::default();
         let storage = SimulatedStorage::new(1);
         let mut sample =
@@ -109,8 +119,14 @@ impl Sample {
         }
         sample.clock.advance(Duration::from_secs(10));
         drop(keyspaces);
-        db.close().unwrap();
-        sample.contents = storage.contents();
+        if is_killed {
+            db.wait_idle().unwrap();
+            sample.contents = storage.contents();
+            storage.kill();
+        } else {
+            db.close().unwrap();
+            sample.contents = storage.contents();
+        }
         sample
     }
 
@@ -224,9 +240,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn of(error: &Error, what: &str) -> Self {
+    pub fn of(error: &Error, what: &str) -> Self {
         match error {
-            Error::Corruption(corruption) => assert!(!corruption.file.is_empty(), "{what}: {error}"),
+            Error::Corruption(corruption) | Error::Damaged { corruption, .. } => {
+                assert!(!corruption.file.is_empty(), "{what}: {error}")
+            }
             Error::MissingFile { .. } | Error::NotADatabase { .. } => {}
             Error::NewerFormat { .. } | Error::OlderFormat { .. } => {}
             other => panic!("{what}: an error of the wrong kind: {other}"),

@@ -48,7 +48,9 @@ pub fn targets() -> Vec<Target> {
         Target {
             name: "log-salvage",
             run: alluvium::fuzz::log_salvage,
-            samples: || vec![alluvium::fuzz::log_record_sample().repeat(3)],
+            samples: || {
+                vec![alluvium::fuzz::log_record_sample().repeat(3), alluvium::fuzz::log_salvage_sample()]
+            },
         },
         Target { name: "log-header", run: alluvium::fuzz::log_header, samples: Vec::new },
         Target {

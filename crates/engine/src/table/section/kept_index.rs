@@ -7,7 +7,7 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::{Section, read_exact};
 use crate::table::directory::BlockHandle;
-use crate::table::error::Result;
+use crate::table::error::{Error, Result};
 use crate::table::frame::check_sum;
 use crate::table::index::SectionIndex;
 #[cfg(test)]
@@ -50,7 +50,15 @@ impl Section {
 
     /// Whether the filter belongs in memory, where there is room.
     pub(super) fn wants_filter(&self) -> bool {
-        self.entry.filter.len > 0 && !self.entry.filter_on_flash && !self.is_covered.load(Ordering::Relaxed)
+        self.entry.filter.len > 0
+            && !self.entry.filter_on_flash
+            && !self.is_covered.load(Ordering::Relaxed)
+            && !self.is_filter_damaged.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the filter is damaged, so that nobody looks for it again.
+    pub(super) fn set_filter_damaged(&self) {
+        self.is_filter_damaged.store(true, Ordering::Relaxed);
     }
 
     /// Whether reading `index` once more would add the filter that it lacks.
@@ -170,8 +178,20 @@ impl Section {
         self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())
     }
 
-    /// Reads the index, and the filter if `with_filter`.
+    /// The index, and the filter if `with_filter`, from flash; where they are damaged what can take their place.
     fn read_index(&self, with_filter: bool) -> Result<SectionIndex> {
+        self.unless_damaged(with_filter, self.stored_index(with_filter))
+    }
+
+    fn unless_damaged(&self, with_filter: bool, index: Result<SectionIndex>) -> Result<SectionIndex> {
+        match index {
+            Err(Error::Corruption(corruption)) => self.index_in_spite_of(with_filter, corruption),
+            index => index,
+        }
+    }
+
+    /// Reads the index, and the filter if `with_filter`, as they are on flash.
+    pub(in crate::table) fn stored_index(&self, with_filter: bool) -> Result<SectionIndex> {
         let filter = if with_filter { self.entry.filter.len } else { 0 };
         // As it is stored and as it is decoded. Nobody waits for who decodes.
         let _room = self.memory.reads.hold(2 * (filter + self.entry.index.len + PAGE_BYTES as u64));
@@ -210,7 +230,8 @@ impl Section {
     pub(in crate::table) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if self.index.load().is_none() {
-            self.keep(self.index_from(bytes, start, self.wants_filter())?);
+            let with_filter = self.wants_filter();
+            self.keep(self.unless_damaged(with_filter, self.index_from(bytes, start, with_filter))?);
         }
         Ok(())
     }
@@ -239,7 +260,7 @@ impl Section {
     }
 
     /// Reads a block with aligned reads and checks its checksum.
-    fn read_block(&self, block: BlockHandle, what: &str) -> Result<Vec<u8>> {
+    pub(super) fn read_block(&self, block: BlockHandle, what: &str) -> Result<Vec<u8>> {
         if block.len == 0 {
             return Ok(Vec::new());
         }

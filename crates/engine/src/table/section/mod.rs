@@ -3,6 +3,7 @@
 mod clustered;
 mod kept_index;
 mod kept_pages;
+mod rebuilt_index;
 mod worth;
 
 use std::fmt;
@@ -45,6 +46,8 @@ pub(crate) struct Section {
     memory: Arc<IndexMemory>,
     /// Whether the filter of a table over this one answers for it, so that its own is not wanted in memory.
     is_covered: AtomicBool,
+    /// Whether the filter was found to be damaged: lookups do without.
+    is_filter_damaged: AtomicBool,
     /// Releases of memory when filter or index was last refused room.
     refused_at: AtomicU64,
     /// Likewise of the pages.
@@ -77,6 +80,7 @@ impl Section {
             loading: Mutex::new(()),
             memory: Arc::clone(memory),
             is_covered: AtomicBool::new(false),
+            is_filter_damaged: AtomicBool::new(false),
             refused_at: AtomicU64::new(u64::MAX),
             pages_refused_at: AtomicU64::new(u64::MAX),
             is_registered: AtomicBool::new(false),

@@ -1,0 +1,68 @@
+//! Checking the files of a copy before it becomes a database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_base::PrefixFunction;
+use alluvium_io::Storage;
+
+use crate::blob::{BlobFile, BlobFiles, RecordReader, Reference};
+use crate::db::verify::check_headers;
+use crate::error::Result;
+use crate::level::{Reclaimer, table_file_name};
+use crate::manifest::DatabaseState;
+use crate::repair::live_items;
+use crate::table::Table;
+
+/// Reads the tables and blob files that `state` names, one table at a time, and the large items that tables refer to.
+/// Takes memory of a table's directory and of 50 bytes for each of its large items.
+///
+/// # Errors
+/// [`crate::Error::Corruption`] names the first file that is damaged.
+pub(super) fn check_files(
+    storage: &Arc<dyn Storage>,
+    state: &DatabaseState,
+    prefix_functions: &[PrefixFunction],
+) -> Result<()> {
+    let reclaimer = Reclaimer::new(storage.clone(), prefix_functions.to_vec());
+    let mut blobs = BlobFiles::new();
+    for (&number, &sealed_bytes) in &state.blobs {
+        let file = BlobFile::open(&reclaimer, number, Some(sealed_bytes.unwrap_or(0)))?;
+        check_headers(&file)?;
+        blobs.insert(number, file);
+    }
+    for number in state.files() {
+        let table = Table::open(&**storage, &table_file_name(number), prefix_functions)?;
+        let live = live_items(state, number);
+        let outcome = table.verify(|section| live.has(section))?;
+        if let Some(corruption) = outcome.corruptions.into_iter().next() {
+            return Err(corruption.into());
+        }
+        check_large_items(&table, &live, &blobs)?;
+    }
+    Ok(())
+}
+
+/// Checks the large items of a table, in the order of their places.
+fn check_large_items(table: &Table, live: &crate::repair::LiveItems, blobs: &BlobFiles) -> Result<()> {
+    if blobs.is_empty() {
+        return Ok(());
+    }
+    let mut references = BTreeMap::new();
+    for section in table.sections().iter().filter(|section| live.has(section)) {
+        section.salvage(|item| {
+            for reference in Reference::all_of(&item.item.item) {
+                if live.wants(&item) {
+                    references.insert((reference.file, reference.body), reference);
+                }
+            }
+        });
+    }
+    for reference in references.values() {
+        // What refers to a file that is gone is hidden by something younger.
+        let Some(file) = blobs.get(&reference.file) else { continue };
+        let mut reader = RecordReader::new(file.clone(), *reference);
+        while reader.next_chunk()?.is_some() {}
+    }
+    Ok(())
+}

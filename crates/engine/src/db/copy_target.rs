@@ -1,0 +1,91 @@
+//! [`CopyTarget`]: a directory that is about to become a copy of a database.
+//!
+//! A file says so as long as the copy is not complete. Whatever ends the copying, a failure, a crash or a kill, the next
+//! attempt knows what is in its way, and may remove it.
+
+use std::sync::Arc;
+
+use alluvium_io::{OpenMode, Storage};
+
+use crate::blob::parse_blob_file_name;
+use crate::error::{Error, IoContext, Result};
+use crate::level::parse_table_file_name;
+use crate::manifest::{CURRENT, CURRENT_NEW, is_manifest_file_name};
+use crate::recovery::LOCK;
+
+/// The file that says that the copy is not complete. A directory that has it and no `CURRENT` is no database.
+pub(crate) const MARKER: &str = "COPYING";
+
+/// A directory that becomes a database with [`CopyTarget::finish`], and is cleared where that does not come.
+#[derive(Debug)]
+pub(super) struct CopyTarget {
+    storage: Arc<dyn Storage>,
+    is_finished: bool,
+}
+
+impl CopyTarget {
+    /// Takes an empty directory, or one that an attempt left which came to no end.
+    ///
+    /// # Errors
+    /// [`Error::NotADatabase`] when it holds anything else; `what` says what needs it to be empty.
+    pub fn take(storage: Arc<dyn Storage>, what: &str) -> Result<Self> {
+        let names = list(&*storage)?;
+        let is_left = names.iter().any(|name| name == MARKER) && !names.iter().any(|name| name == CURRENT);
+        let in_the_way = names.iter().find(|name| !(is_left && is_of_copy(name)));
+        if let Some(name) = in_the_way {
+            let reason = format!("{what} needs an empty directory, and this one holds {name}");
+            return Err(Error::NotADatabase { reason });
+        }
+        let target = Self { storage, is_finished: false };
+        if is_left {
+            target.clear()?;
+        }
+        let context = || format!("creating {MARKER}");
+        target.storage.open(MARKER, OpenMode::Create).context(context)?.sync().context(context)?;
+        target.storage.sync_directory().context(context)?;
+        Ok(target)
+    }
+
+    /// Declares the copy complete: it has its `CURRENT`, durably.
+    pub fn finish(mut self) -> Result<()> {
+        self.is_finished = true;
+        self.storage.remove(MARKER).context(|| format!("removing {MARKER}"))?;
+        self.storage.sync_directory().context(|| "syncing the copy's directory".to_owned())
+    }
+
+    /// Removes what an attempt made, that it was one last.
+    fn clear(&self) -> Result<()> {
+        let mut names = list(&*self.storage)?;
+        names.retain(|name| is_of_copy(name) && name != MARKER);
+        // Without `CURRENT` nothing else is a database.
+        names.sort_by_key(|name| name != CURRENT);
+        for name in names.iter().map(String::as_str).chain([MARKER]) {
+            self.storage.remove(name).context(|| format!("removing {name}"))?;
+        }
+        self.storage.sync_directory().context(|| "syncing the copy's directory".to_owned())
+    }
+}
+
+impl Drop for CopyTarget {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // What can't be removed now is known to the next attempt.
+            let _ = self.clear();
+        }
+    }
+}
+
+fn list(storage: &dyn Storage) -> Result<Vec<String>> {
+    storage.list().context(|| "listing the copy's directory".to_owned())
+}
+
+fn is_of_copy(name: &str) -> bool {
+    name == MARKER
+        || name == CURRENT
+        || name == CURRENT_NEW
+        || name == LOCK
+        || parse_table_file_name(name).is_some()
+        || parse_blob_file_name(name).is_some()
+        || is_manifest_file_name(name)
+        || crate::device::is_file_name(name)
+}

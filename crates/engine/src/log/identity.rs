@@ -1,0 +1,61 @@
+//! Which segment a log file holds whose header is damaged.
+
+use std::collections::BTreeMap;
+
+use alluvium_base::checksum::checksum64;
+
+use super::salvage::starts_with_record;
+
+/// The header was written in one of this many last sessions.
+const SESSIONS_TRIED: u64 = 64;
+/// Numbers of segments tried from the log's start on.
+const SEGMENTS_TRIED: u64 = 64;
+
+/// What is known of the segments of a database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identities {
+    /// The database's seed.
+    pub seed: u64,
+    /// The number of the newest manifest: each session begins with one.
+    pub manifest: u64,
+    /// Segments below this don't count.
+    pub log_start: u64,
+    /// A number that is not far below the newest segment's.
+    pub newest: u64,
+}
+
+impl Identities {
+    /// Number and seed of the segment in a file of these bytes; none of those that are `taken`.
+    ///
+    /// A seed that follows from a number proves that number: the first record is sound under that alone. What the header
+    /// still shows comes after.
+    pub fn find<T>(&self, bytes: &[u8], taken: &BTreeMap<u64, T>) -> Option<(u64, u64)> {
+        let is_it = |&(id, seed): &(u64, u64)| {
+            self.range().contains(&id) && !taken.contains_key(&id) && starts_with_record(seed, bytes)
+        };
+        self.likely().chain(stored(bytes)).find(is_it)
+    }
+
+    fn range(&self) -> std::ops::RangeInclusive<u64> {
+        let last = self.newest.max(self.log_start).saturating_add(SEGMENTS_TRIED);
+        self.log_start..=last
+    }
+
+    /// Seeds follow from the database's, the session and the number.
+    fn likely(&self) -> impl Iterator<Item = (u64, u64)> {
+        let Self { seed, manifest, .. } = *self;
+        let ids = self.range();
+        let sessions = (0..=manifest).rev().take(SESSIONS_TRIED as usize);
+        sessions.flat_map(move |session| {
+            let session_seed = checksum64(&session.to_le_bytes(), seed);
+            let ids = ids.clone().take(2 * SEGMENTS_TRIED as usize);
+            ids.map(move |id| (id, checksum64(&id.to_le_bytes(), session_seed)))
+        })
+    }
+}
+
+/// Number and seed that a damaged header still shows: the damage may be elsewhere in it.
+fn stored(bytes: &[u8]) -> Option<(u64, u64)> {
+    let field = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    Some((field(16)?, field(24)?)).filter(|&(id, seed)| id > 0 && seed > 0)
+}

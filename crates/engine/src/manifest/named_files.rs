@@ -1,0 +1,39 @@
+//! Which table files a state names.
+
+use std::collections::BTreeSet;
+
+use super::keyspace_state::KeyspaceState;
+use super::state::DatabaseState;
+
+impl DatabaseState {
+    /// Whether some keyspace uses the table file of this number.
+    pub fn names_file(&self, number: u64) -> bool {
+        self.keyspaces.values().any(|state| state.files().any(|file| file == number))
+    }
+
+    /// Numbers of the table files in use that lie in the second directory, ascending.
+    pub fn young_tables(&self) -> impl Iterator<Item = u64> {
+        let files = if self.young_tables.is_empty() { BTreeSet::new() } else { self.files() };
+        self.young_tables.iter().copied().filter(move |file| files.contains(file))
+    }
+
+    /// Numbers of all table files in use.
+    pub fn files(&self) -> BTreeSet<u64> {
+        self.keyspaces.values().flat_map(KeyspaceState::files).collect()
+    }
+
+    /// Notes how many items a table file has; 0 where that is not known.
+    pub fn note_items(&mut self, file: u64, items: u64) {
+        if items > 0 {
+            self.table_items.insert(file, items);
+        }
+    }
+
+    /// Forgets what is known of table files that are not in use.
+    pub fn forget_unnamed(&mut self) {
+        if !self.table_items.is_empty() {
+            let files = self.files();
+            self.table_items.retain(|file, _| files.contains(file));
+        }
+    }
+}

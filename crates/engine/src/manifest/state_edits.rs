@@ -1,0 +1,75 @@
+//! The edits that a state amounts to.
+
+use super::edit::Edit;
+use super::hash_range::HashRange;
+use super::keyspace_state::{PlacedTableState, RunState};
+use super::plan_state::PlanState;
+use super::state::DatabaseState;
+use crate::level::Container;
+
+impl DatabaseState {
+    /// Edits that build this state from nothing.
+    pub fn to_edits(&self) -> Vec<Edit> {
+        let mut edits = vec![
+            Edit::Database { seed: self.seed },
+            Edit::Counters {
+                next_file: self.next_file,
+                next_segment: self.next_segment,
+                next_keyspace: self.next_keyspace,
+            },
+            Edit::LogStart { segment: self.log_start },
+        ];
+        let mut items = self.table_items.clone();
+        let ends = self.log_ends.iter();
+        edits.extend(ends.map(|(&segment, &offset)| Edit::LogEnd { segment, offset }));
+        for (&file, &length) in &self.blobs {
+            edits.push(Edit::AddBlob { file });
+            edits.extend(length.map(|bytes| Edit::SealBlob { file, bytes }));
+        }
+        let origin = self.origin.iter();
+        edits.extend(origin.map(|&(database, taken_at_ms)| Edit::Origin { database, taken_at_ms }));
+        edits.extend(self.young_directory.map(|id| Edit::YoungDirectory { id }));
+        edits.extend(self.young_tables().map(|file| Edit::YoungTable { file }));
+        for (&keyspace, state) in &self.keyspaces {
+            edits.push(Edit::CreateKeyspace {
+                keyspace,
+                name: state.name.clone(),
+                hasher: state.hasher,
+                plan: state.plan.plan.clone(),
+                source: state.plan.source,
+            });
+            if state.plan != PlanState::first(state.plan.plan.clone(), state.plan.source) {
+                edits.push(Edit::set_plan(keyspace, &state.plan));
+            }
+            if state.log_start > 0 {
+                edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
+            }
+            for run in &state.runs {
+                let RunState { file, shard_bits, repeats, .. } = *run;
+                let items = items.remove(&file).unwrap_or(0);
+                edits.push(Edit::AddRun { keyspace, file, shard_bits, repeats, items });
+                if !run.dropped.is_empty() {
+                    let shards = run.dropped.iter().copied().collect();
+                    edits.push(Edit::DropShards { keyspace, file: run.file, shards });
+                }
+            }
+            for (level, containers) in (1..).zip(&state.levels) {
+                for &Container { low, high, ref tables } in containers {
+                    for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
+                        let over = number > 0;
+                        let range = HashRange { low, high };
+                        let items = items.get(&file).copied().unwrap_or(0);
+                        edits.push(Edit::AddSorted { keyspace, file, range, level, over, repeats, items });
+                    }
+                }
+            }
+            let references = state.blob_references.iter();
+            edits.extend(references.map(|(&file, &bytes)| {
+                let delta = i64::try_from(bytes).unwrap_or(i64::MAX);
+                let durable = self.durable_blobs.get(&file).copied().unwrap_or(0);
+                Edit::BlobReferences { keyspace, file, delta, durable }
+            }));
+        }
+        edits
+    }
+}

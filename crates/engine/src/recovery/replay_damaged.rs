@@ -1,0 +1,120 @@
+//! Replaying a damaged log for readers: every sound record counts that the log is known to have held, and a list says
+//! what is missing. A repair keeps the same.
+
+use std::sync::Arc;
+
+use alluvium_base::Corruption;
+use alluvium_io::Storage;
+
+use super::content::unsound_blob;
+use super::index::index_damaged;
+use super::replay::Replayed;
+use super::segments::{SegmentFile, SegmentFiles};
+use crate::blob::BlobFiles;
+use crate::error::Result;
+use crate::log::salvage::{Piece, Pieces};
+use crate::log::segment::{BLOCK, Recycler};
+use crate::log::{Position, Segment, record::Record};
+use crate::manifest::{DatabaseState, read_all};
+
+/// Replays what is sound of a damaged log. What lies behind the place up to which it was durable counts as always: up to
+/// the first unsound record.
+pub(super) fn replay_damaged(
+    storage: &dyn Storage,
+    recycler: &Arc<Recycler>,
+    state: &mut DatabaseState,
+    manifest: u64,
+    blobs: &BlobFiles,
+) -> Result<Replayed> {
+    let files = SegmentFiles::find(storage, recycler, state, manifest)?;
+    let start = Position { segment: state.log_start, offset: 0 };
+    let proven = files.proven(storage, state, start)?;
+    let known = state.log_ends.iter().rev().find(|(_, end)| **end > 0).map_or(0, |(&id, _)| id);
+    let mut replayed = Replayed::default();
+    let mut id = state.log_start;
+    loop {
+        let known_end = state.log_ends.get(&id).copied();
+        match files.0.get(&id) {
+            _ if known_end == Some(0) => {}
+            Some(segment) => {
+                let required = match known_end {
+                    Some(end) => end,
+                    None if id == proven.segment => proven.offset,
+                    None if id < proven.segment => u64::MAX,
+                    None => 0,
+                };
+                let bytes = read_all(storage, segment.file.name())?;
+                let mut part = Part { segment, bytes: &bytes, required, known_end, blobs };
+                let (end, sealed) = part.read(&mut replayed.damage)?;
+                if !segment.has_header {
+                    let expected = format!("which is durable up to {proven:?}");
+                    replayed.damage.push(files.headless(id, &expected));
+                }
+                let replay =
+                    Segment::recovered(segment.file.clone(), id, segment.seed, &bytes[..end], recycler)?;
+                index_damaged(&replay, state, &mut replayed)?;
+                replayed.segments.push(replay);
+                if !sealed && known_end.is_none() && id >= proven.segment.max(known) {
+                    break;
+                }
+            }
+            None if known_end.is_some() || id <= proven.segment || id < known => {
+                replayed.damage.push(files.headless(id, "which the log goes on behind"));
+            }
+            None => break,
+        }
+        id += 1;
+    }
+    state.next_segment =
+        files.0.keys().next_back().map_or(0, |last| last + 1).max(state.next_segment).max(id + 1);
+    Ok(replayed)
+}
+
+/// A segment of which some is damaged.
+struct Part<'a> {
+    segment: &'a SegmentFile,
+    bytes: &'a [u8],
+    /// Everything in front of this must be sound.
+    required: u64,
+    known_end: Option<u64>,
+    blobs: &'a BlobFiles,
+}
+
+impl Part<'_> {
+    /// Where the records that count end, and whether at a seal. Notes what is unsound before.
+    fn read(&mut self, damage: &mut Vec<Corruption>) -> Result<(usize, bool)> {
+        let Self { segment, required, known_end, blobs, .. } = *self;
+        let limit = known_end.map_or(self.bytes.len(), |end| self.bytes.len().min(end as usize));
+        let bytes = &self.bytes[..limit];
+        let name = segment.file.name();
+        let mut end = limit.min(BLOCK as usize);
+        let mut pieces = Pieces::new(segment.seed, bytes, BLOCK as usize);
+        while let Some(piece) = pieces.next() {
+            let must_be_sound = (end as u64) < required;
+            match piece {
+                Piece::Gap { bytes } if must_be_sound => {
+                    let found = format!("{bytes} bytes that are none");
+                    damage.push(Corruption::new(name, end as u64, "sound records", found));
+                }
+                Piece::Gap { .. } => return Ok((end, false)),
+                Piece::Record { record, .. } => {
+                    if matches!(record, Record::Seal { .. }) {
+                        return Ok((pieces.position(), true));
+                    }
+                    if let Some(corruption) = unsound_blob(&record, blobs)? {
+                        if !must_be_sound {
+                            return Ok((end, false));
+                        }
+                        damage.push(corruption);
+                    }
+                }
+            }
+            end = pieces.position();
+        }
+        let missing = known_end.unwrap_or(if required == u64::MAX { u64::MAX } else { required });
+        if (end as u64) < missing {
+            damage.push(Corruption::new(name, end as u64, "sound records up to the segment's end", "none"));
+        }
+        Ok((end, false))
+    }
+}

@@ -1,0 +1,99 @@
+//! The log's files: which segment each holds, and how far they prove that the log was durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_base::Corruption;
+use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
+
+use crate::error::{Error, IoContext, Result};
+use crate::log::Position;
+use crate::log::identity::Identities;
+use crate::log::salvage::proven_durable;
+use crate::log::segment::{self, BLOCK, Recycler};
+use crate::manifest::{DatabaseState, read_all};
+
+/// A log file that holds a segment which may count.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    pub file: Arc<dyn File>,
+    pub seed: u64,
+    /// Whether the header is as it was written. Where it is not, the first record told the segment.
+    pub has_header: bool,
+}
+
+/// The segments that the log may consist of, by number.
+#[derive(Debug)]
+pub(super) struct SegmentFiles(pub BTreeMap<u64, SegmentFile>);
+
+impl SegmentFiles {
+    /// Opens all log files; those that belong to segments before the log's start, or to none, go to the recycler.
+    /// `manifest` is the number of the current manifest.
+    pub fn find(
+        storage: &dyn Storage,
+        recycler: &Arc<Recycler>,
+        state: &DatabaseState,
+        manifest: u64,
+    ) -> Result<Self> {
+        let mut found = BTreeMap::new();
+        let mut headless = Vec::new();
+        for name in storage.list().context(|| "listing the database directory".to_owned())? {
+            if !segment::is_file_name(&name) {
+                continue;
+            }
+            recycler.note_name(&name);
+            let file = storage.open(&name, OpenMode::Write).context(|| format!("opening {name}"))?;
+            let mut block = AlignedBuffer::zeroed(BLOCK as usize);
+            let read = file.read_at(&mut block, 0).context(|| format!("reading {name}"))?;
+            match segment::parse_header(&name, &block[..read])? {
+                Some((id, seed)) if id >= state.log_start => {
+                    found.insert(id, SegmentFile { file, seed, has_header: true });
+                }
+                Some(_) => recycler.add(file),
+                None => headless.push((name, file)),
+            }
+        }
+        let newest = found.keys().next_back().copied().unwrap_or(0).max(state.next_segment);
+        let identities = Identities { seed: state.seed, manifest, log_start: state.log_start, newest };
+        for (name, file) in headless {
+            let bytes = read_all(storage, &name)?;
+            match identities.find(&bytes, &found) {
+                Some((id, seed)) => drop(found.insert(id, SegmentFile { file, seed, has_header: false })),
+                None => recycler.add(file),
+            }
+        }
+        Ok(Self(found))
+    }
+
+    /// How far marks behind `from` prove that the log was durable. Segments that an earlier recovery ended count for
+    /// nothing: what they must hold is known.
+    ///
+    /// Reads what lies behind `from`: the end of one segment as a rule, and of others nothing that counts.
+    pub fn proven(&self, storage: &dyn Storage, state: &DatabaseState, from: Position) -> Result<Position> {
+        let mut proven = Position::default();
+        for (&id, segment) in self.0.range(from.segment..) {
+            if state.log_ends.contains_key(&id) {
+                continue;
+            }
+            let bytes = read_all(storage, segment.file.name())?;
+            let start = if id == from.segment { from.offset.max(BLOCK) } else { BLOCK };
+            let durable = proven_durable(id, segment.seed, &bytes, start as usize);
+            proven = proven.max(durable.unwrap_or_default());
+        }
+        Ok(proven)
+    }
+
+    /// What is wrong where segment `id` should begin and no sound header does.
+    pub fn headless(&self, id: u64, expected: &str) -> Corruption {
+        let expected = format!("the header of segment {id} of the log, {expected}");
+        match self.0.get(&id) {
+            Some(segment) => Corruption::new(segment.file.name(), 0, expected, "a damaged one"),
+            None => Corruption::new("the log", 0, expected, "no file that holds the segment"),
+        }
+    }
+}
+
+/// The refusal of an opening. The directory is filled in by who knows it.
+pub(super) fn damaged(corruption: Corruption) -> Error {
+    Error::Damaged { corruption, directory: String::new() }
+}

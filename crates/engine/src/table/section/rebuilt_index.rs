@@ -1,0 +1,128 @@
+//! Filter or index of a section in spite of damage to their blocks: what is sound of the two, and the rest from the
+//! pages.
+
+use alluvium_base::{Corruption, KeyHash};
+
+use super::Section;
+use crate::table::directory::{IndexKind, SectionEntry};
+use crate::table::error::{Error, Result};
+use crate::table::index::SectionIndex;
+use crate::table::index_builder::{IndexBuilder, SortedIndex};
+use crate::table::page::Layout;
+
+/// Slots of a bucket of a filter of tags.
+const BUCKET_SLOTS: u64 = 4;
+/// Bytes of a filter block beside the tags: a header and a checksum.
+const FILTER_FRAME_BYTES: u64 = 32;
+
+impl Section {
+    /// What takes the place of filter and index where reading them gave `corruption`: without the filter each lookup
+    /// searches a page, of hash layout those of two buckets; an index is made of the pages again, which reads all of
+    /// them. Never leads anywhere else than sound blocks would.
+    ///
+    /// # Errors
+    /// `corruption` where that is not possible: both are damaged in hash layout, a page is damaged besides the index, or
+    /// they are of a table in buckets or answer for other tables.
+    pub(super) fn index_in_spite_of(
+        &self,
+        with_filter: bool,
+        corruption: Corruption,
+    ) -> Result<SectionIndex> {
+        let entry = &self.entry;
+        if entry.filter_covers || entry.layout == Layout::Bucketed && !entry.filter_is_static {
+            return Err(corruption.into());
+        }
+        let filter = match with_filter || entry.layout == Layout::Hash {
+            true => unless_damaged(self.read_block(entry.filter, "filter"))?,
+            false => Some(Vec::new()),
+        };
+        let filter = filter.filter(|filter| SectionIndex::is_filter(entry, filter));
+        self.memory.count_damaged(1);
+        if filter.is_none() {
+            // It is not to be looked for again.
+            self.set_filter_damaged();
+        }
+        if let Some(pages) = unless_damaged(self.read_block(entry.index, "index"))?
+            && let Ok(index) =
+                SectionIndex::decode_around(entry, filter.as_deref(), &pages, self.filter_slots())
+        {
+            return Ok(index);
+        }
+        let rebuilt = match entry.layout {
+            Layout::Hash => filter.as_deref().and_then(|filter| self.rebuild_slots(filter)),
+            Layout::Sorted => self.rebuild_sorted(),
+            Layout::Bucketed | Layout::Names => None,
+        };
+        let index = rebuilt.and_then(|(index_kind, pages)| {
+            let entry = SectionEntry { index_kind, ..entry.clone() };
+            SectionIndex::decode_around(&entry, filter.as_deref(), &pages, self.filter_slots()).ok()
+        });
+        index.ok_or_else(|| corruption.into())
+    }
+
+    /// How many slots the filter of tags has: its length tells.
+    fn filter_slots(&self) -> u32 {
+        let bits = self.entry.filter.len.saturating_sub(FILTER_FRAME_BYTES) * 8;
+        let buckets = bits / (BUCKET_SLOTS * u64::from(self.entry.filter_tag_bits.max(1)));
+        (buckets * BUCKET_SLOTS) as u32
+    }
+
+    /// The items lie in the order of the filter's occupied slots.
+    fn rebuild_slots(&self, filter: &[u8]) -> Option<(IndexKind, Vec<u8>)> {
+        let slots = SectionIndex::occupied_slots(filter)?;
+        let mut slots = slots.into_iter().map(|slot| KeyHash(u128::from(slot) << 64));
+        self.rebuild(IndexBuilder::slots(), |_| slots.next())
+    }
+
+    /// A trie asks nothing of where pages end, whatever index they were cut for.
+    fn rebuild_sorted(&self) -> Option<(IndexKind, Vec<u8>)> {
+        let index = match self.entry.index_kind {
+            IndexKind::ThreeLevel => SortedIndex::ThreeLevel,
+            _ => SortedIndex::Trie,
+        };
+        let pages = u64::from(self.entry.page_count);
+        let builder = IndexBuilder::sorted(index, self.range(), pages, self.entry.hasher.is_semi_sorted());
+        self.rebuild(builder, Some)
+    }
+
+    /// The index over all pages, with what `place` makes of each item's hash; `None` where a page is damaged.
+    fn rebuild(
+        &self,
+        mut builder: IndexBuilder,
+        mut place: impl FnMut(KeyHash) -> Option<KeyHash>,
+    ) -> Option<(IndexKind, Vec<u8>)> {
+        let mut ends: Vec<(usize, bool)> = Vec::new();
+        let mut is_whole = true;
+        let mut pending = 0;
+        let mut items = 0;
+        let found = self.salvage_hashes(|hashes, goes_on| {
+            for &hash in hashes {
+                match place(hash) {
+                    Some(placed) => builder.push(placed),
+                    None => is_whole = false,
+                }
+            }
+            pending += hashes.len();
+            items += hashes.len() as u64;
+            ends.push((hashes.len(), goes_on));
+            // A page that only has the rest of an item ends when one behind it is known.
+            if pending > 0 {
+                for (items, goes_on) in ends.drain(..) {
+                    pending -= items;
+                    builder.end_page(items, goes_on);
+                }
+            }
+        });
+        let is_whole = is_whole && found && ends.is_empty() && items == self.entry.totals.item_count;
+        is_whole.then(|| (builder.kind(), builder.finish()))
+    }
+}
+
+/// `None` where the block is damaged.
+fn unless_damaged(block: Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
+    match block {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Error::Corruption(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
