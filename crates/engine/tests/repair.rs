@@ -159,3 +159,41 @@ fn what_is_no_database_or_newer_or_open_is_refused() {
     assert!(matches!(refused, Error::Locked { .. }), "{refused}");
     drop(db);
 }
+
+/// What is cut off with the directory only the manifest can count.
+#[test]
+fn items_of_cut_and_missing_tables_are_counted() {
+    let sample = Sample::new();
+    for name in names(&sample.contents, "table-") {
+        let len = sample.contents[&name].len();
+        for cut in [Some(4096), Some(len / 2), Some(len - 100), None] {
+            let mut contents = sample.contents.clone();
+            match cut {
+                Some(cut) => contents.get_mut(&name).unwrap().truncate(cut),
+                None => drop(contents.remove(&name)),
+            }
+            let (report, after) = repaired(&sample, &contents);
+            let differences = sample.differences(&sample.read_repaired(&after, &name)) as u64;
+            assert!(report.items_lost >= differences, "{name} cut to {cut:?}: {differences} of {report:?}");
+            assert!(!report.items_lost_is_minimum || report.items_lost > 0, "{report:?}");
+            assert_eq!(repaired(&sample, &after).0.items_lost, 0, "{name} cut to {cut:?}: again");
+        }
+    }
+}
+
+/// The newest blob file of a killed process has no known end, and its header is mended all the same.
+#[test]
+fn a_damaged_header_of_a_blob_file_is_mended() {
+    let sample = Sample::killed();
+    let name = names(&sample.contents, "blob-").pop().unwrap();
+    for at in [0, 9, 12, 17, 30, 39] {
+        let mut contents = sample.contents.clone();
+        contents.get_mut(&name).unwrap()[at] ^= 0x40;
+        assert!(sample.open(&contents).is_err(), "byte {at}");
+        let (report, after) = repaired(&sample, &contents);
+        assert_eq!((report.items_lost, report.large_items_lost), (0, 0), "byte {at}: {report:?}");
+        // Reads all, and verifies.
+        assert_eq!(sample.differences(&sample.read_repaired(&after, &name)), 0, "byte {at}");
+        assert!(!repaired(&sample, &after).0.changed, "byte {at}");
+    }
+}

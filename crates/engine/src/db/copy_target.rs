@@ -14,7 +14,7 @@ use crate::manifest::{CURRENT, CURRENT_NEW, is_manifest_file_name};
 use crate::recovery::LOCK;
 
 /// The file that says that the copy is not complete. A directory that has it and no `CURRENT` is no database.
-pub(crate) const MARKER: &str = "COPYING";
+pub(crate) const MARKER: &str = "PARTIAL-COPY";
 
 /// A directory that becomes a database with [`CopyTarget::finish`], and is cleared where that does not come.
 #[derive(Debug)]

@@ -69,8 +69,9 @@ impl Db {
         // By address: versions of one keyspace share sections.
         let mut live: BTreeMap<u64, BTreeMap<usize, Arc<Section>>> = BTreeMap::new();
         // Held until all is read: the space of what is merged meanwhile would go back.
-        let opened = shared.opened_keyspaces().map(drop);
-        report.note(opened)?;
+        for keyspace in shared.all_keyspaces() {
+            report.note(shared.open_tables_of(&keyspace))?;
+        }
         let versions: Vec<_> =
             shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
         for version in &versions {
