@@ -117,10 +117,20 @@ impl Blobs {
         }
     }
 
-    /// Counts references that came and went.
-    pub fn apply(&self, counts: &ReferenceCounts) {
+    /// Counts the references that came, before the version with them is published.
+    pub fn count_gains(&self, counts: &ReferenceCounts) {
+        self.count(counts, |delta| delta > 0);
+    }
+
+    /// Counts the references that went. Their version is published by now: a file to which nothing refers goes at once,
+    /// and who sees the version before would miss it.
+    pub fn count_losses(&self, counts: &ReferenceCounts) {
+        self.count(counts, |delta| delta < 0);
+    }
+
+    fn count(&self, counts: &ReferenceCounts, is_meant: impl Fn(i64) -> bool) {
         let files = self.files.load();
-        for (number, delta) in counts.iter() {
+        for (number, delta) in counts.iter().filter(|&(_, delta)| is_meant(delta)) {
             if let Some(file) = files.get(&number) {
                 file.add_live(delta);
             }

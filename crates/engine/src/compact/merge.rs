@@ -233,7 +233,7 @@ fn drop_sections(
     if !is_late {
         shared.append_edits(&edits)?;
     }
-    shared.blobs.apply(references);
+    shared.blobs.count_gains(references);
     keyspace.update_version(|version| {
         let mut next = version.clone();
         for run in &mut next.runs {
@@ -245,6 +245,7 @@ fn drop_sections(
         next.blobs = version.blobs.with_counts(references);
         next
     });
+    shared.blobs.count_losses(references);
     for (run, _, section) in merged {
         section.set_merged();
         if is_late || shared.planted_bugs.has(PlantedRace::ReaderWithoutPin) {

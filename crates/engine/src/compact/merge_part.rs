@@ -342,7 +342,7 @@ impl WrittenPart {
         }
         edits.extend(references.edits(keyspace_id));
         shared.append_edits(&edits)?;
-        shared.blobs.apply(references);
+        shared.blobs.count_gains(references);
         keyspace.update_version(|version| {
             let blobs = version.blobs.with_counts(references);
             let epoch = version.epoch + u64::from(flow.changes_items);
@@ -357,6 +357,7 @@ impl WrittenPart {
             });
             next
         });
+        shared.blobs.count_losses(references);
         if let Some(table) = &placed {
             keyspace.version.load().level(flow.to).set_covered_by(table);
         }

@@ -57,7 +57,7 @@ impl Keyspace {
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
             epoch: version.epoch + u64::from(!shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch)),
         });
-        shared.blobs.apply(&references);
+        shared.blobs.count_losses(&references);
         shared.give_back_tables(&before);
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Db {
                 epoch: version.epoch,
             });
         }
-        shared.blobs.apply(&references);
+        shared.blobs.count_losses(&references);
         shared.give_back_tables(&before);
         Ok(true)
     }
