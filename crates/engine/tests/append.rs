@@ -79,6 +79,26 @@ fn a_value_grows_to_its_limit_and_not_beyond() {
     );
 }
 
+#[test]
+fn appends_beside_collection_come_to_an_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).plan(damage::plan()).durability(Durability::Buffered);
+    let db = builder.blob_sizes(60_000, 16 << 10, 10_000).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    let piece: Vec<u8> = (0..7_000_u32).map(|at| at as u8).collect();
+    let appends = 600;
+    for number in 1..=appends {
+        assert_eq!(items.append("key", &piece).unwrap(), number * piece.len());
+    }
+    assert!(items.get("key").unwrap() == Some(piece.repeat(appends)));
+    let traffic = db.stats().traffic;
+    // Joins write about seven times what is appended. What is collected comes to about the same.
+    let factor = traffic.blob_bytes_written as f64 / (appends * piece.len()) as f64;
+    assert!(factor < 100.0, "{factor}: {traffic:?}");
+    db.wait_idle().unwrap();
+    assert!(items.get("key").unwrap() == Some(piece.repeat(appends)));
+}
+
 /// What was appended, by keys of all lengths.
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, u32)>;
 

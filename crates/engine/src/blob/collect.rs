@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use alluvium_io::sync::TryLockError;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::file::BlobFile;
@@ -117,7 +118,7 @@ fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
 enum Relocation {
     /// Nothing refers to the old place any more.
     Done,
-    /// A barrier holds updates back: the file stays as it is until another time.
+    /// A barrier holds updates back, or somebody updates the key: the file stays as it is until another time.
     Postponed,
 }
 
@@ -166,6 +167,13 @@ fn relocate(
     };
     let stored = StoredKey::of(&key);
     let hash = keyspace.hasher.hash(&stored);
+    // An append that joins long records must not find them moved whenever it is done. It may wait for a thread that this
+    // one keeps from working, so this one doesn't wait for it.
+    let _turn = match keyspace.update_stripe(hash).try_lock() {
+        Ok(turn) => turn,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return Ok(Relocation::Postponed),
+    };
     let mut copy: Option<PendingRecord> = None;
     loop {
         let version = keyspace.version.load_full();

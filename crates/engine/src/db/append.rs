@@ -58,9 +58,7 @@ impl Keyspace {
         let hash = keyspace.hasher.hash(&stored_key);
         shared.throttle.pay(1, &*shared.clock);
         shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-        let stripes = &keyspace.update_stripes;
-        let stripe = &stripes[hash.low() as usize % stripes.len()];
-        let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let turn = keyspace.update_stripe(hash).lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (len, position) = loop {
             let (witness, grown) = witnessed(shared, keyspace, hash, &stored_key, |view| {
                 view.find(hash, &stored_key, |view, item| grow(view, key, item, bytes))
@@ -71,7 +69,8 @@ impl Keyspace {
             let position = if grown.pieces.is_empty() {
                 let item = grown.metadata.item(key, &grown.rest);
                 check_room(shared, &item)?;
-                let stored = StoredItem::store(shared, keyspace.id, &item)?;
+                let store = || StoredItem::store(shared, keyspace.id, &item);
+                let stored = in_a_file_of_its_own(shared, grown.rest.len(), store)?;
                 let item = stored.item();
                 note_hidden(shared, keyspace, hash, &item)?;
                 let position = write_item(shared, keyspace, hash, &item, Some(witness))?;
@@ -147,6 +146,20 @@ fn grow(view: &View<'_>, key: &[u8], item: Option<&Item<'_>>, bytes: &[u8]) -> R
     Ok(Grown { metadata, len, pieces, rest, is_same: bytes.is_empty() })
 }
 
+/// Lets `write` write a record of so many bytes, a long one to a blob file of its own: joins leave much garbage, and
+/// files of short records can be emptied of it without moving the long ones.
+fn in_a_file_of_its_own<R>(shared: &Shared, len: usize, write: impl FnOnce() -> Result<R>) -> Result<R> {
+    let is_long = len as u64 >= shared.blobs.file_bytes(shared) / 2;
+    if is_long {
+        shared.blobs.end_current(None);
+    }
+    let written = write();
+    if is_long {
+        shared.blobs.end_current(None);
+    }
+    written
+}
+
 fn value_len(piece: &Reference) -> usize {
     piece.value_len as usize
 }
@@ -170,7 +183,8 @@ impl<'a> Prepared<'a> {
             for piece in rest.chunks(64 << 10) {
                 shared.throttle.pay_large(piece.len() as u64, &*shared.clock);
             }
-            Some(RecordWriter::write_record(shared, keyspace, key, rest)?)
+            let write = || RecordWriter::write_record(shared, keyspace, key, rest);
+            Some(in_a_file_of_its_own(shared, rest.len(), write)?)
         };
         let mut pieces = grown.pieces.clone();
         pieces.extend(record.as_ref().map(PendingRecord::reference));

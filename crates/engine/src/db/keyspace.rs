@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +85,11 @@ impl KeyspaceShared {
             dormant: AtomicBool::new(false),
             waking: Mutex::new(()),
         }
+    }
+
+    /// The lock under which updates of a key take turns.
+    pub fn update_stripe(&self, hash: KeyHash) -> &Mutex<()> {
+        &self.update_stripes[hash.low() as usize % self.update_stripes.len()]
     }
 
     /// Refuses what was begun after the keyspace was dropped.
