@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use alluvium_base::{Corruption, PrefixRule};
+use alluvium_io::StorageClosed;
 use alluvium_model::PlanError;
 
 use crate::db::{FailedCondition, Order};
@@ -137,11 +138,25 @@ pub enum Error {
         /// The keyspace.
         keyspace: String,
     },
-    /// An earlier write to a file failed, so what is on the device is unknown: the database takes no more writes.
-    /// Reads go on. Fix the cause, then reopen; everything acknowledged as durable is recovered. Where only space was
-    /// missing, [`crate::Db::resume`] will do: [`crate::Db::health`] tells.
+    /// An earlier write or sync of the log, the manifest or large items failed, so what is on the device is unknown: the
+    /// database takes no more writes. Reads go on. Fix the cause, then reopen; everything acknowledged as durable is
+    /// recovered.
     Failed {
         /// The first failure.
+        reason: String,
+    },
+    /// The disk is full. Reads and removals go on, and so do [`crate::Keyspace::clear`] and
+    /// [`crate::Db::drop_keyspace`]. Make room, by them or otherwise: writes are taken again by themselves shortly after
+    /// ([`crate::Db::resume`] does it at once). A write that was under way when the space ran out may take effect;
+    /// later ones, refused, do not.
+    DiskFull {
+        /// What had no room.
+        reason: String,
+    },
+    /// The log is full, and the background work that makes room in it fails for a reason that may pass. It is tried
+    /// again by itself; fix the cause (descriptors, memory, permissions) and write again later.
+    Stalled {
+        /// The latest failure.
         reason: String,
     },
     /// The database was opened for reading only. Open it with [`crate::Db::open`] to write.
@@ -263,6 +278,16 @@ impl fmt::Display for Error {
                     "the database takes no writes since an earlier failure ({reason}); fix it and reopen"
                 )
             }
+            Self::DiskFull { reason } => {
+                write!(
+                    out,
+                    "the disk is full ({reason}); remove items or make room otherwise, and write again then"
+                )
+            }
+            Self::Stalled { reason } => write!(
+                out,
+                "the log is full, and what makes room in it fails and is tried again ({reason}); write again later"
+            ),
             Self::ReadOnly => write!(out, "the database is open for reading only; open it for writing"),
             Self::DiskQuota { used, max } => write!(
                 out,
@@ -317,21 +342,18 @@ pub(crate) trait IoContext<T> {
 
 impl<T> IoContext<T> for io::Result<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T> {
-        self.map_err(|source| Error::Io { context: what(), source })
+        self.map_err(|source| match StorageClosed::is(&source) {
+            true => Error::Closed,
+            false => Error::Io { context: what(), source },
+        })
     }
-}
-
-/// Whether a write failed for want of space, and nothing worse happened: no sync failed.
-pub(crate) fn is_full(error: &Error) -> bool {
-    let Error::Io { source, .. } = error else { return false };
-    let file_error = source.get_ref().and_then(|inner| inner.downcast_ref::<alluvium_io::FileError>());
-    source.kind() == io::ErrorKind::StorageFull && file_error.is_some_and(|error| !error.is_sync())
 }
 
 impl From<crate::table::Error> for Error {
     fn from(error: crate::table::Error) -> Self {
         use crate::table::Error as TableError;
         match error {
+            TableError::Io { source, .. } if StorageClosed::is(&source) => Self::Closed,
             TableError::Io { action, source } => Self::Io { context: action, source },
             TableError::Corruption(corruption) => Self::Corruption(corruption),
             TableError::NewerFormat { file, found_major, supported_major } => {

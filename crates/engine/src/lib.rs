@@ -11,6 +11,7 @@ mod compact;
 mod db;
 pub mod device;
 mod error;
+mod failure;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -33,11 +34,11 @@ pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
 pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Condition, Db, FailedCondition,
-    GarbageStats, Health, Ingest, Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX, KeyValue,
-    Keyspace, KeyspaceOptions, KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats, MemoryStats,
-    Metadata, Order, PlanChangeStats, PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats,
-    Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups,
-    remove_old_backups, resident_bytes_beyond_limit, restore,
+    FailureStats, GarbageStats, Health, Ingest, Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX,
+    KeyValue, Keyspace, KeyspaceOptions, KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats,
+    MemoryStats, Metadata, Order, PlanChangeStats, PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats,
+    TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned,
+    YoungDirectoryStats, backups, remove_old_backups, resident_bytes_beyond_limit, restore,
 };
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -34,6 +34,21 @@ impl FileError {
         self.operation.starts_with("sync")
     }
 
+    /// Whether it was a change of bytes or of a length that failed: a part of it may have happened.
+    pub fn is_change(&self) -> bool {
+        matches!(self.operation, "write" | "resize")
+    }
+
+    /// Whether it was a change of names that failed.
+    pub fn is_rename(&self) -> bool {
+        self.operation == "rename"
+    }
+
+    /// The cause of `error`, where that is a failed operation on a file.
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+
     /// The byte offset of the operation, where it has one.
     pub fn offset(&self) -> Option<u64> {
         self.offset

@@ -12,7 +12,9 @@ mod allocator;
 mod append_buffer;
 pub mod calibrate;
 pub mod clock;
+mod closable;
 mod counters;
+mod descriptors;
 mod error;
 #[cfg(unix)]
 mod file_storage;
@@ -31,7 +33,9 @@ pub use aligned_buffer::AlignedBuffer;
 pub use allocator::{give_back_freed_memory, trim_freed_memory};
 pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SystemClock};
+pub use closable::{ClosableStorage, StorageClosed};
 pub use counters::{DeviceCounters, ProcessMemory};
+pub use descriptors::raise_descriptor_limit;
 pub use error::FileError;
 #[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, ReadWait, Usage};

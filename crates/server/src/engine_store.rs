@@ -92,7 +92,11 @@ impl Store for EngineStore {
         match self.db.health() {
             Health::Healthy => StoreHealth::Healthy,
             Health::ReadOnly => StoreHealth::ReadOnly,
-            Health::Failed { reason, resumable } => StoreHealth::Failed { reason, resumable },
+            // Background work that is tried again by itself keeps nobody from writing.
+            Health::Retrying { .. } => StoreHealth::Healthy,
+            Health::DiskFull { reason } => StoreHealth::Failed { reason, resumable: true },
+            Health::Failed { reason } => StoreHealth::Failed { reason, resumable: false },
+            _ => StoreHealth::Failed { reason: "the database was closed".to_owned(), resumable: false },
         }
     }
 

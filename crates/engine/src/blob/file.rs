@@ -155,7 +155,9 @@ impl BlobFile {
         debug_assert_eq!(tail.end(), header.end(offset));
         let reference = self.appended(header, offset, tail.end());
         if tail.buffer.len() >= gather_bytes {
-            self.write_out(&mut tail, false)?;
+            // The record is in the tail, with nothing that refers to it.
+            let forget = |_: &Error| self.add_live(-(reference.stored_bytes() as i64));
+            self.write_out(&mut tail, false).inspect_err(forget)?;
         }
         Ok(reference)
     }

@@ -151,7 +151,7 @@ impl Blobs {
     pub fn enter_current(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
         let mut current = self.current.lock().expect("no panic while held");
         if current.as_ref().is_none_or(|file| file.size() >= self.file_bytes(shared)) {
-            *current = Some(self.create(shared)?);
+            *current = Some(self.create(shared).map_err(|error| shared.note_failure(error))?);
         }
         let file = current.as_ref().expect("created above");
         file.enter();
@@ -169,8 +169,18 @@ impl Blobs {
     fn create(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let file = BlobFile::create(&shared.reclaimer, number)?;
-        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
-        shared.append_edits(&[Edit::AddBlob { file: number }])?;
+        let named = shared
+            .storage
+            .sync_directory()
+            .context(|| "syncing the database directory".to_owned())
+            .and_then(|()| shared.append_edits(&[Edit::AddBlob { file: number }]));
+        if let Err(error) = named {
+            // After a failed append only an opening can tell whether the manifest names it.
+            if !shared.manifest.lock().expect("no panic while held").is_broken() {
+                file.set_obsolete();
+            }
+            return Err(shared.note_failure(error));
+        }
         self.unsealed.lock().expect("no panic while held").push(file.clone());
         self.change_files(shared, |files| {
             files.insert(number, file.clone());

@@ -102,7 +102,7 @@ impl<'a> RecordWriter<'a> {
                     if buffer.len() >= self.piece_bytes {
                         let full = buffer.len() / CHUNK_BYTES * CHUNK_BYTES;
                         write_full(pending, chunks, buffer, offset, full)
-                            .inspect_err(|error| self.shared.log.fail(error))?;
+                            .map_err(|error| self.shared.note_failure(error))?;
                     }
                 }
             }
@@ -121,7 +121,7 @@ impl<'a> RecordWriter<'a> {
             Body::Aligned { pending, chunks, mut buffer, offset } => {
                 debug_assert!(chunks.content_left() == 0 && chunks.is_between_chunks());
                 buffer.pad_to(super::frame::BLOCK_BYTES as usize);
-                pending.file.write_body(&buffer, offset).inspect_err(|error| self.shared.log.fail(error))?;
+                pending.file.write_body(&buffer, offset).map_err(|error| self.shared.note_failure(error))?;
                 Ok(pending)
             }
         }
@@ -148,10 +148,10 @@ fn write_full(
 impl PendingRecord {
     fn append(shared: &Shared, append: impl FnOnce(&BlobFile) -> Result<Reference>) -> Result<Self> {
         let file = shared.blobs.enter_current(shared)?;
-        // A write that failed leaves the file's end unknown.
-        let appended = append(&file).inspect_err(|error| {
+        // A write that failed leaves the file's end unknown, unless only space was missing.
+        let appended = append(&file).map_err(|error| {
             file.leave();
-            shared.log.fail(error);
+            shared.note_failure(error)
         });
         let reference = appended?;
         Ok(Self { file, reference, encoded: reference.encode(), is_committed: false })

@@ -14,6 +14,7 @@ use alluvium_model::TableLayout;
 
 use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bits};
 use super::repeats::repeats_of;
+use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::{Error, IoContext, Result};
@@ -33,6 +34,11 @@ const PREFETCH_AHEAD: usize = 12;
 pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let planted = shared.planted_bugs.has(PlantedRace::ConvertTwiceAtOnce);
     let _only_one = (!planted).then(|| shared.convert_lock.lock().expect("no panic while held"));
+    convert_oldest(shared)
+}
+
+/// Like [`convert`], for a caller that holds the lock of conversions.
+pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let Some(segment) = shared.oldest_frozen() else { return Ok(false) };
     let stores: Vec<(Arc<KeyspaceShared>, Arc<LogStore>)> = shared
         .all_keyspaces()
@@ -46,12 +52,14 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
     filled.iter().try_for_each(|(keyspace, _)| shared.open_tables_of(keyspace))?;
     let mut file = None;
+    let mut unplaced = None;
     let mut references: BTreeMap<u32, ReferenceCounts> = BTreeMap::new();
     let mut repeats: BTreeMap<u32, f64> = BTreeMap::new();
     if !filled.is_empty() {
         shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let name = crate::level::table_file_name(number);
+        unplaced = Some(UnplacedTable::new(shared, number));
         edits.extend(shared.place_table(number, 0));
         let write_bytes = shared.memory.budget().write_bytes;
         let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
@@ -97,6 +105,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     if !is_late {
         shared.append_edits(&edits)?;
     }
+    unplaced.into_iter().for_each(UnplacedTable::place);
     for (keyspace, store) in &stores {
         let run = match &mut file {
             Some((file, sections)) if store.len() > 0 => {

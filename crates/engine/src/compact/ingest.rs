@@ -53,7 +53,7 @@ pub(crate) fn ingest(
     let flow = Flow::of_ingest(&version.plan.plan, version.last_level());
     drop(version);
     let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone, barrier };
-    ingestion.run(spill).inspect_err(|error| shared.log.fail(error))
+    ingestion.run(spill).map_err(|error| shared.note_failure(error))
 }
 
 /// Hands spilled items to `write`, those of one key in the order in which they came.
@@ -251,6 +251,7 @@ impl Ingestion<'_> {
         young.reserve(sum(Spilled::items) as usize, sum(Spilled::bytes) as usize);
         let mut age = AGE_MAX;
         for part in parts {
+            self.shared.check_open()?;
             spill.for_each(part, room, |bytes| {
                 for (hash, item) in items(self.keyspace, bytes) {
                     // Of two items of a key the one that came later counts.

@@ -199,6 +199,7 @@ fn load(
     let _held = shared.hold_items(young.memory_bytes());
     let mut scanner = SectionScanner::chain(&*shared.storage, sections().cloned(), read_bytes);
     while scanner.advance()? {
+        shared.check_open()?;
         let age = scanner.section_number() as u32;
         if let Some((hash, item)) = scanner.current_encoded()
             && (low..=high).contains(&hash.0)

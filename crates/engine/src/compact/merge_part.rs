@@ -9,6 +9,7 @@ use super::flow::{Flow, Inputs};
 use super::level_table::{Below, begin_ordered, level_spec};
 use super::merged::{for_each_merged, scan_streams};
 use super::repeats::Samples;
+use super::unplaced_table::UnplacedTable;
 use super::young::{YoungItems, YoungRange};
 use crate::blob::ReferenceCounts;
 use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
@@ -138,6 +139,7 @@ struct OpenInputs<'s> {
 struct WritingPart<'s> {
     part: Part,
     writer: TableWriter,
+    unplaced: UnplacedTable<'s>,
     /// Says so if the table lies in the directory of young levels.
     placed: Option<Edit>,
     moment: Moment<'static>,
@@ -151,9 +153,10 @@ struct WritingPart<'s> {
 }
 
 /// A part whose table is written, but neither durable nor in place.
-struct WrittenPart {
+struct WrittenPart<'s> {
     part: Part,
     table: UnsyncedTable,
+    unplaced: UnplacedTable<'s>,
     placed: Option<Edit>,
     counts: MergeCounts,
     samples: Samples,
@@ -226,6 +229,7 @@ impl Part {
         let write_bytes = shared.memory.budget().write_bytes;
         let name = table_file_name(number);
         let placed = shared.place_table(number, flow.to);
+        let unplaced = UnplacedTable::new(shared, number);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
@@ -247,6 +251,7 @@ impl Part {
         Ok(Some(WritingPart {
             part: self,
             writer,
+            unplaced,
             placed,
             moment: Moment::At(shared.now_ms()),
             counts: MergeCounts::default(),
@@ -258,7 +263,7 @@ impl Part {
     }
 }
 
-impl WritingPart<'_> {
+impl<'s> WritingPart<'s> {
     /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here, unless they
     /// hide something older.
     fn add(&mut self, shared: &Shared, young: YoungRange<'_>, mut inputs: OpenInputs<'_>) -> Result<()> {
@@ -273,6 +278,8 @@ impl WritingPart<'_> {
             if number < of_runs { &mut read.of_runs } else { &mut read.placed }.remove(&item.item);
         };
         for_each_merged(young, &mut inputs.scanners, read_old, |hash, item| {
+            // A merge may be large: one that is cut short has done what it did.
+            shared.check_open()?;
             if is_left_out(item.item.key) {
                 return Ok(());
             }
@@ -295,23 +302,25 @@ impl WritingPart<'_> {
         Ok(())
     }
 
-    fn end(self) -> Result<WrittenPart> {
-        let Self { part, mut writer, placed, counts, samples, .. } = self;
+    fn end(self) -> Result<WrittenPart<'s>> {
+        let Self { part, mut writer, unplaced, placed, counts, samples, .. } = self;
         writer.finish_section()?;
-        Ok(WrittenPart { part, table: writer.finish()?, placed, counts, samples })
+        Ok(WrittenPart { part, table: writer.finish()?, unplaced, placed, counts, samples })
     }
 }
 
-impl WrittenPart {
+impl WrittenPart<'_> {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
-        let Self { part: Part { low, high, .. }, table, placed: edit, counts, samples } = self;
+        let Self { part: Part { low, high, .. }, table, unplaced, placed: edit, counts, samples } = self;
         let (keyspace_id, references) = (keyspace.id, &counts.placed);
         let range = HashRange { low, high };
         let mut edits = Vec::new();
         let mut placed = None;
+        let unplaced_table;
         if flow.pushes && table.item_count() == 0 {
             // Nothing of what was merged is left, and there is nothing to replace.
-            shared.reclaimer.remove(table_file_name(table.file_number()));
+            drop(unplaced);
+            unplaced_table = None;
         } else {
             let info = table.sync()?;
             shared.counters.sorted_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
@@ -336,12 +345,14 @@ impl WrittenPart {
             });
             let section = sections[0].clone();
             placed = Some(PlacedTable { section, file, repeats });
+            unplaced_table = Some(unplaced);
         }
         for &level in &flow.from {
             edits.push(Edit::DropSorted { keyspace: keyspace_id, level, range });
         }
         edits.extend(references.edits(keyspace_id));
         shared.append_edits(&edits)?;
+        unplaced_table.into_iter().for_each(UnplacedTable::place);
         shared.blobs.count_gains(references);
         keyspace.update_version(|version| {
             let blobs = version.blobs.with_counts(references);

@@ -24,9 +24,10 @@ mod spill;
 mod spilled;
 mod standing;
 mod throttle;
+mod unplaced_table;
 mod young;
 
-pub(crate) use convert::{convert, run_of};
+pub(crate) use convert::{convert, convert_oldest, run_of};
 pub(crate) use cut::TableSizes;
 pub(crate) use due::{pick, pick_any, pick_of, pick_runs_before, pressure, pressure_of};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};

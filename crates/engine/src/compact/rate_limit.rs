@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use alluvium_io::Clock;
 use alluvium_io::sync::Mutex;
-use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes are paid for in pieces of this size.
 const PIECE_BYTES: u64 = 256 << 10;
+
+/// Whoever waits looks so often whether the limit has changed or ended.
+const WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Delays whoever pays, so that no more than so many bytes a second are paid for.
 #[derive(Debug, Default)]
@@ -17,12 +20,22 @@ pub(crate) struct RateLimit {
     owed: AtomicU64,
     /// When the last piece was paid off.
     paid_until: Mutex<Duration>,
+    /// Whether there is no limit any more, whatever is set.
+    is_ended: AtomicBool,
 }
 
 impl RateLimit {
     /// A limit from now on; 0 is none.
     pub fn set(&self, bytes_per_s: u64) {
         self.bytes_per_s.store(bytes_per_s, Ordering::Relaxed);
+        // What was owed under another limit is forgiven.
+        *self.paid_until.lock().expect("no panic while held") = Duration::ZERO;
+    }
+
+    /// Ends the limit for good, also for those who wait.
+    pub fn end(&self) {
+        self.is_ended.store(true, Ordering::Release);
+        self.set(0);
     }
 
     /// Pays for `bytes` about to be written; waits when many have gathered.
@@ -44,7 +57,14 @@ impl RateLimit {
             *paid_until = (*paid_until).max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);
             paid_until.saturating_sub(now)
         };
-        clock.sleep(wait);
+        let until = clock.monotonic() + wait;
+        while !self.is_ended.load(Ordering::Acquire) && self.bytes_per_s.load(Ordering::Relaxed) == rate {
+            let left = until.saturating_sub(clock.monotonic());
+            if left.is_zero() {
+                return;
+            }
+            clock.sleep(left.min(WAIT_MAX));
+        }
     }
 }
 
@@ -66,5 +86,15 @@ mod tests {
         clock.advance(Duration::from_secs(100));
         (0..1024).for_each(|_| limit.pay(1 << 10, &clock));
         assert_eq!(clock.monotonic(), Duration::from_secs(105));
+    }
+    #[test]
+    fn nobody_waits_for_a_limit_that_has_ended() {
+        let (limit, clock) = (RateLimit::default(), SimulatedClock::default());
+        limit.set(1);
+        limit.end();
+        limit.pay(1 << 30, &clock);
+        limit.set(1);
+        limit.pay(1 << 30, &clock);
+        assert_eq!(clock.monotonic(), Duration::ZERO);
     }
 }

@@ -11,8 +11,10 @@ use alluvium_io::sync::{Condvar, Mutex};
 
 use super::{convert, follow_plan, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
-use crate::db::{Shared, replan};
+use crate::db::{Shared, pause_after, replan};
 use crate::error::Result;
+use crate::failure::{FailureClass, class_of};
+use crate::log::Refusal;
 use crate::options::Durability;
 
 /// How often threads look around when nobody wakes them.
@@ -24,37 +26,62 @@ pub(crate) struct Scheduler {
     /// Raised whenever there may be new work, so that no wake-up is lost.
     events: Mutex<u64>,
     changed: Condvar,
+    /// Raised when work that failed is to be tried again at once.
+    pauses_ended: Mutex<u64>,
+    resumed: Condvar,
     stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What a background thread does.
+#[derive(Clone, Copy)]
+struct Job {
+    name: &'static str,
+    body: fn(&Shared) -> Result<bool>,
+    /// How often it looks around when nobody wakes it.
+    pause: Duration,
+    when_full: WhenFull,
+}
+
+/// What a background thread does while the disk is full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenFull {
+    /// It goes on: it keeps what was acknowledged, or gives space back.
+    Works,
+    Waits,
+    /// It tries again and again whether there is space.
+    Looks,
 }
 
 impl Scheduler {
     /// Starts the threads.
     pub fn start(shared: &Arc<Shared>) {
         let mut threads = shared.scheduler.threads.lock().expect("no panic while held");
-        let mut spawn =
-            |name: &str, comes_first: bool, body: fn(&Shared) -> Result<bool>, pause: Duration| {
-                let weak = Arc::downgrade(shared);
-                let thread = alluvium_io::sync::thread::Builder::new()
-                    .name(name.to_owned())
-                    .spawn(move || {
-                        if !comes_first {
-                            alluvium_io::give_way();
-                        }
-                        work(&weak, body, pause);
-                    })
-                    .expect("the system has a thread to spare");
-                threads.push(thread);
-            };
         let log_pause = match shared.settings.durability {
             Durability::Interval(interval) => interval,
             Durability::Buffered | Durability::Sync => Duration::from_millis(2),
         };
-        spawn("alluvium-log", true, keep_log, log_pause);
-        spawn("alluvium-convert", false, convert, IDLE);
-        spawn("alluvium-merge", false, merge_one, IDLE);
-        spawn("alluvium-collect", false, collect, IDLE);
-        spawn("alluvium-reclaim", false, reclaim, Duration::ZERO);
+        let job = |name, body, pause, when_full| Job { name, body, pause, when_full };
+        let jobs = [
+            job("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause, WhenFull::Works),
+            job("alluvium-convert", convert, IDLE, WhenFull::Waits),
+            job("alluvium-merge", merge_one, IDLE, WhenFull::Waits),
+            job("alluvium-collect", collect, IDLE, WhenFull::Looks),
+            job("alluvium-reclaim", reclaim, Duration::ZERO, WhenFull::Works),
+        ];
+        for job in jobs {
+            let weak = Arc::downgrade(shared);
+            let thread = alluvium_io::sync::thread::Builder::new()
+                .name(job.name.to_owned())
+                .spawn(move || {
+                    if job.name != "alluvium-log" {
+                        alluvium_io::give_way();
+                    }
+                    work(&weak, job);
+                })
+                .expect("the system has a thread to spare");
+            threads.push(thread);
+        }
     }
 
     /// Tells the threads that there may be work.
@@ -63,10 +90,29 @@ impl Scheduler {
         self.changed.notify_all();
     }
 
+    /// Has work that failed tried again at once.
+    pub fn end_pauses(&self) {
+        *self.pauses_ended.lock().expect("no panic while held") += 1;
+        self.resumed.notify_all();
+        self.wake();
+    }
+
+    /// Waits before work that failed is tried again, unless [`Scheduler::end_pauses`] was called since `seen`.
+    fn pause_after_failure(&self, seen: u64, pause: Duration) {
+        let ended = self.pauses_ended.lock().expect("no panic while held");
+        let waits = |ended: &mut u64| *ended == seen && !self.is_stopping();
+        drop(self.resumed.wait_timeout_while(ended, pause, waits));
+    }
+
+    /// Has everybody end their current piece of work early, or give it up.
+    pub fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.end_pauses();
+    }
+
     /// Stops the threads after their current piece of work, and waits for them.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.wake();
+        self.begin_stop();
         let threads = std::mem::take(&mut *self.threads.lock().expect("no panic while held"));
         let me = alluvium_io::sync::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
@@ -86,32 +132,52 @@ impl Scheduler {
     }
 }
 
-fn work(shared: &Weak<Shared>, body: fn(&Shared) -> Result<bool>, pause: Duration) {
+fn work(shared: &Weak<Shared>, job: Job) {
     let mut seen = 0;
+    let mut attempts = 0;
     while let Some(shared) = shared.upgrade() {
         let scheduler = &shared.scheduler;
         if scheduler.is_stopping() {
             return;
         }
-        let outcome = if shared.log.refusal().is_some() { Ok(false) } else { body(&shared) };
-        let mut events = scheduler.events.lock().expect("no panic while held");
+        let pauses_ended = *scheduler.pauses_ended.lock().expect("no panic while held");
+        let outcome = match (shared.log.refusal(), job.when_full) {
+            (None, _) | (Some(Refusal::Full { .. }), WhenFull::Works) => (job.body)(&shared),
+            (Some(Refusal::Full { .. }), WhenFull::Looks) => {
+                // It has found the disk full before this, if only just.
+                attempts += 1;
+                scheduler.pause_after_failure(pauses_ended, pause_after(attempts));
+                if scheduler.is_stopping() { Ok(false) } else { shared.try_to_resume().map(|()| true) }
+            }
+            _ => Ok(false),
+        };
+        if attempts > 0 && outcome.is_ok() {
+            attempts = 0;
+            shared.failures.end_retry(job.name);
+        }
         match outcome {
             Ok(true) => {
-                *events += 1;
-                scheduler.changed.notify_all();
-                drop(events);
+                scheduler.wake();
                 shared.memory.trim();
             }
             Ok(false) => {
+                let mut events = scheduler.events.lock().expect("no panic while held");
                 if *events == seen {
-                    events = scheduler.changed.wait_timeout(events, pause).expect("no panic while held").0;
+                    events =
+                        scheduler.changed.wait_timeout(events, job.pause).expect("no panic while held").0;
                 }
                 seen = *events;
             }
             Err(error) => {
-                drop(events);
-                shared.log.fail(&error);
+                let error = shared.note_failure(error);
+                if class_of(&error) == FailureClass::Passing {
+                    attempts = shared.failures.begin_retry(job.name, &error);
+                }
+                // Who waits for this work shall hear of it.
                 scheduler.changed.notify_all();
+                if job.when_full != WhenFull::Looks || class_of(&error) != FailureClass::Full {
+                    scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
+                }
             }
         }
     }
@@ -126,15 +192,17 @@ fn keep_log(shared: &Shared) -> Result<bool> {
         shared.log.commit_all()?;
     }
     // By then the last segment is converted, as a rule, and its file can be used again.
-    if shared.active_fill() > 0.5 {
-        shared.log.prepare_next()?;
+    let prepared = if shared.active_fill() > 0.5 { shared.log.prepare_next() } else { Ok(()) };
+    // Beside the log itself, so that opening takes no time for it. On a disk without room there is none.
+    if shared.log.refusal().is_none() {
+        let _ = shared.reserve.take();
     }
     if shared.log.is_quiet(shared.clock.monotonic()) {
         shared.log.mark_end()?;
         shared.remove_spare_log_files();
     }
     shared.update_throttle();
-    Ok(false)
+    prepared.map(|()| false)
 }
 
 fn reclaim(shared: &Shared) -> Result<bool> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alluvium_io::Clock;
-use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_model::merge_delay_ns;
 
 /// Delays are owed until they are worth a sleep of this length.
@@ -24,6 +24,8 @@ pub(crate) struct Throttle {
     /// Delay of each mebibyte of large items.
     mebibyte_delay_ns: AtomicU64,
     segment_bytes: AtomicU64,
+    /// Whether nobody is delayed any more.
+    is_ended: AtomicBool,
 }
 
 /// From segments of this size on, the delay for segments that wait does not depend on the size.
@@ -40,7 +42,13 @@ impl Throttle {
             owed_ns: zero(),
             mebibyte_delay_ns: zero(),
             segment_bytes: AtomicU64::new(segment_bytes),
+            is_ended: AtomicBool::new(false),
         }
+    }
+
+    /// Delays nobody any more.
+    pub fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
     }
 
     /// Sets the size of log segments.
@@ -95,7 +103,7 @@ impl Throttle {
     #[cold]
     fn pay_slowly(&self, debt_ns: u64, clock: &dyn Clock) {
         let owed = self.owed_ns.fetch_add(debt_ns, Ordering::Relaxed) + debt_ns;
-        if owed >= SLEEP_NS_MIN {
+        if owed >= SLEEP_NS_MIN && !self.is_ended.load(Ordering::Relaxed) {
             let taken = owed.min(SLEEP_NS_MAX);
             // Another writer may have taken the debt meanwhile; then it sleeps for it.
             let claimed = self

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
+use super::close::Handle;
 use super::condition::Precondition;
-use super::database::Handle;
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::large::{StoredItem, count_put, note_hidden};
 use super::metadata::Metadata;
@@ -113,10 +113,11 @@ impl Batch {
     /// [`Error::ConditionFailed`] when a condition of [`Batch::require`] does not hold; nothing is written then.
     pub fn commit(self) -> Result<()> {
         let shared = &self.handle.shared;
+        shared.check_open()?;
         if self.writes.is_empty() && self.conditions.is_empty() {
             return Ok(());
         }
-        shared.check_failure()?;
+        shared.check_refusal()?;
         let mut guards = self.check_conditions()?;
         let prepared = self.prepare()?;
         loop {
@@ -133,10 +134,11 @@ impl Batch {
     /// Performs the writes if no guarded key was written since; `false`, with nothing done, if one was.
     pub(super) fn commit_guarded(self) -> Result<bool> {
         let shared = &self.handle.shared;
+        shared.check_open()?;
         if self.writes.is_empty() && self.guards.is_empty() {
             return Ok(true);
         }
-        shared.check_failure()?;
+        shared.check_refusal()?;
         let prepared = self.prepare()?;
         let Some(position) = self.apply(&self.guards, &prepared)? else { return Ok(false) };
         prepared.commit();
@@ -151,6 +153,7 @@ impl Batch {
             write.keyspace.check_key(&write.key)?;
         }
         if self.writes.iter().any(|write| write.kind != ItemKind::Tombstone) {
+            shared.check_failure()?;
             let bytes = self.writes.iter().map(|write| blob_bytes(shared, &write.item())).sum();
             shared.check_room_for(bytes)?;
         }
@@ -176,7 +179,7 @@ impl Batch {
                 Attempt::Conflict => return Ok(None),
                 Attempt::Closed => {}
                 Attempt::Full { segment } => {
-                    shared.check_failure()?;
+                    shared.check_refusal()?;
                     shared.freeze(segment)?;
                 }
             }

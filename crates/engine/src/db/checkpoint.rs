@@ -102,6 +102,8 @@ impl Db {
         let mut checkpoint = Checkpoint::default();
         let names = state.files().into_iter().map(table_file_name);
         for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
+            // The files may be somebody else's by now.
+            shared.check_open()?;
             let context = || format!("adding {name} to a checkpoint");
             let source = &**shared.directory_of(&name);
             let linked = destination.link_from(source, &name).context(context)?
@@ -124,6 +126,7 @@ impl Db {
         if options.verify {
             check_files(&destination, &state, &shared.settings.prefix_functions)?;
         }
+        shared.check_open()?;
         Manifest::create(destination, 1, state)?.seal()?;
         target.finish()?;
         Ok(checkpoint)
@@ -143,11 +146,11 @@ impl Db {
                 .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
                 .map(|file| (file.number, file.size()))
                 .collect();
-            shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
+            shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
             let has_log =
                 || snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty());
             while has_log() {
-                if !convert(shared).inspect_err(|error| shared.log.fail(error))? {
+                if !convert(shared).map_err(|error| shared.note_failure(error))? {
                     break;
                 }
             }

@@ -17,7 +17,7 @@ impl Keyspace {
     pub fn clear(&self) -> Result<()> {
         let shared = self.database();
         let keyspace = &self.shared;
-        shared.check_failure()?;
+        shared.check_refusal()?;
         keyspace.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 
 use super::batch::Batch;
+use super::close::Handle;
 use super::flush::flush;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::order::{KeyspaceOptions, check_plan, complete_hasher};
 use super::replan::replan;
+use super::reserve::Reserve;
 use super::shared::{Shared, first_version};
 use crate::blob::collect::{collect, collect_is_due};
 use crate::compact::{
@@ -18,9 +19,12 @@ use crate::compact::{
     pick_garbage,
 };
 use crate::error::{Error, IoContext, Result};
+use crate::failure::{FailureClass, class_of};
+use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
 use crate::options::{Builder, Environment, Settings};
 use crate::recovery;
+use crate::young_directory::YoungDirectory;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
 /// keyspaces.
@@ -29,16 +33,6 @@ use crate::recovery;
 #[derive(Debug, Clone)]
 pub struct Db {
     handle: Arc<Handle>,
-}
-
-/// A log of at most this is left to be replayed when the database is closed.
-const REPLAY_BYTES_MAX: u64 = 4 << 20;
-
-/// Keeps the database open. Background threads don't hold it, so the last user's drop closes.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    pub shared: Arc<Shared>,
-    closed: AtomicBool,
 }
 
 impl Db {
@@ -94,6 +88,7 @@ impl Db {
                     false => FileStorage::open(&path, io),
                 };
                 let storage = storage.context(|| format!("opening directory {}", path.display()))?;
+                alluvium_io::raise_descriptor_limit();
                 Environment::over(Arc::new(storage))
             }
         };
@@ -109,7 +104,7 @@ impl Db {
         if read_only {
             environment.storage = Arc::new(ReadOnlyStorage::new(environment.storage));
         }
-        let shared = recovery::open(environment, young, settings).map_err(|error| match error {
+        let shared = open_even_when_full(environment, young, settings).map_err(|error| match error {
             Error::Damaged { corruption, .. } => {
                 Error::Damaged { corruption, directory: path.display().to_string() }
             }
@@ -121,13 +116,19 @@ impl Db {
         }
         shared.measure_disk();
         if !read_only {
-            shared.adopt_plan_choice()?;
+            // A plan that finds no room now is adopted by the next opening.
+            if shared.log.refusal().is_none() {
+                shared.adopt_plan_choice()?;
+            }
             shared.excuse_backlogs();
         }
         if background {
             Scheduler::start(&shared);
+        } else if !read_only {
+            // On a disk without room there is none.
+            let _ = shared.reserve.take();
         }
-        Ok(Self { handle: Arc::new(Handle { shared, closed: AtomicBool::new(false) }) })
+        Ok(Self { handle: Arc::new(Handle::new(shared)) })
     }
 
     /// What threads do from now on while they read for lookups and scans; see [`Builder::read_wait`]. Polling pays for
@@ -181,6 +182,7 @@ impl Db {
 
     fn find_or_create(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
         let shared = &self.handle.shared;
+        shared.check_open()?;
         if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
             return Err(Error::KeyspaceName { name: name.to_owned() });
         }
@@ -247,7 +249,9 @@ impl Db {
 
     /// Makes all writes so far survive a power cut, whatever the durability.
     pub fn persist(&self) -> Result<()> {
-        self.shared().log.commit_all()
+        let shared = self.shared();
+        shared.check_refusal()?;
+        shared.log.commit_all().map_err(|error| shared.note_failure(error))
     }
 
     /// Freezes the log and converts it, so that all items so far are in tables.
@@ -279,6 +283,7 @@ impl Db {
                 shared.reclaimer.drain();
                 return shared.log.mark_end();
             }
+            shared.failures.check_progress()?;
             shared.scheduler.wait_for_progress();
         }
     }
@@ -290,18 +295,22 @@ impl Db {
         let shared = self.shared();
         shared.opened_keyspaces()?;
         while let Some(due) = pick_any(shared) {
-            merge(shared, &due).inspect_err(|error| shared.log.fail(error))?;
+            merge(shared, &due).map_err(|error| shared.note_failure(error))?;
         }
-        drop_expired(shared).inspect_err(|error| shared.log.fail(error))?;
-        while follow_plan(shared).inspect_err(|error| shared.log.fail(error))? {}
-        while collect(shared).inspect_err(|error| shared.log.fail(error))? {}
+        drop_expired(shared).map_err(|error| shared.note_failure(error))?;
+        while follow_plan(shared).map_err(|error| shared.note_failure(error))? {}
+        while collect(shared).map_err(|error| shared.note_failure(error))? {}
         Ok(())
     }
 
     /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
-    /// `background(false)`.
+    /// `background(false)`, which are to call it again after a failure and while the disk is full: it looks for space
+    /// then.
     pub fn run_background_job(&self) -> Result<bool> {
         let shared = self.shared();
+        if let Some(Refusal::Full { .. }) = shared.log.refusal() {
+            return shared.try_to_resume().map(|()| true);
+        }
         shared.check_failure()?;
         let work = || -> Result<bool> {
             if convert(shared)? {
@@ -318,7 +327,7 @@ impl Db {
                     || shared.open_next_tables()),
             }
         };
-        work().inspect_err(|error| shared.log.fail(error))
+        work().map_err(|error| shared.note_failure(error))
     }
 
     /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit.
@@ -326,61 +335,39 @@ impl Db {
         self.shared().merge_rate.set(bytes_per_s.unwrap_or(0));
     }
 
-    /// Closes the database: stops background work and makes everything durable. Other handles see
-    /// [`Error::Closed`] or [`Error::Failed`] from then on when they write.
+    /// Closes the database: gives up background work, makes everything durable that was acknowledged, and gives the
+    /// directory back, so that it can be opened again at once.
+    ///
+    /// Whatever handles, iterators, snapshots, ingests and transactions there still are, they answer [`Error::Closed`]
+    /// from then on, and a rate that was set for merges holds nothing up. The drop of the last of them closes too, but
+    /// can't report errors.
+    ///
+    /// # Errors
+    /// When something acknowledged could not be made durable: after a failed write or sync ([`Error::Failed`]), or on a
+    /// disk too full for that ([`Error::DiskFull`]). The directory is given back all the same.
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
 }
 
-impl Handle {
-    fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        self.shared.reclaimer.defer(false);
-        self.shared.scheduler.stop();
-        self.shared.scan_cache.clear();
-        if self.shared.is_read_only() {
-            return Ok(());
-        }
-        let outcome = self.settle_log();
-        self.shared.log.fail(&Error::Closed);
-        outcome.and_then(|()| self.mark_log_end())
+/// Opens a database, on a full disk with the space that an earlier opening reserved: then it is open for reading and
+/// removals.
+fn open_even_when_full(
+    environment: Environment,
+    young: Option<YoungDirectory>,
+    settings: Settings,
+) -> Result<Shared> {
+    let (storage, read_only) = (environment.storage.clone(), settings.read_only);
+    let error = match recovery::open(environment.clone(), young.clone(), settings.clone()) {
+        Err(error) if !read_only && class_of(&error) == FailureClass::Full => error,
+        outcome => return outcome,
+    };
+    let lock = recovery::lock(&*storage)?;
+    if !Reserve::give_up(&*storage) {
+        return Err(error);
     }
-
-    /// Says in the manifest how far the log goes, and in `CURRENT` how far the manifest does, so that the next opening
-    /// notices when something of them is missing.
-    /// Nothing is appended any more.
-    fn mark_log_end(&self) -> Result<()> {
-        let durable = self.shared.log.durable();
-        let mut manifest = self.shared.manifest.lock().expect("no panic while held");
-        if durable.segment == self.shared.log.active_segment().id && self.shared.frozen_count() == 0 {
-            manifest.append(&[Edit::LogEnd { segment: durable.segment, offset: durable.offset }])?;
-        }
-        manifest.seal()
-    }
-
-    /// Leaves a log that the next opening replays in no time: what is large is converted, the rest is synced.
-    fn settle_log(&self) -> Result<()> {
-        let shared = &self.shared;
-        shared.check_failure()?;
-        let frozen = shared.frozen_count() > 0;
-        let large = shared.log.active_segment().published()
-            > REPLAY_BYTES_MAX.min(shared.log.active_segment().capacity() / 4);
-        if frozen || large {
-            flush(shared)?;
-        }
-        shared.log.commit_all()?;
-        // What is finished is trusted by its length: the next opening notices when something of it is missing.
-        shared.blobs.end_current(None);
-        shared.blobs.seal_ended(shared).map(drop)
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // `close` reports errors; a drop can't, and what was acknowledged as durable is durable already.
-        let _ = self.close();
-    }
+    drop(lock);
+    let shared = recovery::open(environment, young, settings)?;
+    shared.log.set_full(&error);
+    Ok(shared)
 }

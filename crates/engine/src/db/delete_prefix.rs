@@ -27,10 +27,10 @@ impl Keyspace {
     pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<()> {
         let prefix = prefix.as_ref();
         let shared = self.database();
-        shared.check_failure()?;
+        shared.check_refusal()?;
         match self.removals(prefix, BATCH_BYTES_MAX.min(shared.log.record_bytes_max() / 16))? {
             Some(batch) => batch.commit(),
-            None => self.cut(prefix).inspect_err(|error| shared.log.fail(error)),
+            None => self.cut(prefix).map_err(|error| shared.note_failure(error)),
         }
     }
 

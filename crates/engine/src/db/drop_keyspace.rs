@@ -17,7 +17,7 @@ impl Db {
     /// power cut when this returns, and with it all writes before.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = self.shared();
-        shared.check_failure()?;
+        shared.check_refusal()?;
         if let Some(keyspace) = shared.all_keyspaces().iter().find(|keyspace| keyspace.name == name) {
             // The space of tables that can't be opened comes back at the next opening.
             let _ = shared.open_tables_of(keyspace);

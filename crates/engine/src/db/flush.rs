@@ -17,7 +17,7 @@ pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
         }
         Ok(())
     };
-    work().inspect_err(|error| shared.log.fail(error))
+    work().map_err(|error| shared.note_failure(error))
 }
 
 /// Freezes the log and converts it.
@@ -26,9 +26,9 @@ pub(super) fn flush(shared: &Shared) -> Result<()> {
     drop(shared.freeze_lock.lock().expect("no panic while held"));
     if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
         // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
-        while shared.frozen_count() > 0 && convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+        while shared.frozen_count() > 0 && convert(shared).map_err(|error| shared.note_failure(error))? {}
         shared.freeze(shared.log.active_segment().id)?;
     }
-    while convert(shared).inspect_err(|error| shared.log.fail(error))? {}
+    while convert(shared).map_err(|error| shared.note_failure(error))? {}
     Ok(())
 }

@@ -72,6 +72,7 @@ impl Keyspace {
                 }
                 Ok(())
             };
+            shared.check_open()?;
             view.find_each(keys.by_ref().take(KEYS_PER_VERSION), &mut reads, visit)?;
         }
         Ok(())
@@ -87,6 +88,7 @@ impl KeyspaceSnapshot {
         mut found: impl FnMut(K, Option<&[u8]>),
     ) -> Result<()> {
         self.with_view(|view| {
+            view.shared.check_open()?;
             view.find_each(keys.into_iter(), &mut Reads::new(view.shared, in_flight), |key, item| {
                 let value = item.map(|item| view.value_of(key.as_ref(), item)).transpose()?;
                 found(key, value.as_deref());

@@ -3,66 +3,72 @@
 use serde::Serialize;
 
 use super::database::Db;
-use crate::error::{IoContext, Result};
-use crate::level::parse_table_file_name;
+use super::failures::Retry;
+use crate::error::Result;
 use crate::log::Refusal;
 
 /// Whether a database takes writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Health {
     /// It does.
     Healthy,
+    /// It does, and background work fails for a reason that may pass (no descriptor, no memory, a read that failed): it
+    /// is tried again by itself, at pauses of 20 milliseconds to 2 seconds. When the log is full meanwhile, writes give
+    /// [`crate::Error::Stalled`].
+    Retrying {
+        /// The latest failure.
+        reason: String,
+        /// Attempts that failed in a row.
+        attempts: u32,
+    },
+    /// The disk is full: reads and removals go on, and whatever needs space gives [`crate::Error::DiskFull`]. Writes are
+    /// taken again by themselves at most 2 seconds after there is room, and at once by [`Db::resume`].
+    DiskFull {
+        /// What had no room.
+        reason: String,
+    },
     /// It was opened for reading only.
     ReadOnly,
-    /// A write or a sync failed, in the background or under a user, and since then none is taken. Reads go on.
+    /// A write or a sync of the log, the manifest or large items failed, and since then nothing is written: what is on
+    /// the device is unknown. Reads go on. Fix the cause and reopen.
     Failed {
         /// The first failure.
         reason: String,
-        /// Whether only space was missing, so that [`Db::resume`] will do once there is some. Otherwise reopen.
-        resumable: bool,
     },
+    /// It was closed.
+    Closed,
 }
 
 impl Db {
-    /// Whether the database takes writes. Failures stay until it is reopened or resumed.
+    /// Whether the database takes writes.
     pub fn health(&self) -> Health {
         match self.shared().log.refusal() {
-            None => Health::Healthy,
+            None => match self.shared().failures.worst() {
+                None => Health::Healthy,
+                Some(Retry { reason, attempts }) => Health::Retrying { reason, attempts },
+            },
             Some(Refusal::ReadOnly) => Health::ReadOnly,
-            Some(Refusal::Failed { reason, is_full }) => {
-                let broken = self.shared().manifest.lock().expect("no panic while held").is_broken();
-                Health::Failed { reason, resumable: is_full && !broken }
-            }
+            Some(Refusal::Closed) => Health::Closed,
+            Some(Refusal::Full { reason }) => Health::DiskFull { reason },
+            Some(Refusal::Failed { reason }) => Health::Failed { reason },
         }
     }
 
-    /// Takes writes again after the disk was full, once there is space: removes what was left half written, makes the
-    /// log durable and lets the background work go on. Writes that failed meanwhile may take effect.
+    /// Tries at once what the database tries by itself after a pause: takes writes again after the disk was full, if
+    /// there is space, and goes on with background work that failed. Does nothing where nothing is wrong.
     ///
     /// # Errors
-    /// [`crate::Error::Failed`] after any other failure: what is on the device is unknown, and only an opening finds
-    /// out. [`crate::Error::Io`] when there is still no space; it may be tried again.
+    /// [`crate::Error::DiskFull`] when there is still no space; it may be tried again. [`crate::Error::Failed`] after a
+    /// failed write or sync: what is on the device is unknown, and only an opening finds out.
     pub fn resume(&self) -> Result<()> {
         let shared = self.shared();
-        match self.health() {
-            Health::Healthy => return Ok(()),
-            Health::ReadOnly | Health::Failed { resumable: false, .. } => return shared.check_failure(),
-            Health::Failed { resumable: true, .. } => {}
+        shared.scheduler.end_pauses();
+        match shared.log.refusal() {
+            None => Ok(()),
+            Some(Refusal::Full { .. }) => shared.try_to_resume(),
+            Some(refusal) => Err(refusal.error()),
         }
-        {
-            let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
-            let _no_merge = shared.merge_lock.lock().expect("no panic while held");
-            for name in shared.storage.list().context(|| "listing the database directory".to_owned())? {
-                // Tables that are obsolete but still read lose their names only.
-                if parse_table_file_name(&name).is_some_and(|number| !shared.is_file_named(number)) {
-                    shared.storage.remove(&name).context(|| format!("removing {name}"))?;
-                }
-            }
-        }
-        shared.log.resume();
-        shared.log.commit_all()?;
-        shared.scheduler.wake();
-        Ok(())
     }
 }

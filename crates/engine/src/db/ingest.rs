@@ -114,6 +114,7 @@ impl Ingest {
     }
 
     fn push(&mut self, item: &Item<'_>) -> Result<()> {
+        self.keyspace.database().check_open()?;
         check_item(item)?;
         self.keyspace.shared.check_key(item.key)?;
         if is_inline(self.keyspace.database(), item) {
@@ -176,7 +177,7 @@ impl Ingest {
                 }
                 written.map(drop)
             })?;
-            shared.log.commit_all().inspect_err(|error| shared.log.fail(error))?;
+            shared.log.commit_all().map_err(|error| shared.note_failure(error))?;
             return Ok(ingested);
         }
         // An update must not read an item from before and write behind the freeze, over the items to come.
@@ -188,7 +189,7 @@ impl Ingest {
             barrier.lower(HashRange::ALL);
         }
         settle_older(shared, &keyspace.shared)?;
-        shared.blobs.sync().inspect_err(|error| shared.log.fail(error))?;
+        shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
         ingest(shared, &keyspace.shared, spill, &barrier)?;
         drop(barrier);
         shared.counters.puts.fetch_add(self.items, Ordering::Relaxed);

@@ -8,8 +8,8 @@ use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_model::Plan;
 
+use super::close::Handle;
 use super::count::Counted;
-use super::database::Handle;
 use super::order::Order;
 use super::pin::Pins;
 use super::shared::Shared;
@@ -62,6 +62,9 @@ pub(crate) struct KeyspaceShared {
     pub(super) dormant: AtomicBool,
     /// Held while the tables are opened.
     pub(super) waking: Mutex<()>,
+    closed: AtomicBool,
+    /// Whether one of both is set; what readers look at first.
+    is_gone: AtomicBool,
 }
 
 const UPDATE_STRIPES: usize = 64;
@@ -84,6 +87,8 @@ impl KeyspaceShared {
             dropped: AtomicBool::new(false),
             dormant: AtomicBool::new(false),
             waking: Mutex::new(()),
+            closed: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
         }
     }
 
@@ -92,18 +97,33 @@ impl KeyspaceShared {
         &self.update_stripes[hash.low() as usize % self.update_stripes.len()]
     }
 
-    /// Refuses what was begun after the keyspace was dropped.
+    /// Refuses what was begun after the keyspace was dropped, or its database closed.
     #[inline]
     pub fn check_present(&self) -> Result<()> {
-        if self.dropped.load(Ordering::Acquire) {
-            return Err(Error::KeyspaceDropped { name: self.name.clone() });
-        }
-        Ok(())
+        if self.is_gone.load(Ordering::Acquire) { self.tell_gone() } else { Ok(()) }
     }
 
-    /// Makes every handle refuse its work.
+    #[cold]
+    fn tell_gone(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        match self.dropped.load(Ordering::Acquire) {
+            true => Err(Error::KeyspaceDropped { name: self.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes every handle refuse its work: the keyspace was dropped.
     pub fn set_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    /// Makes every handle refuse its work: the database was closed.
+    pub fn set_closed(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.is_gone.store(true, Ordering::Release);
     }
 
     /// The plan that new tables are made for.

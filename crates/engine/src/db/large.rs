@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::sync::atomic::Ordering;
@@ -149,7 +150,8 @@ impl Keyspace {
     /// The stream goes on to give that value, whatever becomes of the key.
     pub fn get_reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>> {
         let key = key.as_ref();
-        self.read(key, |view, item| item.map(|item| view.value_reader(key, item)).transpose())
+        let shared = &self.handle.shared;
+        self.read(key, |view, item| item.map(|item| view.value_reader(shared, key, item)).transpose())
     }
 }
 
@@ -252,13 +254,14 @@ impl View<'_> {
         read.collect()
     }
 
-    fn value_reader(&self, key: &[u8], item: &Item<'_>) -> Result<ValueReader> {
+    fn value_reader(&self, shared: &Arc<Shared>, key: &[u8], item: &Item<'_>) -> Result<ValueReader> {
+        let shared = shared.clone();
         if !item.is_reference() {
             let bytes = io::Cursor::new(item.value.to_vec());
-            return Ok(ValueReader { len: item.value.len() as u64, left: Left::Inline(bytes) });
+            return Ok(ValueReader { shared, len: item.value.len() as u64, left: Left::Inline(bytes) });
         }
         let reader = self.piece_reader(key, item, READER_CHUNKS)?;
-        Ok(ValueReader { len: reader.len(), left: Left::Pieces(Box::new(reader)) })
+        Ok(ValueReader { shared, len: reader.len(), left: Left::Pieces(Box::new(reader)) })
     }
 
     /// Key and value of an item of kind reference.
@@ -318,6 +321,7 @@ pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Resu
 /// [`io::Error`] of kind `InvalidData`, whose inner error is the [`Error`] that says where.
 #[derive(Debug)]
 pub struct ValueReader {
+    shared: Arc<Shared>,
     len: u64,
     left: Left,
 }
@@ -342,6 +346,7 @@ impl ValueReader {
 
 impl Read for ValueReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.shared.check_open().map_err(io::Error::other)?;
         match &mut self.left {
             Left::Inline(bytes) => bytes.read(out),
             Left::Pieces(reader) => reader.fill(out).map_err(|error| match error {

@@ -97,6 +97,7 @@ impl Prefixes {
         start: &[u8],
         now_ms: u64,
     ) -> Result<Self> {
+        shared.check_open()?;
         if !keyspace.hasher.is_semi_sorted() {
             return Err(Error::NotSemiSorted { keyspace: keyspace.name.clone() });
         }
@@ -176,7 +177,8 @@ impl Iterator for Prefixes {
         if self.is_over {
             return None;
         }
-        let next = self.next_prefix().transpose();
+        let next = self.shared.check_open().and_then(|()| self.next_prefix());
+        let next = next.map_err(|error| self.shared.closed_or(error)).transpose();
         self.is_over = !matches!(next, Some(Ok(_)));
         next
     }

@@ -117,9 +117,11 @@ impl View<'_> {
         key: &[u8],
         found: impl FnOnce(&Self, Option<&Item<'_>>) -> Result<R>,
     ) -> Result<R> {
-        find(self.version, &self.shared.counters.page_reads, hash, key, |item| {
+        self.shared.check_open()?;
+        let found = find(self.version, &self.shared.counters.page_reads, hash, key, |item| {
             found(self, item.filter(|item| self.moment.is_live(item)))
-        })?
+        });
+        found.and_then(|found| found).map_err(|error| self.shared.closed_or(error))
     }
 
     /// The value of `key`; `None` when it is absent.
@@ -135,6 +137,7 @@ impl View<'_> {
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { shared, keyspace, version, moment } = *self;
+        shared.check_open()?;
         shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
         // Large values wait until all pages are read, and are then read together.
         let mut large: Vec<(usize, Reference)> = Vec::new();

@@ -151,8 +151,10 @@ impl Iter {
 
     /// Puts all items in `low..=high` in order. Reads when they are asked for.
     fn merge_items(&mut self, low: u128, high: u128) {
-        let share =
-            self.share.take_merging(&self.shared, &self.budget, &self.pin.version, self.prefix.is_some());
+        let open = self.shared.check_open();
+        let share = open.and_then(|()| {
+            self.share.take_merging(&self.shared, &self.budget, &self.pin.version, self.prefix.is_some())
+        });
         let merged = share.and_then(|read_bytes| {
             let budget = MemoryBudget { read_bytes, ..self.budget };
             MergedItems::of(&self.shared, &self.pin.version, &budget, low, high)
@@ -170,7 +172,7 @@ impl Iter {
             Err(error) => {
                 self.next = None;
                 self.chunk.clear();
-                Some(Err(error))
+                Some(Err(self.shared.closed_or(error)))
             }
         }
     }
@@ -209,6 +211,10 @@ impl Iter {
     fn next_item(&mut self) -> Result<Option<FoundItem>> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
+        }
+        // One that is at its end stays there.
+        if self.next.is_some() || !self.chunk.is_empty() {
+            self.shared.check_open()?;
         }
         loop {
             if let Some(item) = self.chunk.pop_front() {

@@ -8,19 +8,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHasher};
-use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
-use alluvium_io::{Clock, DirectoryLock, Storage};
+use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
 use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};
 
 use super::counters::Counters;
 use super::disk_quota::DiskQuota;
+use super::failures::Failures;
 use super::keyspace::KeyspaceShared;
 use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
 use super::order::check_plan;
 use super::replan::PlanDecision;
+use super::reserve::Reserve;
 use super::scan_cache::ScanCache;
 use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
@@ -29,8 +31,8 @@ use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::level::{Level, Reclaimer, Version};
-use crate::log::{Log, LogStore, Position, Segment};
-use crate::manifest::{Edit, Manifest, PlanSource, PlanState};
+use crate::log::{Log, LogStore, Position, Refusal, Segment};
+use crate::manifest::{Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 use crate::planted_race::PlantedRace;
 use crate::young_directory::YoungDirectory;
@@ -69,6 +71,8 @@ pub(crate) struct Shared {
     pub throttle: Throttle,
     pub merge_rate: RateLimit,
     pub disk_quota: DiskQuota,
+    pub reserve: Arc<Reserve>,
+    pub failures: Failures,
     pub counters: Counters,
     pub memory: MemoryControl,
     /// What scans have gathered for their next calls.
@@ -87,7 +91,11 @@ pub(crate) struct Shared {
     pub plan_decisions: Mutex<Vec<PlanDecision>>,
     /// The plan of new keyspaces where none was given, once one is made.
     pub auto_plan: OnceLock<Plan>,
-    pub _directory_lock: Box<dyn DirectoryLock>,
+    /// Through which `storage` goes, until the database is closed.
+    pub gate: Arc<ClosableStorage>,
+    /// There until the database is closed.
+    pub directory_lock: Mutex<Option<Box<dyn DirectoryLock>>>,
+    pub is_closed: AtomicBool,
 }
 
 impl Shared {
@@ -119,29 +127,9 @@ impl Shared {
         Ok(auto(self.auto_plan.get_or_init(|| planned.plan)))
     }
 
-    /// Why no writes are taken, as an error: the first failure of a write to a file, or an opening for reading.
-    #[inline]
-    pub fn check_failure(&self) -> Result<()> {
-        match self.log.refusal() {
-            Some(refusal) => Err(refusal.error()),
-            None => Ok(()),
-        }
-    }
-
     /// Whether the database was opened for reading only.
     pub fn is_read_only(&self) -> bool {
         self.settings.read_only
-    }
-
-    /// Appends edits to the manifest, durably. A failure fails the database.
-    pub fn append_edits(&self, edits: &[Edit]) -> Result<()> {
-        self.manifest
-            .lock()
-            .expect("no panic while held")
-            .append(&self.blobs.with_durable_ends(edits))
-            .inspect_err(|error| self.log.fail(error))?;
-        self.measure_disk();
-        Ok(())
     }
 
     /// Whether the manifest names this table file.
@@ -271,7 +259,7 @@ impl Shared {
         keyspaces: &[Arc<KeyspaceShared>],
         versions: &[Arc<Version>],
     ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
-        let (sealed, next) = self.log.switch().inspect_err(|error| self.log.fail(error))?;
+        let (sealed, next) = self.log.switch().map_err(|error| self.note_failure(error))?;
         let expected_items = self.settings.expected_items;
         let entries_max = self.memory.budget().log_entries_max;
         let fresh = keyspaces.iter().zip(versions);
@@ -311,17 +299,23 @@ impl Shared {
         self.scheduler.wake();
     }
 
-    /// Holds a writer while too many frozen segments wait; the throttle makes that rare.
+    /// Holds a writer while too many frozen segments wait; the throttle makes that rare. Nobody is held while their
+    /// conversion waits for space, or fails again and again.
     fn wait_for_room(&self) -> Result<()> {
-        while self.frozen_count() >= self.memory.budget().frozen_max {
+        loop {
+            // On a full disk conversions wait, and removals must go on: they alone come here then.
+            let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
+            if self.frozen_count() < self.memory.budget().frozen_max + usize::from(is_full) {
+                return Ok(());
+            }
             self.check_failure()?;
             if self.settings.background {
+                self.failures.check_progress()?;
                 self.scheduler.wait_for_progress();
             } else {
-                crate::compact::convert(self).inspect_err(|error| self.log.fail(error))?;
+                crate::compact::convert(self).map_err(|error| self.note_failure(error))?;
             }
         }
-        Ok(())
     }
 
     /// Acknowledges a write that ends at `position`, as durably as the settings ask.
@@ -332,6 +326,7 @@ impl Shared {
             _ if !self.settings.background && self.log.take_flush_wanted() => self.log.write_behind(),
             _ => Ok(()),
         }
+        .map_err(|error| self.note_failure(error))
     }
 
     pub fn update_throttle(&self) {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Weak};
 
 use alluvium_io::sync::ArcSwap;
 
-use super::database::{Db, Handle};
+use super::close::Handle;
+use super::database::Db;
 use super::keyspace::KeyspaceShared;
 use super::metadata::{Metadata, Moment};
 use super::read::View;
@@ -77,8 +78,9 @@ impl Db {
     /// small runs, which are merged sooner. Costs no copy.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
+        shared.check_open()?;
         if !shared.is_read_only() {
-            shared.check_failure()?;
+            shared.check_refusal()?;
         }
         let keyspaces = shared.freeze_for_snapshot()?;
         Ok(Snapshot { handle: self.handle().clone(), keyspaces, taken_at_ms: shared.now_ms() })

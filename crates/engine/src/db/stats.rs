@@ -6,6 +6,7 @@ use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::database::Db;
+use super::failures::FailureStats;
 use super::iterator_stats::IteratorStats;
 use super::memory_limit::MemoryLimitStats;
 use super::plan_change_stats::PlanChangeStats;
@@ -50,6 +51,8 @@ pub struct Stats {
     pub snapshots: SnapshotStats,
     /// What is kept for iterators alone.
     pub iterators: IteratorStats,
+    /// Failures that were no end.
+    pub failures: FailureStats,
     /// How files are reached.
     pub storage: String,
     /// The directory of young levels, where there is one.
@@ -244,6 +247,7 @@ impl Db {
             frozen_segments: shared.frozen_count(),
             merge_pressure: crate::compact::pressure(shared),
             put_delay_ns: shared.throttle.delay_ns(),
+            failures: shared.failure_stats(),
             storage: shared.storage.describe(),
             young_directory: shared.young.as_ref().map(YoungDirectoryStats::of),
             ..Stats::default()

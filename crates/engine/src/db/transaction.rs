@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::batch::{Batch, Guard};
-use super::database::{Db, Handle};
+use super::close::Handle;
+use super::database::Db;
 use super::keyspace::Keyspace;
 use super::metadata::Metadata;
 use super::update::witnessed;
@@ -59,6 +60,7 @@ impl Transaction {
     /// The value of `key`. Each key is read once; later reads give the same value.
     pub fn get(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
+        self.batch.handle.shared.check_open()?;
         let name = (keyspace.shared.id, key.to_vec());
         if let Some(value) = self.known.get(&name) {
             return Ok(value.clone());

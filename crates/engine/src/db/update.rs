@@ -94,7 +94,7 @@ impl Keyspace {
     ) -> Result<Exchange> {
         let shared = self.database();
         let keyspace = &*self.shared;
-        shared.check_failure()?;
+        shared.check_refusal()?;
         keyspace.check_present()?;
         let stored_key = StoredKey::of(key);
         let hash = keyspace.hasher.hash(&stored_key);

@@ -82,6 +82,7 @@ impl Db {
             }
         }
         for file in files.values() {
+            shared.check_open()?;
             let mut sections: Vec<_> =
                 live.get(&file.number).map(|sections| sections.values().collect()).unwrap_or_default();
             sections.sort_unstable_by_key(|section| section.page_offset(0));

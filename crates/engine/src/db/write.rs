@@ -47,7 +47,11 @@ impl Keyspace {
 
     fn write(&self, item: &Item<'_>) -> Result<()> {
         let shared = self.database();
-        shared.check_failure()?;
+        if item.is_tombstone() {
+            shared.check_refusal()?
+        } else {
+            shared.check_failure()?
+        };
         self.shared.check_key(item.key)?;
         if !is_inline(shared, item) {
             check_item(item)?;
@@ -68,7 +72,11 @@ impl Keyspace {
 
 /// Refuses an item for which there is no room.
 pub(super) fn check_room(shared: &Shared, item: &Item<'_>) -> Result<()> {
-    if item.is_tombstone() { Ok(()) } else { shared.check_room_for(blob_bytes(shared, item)) }
+    if item.is_tombstone() {
+        return Ok(());
+    }
+    shared.check_failure()?;
+    shared.check_room_for(blob_bytes(shared, item))
 }
 
 /// Bytes of an item that go to a blob file.
@@ -174,13 +182,14 @@ pub(crate) fn write_item(
                 {
                     return Ok(None);
                 }
-                // A recovery replays whatever was appended, so what may yet be refused must not be appended in vain.
-                let has_room = witness.is_none() || existing.is_some() || store.has_room(shard);
+                // A recovery replays whatever was appended, so what may yet be refused, by its witness or because the
+                // next segment can't be made, must not be appended in vain.
+                let has_room = existing.is_some() || store.has_room(shard);
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);
                     let mut indexed = store.index_item(shard, hash, slot, offset)?;
-                    if indexed == Indexed::Full && witness.is_some() {
+                    if indexed == Indexed::Full {
                         store.index_unbounded(hash, item.key, offset)?;
                         indexed = Indexed::Done;
                     }
@@ -193,9 +202,8 @@ pub(crate) fn write_item(
                     }
                 }
             }
-            // The segment or the shard's index is full. A record that was appended without being indexed is written
-            // again into the next segment; replaying both has the same outcome.
-            shared.check_failure()?;
+            // The segment or the shard's index is full.
+            shared.check_refusal()?;
             shared.freeze(segment_id)?;
         }
     })

@@ -33,6 +33,7 @@ pub(crate) struct Reclaimer {
 struct Queue {
     jobs: VecDeque<Job>,
     deferred: bool,
+    is_ended: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +88,12 @@ impl Reclaimer {
         }
     }
 
+    /// Does what waits, and nothing more from then on: the files are somebody else's.
+    pub fn end(&self) {
+        self.defer(false);
+        self.queue().is_ended = true;
+    }
+
     /// Removes a file, sooner or later.
     pub fn remove(&self, name: String) {
         self.submit(Job::Remove { name });
@@ -94,6 +101,9 @@ impl Reclaimer {
 
     pub(super) fn submit(&self, job: Job) {
         let mut queue = self.queue();
+        if queue.is_ended {
+            return;
+        }
         if queue.deferred {
             queue.jobs.push_back(job);
             self.changed.notify_one();

@@ -10,8 +10,10 @@ use std::time::Duration;
 use alluvium_io::Clock;
 use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
-use super::writer::{Position, Refusal};
-use crate::error::{Error, Result, is_full};
+use super::refusal::Refusal;
+use super::writer::Position;
+use crate::error::Result;
+use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
 use crate::planted_race::PlantedRace;
 
@@ -59,15 +61,16 @@ impl GroupCommit {
     }
 
     /// Returns when everything up to `position` is durable. `sync` makes everything appended before it was called
-    /// durable, and says how far that is.
+    /// durable, and says how far that is. A failure of it that may pass is that of the caller alone; another one is
+    /// everybody's, from then on.
     pub fn wait_for(&self, position: Position, sync: impl Fn() -> Result<Position>) -> Result<()> {
         let mut state = self.state();
         loop {
-            if let Some(refusal) = &state.refusal {
-                return Err(refusal.error());
-            }
             if state.durable >= position {
                 return Ok(());
+            }
+            if let Some(refusal) = &state.refusal {
+                return Err(refusal.error());
             }
             if state.leading {
                 state = self.follow(state);
@@ -93,13 +96,23 @@ impl GroupCommit {
             state.leading = false;
             state.expected = served + state.waiting;
             state.sync_time = (state.sync_time * 7 + elapsed) / 8;
-            match outcome {
-                Ok(durable) => state.durable = state.durable.max(durable),
-                Err(error) => state.set_failed(&error),
-            }
+            let passing = match outcome {
+                Ok(durable) => {
+                    state.durable = state.durable.max(durable);
+                    None
+                }
+                Err(error) if class_of(&error) == FailureClass::Final => {
+                    state.refuse(Refusal::Failed { reason: error.to_string() });
+                    None
+                }
+                Err(error) => Some(error),
+            };
             drop(state);
             // Not under the lock, which is what they need first.
             self.ended.notify_all();
+            if let Some(error) = passing {
+                return Err(error);
+            }
             state = self.state();
         }
     }
@@ -139,29 +152,26 @@ impl GroupCommit {
         self.state().refusal.clone()
     }
 
-    /// Refuses everything from now on.
-    pub fn fail(&self, error: &Error) {
-        self.state().set_failed(error);
+    /// Refuses everything from now on. The first reason stays, until the end.
+    pub fn refuse(&self, refusal: Refusal) {
+        self.state().refuse(refusal);
         self.ended.notify_all();
         self.gathered.notify_all();
     }
 
-    /// Sets or clears the reason for which nothing is acknowledged.
-    pub fn set_refusal(&self, refusal: Option<Refusal>) {
-        self.state().refusal = refusal;
+    /// Waits for the sync under way.
+    pub fn wait_for_leader(&self) {
+        let mut state = self.state();
+        while state.leading {
+            state = self.ended.wait(state).expect("no panic while held");
+        }
     }
 }
 
 impl State {
-    fn set_failed(&mut self, error: &Error) {
-        let is_full_now = is_full(error);
-        match &mut self.refusal {
-            None => {
-                self.refusal = Some(Refusal::Failed { reason: error.to_string(), is_full: is_full_now });
-            }
-            // What failed later may be worse.
-            Some(Refusal::Failed { is_full, .. }) => *is_full &= is_full_now,
-            Some(Refusal::ReadOnly) => {}
+    fn refuse(&mut self, refusal: Refusal) {
+        if self.refusal.is_none() || matches!(refusal, Refusal::Closed) {
+            self.refusal = Some(refusal);
         }
     }
 }
@@ -173,6 +183,7 @@ mod tests {
     use alluvium_io::SystemClock;
 
     use super::*;
+    use crate::error::Error;
 
     fn position(offset: u64) -> Position {
         Position { segment: 1, offset }
@@ -238,7 +249,14 @@ mod tests {
             }
         });
         assert!(group.wait_for(position(1), || panic!("never retried")).is_err());
-        group.set_refusal(None);
+    }
+
+    #[test]
+    fn a_failure_that_may_pass_is_that_of_one_caller() {
+        let group = GroupCommit::new(Arc::new(SystemClock::default()), PlantedBugs::default());
+        let full = || Err(Error::DiskFull { reason: "no room".to_owned() });
+        assert!(matches!(group.wait_for(position(1), full), Err(Error::DiskFull { .. })));
+        assert!(group.refusal().is_none());
         group.wait_for(position(1), || Ok(position(1))).unwrap();
     }
 }

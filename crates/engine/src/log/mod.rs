@@ -9,11 +9,13 @@ pub(crate) mod identity;
 mod prefix_list;
 
 pub(crate) mod record;
+mod refusal;
 pub(crate) mod salvage;
 pub(crate) mod segment;
 pub(crate) mod store;
 pub(crate) mod writer;
 
+pub(crate) use refusal::Refusal;
 pub(crate) use segment::Segment;
 pub(crate) use store::LogStore;
-pub(crate) use writer::{Log, Position, Refusal};
+pub(crate) use writer::{Log, Position};

@@ -25,6 +25,7 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use crate::error::{Error, IoContext, Result};
+use crate::failure::{FailureClass, class_of};
 use crate::item::{EncodedItem, Item};
 
 /// Bytes of the header block; also the unit in which the file is written.
@@ -61,6 +62,14 @@ struct WriteState {
     /// End of the file's written space, content or zeros.
     extent: u64,
     edge: AlignedBuffer,
+    /// Whether nothing is written any more: the database is closed, and the file may be somebody else's.
+    is_ended: bool,
+}
+
+impl WriteState {
+    fn new(extent: u64) -> Self {
+        Self { extent, edge: AlignedBuffer::zeroed(BLOCK as usize), is_ended: false }
+    }
 }
 
 /// Files of converted segments, kept for the next ones, and the names of files to come.
@@ -139,7 +148,7 @@ impl Segment {
             seed,
             file,
             buffer,
-            write: Mutex::new(WriteState { extent, edge: AlignedBuffer::zeroed(BLOCK as usize) }),
+            write: Mutex::new(WriteState::new(extent)),
             written: AtomicU64::new(0),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
@@ -163,7 +172,7 @@ impl Segment {
             seed,
             file,
             buffer,
-            write: Mutex::new(WriteState { extent: 0, edge: AlignedBuffer::zeroed(BLOCK as usize) }),
+            write: Mutex::new(WriteState::new(0)),
             written: AtomicU64::new(content.len() as u64),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
@@ -225,9 +234,15 @@ impl Segment {
         if end <= written {
             return Ok(0);
         }
+        if state.is_ended {
+            return Err(Error::Closed);
+        }
         let mut bytes = 0;
         if prepare {
-            bytes += self.prepare(&mut state, end.next_multiple_of(BLOCK))?;
+            // Where there is no room for zeros, there may be some for what matters.
+            bytes += self
+                .prepare(&mut state, end.next_multiple_of(BLOCK))
+                .or_else(|error| if class_of(&error) == FailureClass::Full { Ok(0) } else { Err(error) })?;
         }
         let context = || format!("writing log file {}", self.name());
         if whole_end > start {
@@ -261,6 +276,11 @@ impl Segment {
             bytes += step;
         }
         Ok(bytes)
+    }
+
+    /// Writes nothing to the file any more; waits for a write under way.
+    pub fn end_writing(&self) {
+        self.write.lock().expect("no panic while held").is_ended = true;
     }
 
     /// Makes what is written survive a power cut.

@@ -1,6 +1,6 @@
 //! Appending to the active segment, writing behind, and syncing.
 //!
-//! Lock order: shard writers, then `standby`, then `active`, then `sealed`, then a segment's write lock.
+//! Lock order: shard writers, then `standby`, then `active`, then `sealed`, then a segment's write lock, then `full`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,9 +12,12 @@ use alluvium_io::{Appender, Clock, Storage};
 
 use super::group_commit::GroupCommit;
 use super::record::{self, MARK_LEN_MAX, Mark, SEAL_LEN};
+use super::refusal::Refusal;
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
+use crate::db::Reserve;
 use crate::error::{Error, Result};
+use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
 
 /// Content is written behind whenever this much has gathered.
@@ -50,8 +53,14 @@ pub(crate) struct Log {
     sealed: Mutex<VecDeque<Arc<Segment>>>,
     commit: GroupCommit,
     flush_wanted: AtomicBool,
-    /// Whether `commit` has a refusal; what writers look at first.
-    has_failed: AtomicBool,
+    /// What had no room on the disk, while that is full.
+    full: Mutex<Option<String>>,
+    times_full: AtomicU64,
+    /// Space for what must be written then.
+    reserve: Arc<Reserve>,
+    /// Whether there is a refusal, of `commit`, `full` or `is_closing`; what writers look at first.
+    has_refusal: AtomicBool,
+    is_closing: AtomicBool,
     /// Where the log ended when it was last seen to have grown, and when that was.
     last_growth: Mutex<(Position, Duration)>,
     bytes_written: AtomicU64,
@@ -68,12 +77,14 @@ struct Active {
     durable: Position,
     /// Where the marks end that say that the whole log is durable.
     marked_end: Position,
+    /// Whether nothing is appended any more, whatever room there is.
+    is_shut: bool,
 }
 
 impl Active {
     fn new(segment: Arc<Segment>, appender: Appender) -> Self {
         let (durable, marked_end) = (Position::default(), Position::default());
-        Self { segment, appender, unmarked: None, durable, marked_end }
+        Self { segment, appender, unmarked: None, durable, marked_end, is_shut: false }
     }
 
     /// Notes that a sync came so far. The next record goes behind a mark that says so.
@@ -110,29 +121,6 @@ impl Active {
     }
 }
 
-/// Why the log takes no more writes.
-#[derive(Clone, Debug)]
-pub(crate) enum Refusal {
-    /// Something failed: what is on the device is unknown.
-    Failed {
-        reason: String,
-        /// Whether everything may go on as it was, once there is space again.
-        is_full: bool,
-    },
-    /// The database was opened for reading.
-    ReadOnly,
-}
-
-impl Refusal {
-    /// What a writer is told.
-    pub fn error(&self) -> Error {
-        match self {
-            Self::Failed { reason, .. } => Error::Failed { reason: reason.clone() },
-            Self::ReadOnly => Error::ReadOnly,
-        }
-    }
-}
-
 /// How a [`Log`] is set up.
 #[derive(Debug)]
 pub(crate) struct LogOptions {
@@ -141,6 +129,7 @@ pub(crate) struct LogOptions {
     /// What records refer to: synced before them.
     pub blobs: Arc<Blobs>,
     pub recycler: Arc<Recycler>,
+    pub reserve: Arc<Reserve>,
     pub session_seed: u64,
     pub segment_bytes: u64,
     pub prepare: bool,
@@ -155,6 +144,7 @@ impl Log {
             clock,
             blobs,
             recycler,
+            reserve,
             session_seed,
             segment_bytes,
             prepare,
@@ -174,7 +164,11 @@ impl Log {
             sealed: Mutex::default(),
             commit: GroupCommit::new(clock, planted_bugs),
             flush_wanted: AtomicBool::new(false),
-            has_failed: AtomicBool::new(false),
+            full: Mutex::default(),
+            times_full: AtomicU64::new(0),
+            reserve,
+            has_refusal: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
             last_growth: Mutex::default(),
             bytes_written: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
@@ -194,11 +188,14 @@ impl Log {
     }
 
     /// Appends a record to `segment`, which the caller knows to be active because it holds a shard of it open.
-    /// Returns the record's start, or `None` when the segment is full.
+    /// Returns the record's start, or `None` when the segment is full or the log is shut.
     pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
         let mut active = self.active();
         debug_assert_eq!(active.segment.id, segment.id);
         let limit = active.segment.capacity() - END_LEN as u64;
+        if active.is_shut {
+            return None;
+        }
         let start = active.append(record, limit)?;
         if start / WRITE_BEHIND_BYTES != (start + record.len() as u64) / WRITE_BEHIND_BYTES {
             self.flush_wanted.store(true, Ordering::Release);
@@ -224,13 +221,14 @@ impl Log {
         Ok((sealed, next))
     }
 
-    /// Makes the segment after the active one, unless it is there already.
+    /// Makes the segment after the active one, unless it is there already. A failure changes nothing.
     pub fn prepare_next(&self) -> Result<()> {
         let mut standby = self.standby.lock().expect("no panic while held");
         let id = self.active().segment.id + 1;
         if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
-            let (segment, appender) =
-                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes())?;
+            let (segment, appender) = self.with_reserve(|| {
+                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes())
+            })?;
             *standby = Some(Active::new(segment, appender));
         }
         Ok(())
@@ -244,17 +242,30 @@ impl Log {
     /// Writes whole blocks of the active segment and all of the sealed ones to their files, without a sync.
     pub fn write_behind(&self) -> Result<()> {
         let sealed: Vec<_> = self.sealed().iter().cloned().collect();
-        let result = sealed
-            .iter()
-            .try_for_each(|segment| self.write_out(segment, true))
-            .and_then(|()| self.write_out(&self.active_segment(), false));
-        result.inspect_err(|error| self.fail(error))
+        sealed.iter().try_for_each(|segment| self.write_out(segment, true))?;
+        self.write_out(&self.active_segment(), false)
     }
 
     fn write_out(&self, segment: &Segment, edge: bool) -> Result<()> {
-        let bytes = segment.write_out(edge, self.prepare)?;
+        let bytes = self.with_reserve(|| segment.write_out(edge, self.prepare))?;
         self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Performs what may be done again after it found the disk full: once more, with the space that is reserved. The
+    /// disk counts as full from then on, whether that helped or not.
+    fn with_reserve<R>(&self, perform: impl Fn() -> Result<R>) -> Result<R> {
+        perform().or_else(|error| match class_of(&error) {
+            FailureClass::Full => {
+                let error = self.set_full(&error);
+                if self.reserve.release() {
+                    perform().map_err(|error| self.set_full(&error))
+                } else {
+                    Err(error)
+                }
+            }
+            FailureClass::Passing | FailureClass::Final => Err(error),
+        })
     }
 
     /// Returns when everything up to `position` survives a power cut. Callers that wait at the same time share syncs.
@@ -262,7 +273,10 @@ impl Log {
         let sync = || self.sync_everything().inspect(|&durable| self.active().set_durable(durable));
         let outcome = self.commit.wait_for(position, sync);
         if outcome.is_err() {
-            self.has_failed.store(true, Ordering::Release);
+            let _full = self.full.lock().expect("no panic while held");
+            if self.commit.refusal().is_some() {
+                self.has_refusal.store(true, Ordering::Release);
+            }
         }
         outcome
     }
@@ -273,7 +287,7 @@ impl Log {
         let end = {
             let mut active = self.active();
             let end = Position { segment: active.segment.id, offset: active.segment.published() };
-            if active.marked_end == end || active.durable != end {
+            if active.is_shut || active.marked_end == end || active.durable != end {
                 return Ok(());
             }
             let limit = active.segment.capacity() - END_LEN as u64;
@@ -306,7 +320,7 @@ impl Log {
             let sealed: Vec<_> = self.sealed().iter().cloned().collect();
             (active.segment.clone(), active.segment.published(), sealed)
         };
-        self.blobs.sync()?;
+        self.with_reserve(|| self.blobs.sync())?;
         for segment in &sealed {
             self.write_out(segment, true)?;
             segment.sync()?;
@@ -350,30 +364,89 @@ impl Log {
 
     /// Makes the log refuse to acknowledge anything from now on.
     pub fn fail(&self, error: &Error) {
-        self.commit.fail(error);
-        self.has_failed.store(true, Ordering::Release);
+        self.refuse(Refusal::Failed { reason: error.to_string() });
+    }
+
+    fn refuse(&self, refusal: Refusal) {
+        // The lock, so that an end of fullness at the same time does not hide the refusal.
+        let _full = self.full.lock().expect("no panic while held");
+        self.commit.refuse(refusal);
+        self.has_refusal.store(true, Ordering::Release);
     }
 
     /// Makes the log refuse all writes because the database is open for reading only.
     pub fn refuse_writes(&self) {
-        self.commit.set_refusal(Some(Refusal::ReadOnly));
-        self.has_failed.store(true, Ordering::Release);
+        self.refuse(Refusal::ReadOnly);
     }
 
-    /// Takes writes again after a [`Refusal::Failed`] for want of space. Nothing is lost by that: what could not be
-    /// written is in memory still, and will be.
-    pub fn resume(&self) {
-        self.commit.set_refusal(None);
-        self.has_failed.store(false, Ordering::Release);
+    /// Refuses what needs space from now on, since something had no room; returns what a writer is told.
+    pub fn set_full(&self, error: &Error) -> Error {
+        let reason = match error {
+            Error::DiskFull { reason } => reason.clone(),
+            error => error.to_string(),
+        };
+        let mut full = self.full.lock().expect("no panic while held");
+        full.get_or_insert_with(|| {
+            self.times_full.fetch_add(1, Ordering::Relaxed);
+            reason.clone()
+        });
+        self.has_refusal.store(true, Ordering::Release);
+        Error::DiskFull { reason }
     }
 
-    /// Why no writes are taken, if that is so: the first failure counts.
+    /// Times that the disk was found full.
+    pub fn times_full(&self) -> u64 {
+        self.times_full.load(Ordering::Relaxed)
+    }
+
+    /// Takes all writes again: there is space.
+    pub fn end_full(&self) {
+        let mut full = self.full.lock().expect("no panic while held");
+        *full = None;
+        let is_closing = self.is_closing.load(Ordering::Acquire);
+        self.has_refusal.store(is_closing || self.commit.refusal().is_some(), Ordering::Release);
+    }
+
+    /// Why no writes are taken, or only removals, if that is so: the first failure counts.
     #[inline]
     pub fn refusal(&self) -> Option<Refusal> {
-        if !self.has_failed.load(Ordering::Acquire) {
+        if !self.has_refusal.load(Ordering::Acquire) {
             return None;
         }
+        if self.is_closing.load(Ordering::Acquire) {
+            return Some(Refusal::Closed);
+        }
+        let full = || self.full.lock().expect("no panic while held").clone();
+        self.commit.refusal().or_else(|| full().map(|reason| Refusal::Full { reason }))
+    }
+
+    /// Appends nothing any more: who tries finds the log full.
+    pub fn shut(&self) {
+        self.active().is_shut = true;
+    }
+
+    /// Refuses all operations to come, while what was appended can still be made durable.
+    pub fn begin_close(&self) {
+        // The lock, as in `refuse`.
+        let _full = self.full.lock().expect("no panic while held");
+        self.is_closing.store(true, Ordering::Release);
+        self.has_refusal.store(true, Ordering::Release);
+    }
+
+    /// Why nothing can be made durable, if that is so.
+    pub fn failure(&self) -> Option<Refusal> {
         self.commit.refusal()
+    }
+
+    /// Ends all writing to log files, and waits for what is under way: they are somebody else's from then on.
+    pub fn end_writing(&self) {
+        self.refuse(Refusal::Closed);
+        self.commit.wait_for_leader();
+        let standby = self.standby.lock().expect("no panic while held");
+        let sealed = self.sealed().clone();
+        let active = self.active_segment();
+        let standby = standby.iter().map(|standby| &standby.segment);
+        sealed.iter().chain([&active]).chain(standby).for_each(|segment| segment.end_writing());
     }
 
     /// Bytes written to log files, prepared space included.

@@ -33,26 +33,38 @@ const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 pub(super) const HEADER_LEN: usize = 24;
 pub(super) const RECORD_HEADER_LEN: usize = 12;
-/// A manifest that has grown past this, and past twice its initial size, is written anew.
-const REWRITE_BYTES: u64 = 1 << 20;
 
 /// The manifest being written.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(super) storage: Arc<dyn Storage>,
-    file: Arc<dyn File>,
+    pub(super) file: Arc<dyn File>,
     pub(super) number: u64,
-    state: DatabaseState,
+    pub(super) state: DatabaseState,
     pub(super) end: u64,
-    initial_end: u64,
-    chain: u64,
-    bytes_written: u64,
+    pub(super) initial_end: u64,
+    pub(super) chain: u64,
+    pub(super) bytes_written: u64,
     pub(super) is_broken: bool,
+    /// Whether the database was closed.
+    pub(super) is_ended: bool,
 }
 
 impl Manifest {
     /// Writes `state` as a new manifest and makes it the current one, durably. `number` is above all earlier ones.
-    pub fn create(storage: Arc<dyn Storage>, number: u64, mut state: DatabaseState) -> Result<Self> {
+    pub fn create(storage: Arc<dyn Storage>, number: u64, state: DatabaseState) -> Result<Self> {
+        let manifest = Self::write_new(storage, number, state)?;
+        manifest.prepare_current(None)?;
+        manifest.switch_current()?;
+        Ok(manifest)
+    }
+
+    /// Writes `state` as a new manifest, which is not the current one yet.
+    pub(super) fn write_new(
+        storage: Arc<dyn Storage>,
+        number: u64,
+        mut state: DatabaseState,
+    ) -> Result<Self> {
         state.forget_unnamed();
         let name = file_name(number);
         if storage.list().context(|| "listing the database directory".to_owned())?.contains(&name) {
@@ -71,6 +83,7 @@ impl Manifest {
             chain,
             bytes_written: 0,
             is_broken: false,
+            is_ended: false,
         };
         let mut bytes = header;
         let edits = state.to_edits();
@@ -80,70 +93,7 @@ impl Manifest {
         }
         manifest.write(&bytes)?;
         manifest.initial_end = manifest.end;
-        manifest.make_current(None)?;
         Ok(manifest)
-    }
-
-    /// Notes in `CURRENT` how long the manifest is, durably. Appending goes on in a new one only.
-    pub fn seal(&self) -> Result<()> {
-        self.make_current(Some(self.end))
-    }
-
-    fn make_current(&self, sealed_len: Option<u64>) -> Result<()> {
-        let content = Current { number: self.number, sealed_len }.encode();
-        let storage = &self.storage;
-        if storage
-            .list()
-            .context(|| "listing the database directory".to_owned())?
-            .iter()
-            .any(|n| n == CURRENT_NEW)
-        {
-            storage.remove(CURRENT_NEW).context(|| format!("removing {CURRENT_NEW}"))?;
-        }
-        let context = || format!("writing {CURRENT}");
-        let current = storage.open(CURRENT_NEW, OpenMode::Create).context(context)?;
-        current.write_at(content.as_bytes(), 0).context(context)?;
-        current.sync().context(context)?;
-        // The manifest's name must be durable before CURRENT can point to it.
-        storage.sync_directory().context(context)?;
-        storage.rename(CURRENT_NEW, CURRENT).context(context)?;
-        storage.sync_directory().context(context)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let context = || format!("writing {}", self.file.name());
-        self.file.write_at(bytes, self.end).context(context)?;
-        self.file.sync().context(|| format!("syncing {}", self.file.name()))?;
-        self.end += bytes.len() as u64;
-        self.bytes_written += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Appends `edits` as one record that survives a power cut when this returns.
-    ///
-    /// After a failure it takes no more: a record behind one that may be missing could not be read.
-    pub fn append(&mut self, edits: &[Edit]) -> Result<()> {
-        if self.is_broken {
-            return Err(Error::Failed { reason: format!("an earlier write to {} failed", self.file.name()) });
-        }
-        for edit in edits {
-            self.state.apply(edit).map_err(|reason| invalid(self.file.name(), self.end, reason))?;
-        }
-        // Until the record is durable the state is ahead of the file.
-        self.is_broken = true;
-        let mut bytes = Vec::new();
-        self.chain = encode_record(self.chain, edits, &mut bytes);
-        self.write(&bytes)?;
-        self.is_broken = false;
-        if self.end > REWRITE_BYTES && self.end > 2 * self.initial_end {
-            self.is_broken = true;
-            let old = file_name(self.number);
-            let bytes_written = self.bytes_written;
-            *self = Self::create(self.storage.clone(), self.number + 1, self.state.clone())?;
-            self.bytes_written += bytes_written;
-            self.storage.remove(&old).context(|| format!("removing {old}"))?;
-        }
-        Ok(())
     }
 
     pub fn state(&self) -> &DatabaseState {
@@ -260,7 +210,7 @@ pub(super) fn header() -> (Vec<u8>, u64) {
     (bytes, checksum)
 }
 
-fn invalid(name: &str, offset: u64, reason: String) -> Error {
+pub(super) fn invalid(name: &str, offset: u64, reason: String) -> Error {
     Corruption::new(name, offset, "an edit that fits the state", reason).into()
 }
 

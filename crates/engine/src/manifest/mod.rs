@@ -3,6 +3,7 @@
 //! `CURRENT` names the manifest in use. Each opening for writing starts a new manifest with the whole state, so that
 //! no record ever follows what a crash left behind. A record is atomic: all of its edits hold or none.
 
+mod appending;
 mod check;
 mod current;
 mod edit;

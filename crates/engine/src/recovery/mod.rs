@@ -11,13 +11,16 @@ mod segments;
 use std::sync::Arc;
 
 use alluvium_base::checksum::checksum64;
-use alluvium_io::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use alluvium_io::sync::{Mutex, OnceLock, RwLock};
-use alluvium_io::{DirectoryLock, Storage};
+use alluvium_io::{ClosableStorage, DirectoryLock, Storage};
 
 use crate::blob::{BlobFiles, Blobs, parse_blob_file_name};
 use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name};
-use crate::db::{COPY_MARKER, Counters, DiskQuota, MemoryControl, ScanCache, Shared, complete_hasher};
+use crate::db::{
+    COPY_MARKER, Counters, DiskQuota, Failures, MemoryControl, Reserve, ScanCache, Shared, complete_hasher,
+    is_reserve_file_name,
+};
 use crate::device;
 use crate::error::{Error, IoContext, Result};
 use crate::level::{Reclaimer, parse_table_file_name, table_file_name};
@@ -42,6 +45,8 @@ pub(crate) fn open(
     settings: Settings,
 ) -> Result<Shared> {
     let Environment { storage, clock, random_seed, planted_bugs } = environment;
+    let gate = Arc::new(ClosableStorage::new(storage));
+    let storage: Arc<dyn Storage> = gate.clone();
     let budget = settings.memory_budget()?;
     let directory_lock = lock(&*storage)?;
     // Of the second directory nothing is believed before it is known to be the right one.
@@ -77,12 +82,14 @@ pub(crate) fn open(
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
+    let reserve = Arc::new(Reserve::new(storage.clone(), budget.segment_bytes));
     let log = Log::start(
         LogOptions {
             storage: storage.clone(),
             clock: clock.clone(),
             blobs: blobs.clone(),
             recycler: recycler.clone(),
+            reserve: reserve.clone(),
             // Numbers of segments whose header never reached the device are used again, after a crash, under other file
             // names. The manifest's number is not: so no two segments share a seed.
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
@@ -135,6 +142,8 @@ pub(crate) fn open(
         throttle: Throttle::new(budget.segment_bytes),
         merge_rate,
         disk_quota,
+        reserve,
+        failures: Failures::default(),
         counters: Counters::default(),
         memory,
         scan_cache: ScanCache::default(),
@@ -145,7 +154,9 @@ pub(crate) fn open(
         plan_choice: Mutex::new(plan_choice),
         plan_decisions: Mutex::default(),
         auto_plan: OnceLock::new(),
-        _directory_lock: directory_lock,
+        gate,
+        directory_lock: Mutex::new(Some(directory_lock)),
+        is_closed: AtomicBool::new(false),
     })
 }
 
@@ -204,6 +215,7 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
             || is_manifest_file_name(name)
             || device::is_file_name(name)
             || young_directory::is_file_name(name)
+            || is_reserve_file_name(name)
     };
     let foreign = names.iter().find(|name| !is_ours(name));
     if let Some(name) = foreign {

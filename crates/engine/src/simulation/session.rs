@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
 
     /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
     fn resume(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<bool, Failure> {
-        let Health::Failed { resumable: true, .. } = db.health() else { return Ok(false) };
+        let Health::DiskFull { .. } = db.health() else { return Ok(false) };
         self.faults = FaultPlan::default();
         self.storage.set_faults(FaultPlan::default());
         let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };

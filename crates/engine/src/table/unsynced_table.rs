@@ -27,11 +27,6 @@ pub(crate) struct UnsyncedTable {
 }
 
 impl UnsyncedTable {
-    /// Number of the file in its database.
-    pub fn file_number(&self) -> u64 {
-        self.info.file_number
-    }
-
     /// Items of all sections.
     pub fn item_count(&self) -> u64 {
         self.info.item_count

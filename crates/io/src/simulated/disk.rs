@@ -23,6 +23,7 @@ struct Counts {
     reads: u64,
     writes: u64,
     syncs: u64,
+    opens: u64,
 }
 
 /// Who holds a lock.
@@ -81,6 +82,24 @@ impl Disk {
             return Err(SimulatedFault::Crash.into());
         }
         Ok(())
+    }
+
+    /// Makes the device larger or smaller, beside what else is planned.
+    pub(super) fn set_quota(&mut self, quota_bytes: Option<u64>) {
+        self.faults.quota_bytes = quota_bytes;
+    }
+
+    /// Counts an opening that is about to happen, and fails it where the plan says so.
+    pub(super) fn begin_open(&mut self, generation: u64) -> Result<()> {
+        /// The process has too many open files.
+        const EMFILE: i32 = 24;
+        self.check(generation)?;
+        let count = self.counts.opens;
+        self.counts.opens += 1;
+        match &self.faults.fail_opens {
+            Some(failing) if failing.contains(&count) => Err(Error::from_raw_os_error(EMFILE)),
+            _ => Ok(()),
+        }
     }
 
     /// Counts an operation that is about to happen, and crashes the machine where the plan says so. `Ok(true)` when
@@ -196,9 +215,13 @@ impl Disk {
         let (Some(quota), Change::Write { offset, bytes }) = (self.faults.quota_bytes, change) else {
             return true;
         };
-        let used: u64 = self.inodes.values().map(|inode| inode.live.allocated_bytes()).sum();
         let more = self.inodes.get(&number).map_or(0, |inode| inode.live.missing_bytes(*offset, bytes.len()));
-        more == 0 || used + more <= quota
+        more == 0 || self.used_bytes() + more <= quota
+    }
+
+    /// Bytes that all files take.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.inodes.values().map(|inode| inode.live.allocated_bytes()).sum()
     }
 
     pub(super) fn sync(&mut self, number: InodeNumber, name: &str, fails: bool) -> Result<()> {

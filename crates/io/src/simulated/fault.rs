@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 /// Faults to inject, each counted from the moment the plan is set ([`super::SimulatedStorage::set_faults`]): 0 is the
 /// next operation of its kind. `None` never happens. Each fires once.
@@ -17,6 +18,8 @@ pub struct FaultPlan {
     /// This sync (of a file or of the directory) fails, as Linux does it: some of the unsynced changes reach the
     /// device, the others are forgotten while reads still show them, and a second sync succeeds without them.
     pub fail_sync: Option<u64>,
+    /// These openings of files, creations included, fail as if the process had no descriptor left (`EMFILE`).
+    pub fail_opens: Option<Range<u64>>,
     /// The size of the device; what needs more blocks fails with [`io::ErrorKind::StorageFull`], after some of its
     /// bytes may have been written.
     pub quota_bytes: Option<u64>,

@@ -101,6 +101,16 @@ impl SimulatedStorage {
         lock(&self.disk).set_faults(faults);
     }
 
+    /// Makes the device larger or smaller (`None`: without end), beside the faults to come.
+    pub fn set_quota(&self, quota_bytes: Option<u64>) {
+        lock(&self.disk).set_quota(quota_bytes);
+    }
+
+    /// Bytes of the device that files take: what a quota counts.
+    pub fn used_bytes(&self) -> u64 {
+        lock(&self.disk).used_bytes()
+    }
+
     /// Makes the storage misbehave as if the engine above had `bug`, from now on and in all later generations.
     pub fn plant(&self, bug: PlantedBug) {
         lock(&self.disk).planted.push(bug);
@@ -143,6 +153,7 @@ impl SimulatedStorage {
     }
 
     fn open_file(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
+        lock(&self.disk).begin_open(self.generation)?;
         let number = if mode == OpenMode::Create {
             self.change(|disk| {
                 if disk.names.live.contains_key(name) {

@@ -65,7 +65,14 @@ impl Context {
 
     /// Ends the thread where something ran out, else fails.
     pub fn excuse(&self, what: &str, error: &Error) -> Stop {
-        let is_excused = matches!(error, Error::Io { .. } | Error::Failed { .. } | Error::Closed);
+        let is_excused = matches!(
+            error,
+            Error::Io { .. }
+                | Error::DiskFull { .. }
+                | Error::Stalled { .. }
+                | Error::Failed { .. }
+                | Error::Closed
+        );
         if self.is_scarce && is_excused {
             self.board.is_over.store(true, std::sync::atomic::Ordering::Relaxed);
             return Stop;

@@ -1,0 +1,35 @@
+//! [`UnplacedTable`]: a table file that is removed again unless it gets a place.
+
+use crate::db::Shared;
+use crate::level::table_file_name;
+
+/// The number of a table file that no durable record names yet. The file is removed when this is dropped before
+/// [`UnplacedTable::place`]: whoever gave up leaves nothing.
+#[derive(Debug)]
+pub(super) struct UnplacedTable<'s> {
+    shared: &'s Shared,
+    number: u64,
+    is_placed: bool,
+}
+
+impl<'s> UnplacedTable<'s> {
+    /// For a file that is about to be created.
+    pub fn new(shared: &'s Shared, number: u64) -> Self {
+        Self { shared, number, is_placed: false }
+    }
+
+    /// Declares that the manifest names the file.
+    pub fn place(mut self) {
+        self.is_placed = true;
+    }
+}
+
+impl Drop for UnplacedTable<'_> {
+    fn drop(&mut self) {
+        // After a failed append only an opening can tell whether the manifest names it.
+        let is_unnamed = || self.shared.manifest.lock().is_ok_and(|manifest| !manifest.is_broken());
+        if !self.is_placed && is_unnamed() {
+            self.shared.reclaimer.remove(table_file_name(self.number));
+        }
+    }
+}

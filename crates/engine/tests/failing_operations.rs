@@ -1,0 +1,323 @@
+//! Failures by class: what never reached the device passes, a full disk is left behind, and only failed writes and syncs of
+//! what counts are final.
+
+use std::sync::Arc;
+
+use alluvium::{Db, Durability, Environment, Error, Health, Keyspace, Plan};
+use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+
+fn plan() -> Plan {
+    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    sharding.log_entries_per_shard = 4_000;
+    log.segment_bytes_max = 64 << 10;
+    Plan::Levels { sharding, log, levels }
+}
+
+fn open(storage: &SimulatedStorage, durability: Durability) -> (Db, Keyspace) {
+    let environment = Environment { random_seed: 5, ..Environment::over(Arc::new(storage.clone())) };
+    let environment = Environment { clock: Arc::new(SimulatedClock::default()), ..environment };
+    let builder = Db::builder("failing").plan(plan()).background(false).durability(durability);
+    let db = builder.blob_sizes(64 << 10, 16 << 10, 8 << 10).environment(environment).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    (db, items)
+}
+
+fn without_descriptors(storage: &SimulatedStorage) {
+    storage.set_faults(FaultPlan { fail_opens: Some(0..u64::MAX), ..FaultPlan::default() });
+}
+
+fn used_bytes(storage: &SimulatedStorage) -> u64 {
+    storage.used_bytes()
+}
+
+/// Tables, blob files and spills.
+fn files(storage: &SimulatedStorage) -> Vec<String> {
+    let is_counted = |name: &String| ["table-", "blob-", "spill-"].iter().any(|kind| name.starts_with(kind));
+    storage.contents().into_keys().filter(is_counted).collect()
+}
+
+/// Those of them that no manifest names: the next opening removes them.
+fn garbage(storage: &SimulatedStorage) -> Vec<String> {
+    let copy = SimulatedStorage::from_contents(9, &storage.contents());
+    let _open = open(&copy, Durability::Buffered);
+    let kept = files(&copy);
+    files(storage).into_iter().filter(|name| !kept.contains(name)).collect()
+}
+
+fn number(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+/// Writes until something fails; returns how many items were acknowledged, and the failure.
+fn write_until_it_fails(items: &Keyspace, value: &[u8]) -> (u32, Error) {
+    let mut acknowledged = 0;
+    loop {
+        match items.insert(number(acknowledged), value) {
+            Ok(()) => acknowledged += 1,
+            Err(error) => return (acknowledged, error),
+        }
+    }
+}
+
+#[test]
+fn running_out_of_descriptors_fails_one_operation_and_passes() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        let storage = SimulatedStorage::new(1);
+        let (db, items) = open(&storage, durability);
+        without_descriptors(&storage);
+        let (acknowledged, error) = write_until_it_fails(&items, &[7; 200]);
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        assert!(acknowledged > 100);
+        assert_eq!(db.health(), Health::Healthy);
+        // What was refused has no effect, now or after a restart.
+        assert_eq!(items.get(number(acknowledged)).unwrap(), None);
+        storage.set_faults(FaultPlan::default());
+        items.insert("later", "value").unwrap();
+        db.close().unwrap();
+        storage.crash();
+        drop(items);
+        let (_, items) = open(&storage.reopen(), durability);
+        for item in 0..acknowledged {
+            assert!(items.contains_key(number(item)).unwrap(), "{durability:?}: item {item}");
+        }
+        assert!(items.contains_key("later").unwrap() && !items.contains_key(number(acknowledged)).unwrap());
+    }
+}
+
+#[test]
+fn an_orderly_stop_without_descriptors_loses_nothing() {
+    for small in [20_u32, 2_000] {
+        let storage = SimulatedStorage::new(1);
+        let (db, items) = open(&storage, Durability::Buffered);
+        let mut acknowledged = 0;
+        while acknowledged < small {
+            items.insert(number(acknowledged), [7; 200]).unwrap();
+            acknowledged += 1;
+        }
+        without_descriptors(&storage);
+        let (more, _) = write_until_it_fails(&items, &[8; 200]);
+        db.close().unwrap();
+        storage.crash();
+        drop(items);
+        let (_, items) = open(&storage.reopen(), Durability::Buffered);
+        for item in 0..acknowledged.max(more) {
+            assert!(items.contains_key(number(item)).unwrap(), "item {item} of {acknowledged} and {more}");
+        }
+    }
+}
+
+#[test]
+fn background_work_that_fails_leaves_nothing_and_is_done_later() {
+    let storage = SimulatedStorage::new(1);
+    let (db, items) = open(&storage, Durability::Buffered);
+    let faults = |faults: FaultPlan| {
+        storage.set_faults(faults);
+        if db.compact().is_ok() {
+            return false;
+        }
+        assert_eq!(db.health(), Health::Healthy);
+        assert!(garbage(&storage).is_empty(), "{:?}", garbage(&storage));
+        true
+    };
+    let mut failed = [0; 3];
+    for round in 0..40_u64 {
+        for item in 0..600_u32 {
+            items.insert(number(item * 7 + round as u32), [round as u8; 60]).unwrap();
+        }
+        let opens = FaultPlan { fail_opens: Some(round..round + 1), ..FaultPlan::default() };
+        let reads = FaultPlan { fail_read: Some(round), ..FaultPlan::default() };
+        failed[0] += u32::from(faults(opens));
+        failed[1] += u32::from(faults(reads));
+        storage.set_faults(FaultPlan::default());
+        db.compact().unwrap();
+        failed[2] += 1;
+    }
+    assert!(failed.iter().all(|&times| times > 0), "{failed:?}");
+    assert!(db.verify().unwrap().problems.is_empty());
+    assert_eq!(items.get(number(39)).unwrap().unwrap(), [39; 60]);
+}
+
+#[test]
+fn removals_and_clearing_work_on_a_full_disk_and_make_room() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        for seed in 0..10 {
+            let storage = SimulatedStorage::new(seed);
+            let (db, items) = open(&storage, durability);
+            let others = db.keyspace("others").unwrap();
+            others.insert("kept", "value").unwrap();
+            storage.set_quota(Some(used_bytes(&storage) + 300_000 + seed * 1_000));
+            let (acknowledged, error) = write_until_it_fails(&items, &[7; 200]);
+            assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+            assert!(matches!(db.health(), Health::DiskFull { .. }), "{:?}", db.health());
+            // Others fill what there was by accident.
+            storage.set_quota(Some(used_bytes(&storage)));
+            for item in 0..100.min(acknowledged) {
+                items.remove(number(item)).unwrap();
+                assert_eq!(items.get(number(item)).unwrap(), None);
+            }
+            let mut batch = db.batch();
+            batch.remove(&items, number(100));
+            batch.commit().unwrap();
+            assert!(matches!(items.insert("x", "y"), Err(Error::DiskFull { .. })));
+            assert!(matches!(items.increment("n", 1), Err(Error::DiskFull { .. })));
+            assert!(items.contains_key(number(acknowledged - 1)).unwrap());
+            assert!(matches!(db.keyspace("new"), Err(Error::DiskFull { .. })));
+            match seed % 2 {
+                0 => items.clear().unwrap(),
+                _ => assert!(db.drop_keyspace("items").unwrap()),
+            }
+            // Nobody calls `resume`: a piece of background work finds the room.
+            storage.set_quota(Some(used_bytes(&storage) + 800_000));
+            while db.run_background_job().unwrap() {}
+            assert_eq!(db.health(), Health::Healthy);
+            others.insert("more", "value").unwrap();
+            db.close().unwrap();
+            storage.crash();
+            drop((items, others));
+            let (db, items) = open(&storage.reopen(), durability);
+            assert_eq!(items.iter().count(), 0);
+            assert_eq!(db.keyspace("others").unwrap().iter().count(), 2);
+            assert!(db.verify().unwrap().problems.is_empty());
+        }
+    }
+}
+
+#[test]
+fn large_items_find_the_disk_full_too_and_go_on_later() {
+    let storage = SimulatedStorage::new(1);
+    let (db, items) = open(&storage, Durability::Buffered);
+    storage.set_quota(Some(used_bytes(&storage) + 1_000_000));
+    for len in [5_000, 40_000] {
+        let (acknowledged, error) = write_until_it_fails(&items, &vec![3; len]);
+        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        for item in 0..acknowledged {
+            assert_eq!(items.get(number(item)).unwrap().unwrap(), vec![3; len]);
+        }
+        storage.set_quota(Some(used_bytes(&storage) + 3_000_000));
+        db.resume().unwrap();
+        items.insert("large", vec![4; len]).unwrap();
+        assert_eq!(items.get("large").unwrap().unwrap(), vec![4; len]);
+    }
+    storage.set_quota(None);
+    db.compact().unwrap();
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn an_orderly_stop_on_a_full_disk_keeps_what_was_acknowledged() {
+    for seed in 0..20 {
+        let storage = SimulatedStorage::new(seed);
+        let (db, items) = open(&storage, Durability::Buffered);
+        storage.set_quota(Some(used_bytes(&storage) + 200_000 + seed * 10_000));
+        let (acknowledged, _) = write_until_it_fails(&items, &[7; 200]);
+        // No room but what is reserved.
+        storage.set_quota(Some(used_bytes(&storage)));
+        db.close().unwrap();
+        storage.crash();
+        drop(items);
+        let storage = storage.reopen();
+        let (_, items) = open(&storage, Durability::Buffered);
+        for item in 0..acknowledged {
+            assert!(items.contains_key(number(item)).unwrap(), "seed {seed}: item {item} of {acknowledged}");
+        }
+    }
+}
+
+#[test]
+fn a_database_opens_on_a_full_disk_with_what_was_reserved() {
+    let storage = SimulatedStorage::new(1);
+    let (db, items) = open(&storage, Durability::Sync);
+    items.insert("key", "value").unwrap();
+    db.close().unwrap();
+    drop(items);
+    storage.set_quota(Some(used_bytes(&storage)));
+    let (db, items) = open(&storage, Durability::Sync);
+    assert!(matches!(db.health(), Health::DiskFull { .. }), "{:?}", db.health());
+    assert_eq!(items.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert!(matches!(items.insert("more", "value"), Err(Error::DiskFull { .. })));
+    items.remove("key").unwrap();
+    storage.set_quota(None);
+    assert!(db.run_background_job().unwrap());
+    items.insert("more", "value").unwrap();
+}
+
+#[test]
+fn a_failed_write_of_the_log_is_final() {
+    let storage = SimulatedStorage::new(1);
+    let (db, items) = open(&storage, Durability::Sync);
+    items.insert("key", "value").unwrap();
+    storage.set_faults(FaultPlan { fail_write: Some(0), ..FaultPlan::default() });
+    assert!(items.insert("lost", "value").is_err());
+    assert!(matches!(db.health(), Health::Failed { .. }));
+    for outcome in [items.insert("x", "y"), items.remove("key"), items.clear(), db.flush(), db.resume()] {
+        assert!(matches!(outcome, Err(Error::Failed { .. })));
+    }
+    assert_eq!(items.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert!(matches!(db.close(), Err(Error::Failed { .. })));
+    assert!(matches!(items.get("key"), Err(Error::Closed)));
+}
+
+/// With threads: they retry by themselves, and nobody hangs meanwhile.
+#[test]
+fn threads_retry_until_descriptors_are_back_and_writers_are_told() {
+    let storage = SimulatedStorage::new(1);
+    let environment = Environment::over(Arc::new(storage.clone()));
+    let builder = Db::builder("failing").plan(plan()).durability(Durability::Buffered);
+    let db = builder.environment(environment).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    items.insert("first", "value").unwrap();
+    // Files of the log are used again, so conversions alone want for descriptors.
+    db.flush().unwrap();
+    without_descriptors(&storage);
+    let mut acknowledged = 0_u32;
+    let error = loop {
+        match items.insert(number(acknowledged), [7; 200]) {
+            Ok(()) => acknowledged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Stalled { .. } | Error::Io { .. }), "{error}");
+    while db.health() == Health::Healthy {
+        std::thread::yield_now();
+    }
+    assert!(matches!(db.health(), Health::Retrying { .. }), "{:?}", db.health());
+    storage.set_faults(FaultPlan::default());
+    db.resume().unwrap();
+    while let Err(error) = items.insert("later", "value") {
+        assert!(matches!(error, Error::Stalled { .. }), "{error}");
+    }
+    while db.health() != Health::Healthy {
+        std::thread::yield_now();
+    }
+    assert!(db.stats().failures.retries > 0);
+    for item in 0..acknowledged {
+        assert!(items.contains_key(number(item)).unwrap());
+    }
+}
+
+/// With threads: a full disk is left behind without anybody's help.
+#[test]
+fn threads_find_that_there_is_room_again() {
+    let storage = SimulatedStorage::new(1);
+    let environment = Environment::over(Arc::new(storage.clone()));
+    let builder = Db::builder("failing").plan(plan()).durability(Durability::Sync);
+    let db = builder.environment(environment).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    storage.set_quota(Some(400_000));
+    let (acknowledged, error) = write_until_it_fails(&items, &[7; 200]);
+    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    items.remove(number(0)).unwrap();
+    storage.set_quota(None);
+    while let Err(error) = items.insert("later", "value") {
+        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        std::thread::yield_now();
+    }
+    db.close().unwrap();
+    storage.crash();
+    drop(items);
+    let (_, items) = open(&storage.reopen(), Durability::Sync);
+    assert!(!items.contains_key(number(0)).unwrap());
+    for item in 1..acknowledged {
+        assert!(items.contains_key(number(item)).unwrap());
+    }
+}

@@ -1,0 +1,149 @@
+//! A storage that its owner can close, whoever still holds it.
+
+use std::any::Any;
+use std::fmt;
+use std::io::{Error, Result};
+use std::sync::{Arc, PoisonError};
+
+use crate::sync::{RwLock, RwLockReadGuard};
+use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
+
+/// Another storage until [`ClosableStorage::close`]: after it no name is looked up, created, changed or removed.
+///
+/// So the owner of a directory can give it to somebody else although parts of the program still hold this storage.
+/// Files that are open stay open: who may still write to one must be stopped at the file.
+#[derive(Debug)]
+pub struct ClosableStorage {
+    inner: Arc<dyn Storage>,
+    /// Held for reading during each operation on a name, so that closing waits for those under way.
+    is_closed: RwLock<bool>,
+}
+
+/// The cause inside an [`std::io::Error`] of a storage that was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageClosed;
+
+impl StorageClosed {
+    /// Whether `error` says that a storage was closed.
+    pub fn is(error: &Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+impl fmt::Display for StorageClosed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the directory was closed")
+    }
+}
+
+impl std::error::Error for StorageClosed {}
+
+impl ClosableStorage {
+    /// The files of `inner`.
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self { inner, is_closed: RwLock::new(false) }
+    }
+
+    /// Ends all operations on names: waits for those under way, and refuses those to come.
+    pub fn close(&self) {
+        *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    /// The storage behind it, for as long as the guard lives.
+    fn open_storage(&self) -> Result<RwLockReadGuard<'_, bool>> {
+        let guard = self.is_closed.read().unwrap_or_else(PoisonError::into_inner);
+        if *guard { Err(Error::other(StorageClosed)) } else { Ok(guard) }
+    }
+}
+
+impl Storage for ClosableStorage {
+    fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
+        let _open = self.open_storage()?;
+        self.inner.open(name, mode)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let _open = self.open_storage()?;
+        self.inner.remove(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let _open = self.open_storage()?;
+        self.inner.rename(from, to)
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        let _open = self.open_storage()?;
+        self.inner.list()
+    }
+
+    fn sync_directory(&self) -> Result<()> {
+        let _open = self.open_storage()?;
+        self.inner.sync_directory()
+    }
+
+    fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
+        let _open = self.open_storage()?;
+        self.inner.lock(name)
+    }
+
+    fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
+        let _open = self.open_storage()?;
+        self.inner.lock_shared(name)
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
+        self.inner.read_batch(requests);
+    }
+
+    fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
+        self.inner.pipeline(depth)
+    }
+
+    fn set_read_wait(&self, wait: ReadWait) {
+        self.inner.set_read_wait(wait);
+    }
+
+    fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
+        let _open = self.open_storage()?;
+        self.inner.link_from(source, name)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        self.inner.as_any()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SimulatedStorage;
+
+    #[test]
+    fn a_closed_storage_changes_no_name_and_open_files_stay() {
+        let inner = SimulatedStorage::new(1);
+        let storage = ClosableStorage::new(Arc::new(inner.clone()));
+        let file = storage.open("kept", OpenMode::Create).unwrap();
+        file.write_at(b"bytes", 0).unwrap();
+        storage.close();
+        let refusals = [
+            storage.open("kept", OpenMode::Read).map(drop),
+            storage.open("new", OpenMode::Create).map(drop),
+            storage.remove("kept"),
+            storage.rename("kept", "other"),
+            storage.list().map(drop),
+            storage.sync_directory(),
+            storage.lock("LOCK").map(drop),
+        ];
+        for refusal in refusals {
+            assert!(StorageClosed::is(&refusal.unwrap_err()));
+        }
+        assert_eq!(inner.list().unwrap(), ["kept"]);
+        let mut bytes = [0; 5];
+        assert_eq!(file.read_at(&mut bytes, 0).unwrap(), 5);
+    }
+}
