@@ -23,6 +23,7 @@ mod options;
 mod planted_race;
 mod recovery;
 mod repair;
+mod settings_bounds;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;

@@ -22,7 +22,7 @@ pub enum Durability {
     /// [`Db::persist`] or freeze of the log. Fastest.
     Buffered,
     /// Acknowledged when it is in memory; synced in the background at this interval, so a crash loses at most about
-    /// that much time. 1 ms to 1 s is sensible.
+    /// that much time. 1 ms to 1 s is sensible; shorter intervals count as 1 ms, longer ones than a day as a day.
     Interval(Duration),
     /// Acknowledged when it is on the device. Writers that wait at the same time share one sync. The default.
     Sync,
@@ -184,7 +184,8 @@ impl Builder {
     /// How many items the database will hold, if that is known. Default 0 (unknown). The share of items that the plan
     /// keeps in filtered runs is taken of the larger of this and the items present: so a load of known size is merged
     /// less often while it is still small. Costs filter memory early, changes nothing at the end. Plans whose runs stay
-    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace.
+    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace. More than 10¹² count
+    /// as 10¹².
     pub fn expected_items(mut self, items: u64) -> Self {
         self.settings.expected_items = items;
         self
@@ -240,7 +241,7 @@ impl Builder {
     /// blob files, and reading one costs a second read. Default and most: 2039, so that two fit in a page. Less makes
     /// merges rewrite less and reads of the items in between dearer. May differ from opening to opening.
     pub fn inline_bytes_max(mut self, bytes: usize) -> Self {
-        self.settings.inline_bytes_max = bytes.min(ITEM_BYTES_MAX);
+        self.settings.inline_bytes_max = bytes;
         self
     }
 
@@ -290,7 +291,7 @@ impl Builder {
     }
 
     /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
-    /// give [`crate::Error::DiskQuota`]; removals and reads go on. What background work needs to finish is kept
+    /// give [`crate::Error::DiskQuota`], with 0 all; removals and reads go on. What background work needs to finish is kept
     /// free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the largest
     /// blob file. So a limit under about 16 MiB plus twice a log segment takes no writes at all. Files that a repair
     /// set aside count too.
@@ -299,7 +300,7 @@ impl Builder {
         self
     }
 
-    /// Most bytes of items a second that merges write. Default: no limit. When it is too low for the rate of writes,
+    /// Most bytes of items a second that merges write; 0 counts as 1. Default: no limit. When it is too low for the rate of writes,
     /// hash runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
     pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
         self.settings.background_bytes_per_s_max = Some(bytes_per_s);
@@ -312,7 +313,8 @@ impl Builder {
         self
     }
 
-    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB. Parts are
+    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB, at least
+    /// 4 KiB. Parts are
     /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
     pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.ingest_sort_bytes_max = bytes;

@@ -73,6 +73,7 @@ impl Db {
 
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
         let Builder { path, mut settings, environment, young } = builder;
+        settings = settings.bounded();
         settings.plan.check()?;
         if settings.read_only {
             settings.background = false;
@@ -330,9 +331,9 @@ impl Db {
         work().map_err(|error| shared.note_failure(error))
     }
 
-    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit.
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit, and 0 counts as 1.
     pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
-        self.shared().merge_rate.set(bytes_per_s.unwrap_or(0));
+        self.shared().merge_rate.set(bytes_per_s.map_or(0, |bytes| bytes.max(1)));
     }
 
     /// Closes the database: gives up background work, makes everything durable that was acknowledged, and gives the

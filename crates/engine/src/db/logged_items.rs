@@ -110,8 +110,12 @@ fn gather_hashes(
 ) -> Result<()> {
     let shard = |hash: u128| KeyHash(hash).prefix(store.shard_bits()) as usize;
     for shard in &store.shards()[shard(low)..=shard(high)] {
-        let _writer = shard.lock();
-        gather_shard(store, number, shard.index().entries().map(|(.., offset)| offset), low, high, logged)?;
+        // Writers wait only until it is known where the newest items are: the segment keeps them there.
+        let offsets: Vec<u32> = {
+            let _writer = shard.lock();
+            shard.index().entries().map(|(.., offset)| offset).collect()
+        };
+        gather_shard(store, number, offsets.into_iter(), low, high, logged)?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::memory_budget::MemoryBudget;
 use super::operation_memory::OperationMemory;
 use super::shared::Shared;
 use crate::error::Result;
+use crate::settings_bounds::BYTES_MAX;
 use crate::table::{Degradation, IndexMemory, Loan};
 
 /// The budget in force, and the counts of what it bounds.
@@ -145,6 +146,7 @@ impl Db {
     /// with.
     pub fn set_memory_bytes_max(&self, bytes: Option<u64>) -> Result<()> {
         let shared = self.shared();
+        let bytes = bytes.map(|bytes| bytes.min(BYTES_MAX));
         let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
         shared.memory.set(budget);
         shared.log.set_segment_bytes(budget.segment_bytes);

@@ -147,6 +147,18 @@ pub const TIERS_GARBAGE_SHARE_MAX: f64 = 0.5;
 /// which on the container is merged into itself.
 pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;
 
+/// Shards, at most: each has a log index of its own, which takes about a kilobyte when it is empty.
+const SHARDS_MAX: u32 = 1 << 14;
+
+/// Levels, at most. Each holds a multiple of the one above, so a handful suffices for any store.
+const LEVELS_MAX: usize = 64;
+
+/// Runs of a level, at most: each lookup may ask all of them.
+const RUNS_MAX: u32 = 4096;
+
+/// The largest ratio of a level to the one above.
+const RATIO_MAX: f64 = 1e6;
+
 /// SkimpyStash's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainedSpec {
@@ -209,6 +221,9 @@ impl Plan {
         if !sharding.shards_max.is_power_of_two() {
             return refuse("shards_max is not a power of two");
         }
+        if sharding.shards_max > SHARDS_MAX {
+            return refuse("shards_max lies above 16384");
+        }
         if !(64..=1 << 20).contains(&sharding.log_entries_per_shard) {
             return refuse("log_entries_per_shard lies outside 64..=1048576");
         }
@@ -227,6 +242,9 @@ impl Plan {
         if levels.is_empty() {
             return refuse("a plan has at least one level");
         }
+        if levels.len() > LEVELS_MAX {
+            return refuse("a plan has at most 64 levels");
+        }
         for level in levels {
             level.validate()?;
         }
@@ -244,13 +262,20 @@ impl LevelSpec {
                         "tiering with runs_max {runs_max}: at least 2 runs are collected"
                     ));
                 }
+                if runs_max > RUNS_MAX {
+                    return refuse(format!(
+                        "tiering with runs_max {runs_max}: at most {RUNS_MAX} are collected"
+                    ));
+                }
                 if !(share > 0.0 && share < 1.0) {
                     return refuse(format!("tiering with share {share}: it lies between 0 and 1"));
                 }
             }
             Growth::Leveling { ratio } => {
-                if !(ratio > 1.0 && ratio.is_finite()) {
-                    return refuse(format!("leveling with ratio {ratio}: it is above 1"));
+                if !(ratio > 1.0 && ratio <= RATIO_MAX) {
+                    return refuse(format!(
+                        "leveling with ratio {ratio}: it is above 1 and at most {RATIO_MAX}"
+                    ));
                 }
             }
         }

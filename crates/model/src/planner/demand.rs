@@ -10,6 +10,10 @@ const BYTES_PER_ITEM: f64 = 0.5;
 /// The budget where that is less: a log index has a least size.
 const BUDGET_BYTES_MIN: f64 = 1_048_576.0;
 
+/// Keys for which plans are compared, at most: 10¹², as many as the models are made for. Their number of plans grows with
+/// the levels that so many keys fill, and with it time and memory.
+const KEYS_PLANNED_MAX: u64 = 1_000_000_000_000;
+
 /// How often each operation is done, in proportion to each other. They need not add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OperationMix {
@@ -134,13 +138,14 @@ pub struct Demand {
     pub rules: Rules,
 }
 
-/// For how many items [`Demand::unknown`] asks: a hundred million where it is not known how many are expected (0).
+/// For how many items [`Demand::unknown`] asks: a hundred million where it is not known how many are expected (0), and
+/// 10¹² at most.
 pub fn items_expected(expected_items: u64) -> u64 {
-    if expected_items == 0 { 100_000_000 } else { expected_items.min(1 << 53) }
+    if expected_items == 0 { 100_000_000 } else { expected_items.min(KEYS_PLANNED_MAX) }
 }
 
 impl Demand {
-    /// The default mix on `keys` (1 to 2⁵³) of this popularity, within half a byte of memory per item, under the rules
+    /// The default mix on `keys` (1 to 10¹²) of this popularity, within half a byte of memory per item, under the rules
     /// of the engine with writers as fast as it takes them: what has been promised then holds at the worst time, too.
     pub fn new(keys: KeyDistribution, item: ItemSize, device: DeviceFigures) -> Self {
         let memory_bytes = (keys.keys() * BYTES_PER_ITEM).max(BUDGET_BYTES_MIN);
@@ -170,6 +175,7 @@ impl Demand {
     }
 
     pub(super) fn validate(&self) -> Result<(), ModelError> {
+        within("keys", self.workload.keys.keys(), 1.0, KEYS_PLANNED_MAX as f64)?;
         self.workload.validate()?;
         self.mix.validate()?;
         self.limits.validate()?;

@@ -3,9 +3,28 @@
 /// Keeps the entries that no other entry equals or beats in all three of their axes; of equal ones the first.
 ///
 /// Sorted by the first axis; against those before it, an entry needs the other two only, and of these a staircase is
-/// kept: O(n log n) for n entries, but for shifts of a short array.
+/// kept: O(n log n) for n entries, but for shifts of a short array. Holds some thousand entries beside twice those that
+/// nothing beats, however many come.
 pub(super) fn undominated<T>(entries: impl IntoIterator<Item = T>, axes: impl Fn(&T) -> [f64; 3]) -> Vec<T> {
-    let mut placed: Vec<([f64; 3], T)> = entries.into_iter().map(|entry| (axes(&entry), entry)).collect();
+    let mut placed: Vec<([f64; 3], T)> = Vec::new();
+    let mut room = ROOM_MIN;
+    for entry in entries {
+        if placed.len() >= room {
+            keep_undominated(&mut placed);
+            room = (2 * placed.len()).max(ROOM_MIN);
+        }
+        placed.push((axes(&entry), entry));
+    }
+    keep_undominated(&mut placed);
+    placed.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Entries that are looked at together, at least.
+const ROOM_MIN: usize = if cfg!(test) { 8 } else { 8192 };
+
+/// Leaves those that nothing equals or beats, in the order of their axes; of equal ones the first, so that what was kept
+/// before stays.
+fn keep_undominated<T>(placed: &mut Vec<([f64; 3], T)>) {
     placed.sort_by(|(left, _), (right, _)| {
         let by = |axis: usize| left[axis].total_cmp(&right[axis]);
         by(0).then_with(|| by(1)).then_with(|| by(2))
@@ -23,7 +42,6 @@ pub(super) fn undominated<T>(entries: impl IntoIterator<Item = T>, axes: impl Fn
         stairs.splice(first..last, [(*second, *third)]);
         true
     });
-    placed.into_iter().map(|(_, entry)| entry).collect()
 }
 
 #[cfg(test)]
