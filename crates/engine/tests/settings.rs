@@ -1,8 +1,10 @@
 //! Numbers of settings at their ends: a database opens, works and stays small, or says why it does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Builder, Db, Durability, Error, Keyspace, KeyspaceOptions, Plan, PrefixRule};
+use alluvium::{Builder, Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, Plan, PrefixRule};
+use alluvium_io::SimulatedStorage;
 use proptest::prelude::*;
 
 /// Memory that the tests of this file may take together at their worst: 1,024 shards of some keyspaces, their log
@@ -79,8 +81,10 @@ fn is_explained(error: &Error) -> bool {
     matches!(error, Error::MemoryLimit { .. } | Error::DiskQuota { .. } | Error::Plan(_))
 }
 
+/// On a disk in memory, since settings may ask for many small files and reads.
 fn check(builder: Builder, options: &[KeyspaceOptions]) {
-    let used = builder.open().and_then(|db| {
+    let environment = Environment::over(Arc::new(SimulatedStorage::new(1)));
+    let used = builder.environment(environment).open().and_then(|db| {
         for (number, options) in options.iter().enumerate() {
             is_used(&db.keyspace_with(&format!("items{number}"), options)?, &db)?;
         }
@@ -105,8 +109,7 @@ proptest! {
         name in prop::sample::select(&["silt", "silt-tiering", "tiered", "lsm-trie", "leveled"][..]),
         background: bool,
     ) {
-        let directory = tempfile::tempdir().unwrap();
-        let mut builder = Db::builder(directory.path())
+        let mut builder = Db::builder("settings")
             .plan(Plan::named(name).unwrap())
             .durability(durability)
             .expected_items(expected)
@@ -152,8 +155,7 @@ proptest! {
         log.segment_bytes_max = segment;
         levels[0].growth = Growth::Tiering { runs_max, share };
         levels[1].growth = Growth::Leveling { ratio };
-        let directory = tempfile::tempdir().unwrap();
-        let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+        let builder = Db::builder("settings").durability(Durability::Buffered);
         let plan = Plan::Levels { sharding, log, levels };
         check(builder.expected_items(u64::MAX), &[KeyspaceOptions::default().with_plan(plan)]);
     }

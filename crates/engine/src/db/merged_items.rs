@@ -25,7 +25,7 @@ pub(super) struct MergedItems {
 #[derive(Debug)]
 enum TableItems {
     Read(Box<SectionScanner>),
-    /// Of a table in the order of slots.
+    /// Of a section where they are scattered.
     Sorted(YoungCursor),
 }
 
@@ -64,8 +64,8 @@ impl MergedItems {
     }
 
     /// What the version holds in the narrow range `low..=high`, of which perhaps only the beginning is wanted: reads of
-    /// `read_bytes`, when they are asked for. `sorted` gives the items of a table in the order of slots, at least those
-    /// of the range.
+    /// `read_bytes`, when they are asked for. `sorted` gives the items of a run's section where they are scattered, at
+    /// least those of the range.
     pub fn near(
         shared: &Shared,
         version: &Version,
@@ -138,11 +138,17 @@ impl MergedItems {
     }
 }
 
-/// The sections of a run that reach into `low..=high`: those in the order of slots, and the parts of the others.
+/// Whether the items of a narrow range of hashes may be anywhere in a section of a run: in the order of slots they are,
+/// and in buckets they are in any page of a group, of which a run's section has few.
+pub(super) fn is_scattered(section: &Section) -> bool {
+    matches!(section.layout(), Layout::Hash | Layout::Bucketed)
+}
+
+/// The sections of a run that reach into `low..=high`: those whose items are scattered, and the parts of the others.
 fn parts_of_run(run: &Run, low: u128, high: u128) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
     let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
     let sections = run.sections[shard(low)..=shard(high)].iter().flatten().map(|section| &section.section);
-    let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| section.layout() == Layout::Hash);
+    let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| is_scattered(section));
     let ranges = ordered.into_iter().map(|section| range_within(section, low, high)).collect();
     (slots, ranges)
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use alluvium_base::KeyHash;
 
 use super::keyspace::KeyspaceShared;
-use super::merged_items::MergedItems;
+use super::merged_items::{MergedItems, is_scattered};
 use super::scan_piece::Piece;
 use super::scan_place::{ScanOrder, first_place, first_suffix, group, hashes_of_group};
 use super::shared::Shared;
 use crate::compact::YoungItems;
 use crate::error::Result;
 use crate::level::{Version, shard_range};
-use crate::table::{Layout, PAGE_BYTES, Section, SectionScanner};
+use crate::table::{PAGE_BYTES, Section, SectionScanner};
 
 /// Items beyond those wanted that a group may have and is still gathered as a whole.
 const GROUP_SLACK: usize = 256;
@@ -25,8 +25,8 @@ const ESTIMATE_SLACK: f64 = 1.5;
 
 /// Gathers the items of a version from a place on, about as many as are wanted.
 ///
-/// Of hashed keys no piece goes beyond the finest shard of the log and of runs. So each run in the order of slots has
-/// one section there, which must be read as a whole: its items are kept in order for the next pieces, without those of
+/// Of hashed keys no piece goes beyond the finest shard of the log and of runs. So each run in the order of slots or in
+/// buckets has one section there, which must be read as a whole: its items are kept in order for the next pieces, without those of
 /// parts of the shard for which there is no room.
 pub(super) struct Gather<'a> {
     pub shared: &'a Shared,
@@ -157,7 +157,7 @@ impl Gather<'_> {
         })
     }
 
-    /// The items of a section in the order of slots that lie in this part of the hash space, in order.
+    /// The items of a section of a run that are in this part of the hash space, in order.
     fn sorted(&self, section: &Arc<Section>, part: (u128, u128)) -> Result<Arc<YoungItems>> {
         let cache = &self.shared.scan_cache;
         if let Some(items) = cache.sorted(section, part) {
@@ -180,7 +180,7 @@ impl Gather<'_> {
         Ok(items)
     }
 
-    /// The part of the hash space around `hash` of which sections in the order of slots are kept: the finest shard of
+    /// The part of the hash space around `hash` of which sections of runs are kept in order: the finest shard of
     /// log and runs there, or less of it where its items would take more than half of the room for scans.
     fn part(&self, hash: KeyHash) -> (u128, u128) {
         let Version { log_stores, runs, .. } = &**self.version;
@@ -192,7 +192,7 @@ impl Gather<'_> {
         let needed: u64 = runs
             .iter()
             .filter_map(|run| run.section(hash).map(|section| (&section.section, run.shard_bits)))
-            .filter(|(section, _)| section.layout() == Layout::Hash)
+            .filter(|(section, _)| is_scattered(section))
             .map(|(section, shard_bits)| bytes(section, shard_bits))
             .sum();
         let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
