@@ -62,8 +62,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let clients_max = server.clients_max();
     if clients_max < asked {
         output::warn(&format!(
-            "at most {clients_max} clients are served at once, not {asked}: half of the descriptors (`ulimit -n`) are for \
-             the database"
+            "at most {clients_max} clients are served at once, not {asked}: half of the descriptors (`ulimit -n`) are \
+             for the database"
         ));
     }
     server.run().map_err(failure)?;

@@ -167,8 +167,8 @@ fn relocate(
     };
     let stored = StoredKey::of(&key);
     let hash = keyspace.hasher.hash(&stored);
-    // An append that joins long records must not find them moved whenever it is done. It may wait for a thread that this
-    // one keeps from working, so this one doesn't wait for it.
+    // An append that joins long records must not find them moved whenever it is done. It may wait for a thread that
+    // this one keeps from working, so this one doesn't wait for it.
     let _turn = match keyspace.update_stripe(hash).try_lock() {
         Ok(turn) => turn,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
