@@ -107,15 +107,37 @@ impl<E: std::error::Error + 'static> std::error::Error for WriteError<E> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The memory is too little for the number of partitions; at least `memory_min` is needed.
+    /// The memory is too little for the number of partitions, or for an item of the mean size to be a quarter of one at
+    /// most; at least `memory_min` is needed.
     MemoryTooSmall {
         /// What was given.
         memory_limit: usize,
         /// What would do.
         memory_min: usize,
     },
+    /// No cache or store makes use of so much memory. There is no figure for "no limit": give what the process may have.
+    MemoryTooLarge {
+        /// What was given.
+        memory_limit: usize,
+        /// What would do: 16 TiB, and of a store 32 GiB for each partition.
+        memory_max: usize,
+    },
     /// There must be at least one partition.
     NoPartitions,
+    /// Too many partitions, of all caches or stores that share the limit.
+    TooManyPartitions {
+        /// What was given, `usize::MAX` if that is no number.
+        partitions: usize,
+        /// What would do.
+        partitions_max: usize,
+    },
+    /// Items would on average be larger than the largest may be.
+    PayloadTooLarge {
+        /// Bytes of key and value on average, as given.
+        payload_bytes: usize,
+        /// What would do; more with a larger [`item_bytes_max`](crate::Builder::item_bytes_max), up to 128 MiB.
+        payload_bytes_max: usize,
+    },
     /// The system refuses the memory.
     System(io::Error),
 }
@@ -125,9 +147,20 @@ impl fmt::Display for BuildError {
         match self {
             Self::MemoryTooSmall { memory_limit, memory_min } => write!(
                 out,
-                "a memory limit of {memory_limit} bytes is too small for so many partitions: give {memory_min} or more"
+                "a memory limit of {memory_limit} bytes is too small for the partitions and items: give {memory_min} or more"
             ),
+            Self::MemoryTooLarge { memory_limit, memory_max } => {
+                write!(out, "a memory limit of {memory_limit} bytes is too large: give {memory_max} or less")
+            }
             Self::NoPartitions => write!(out, "a cache needs at least one partition"),
+            Self::TooManyPartitions { partitions, partitions_max } => {
+                write!(out, "{partitions} partitions are too many: give {partitions_max} or fewer")
+            }
+            Self::PayloadTooLarge { payload_bytes, payload_bytes_max } => write!(
+                out,
+                "items of {payload_bytes} bytes of key and value on average are larger than the largest, of \
+                 {payload_bytes_max}: give fewer, or allow for larger items"
+            ),
             Self::System(error) => write!(out, "the system refuses the memory of the cache: {error}"),
         }
     }
@@ -137,7 +170,11 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::System(error) => Some(error),
-            Self::MemoryTooSmall { .. } | Self::NoPartitions => None,
+            Self::MemoryTooSmall { .. }
+            | Self::MemoryTooLarge { .. }
+            | Self::NoPartitions
+            | Self::TooManyPartitions { .. }
+            | Self::PayloadTooLarge { .. } => None,
         }
     }
 }

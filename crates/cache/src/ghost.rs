@@ -15,7 +15,7 @@ use alluvium_base::KeyHash;
 use alluvium_index::prefetch_element;
 
 use crate::memory::{Array, Element};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const WORDS: usize = 8;
 const PER_WORD: usize = 4;
@@ -40,6 +40,8 @@ unsafe impl Element for Line {
 #[derive(Debug)]
 pub(crate) struct Ghost {
     lines: Array<Line>,
+    /// Whether it has ever remembered a key. Until then nothing of it is looked at, for that would touch its memory.
+    is_used: AtomicU32,
 }
 
 impl Ghost {
@@ -48,7 +50,7 @@ impl Ghost {
     /// # Errors
     /// What the system says when it refuses.
     pub fn new(entries: usize) -> io::Result<Self> {
-        Ok(Self { lines: Array::new(Self::lines(entries))? })
+        Ok(Self { lines: Array::new(Self::lines(entries))?, is_used: AtomicU32::new(0) })
     }
 
     fn lines(entries: usize) -> usize {
@@ -63,6 +65,7 @@ impl Ghost {
     /// Remembers a key.
     #[inline]
     pub fn insert(&self, hash: KeyHash) {
+        self.is_used.store(1, Ordering::Relaxed);
         let (line, mut pushed) = self.place(hash);
         for word in &line.0 {
             let before = word.load(Ordering::Relaxed);
@@ -90,6 +93,9 @@ impl Ghost {
     /// The word with the key's fingerprint, and the bits before that.
     #[inline]
     fn find(&self, hash: KeyHash) -> Option<(&AtomicU64, u32)> {
+        if self.is_used.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let (line, fingerprint) = self.place(hash);
         line.0.iter().find_map(|word| {
             let stored = word.load(Ordering::Relaxed);

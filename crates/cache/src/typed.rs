@@ -1,10 +1,11 @@
 //! A cache of Rust values instead of bytes.
 
 use std::marker::PhantomData;
+use std::ops::RangeBounds;
 
-use crate::access::{Access, Concurrent, SharedWrites};
-use crate::cache::{Cache, SetOptions};
-use crate::error::TooLarge;
+use crate::access::{Access, Concurrent, ConcurrentReads, SharedWrites};
+use crate::cache::{Cache, SetOptions, Writer};
+use crate::error::{ClaimError, OtherPartition, TooLarge, WriteError};
 
 /// A type that a [`TypedCache`] can keep: it becomes bytes, and bytes become it again.
 ///
@@ -134,6 +135,59 @@ impl<K: Coded, V: Coded, A: SharedWrites> TypedCache<K, V, A> {
     }
 }
 
+/// The only writer of some partitions of a [`TypedCache`] of mode [`ConcurrentReads`]: a [`Writer`] of values.
+#[derive(Debug)]
+pub struct TypedWriter<K, V> {
+    writer: Writer,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K: Coded, V: Coded> TypedCache<K, V, ConcurrentReads> {
+    /// The writer of the partitions in a range of their numbers: see [`Cache::writer`].
+    ///
+    /// # Errors
+    /// [`ClaimError`]: one of the partitions has a writer, or there are none such.
+    pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<TypedWriter<K, V>, ClaimError> {
+        Ok(TypedWriter { writer: self.cache.writer(partitions)?, types: PhantomData })
+    }
+}
+
+impl<K: Coded, V: Coded> TypedWriter<K, V> {
+    /// The writer of bytes below.
+    pub fn bytes(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+
+    /// As [`TypedCache::get`].
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.writer.get_with(&encoded(key), |item| V::decode(item.value))?
+    }
+
+    /// Gives `key` a value.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn set(&mut self, key: &K, value: &V) -> Result<(), WriteError<TooLarge>> {
+        self.writer.set(&encoded(key), &encoded(value))
+    }
+
+    /// Gives `key` a value with flags or an end.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what the key had stays.
+    pub fn set_with(&mut self, key: &K, value: &V, options: SetOptions) -> Result<(), WriteError<TooLarge>> {
+        self.writer.set_with(&encoded(key), &encoded(value), options)
+    }
+
+    /// Removes the value of `key`; whether there was one.
+    ///
+    /// # Errors
+    /// [`OtherPartition`].
+    pub fn remove(&mut self, key: &K) -> Result<bool, OtherPartition> {
+        self.writer.remove(&encoded(key))
+    }
+}
+
 fn encoded(value: &impl Coded) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.encode(&mut bytes);
@@ -152,5 +206,17 @@ mod tests {
         cache.bytes().set(b"four", b"not eight bytes").unwrap();
         assert_eq!(cache.get(b"four"), None);
         assert!(cache.remove(b"four"));
+    }
+
+    #[test]
+    fn a_typed_writer_writes_what_its_cache_reads() {
+        let cache: TypedCache<u32, String, _> =
+            TypedCache::new(Cache::builder().build_concurrent_reads().unwrap());
+        let mut writer = cache.writer(..).unwrap();
+        assert!(cache.writer(..).is_err());
+        writer.set(&4, &"four".to_owned()).unwrap();
+        writer.set_with(&5, &"five".to_owned(), SetOptions::default()).unwrap();
+        assert_eq!((cache.get(&4), writer.get(&5)), (Some("four".to_owned()), Some("five".to_owned())));
+        assert_eq!((writer.remove(&4), writer.bytes().len()), (Ok(true), 1));
     }
 }

@@ -11,6 +11,7 @@ use crate::error::BuildError;
 use crate::eviction::Eviction;
 use crate::hasher::Hasher;
 use crate::inline::{CELL_BYTES_MAX, TINY_BYTES};
+use crate::limits::{self, MEMORY_BYTES_MAX, Numbers, PARTITIONS_MAX};
 use crate::log::POSITION_BITS;
 use crate::memory::PAGE_BYTES;
 use crate::partition::{Common, Partition, Purpose, Shape};
@@ -20,6 +21,14 @@ use super::handle::Cache;
 /// Partitions for each of several threads that write. Two threads, half of whose requests are sets, make 1.1 times as
 /// many with eight partitions each as with one, of popular items and in batches 1.2 times.
 const PARTITIONS_PER_THREAD: usize = 8;
+
+/// Items for which [`Builder::room_for`] makes room at least: one takes no more than a quarter of its log.
+const ITEMS_MIN: usize = 5;
+
+/// What an item may have besides key and value: header, end and flags.
+const ITEM_OVERHEAD_BYTES: usize = 24;
+
+const ITEM_BYTES_MAX: usize = crate::item::ITEM_WORDS_MAX * 8;
 
 /// Caches made so far.
 static CACHES: AtomicU64 = AtomicU64::new(0);
@@ -61,31 +70,44 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB. Memory becomes resident as it is used.
+    /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, at most 16 TiB.
+    ///
+    /// Memory becomes resident as items come, whatever the limit. A log takes the pages of 4 KiB that its items lie in,
+    /// from 16 MiB on (half of a smaller log) huge ones, the last of which may be used in part. The index grows with the
+    /// items, by four times before a bucket would be full: right after that it takes up to 160 bytes an item, where
+    /// items lie in cells seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB a
+    /// partition. The set that finds it full moves its entries to a larger one first, which takes some 25 ns each,
+    /// while reads go on.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
     }
 
     /// The memory limit that has room for `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes in
-    /// the partitions; set those before.
+    /// the partitions; set those before. More than any cache may have becomes `usize::MAX`, which
+    /// [`build`](Self::build) refuses.
     pub fn room_for(mut self, items: usize) -> Self {
-        let parts = self.partitions.max(1);
+        let parts = self.partitions.clamp(1, PARTITIONS_MAX);
+        if limits::are_too_many(items, self.payload_bytes_mean) {
+            self.memory_limit = usize::MAX;
+            return self;
+        }
         // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
-        let items = (items + items / 160).div_ceil(parts);
+        let items = (items + items / 160).div_ceil(parts).max(ITEMS_MIN);
         let each = Shape::for_items(items, self.purpose(self.payload_bytes_mean, false));
         self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }
 
     /// As many [`partitions`](Self::partitions) as so many threads want that write a [`Concurrent`] cache at the same
-    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several. Set it before
-    /// [`room_for`](Self::room_for).
+    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several, but at most 4,096. Set it
+    /// before [`room_for`](Self::room_for).
     pub fn for_threads(self, threads: usize) -> Self {
-        self.partitions(if threads <= 1 { 1 } else { PARTITIONS_PER_THREAD * threads })
+        let wanted = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
+        self.partitions(wanted.min(PARTITIONS_MAX))
     }
 
-    /// Parts with a log and an index of their own, by key hash. Default 1. Each takes some 10 KiB.
+    /// Parts with a log and an index of their own, by key hash. Default 1, at most 4,096. Each takes some 10 KiB.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self
@@ -115,10 +137,10 @@ impl Builder {
         self
     }
 
-    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB. No item takes more than a
-    /// quarter of a partition's log.
+    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB, to which more is reduced. No
+    /// item takes more than a quarter of a partition's log. Less than the mean of key and value is refused.
     pub fn item_bytes_max(mut self, bytes: usize) -> Self {
-        self.item_bytes_max = bytes.min(crate::item::ITEM_WORDS_MAX * 8);
+        self.item_bytes_max = bytes.min(ITEM_BYTES_MAX);
         self
     }
 
@@ -179,7 +201,9 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Cache<Exclusive>>, BuildError> {
-        let share = self.memory_limit.checked_div(count).ok_or(BuildError::NoPartitions)?;
+        let numbers = Numbers { owners: count, ..self.numbers(self.memory_limit) };
+        self.shape_of::<Exclusive>(numbers)?;
+        let share = self.memory_limit / count;
         (0..count).map(|_| self.clone().memory_limit(share).build_exclusive()).collect()
     }
 
@@ -191,7 +215,7 @@ impl Builder {
         let epoch = self.common.clock.monotonic().as_millis();
         self.common.epoch_ms = u64::try_from(epoch).unwrap_or(u64::MAX);
         self.common.cache_number = CACHES.fetch_add(1, Ordering::Relaxed);
-        let shape = self.shape::<A>(self.memory_limit, self.purpose(self.payload_bytes_mean, false))?;
+        let shape = self.shape_of::<A>(self.numbers(self.memory_limit))?;
         let partitions = (0..self.partitions)
             .map(|_| Partition::new(self.common.clone(), shape))
             .collect::<Result<A::Parts<_>, _>>()?;
@@ -206,27 +230,33 @@ impl Builder {
         let has_cells =
             has_probation && cell_payload <= CELL_BYTES_MAX && (are_inline || payload <= cell_payload);
         Purpose {
-            payload,
+            payload: payload.min(ITEM_BYTES_MAX),
             cell_payload: has_cells.then_some(cell_payload),
             item_bytes_max: self.item_bytes_max,
             has_probation,
         }
     }
 
-    /// The parts of each partition under a limit for all.
-    pub(super) fn shape<A: Access>(
-        &self,
-        memory_limit: usize,
-        purpose: Purpose,
-    ) -> Result<Shape, BuildError> {
-        let share = memory_limit.checked_div(self.partitions).ok_or(BuildError::NoPartitions)?;
-        let within = |share: usize| Shape::within(share.checked_sub(size_of::<Partition<A>>())?, purpose);
-        within(share).ok_or_else(|| {
-            let mut enough = 16 << 10;
-            while within(enough).is_none() {
-                enough *= 2;
-            }
-            BuildError::MemoryTooSmall { memory_limit, memory_min: enough * self.partitions }
-        })
+    /// The numbers that a limit is checked with.
+    pub(super) fn numbers(&self, memory_limit: usize) -> Numbers {
+        Numbers {
+            memory_limit,
+            owners: 1,
+            partitions: self.partitions,
+            payload: self.payload_bytes_mean,
+            payload_max: self.item_bytes_max.saturating_sub(ITEM_OVERHEAD_BYTES),
+            partition_bytes_max: MEMORY_BYTES_MAX,
+        }
+    }
+
+    /// The parts of each partition, with room for items of the mean size.
+    fn shape_of<A: Access>(&self, numbers: Numbers) -> Result<Shape, BuildError> {
+        let purpose = self.purpose(self.payload_bytes_mean, false);
+        numbers.share_out(|share| Self::shape::<A>(share, purpose).filter(Shape::has_room_for_mean))
+    }
+
+    /// The parts of a partition of `share` bytes, itself included; `None` if that is too little to be useful.
+    pub(super) fn shape<A: Access>(share: usize, purpose: Purpose) -> Option<Shape> {
+        Shape::within(share.checked_sub(size_of::<Partition<A>>())?, purpose)
     }
 }

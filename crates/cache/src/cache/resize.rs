@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use crate::access::{Access, SharedWrites};
 use crate::error::BuildError;
+use crate::limits::Numbers;
 
+use super::builder::Builder;
 use super::handle::Cache;
 
 /// Items from which their mean size is taken instead of the builder's.
@@ -46,7 +48,9 @@ impl<A: Access> Cache<A> {
             let payload = (((inline_bytes + logged) / total.items) as usize).max(1);
             self.settings.purpose(payload, 2 * total.inline_items >= total.items)
         };
-        let shape = self.settings.shape::<A>(memory_limit, purpose)?;
+        // Larger items than before move all the same, as far as they fit.
+        let numbers = Numbers { payload: 0, ..self.settings.numbers(memory_limit) };
+        let shape = numbers.share_out(|share| Builder::shape::<A>(share, purpose))?;
         for partition in &self.partitions[range] {
             partition.resize(shape)?;
         }

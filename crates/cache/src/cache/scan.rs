@@ -11,7 +11,8 @@ use super::handle::Cache;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     partition: usize,
-    bucket: usize,
+    /// The low half of the lowest hash that is left in it.
+    hash: u64,
 }
 
 /// An item with its key, copied.
@@ -39,13 +40,15 @@ impl<A: Access> Cache<A> {
         buckets: usize,
         mut visit: impl FnMut(&[u8], ItemView<'_>),
     ) -> Option<Cursor> {
-        let Cursor { mut partition, mut bucket } = cursor;
+        let Cursor { mut partition, mut hash } = cursor;
         for _ in 0..buckets.max(1) {
             let part = self.partitions.get(partition)?;
-            let end = part.visit_bucket(bucket, &mut visit);
-            (partition, bucket) = if end { (partition + 1, 0) } else { (partition, bucket + 1) };
+            (partition, hash) = match part.visit_from(hash, &mut visit) {
+                Some(next) => (partition, next),
+                None => (partition + 1, 0),
+            };
         }
-        (partition < self.partitions.len()).then_some(Cursor { partition, bucket })
+        (partition < self.partitions.len()).then_some(Cursor { partition, hash })
     }
 
     /// Copies of all items, bucket by bucket as the iterator is asked.

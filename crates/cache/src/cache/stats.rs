@@ -37,9 +37,11 @@ pub struct PartitionStats {
     pub memory_bytes: u64,
     /// Of these, bytes of the index, with the items that lie in it.
     pub index_bytes: u64,
+    /// Of these, bytes of the index as large as it has grown so far.
+    pub index_bytes_now: u64,
     /// Of the items present, those that lie in their bucket of the index.
     pub inline_items: u64,
-    /// Of these, bytes of the logs in use, by items present and such as were replaced.
+    /// Bytes of the logs in use, by items present and such as were replaced.
     pub log_bytes_used: u64,
 }
 
@@ -68,6 +70,7 @@ impl Stats {
             too_large: sum.too_large + part.too_large,
             memory_bytes: sum.memory_bytes + part.memory_bytes,
             index_bytes: sum.index_bytes + part.index_bytes,
+            index_bytes_now: sum.index_bytes_now + part.index_bytes_now,
             inline_items: sum.inline_items + part.inline_items,
             log_bytes_used: sum.log_bytes_used + part.log_bytes_used,
         })

@@ -14,5 +14,5 @@ mod version;
 pub(crate) use counts::AccessCounts;
 pub(crate) use entry::Entry;
 pub(crate) use lossy::LossyIndex;
-pub(crate) use place::{Place, owner_of, partition_of};
+pub(crate) use place::{Place, first_hash, owner_of, partition_of};
 pub(crate) use version::{Version, VersionCounter, Versioned};

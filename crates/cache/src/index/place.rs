@@ -21,6 +21,12 @@ impl Place {
     }
 }
 
+/// The lowest low half of a hash whose bucket among `buckets` is number `bucket`; `None` for the number of the last one
+/// and one, whose hashes would be larger than any.
+pub(crate) fn first_hash(bucket: usize, buckets: usize) -> Option<u64> {
+    u64::try_from(((bucket as u128) << u64::BITS).div_ceil(buckets as u128)).ok()
+}
+
 /// Number of the partition of a key among `partitions`, by the hash's high half.
 #[inline(always)]
 pub(crate) fn partition_of(hash: KeyHash, partitions: usize) -> usize {
@@ -31,4 +37,24 @@ pub(crate) fn partition_of(hash: KeyHash, partitions: usize) -> usize {
 /// the bucket (its first bits) nor the tag (its last) is taken from.
 pub(crate) fn owner_of(hash: KeyHash, count: usize) -> usize {
     partition_of(KeyHash::from_halves(hash.low().rotate_left(32), 0), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_hash_of_a_bucket_is_its_own_and_the_one_before_is_not() {
+        for buckets in [1, 2, 3, 7, 1000, 65_536, 999_983] {
+            assert_eq!(first_hash(0, buckets), Some(0));
+            assert_eq!(first_hash(buckets, buckets), None);
+            for bucket in
+                [1, buckets / 2, buckets - 1].into_iter().filter(|&bucket| (1..buckets).contains(&bucket))
+            {
+                let first = first_hash(bucket, buckets).unwrap();
+                let bucket_of = |low| Place::of(KeyHash::from_halves(0, low), buckets).bucket;
+                assert_eq!((bucket_of(first), bucket_of(first - 1)), (bucket, bucket - 1));
+            }
+        }
+    }
 }

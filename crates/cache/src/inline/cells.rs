@@ -8,7 +8,7 @@
 
 use std::io;
 
-use crate::memory::{PAGE_BYTES, Ring, UNIT_BYTES};
+use crate::memory::{PAGE_BYTES, Pages, Ring, UNIT_BYTES};
 
 use super::bucket::CELLS;
 
@@ -40,7 +40,10 @@ impl Cells {
     /// What the system says when it refuses.
     pub fn new(buckets: usize, payload: usize) -> io::Result<Self> {
         debug_assert!(payload <= CELL_BYTES_MAX);
-        Ok(Self { ring: Ring::new(Self::mapped_bytes(buckets, payload), 0)?, stride: stride(payload) })
+        Ok(Self {
+            ring: Ring::new(Self::mapped_bytes(buckets, payload), 0, Pages::Huge)?,
+            stride: stride(payload),
+        })
     }
 
     /// Bytes of the cells of one bucket.
@@ -140,6 +143,19 @@ impl<'a> Cell<'a> {
     #[inline(always)]
     pub fn is_of(&self, key: &[u8]) -> bool {
         self.key_len == key.len() && self.is_sound && self.ring.is_equal(self.start, key)
+    }
+
+    /// Bytes of the key.
+    pub fn key_len(&self) -> usize {
+        self.key_len
+    }
+
+    /// Copies the key.
+    ///
+    /// # Panics
+    /// When `out` is longer than what lies behind the key's beginning.
+    pub fn copy_key(&self, out: &mut [u8]) {
+        self.ring.copy_out(self.start, out);
     }
 
     /// Bytes of the value.

@@ -27,6 +27,11 @@ impl InlineTable {
         Ok(Self { buckets: Array::new(buckets)?, cells: Cells::new(buckets, payload)? })
     }
 
+    /// Number of buckets.
+    pub fn len(&self) -> usize {
+        self.buckets.len()
+    }
+
     /// Bytes of a bucket with its cells.
     pub const fn bucket_bytes(payload: usize) -> usize {
         size_of::<InlineBucket>() + Cells::bucket_bytes(payload)

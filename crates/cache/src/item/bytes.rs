@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn keys_and_values_of_all_lengths_come_back_also_across_the_end() {
-        let ring = Ring::new(4096, 4096).unwrap();
+        let ring = Ring::new(4096, 4096, crate::memory::Pages::AsUsed).unwrap();
         let bytes: Vec<u8> = (0..=255).cycle().take(600).collect();
         for unit in [0, 17, 500, 511] {
             for key_len in 0..40 {

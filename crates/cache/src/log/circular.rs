@@ -4,7 +4,7 @@ use std::io;
 
 use crate::canary::{Canary, is_broken};
 use crate::item::Header;
-use crate::memory::{Ring, UNIT_BYTES};
+use crate::memory::{HUGE_PAGE_BYTES, Pages, Ring, SMALL_PAGES_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::position::{Layout, Position};
@@ -22,6 +22,8 @@ pub(crate) struct CircularLog {
     /// Where the writer looks ahead of the head, and how many items that is.
     scout: AtomicU64,
     scouted: AtomicU64,
+    /// The position of the tail from which on the ring has huge pages; `u64::MAX` once it has, or if it is too small.
+    huge_from: AtomicU64,
 }
 
 impl CircularLog {
@@ -32,13 +34,14 @@ impl CircularLog {
     /// What the system says when it refuses.
     pub fn new(capacity: usize, window: usize, position_bits: u32) -> io::Result<Self> {
         Ok(Self {
-            ring: Ring::new(capacity, window)?,
+            ring: Ring::new(capacity, window, Pages::AsUsed)?,
             layout: Layout::new((capacity / UNIT_BYTES) as u64, position_bits),
             item_words_max: window / UNIT_BYTES,
             head: AtomicU64::new(0),
             tail: AtomicU64::new(0),
             scout: AtomicU64::new(0),
             scouted: AtomicU64::new(0),
+            huge_from: AtomicU64::new(huge_from(capacity)),
         })
     }
 
@@ -103,8 +106,21 @@ impl CircularLog {
             fence(Ordering::Release);
         }
         let position = self.tail();
-        self.tail.store(self.layout.after(position, words as u64).0, Ordering::Relaxed);
+        let tail = self.layout.after(position, words as u64);
+        self.tail.store(tail.0, Ordering::Relaxed);
+        if tail.0 >= self.huge_from.load(Ordering::Relaxed) {
+            self.use_huge_pages();
+        }
         position
+    }
+
+    /// Writer: the ring is used as far as it has small pages. The rest and what is there have huge ones from now on.
+    #[cold]
+    fn use_huge_pages(&self) {
+        let capacity = self.layout.capacity() as usize * UNIT_BYTES;
+        let used = huge_from(capacity) as usize * UNIT_BYTES;
+        self.huge_from.store(u64::MAX, Ordering::Relaxed);
+        self.ring.use_huge_pages(0, used, capacity);
     }
 
     /// Writer: the oldest item, of `words` words, is evicted.
@@ -161,6 +177,15 @@ impl CircularLog {
         self.ring.release(from, end - from);
         end
     }
+}
+
+/// Where the tail of a log of `capacity` bytes is in its first lap when the ring gets huge pages.
+fn huge_from(capacity: usize) -> u64 {
+    if capacity < HUGE_PAGE_BYTES {
+        return u64::MAX;
+    }
+    let used = SMALL_PAGES_BYTES.min(capacity / 2) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    (used.max(HUGE_PAGE_BYTES) / UNIT_BYTES) as u64
 }
 
 /// Writer: copies `count` words between logs, or within one to a place whose words are read later than written only

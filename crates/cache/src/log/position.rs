@@ -20,10 +20,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Positions in a ring of `capacity` words, `bits` wide.
+    /// Positions in a ring of `capacity` words, `bits` wide, or as wide as four laps need, or as an entry has room for.
     pub fn new(capacity: u64, bits: u32) -> Self {
         let unit_bits = u64::BITS - (capacity - 1).leading_zeros();
-        assert!(unit_bits + 2 <= bits, "a log of {capacity} words leaves no room for laps in {bits} bits");
+        let bits = bits.clamp((unit_bits + 2).min(POSITION_BITS), POSITION_BITS);
+        debug_assert!(unit_bits + 2 <= bits, "{capacity} words leave no room for laps in {bits} bits");
         let unit_mask = (1 << unit_bits) - 1;
         Self { capacity, unit_bits, unit_mask, lap_mask: (1 << (bits - unit_bits)) - 1 }
     }

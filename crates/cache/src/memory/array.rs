@@ -37,7 +37,7 @@ impl<T: Element> Array<T> {
     /// What the system says when it refuses.
     pub fn new(len: usize) -> io::Result<Self> {
         let bytes = Self::mapped_bytes(len);
-        let mapping = super::mapped::Mapping::anonymous(bytes)?;
+        let mapping = super::mapped::Mapping::anonymous(bytes, super::Pages::Huge)?;
         let elements = std::ptr::NonNull::slice_from_raw_parts(mapping.start().cast(), len);
         Ok(Self { mapping, elements })
     }

@@ -10,6 +10,27 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use super::{HUGE_PAGE_BYTES, PAGE_BYTES};
 
+/// Which pages a mapping of 2 MiB or more has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Huge ones from the beginning: for what is touched everywhere soon.
+    Huge,
+    /// Small ones, until it [asks for others](Mapping::use_huge_pages): for what fills from one end.
+    AsUsed,
+}
+
+/// What the system's library has and `rustix` has no name for.
+mod collapse {
+    use std::ffi::{c_int, c_void};
+
+    /// `MADV_COLLAPSE`: makes huge pages of small ones at once (Linux 6.1).
+    pub const ADVICE: c_int = 25;
+
+    unsafe extern "C" {
+        pub fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int;
+    }
+}
+
 /// An address range that belongs to this value: zeroed, readable and writable memory, `len` bytes from `start`.
 ///
 /// Invariants: the range `start..start + len` was mapped by this value, is a multiple of a page in place and size, and
@@ -30,9 +51,9 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `len` zeroed bytes, in huge pages if that is worth it.
-    pub fn anonymous(len: usize) -> io::Result<Self> {
-        Self::ring(len, 0)
+    /// `len` zeroed bytes.
+    pub fn anonymous(len: usize, pages: Pages) -> io::Result<Self> {
+        Self::ring(len, 0, pages)
     }
 
     /// `capacity` zeroed bytes, and behind them the first `window` of them once more.
@@ -42,7 +63,7 @@ impl Mapping {
     ///
     /// # Errors
     /// What the system says when it refuses; `InvalidInput` for sizes beyond the address space.
-    pub fn ring(capacity: usize, window: usize) -> io::Result<Self> {
+    pub fn ring(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
         debug_assert!(capacity.is_multiple_of(PAGE_BYTES) && window.is_multiple_of(PAGE_BYTES));
         debug_assert!(window <= capacity && capacity > 0);
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("{capacity} bytes of memory"));
@@ -69,10 +90,12 @@ impl Mapping {
             window,
         };
         if is_huge {
-            let start = mapping.start.as_ptr().cast();
-            // A refusal costs speed, nothing else.
-            // SAFETY: the range was mapped above; the advice changes no content.
-            let _ = unsafe { madvise(start, capacity, Advice::LinuxHugepage) };
+            let advice = match pages {
+                Pages::Huge => Advice::LinuxHugepage,
+                // Where the system gives huge pages without being asked, too.
+                Pages::AsUsed => Advice::LinuxNoHugepage,
+            };
+            mapping.advise(0, capacity, advice);
         }
         if window > 0 {
             mapping.share_window(capacity, window)?;
@@ -98,6 +121,34 @@ impl Mapping {
             }
         }
         Ok(())
+    }
+
+    /// Has what comes into the range `from..end` lie in huge pages, and moves what lies there in small ones up to
+    /// `used`, from where on nothing was touched: some 0.2 ms for 2 MiB.
+    ///
+    /// For mappings made with [`Pages::AsUsed`]. The window, which is not anonymous, stays as it is.
+    pub fn use_huge_pages(&self, from: usize, used: usize, end: usize) {
+        let from = from.max(self.window).next_multiple_of(HUGE_PAGE_BYTES);
+        let end = end.min(self.len - self.window) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        if self.len - self.window < HUGE_PAGE_BYTES || from >= end {
+            return;
+        }
+        self.advise(from, end - from, Advice::LinuxHugepage);
+        let used = used.min(end) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        if from < used {
+            let address = self.start.as_ptr().wrapping_add(from).cast();
+            // Older systems refuse it, and do it in the background in time.
+            // SAFETY: whole pages of this mapping, whose content the call doesn't change, also for those who access it
+            // meanwhile.
+            unsafe { collapse::madvise(address, used - from, collapse::ADVICE) };
+        }
+    }
+
+    fn advise(&self, from: usize, len: usize, advice: Advice) {
+        let address = self.start.as_ptr().wrapping_add(from).cast();
+        // A refusal costs speed, nothing else.
+        // SAFETY: the range lies within the mapping; advice on the size of pages changes no content.
+        let _ = unsafe { madvise(address, len, advice) };
     }
 
     /// The first byte.

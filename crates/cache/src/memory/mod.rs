@@ -1,4 +1,4 @@
-//! Memory of the caches: arrays and rings, asked for in huge pages, given back page by page.
+//! Memory of the caches: arrays and rings, asked for in huge pages where it is used, given back page by page.
 //!
 //! Most `unsafe` of this crate lives here, in leaf modules: [`array`] and [`ring`] map memory and hand it out as
 //! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, [`published`] hands out references to what is
@@ -19,11 +19,25 @@ mod wide;
 mod words;
 
 pub(crate) use array::{Array, Element};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use mapped::Pages;
 pub(crate) use published::Published;
 pub(crate) use ring::{Ring, UNIT_BYTES};
 
 /// The unit in which memory is mapped and given back. Small under the model checker, for whom every word is an object.
 pub(crate) const PAGE_BYTES: usize = if cfg!(loom) { 64 } else { 4096 };
+
+/// Elsewhere memory has the pages that it has.
+#[cfg(any(not(target_os = "linux"), miri, loom))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    Huge,
+    AsUsed,
+}
+
+/// Of a block that fills from one end, as much lies in small pages before it asks for huge ones: those make it at most
+/// an eighth larger than what was used.
+pub(crate) const SMALL_PAGES_BYTES: usize = 8 * HUGE_PAGE_BYTES;
 
 /// From this size on, blocks are aligned to huge pages and ask for them.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;

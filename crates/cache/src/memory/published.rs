@@ -1,5 +1,6 @@
 //! A value that is replaced while readers look at it, and freed only with its owner.
 
+use std::fmt;
 use std::ptr;
 
 use crate::sync::{AtomicPtr, Mutex, Ordering};
@@ -48,6 +49,12 @@ impl<T> Published<T> {
         let before = self.current.swap(pointer, Ordering::AcqRel);
         // SAFETY: as in `get`: `before` was published and is freed by the drop of `self` only.
         unsafe { &*before }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Published<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(out)
     }
 }
 

@@ -14,6 +14,7 @@ use std::mem::MaybeUninit;
 
 #[cfg(any(not(target_os = "linux"), miri, loom))]
 use super::PAGE_BYTES;
+use super::Pages;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
 use super::vectors;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom))))]
@@ -48,8 +49,13 @@ impl Ring {
     ///
     /// # Errors
     /// What the system says when it refuses.
-    pub fn new(capacity: usize, window: usize) -> io::Result<Self> {
-        Ok(Self { mapping: super::mapped::Mapping::ring(capacity, window)? })
+    pub fn new(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
+        Ok(Self { mapping: super::mapped::Mapping::ring(capacity, window, pages)? })
+    }
+
+    /// Has the bytes in `from..end` lie in huge pages, also those before `used`, behind which nothing was touched.
+    pub fn use_huge_pages(&self, from: usize, used: usize, end: usize) {
+        self.mapping.use_huge_pages(from, used, end);
     }
 
     #[inline(always)]
@@ -225,8 +231,11 @@ impl Ring {
 
 #[cfg(any(not(target_os = "linux"), miri, loom))]
 impl Ring {
+    /// Nothing here.
+    pub fn use_huge_pages(&self, _from: usize, _used: usize, _end: usize) {}
+
     /// A ring of `capacity` bytes.
-    pub fn new(capacity: usize, window: usize) -> io::Result<Self> {
+    pub fn new(capacity: usize, window: usize, _pages: Pages) -> io::Result<Self> {
         debug_assert!(window <= capacity && (capacity.is_multiple_of(PAGE_BYTES) || cfg!(loom)));
         Ok(Self { words: (0..capacity / UNIT_BYTES).map(|_| AtomicU64::new(0)).collect() })
     }
@@ -275,7 +284,7 @@ mod tests {
     #[test]
     fn bytes_come_back_as_words_and_as_vectors() {
         const CAPACITY: usize = 4096;
-        let ring = Ring::new(CAPACITY, CAPACITY).unwrap();
+        let ring = Ring::new(CAPACITY, CAPACITY, Pages::Huge).unwrap();
         let word = |unit: usize| ring.word(unit);
         let bytes: Vec<u8> = (1..=255).cycle().take(1300).collect();
         for start in (0..18).chain(CAPACITY - 20..CAPACITY) {
@@ -316,7 +325,7 @@ mod tests {
 
     #[test]
     fn words_beyond_the_ring_are_refused() {
-        let ring = Ring::new(4096, 0).unwrap();
+        let ring = Ring::new(4096, 0, Pages::Huge).unwrap();
         assert_eq!(ring.load(510), Some([0, 0]));
         if cfg!(all(target_os = "linux", not(miri))) {
             assert_eq!(ring.load::<2>(511), None);

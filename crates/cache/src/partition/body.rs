@@ -1,6 +1,7 @@
 //! The memory of a partition: index, logs and ghost, replaced as a whole when the partition is resized.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::eviction::{GHOST_PERCENT, PROBATION_PERCENT};
 use crate::ghost::Ghost;
@@ -10,6 +11,7 @@ use crate::inline::InlineTable;
 use crate::item::{Header, header_of};
 use crate::log::CircularLog;
 use crate::memory::{Array, HUGE_PAGE_BYTES, PAGE_BYTES, UNIT_BYTES};
+use crate::sync::{AtomicU32, Ordering};
 
 use super::Common;
 
@@ -125,6 +127,12 @@ impl Shape {
             self.log_bytes.map(|bytes| item_bytes_max.min(bytes / 4).next_multiple_of(PAGE_BYTES).min(bytes));
     }
 
+    /// Whether the largest item is no smaller than one of the mean size, which lies in a cell or in the main log.
+    pub fn has_room_for_mean(&self) -> bool {
+        self.inline_buckets > 0 && self.payload <= self.cell_payload
+            || item_bytes(self.payload) <= self.item_bytes_max[MAIN]
+    }
+
     /// Bytes of an item in its log, on average.
     #[inline(always)]
     pub fn item_bytes(&self) -> usize {
@@ -168,31 +176,112 @@ pub(crate) struct Body {
     pub shape: Shape,
     /// Whether entries of evicted items stay in the index.
     may_dangle: bool,
+    /// How often index and inline table are to grow before they are as large as the shape says.
+    growths: u32,
+    /// Whether the system refused the memory for that.
+    is_stuck: AtomicU32,
     pub index: LossyIndex,
     pub inline: Option<InlineTable>,
-    pub logs: [CircularLog; 2],
-    pub ghost: Option<Ghost>,
+    /// With the ghost, what a body has in common with the one that it grew from.
+    pub logs: Arc<[CircularLog; 2]>,
+    pub ghost: Option<Arc<Ghost>>,
+}
+
+/// Bytes of the smallest index with its inline table that is made where a larger one is allowed. Under the model checker
+/// so few that most stories have no growth.
+const TABLE_BYTES_MIN: usize = if cfg!(loom) { 2 * size_of::<Bucket>() } else { 64 << 10 };
+
+/// Binary logarithm of how many times larger index and inline table become when they grow.
+const GROWTH_BITS: u32 = 2;
+
+/// Buckets of a table that is to grow `growths` times before it has `all`.
+fn buckets_before(all: usize, growths: u32) -> usize {
+    (all >> (GROWTH_BITS * growths)).max(1)
+}
+
+impl Shape {
+    /// Bytes of the tables of a partition that are to grow `growths` times.
+    fn table_bytes(&self, growths: u32) -> usize {
+        let inline = match self.inline_buckets {
+            0 => 0,
+            all => buckets_before(all, growths) * InlineTable::bucket_bytes(self.cell_payload),
+        };
+        inline + buckets_before(self.buckets, growths) * size_of::<Bucket>()
+    }
+
+    /// How often the tables of a partition should be to grow, which begins with `items` items: as often as possible,
+    /// but with entries in no bucket that by chance would have more than it can.
+    fn growths_for(&self, items: u64) -> u32 {
+        let is_right = |growths: &u32| {
+            self.table_bytes(*growths) >= TABLE_BYTES_MIN
+                && items * 2 <= buckets_before(self.buckets, *growths) as u64
+        };
+        let most = usize::BITS / GROWTH_BITS;
+        (0..most).rev().find(is_right).unwrap_or(0)
+    }
 }
 
 impl Body {
-    /// Empty parts of the given sizes.
+    /// Empty parts of the given sizes, for `items` items soon and more in time.
     ///
     /// # Errors
     /// What the system says when it refuses the memory.
-    pub fn new(shape: Shape, common: &Common) -> io::Result<Self> {
+    pub fn new(shape: Shape, items: u64, common: &Common) -> io::Result<Self> {
         let log = |number: usize| {
             CircularLog::new(shape.log_bytes[number], shape.item_bytes_max[number], common.position_bits)
         };
+        let logs = Arc::new([log(MAIN)?, log(PROBATION)?]);
+        let ghost = (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts)).transpose()?.map(Arc::new);
+        Self::over(logs, ghost, shape, shape.growths_for(items), common.eviction.leaves_entries())
+    }
+
+    /// With empty tables, over these logs.
+    fn over(
+        logs: Arc<[CircularLog; 2]>,
+        ghost: Option<Arc<Ghost>>,
+        shape: Shape,
+        growths: u32,
+        may_dangle: bool,
+    ) -> io::Result<Self> {
         Ok(Self {
             shape,
-            may_dangle: common.eviction.leaves_entries(),
-            index: LossyIndex::new(shape.buckets)?,
+            may_dangle,
+            growths,
+            is_stuck: AtomicU32::new(0),
+            index: LossyIndex::new(buckets_before(shape.buckets, growths))?,
             inline: (shape.inline_buckets > 0)
-                .then(|| InlineTable::new(shape.inline_buckets, shape.cell_payload))
+                .then(|| InlineTable::new(buckets_before(shape.inline_buckets, growths), shape.cell_payload))
                 .transpose()?,
-            logs: [log(MAIN)?, log(PROBATION)?],
-            ghost: (shape.ghosts > 0).then(|| Ghost::new(shape.ghosts)).transpose()?,
+            logs,
+            ghost,
         })
+    }
+
+    /// A body over the same logs with empty tables that are four times as large.
+    ///
+    /// # Errors
+    /// What the system says when it refuses the memory.
+    pub fn grown(&self) -> io::Result<Self> {
+        let (logs, ghost) = (Arc::clone(&self.logs), self.ghost.clone());
+        Self::over(logs, ghost, self.shape, self.growths.saturating_sub(1), self.may_dangle)
+    }
+
+    /// Bytes of the index, with what lies in it.
+    pub fn index_bytes(&self) -> usize {
+        let (buckets, inline_buckets) =
+            (self.index.buckets().len(), self.inline.as_ref().map_or(0, InlineTable::len));
+        Shape { buckets, inline_buckets, ..self.shape }.index_bytes()
+    }
+
+    /// Whether index and inline table can grow, so that a full bucket is no reason to forget an item.
+    #[inline(always)]
+    pub fn may_grow(&self) -> bool {
+        self.growths > 0 && self.is_stuck.load(Ordering::Relaxed) == 0
+    }
+
+    /// There is no memory for larger tables: what is there is used as if it were all that was allowed.
+    pub fn stop_growing(&self) {
+        self.is_stuck.store(1, Ordering::Relaxed);
     }
 
     /// The log of an entry.
@@ -223,12 +312,17 @@ impl Body {
         header_of(log.ring(), log.layout().unit(entry.position()), log.item_words_max(), key)
     }
 
-    /// Gives the memory back, for readers who still look at this body to find nothing.
-    pub fn release(&self) {
+    /// Gives the memory of the tables back, for readers who still look at this body to find nothing.
+    pub fn release_tables(&self) {
         self.index.release();
         self.inline.iter().for_each(InlineTable::release_all);
+    }
+
+    /// Gives all memory back, likewise.
+    pub fn release(&self) {
+        self.release_tables();
         self.logs.iter().for_each(CircularLog::release);
-        self.ghost.iter().for_each(Ghost::release);
+        self.ghost.iter().for_each(|ghost| ghost.release());
     }
 }
 

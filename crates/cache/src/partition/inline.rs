@@ -270,7 +270,7 @@ impl<A: Access> Partition<A> {
                 Counters::count(&self.counters.inline);
                 way
             }
-            None if may_evict() => {
+            None if !body.may_grow() && may_evict() => {
                 let Some(way) = spot.bucket().next_victim() else { return false };
                 Counters::count(&self.counters.evicted);
                 way

@@ -6,6 +6,7 @@ mod body;
 mod counters;
 mod evict;
 mod glance;
+mod grow;
 mod inline;
 mod lend;
 mod link;
@@ -86,7 +87,7 @@ impl<A: Access> Partition<A> {
     pub fn new(common: Common, shape: Shape) -> io::Result<Self> {
         Ok(Self {
             gate: CachePadded::default(),
-            body: Published::new(Body::new(shape, &common)?),
+            body: Published::new(Body::new(shape, 0, &common)?),
             counted_max: common.eviction.counted_max(),
             common,
             counters: CachePadded::default(),

@@ -19,7 +19,7 @@ impl<A: Access> Partition<A> {
     /// What the system says when it refuses the memory; nothing has changed then.
     pub fn resize(&self, shape: Shape) -> io::Result<()> {
         let _writing = self.enter();
-        let new = Body::new(shape, &self.common)?;
+        let new = Body::new(shape, self.counters.items(), &self.common)?;
         let old = self.body.replace(new);
         let new = self.body.get();
         self.sweeper.restart();

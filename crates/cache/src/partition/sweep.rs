@@ -42,6 +42,23 @@ impl Sweeper {
     }
 }
 
+/// How far the main log has come.
+struct Pace {
+    /// Steps of its wrap, for each of which one bucket is due.
+    step: u64,
+    steps_per_wrap: u64,
+}
+
+impl Pace {
+    fn of(body: &Body) -> Self {
+        let layout = body.logs[MAIN].layout();
+        let tail = layout.distance(crate::log::Position(0), body.logs[MAIN].tail());
+        let wrap = layout.capacity() * layout.laps();
+        let step_words = (wrap / ROUNDS_PER_WRAP / body.index.buckets().len() as u64).max(1);
+        Self { step: tail / step_words, steps_per_wrap: wrap / step_words + 1 }
+    }
+}
+
 impl<A: Access> Partition<A> {
     /// Whether a write has more to do than what it is asked for.
     #[inline(always)]
@@ -65,31 +82,31 @@ impl<A: Access> Partition<A> {
     }
 
     fn keep_pace(&self, body: &Body) {
-        let layout = body.logs[MAIN].layout();
-        let tail = layout.distance(crate::log::Position(0), body.logs[MAIN].tail());
-        // Steps of the wrap, each of which a part of the buckets is due in.
-        let step_words =
-            (layout.capacity() * layout.laps() / ROUNDS_PER_WRAP / body.shape.buckets as u64).max(1);
-        let step = tail / step_words;
+        let Pace { step, steps_per_wrap } = Pace::of(body);
         let paced = self.sweeper.paced.load(Ordering::Relaxed);
         if step == paced {
             return;
         }
-        let steps_per_wrap = layout.capacity() * layout.laps() / step_words + 1;
         let due = if step > paced { step - paced } else { step + steps_per_wrap - paced };
         self.sweeper.paced.store(step, Ordering::Relaxed);
-        self.sweep_next(body, due.min(body.shape.buckets as u64) as usize);
+        self.sweep_next(body, due.min(body.index.buckets().len() as u64) as usize);
+    }
+
+    /// The index has grown, and has no entries of evicted items.
+    pub(super) fn sweeper_grows(&self, new: &Body) {
+        self.sweeper.next.store(0, Ordering::Relaxed);
+        self.sweeper.paced.store(Pace::of(new).step, Ordering::Relaxed);
     }
 
     /// Scans the next `buckets` buckets of the index as a write of its own.
     pub fn sweep(&self, buckets: usize) {
         let _writing = self.enter();
         let body = self.body.get();
-        self.sweep_next(body, buckets.min(body.shape.buckets));
+        self.sweep_next(body, buckets.min(body.index.buckets().len()));
     }
 
     fn sweep_next(&self, body: &Body, buckets: usize) {
-        let len = body.shape.buckets as u64;
+        let len = body.index.buckets().len() as u64;
         for _ in 0..buckets {
             let next = self.sweeper.next.load(Ordering::Relaxed);
             self.sweep_bucket(body, next as usize);

@@ -1,8 +1,10 @@
 //! Scans and figures.
 
+use alluvium_base::KeyHash;
+
 use crate::access::Access;
-use crate::index::Versioned;
 use crate::index::bucket::WAYS;
+use crate::index::{Versioned, first_hash};
 use crate::item::{ItemView, Metadata};
 use crate::memory::UNIT_BYTES;
 use crate::sync::{AtomicU64, Ordering, spin_hint};
@@ -17,14 +19,15 @@ pub(super) struct Copied {
 }
 
 impl<A: Access> Partition<A> {
-    /// Calls `visit` with the items of bucket `number` and the inline items of the same hashes; whether it was the last
-    /// bucket.
-    pub fn visit_bucket(&self, number: usize, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> bool {
+    /// Calls `visit` with the items, inline or not, whose hashes have low halves from `from` to the end of that one's
+    /// bucket. Returns where the next bucket begins, if there is one. Hashes stay what they are when the index grows.
+    pub fn visit_from(&self, from: u64, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> Option<u64> {
         let mut copied: Vec<Copied> = Vec::with_capacity(WAYS);
-        let is_last = loop {
+        let next = loop {
             copied.clear();
             let body = self.body.get();
-            let Some(bucket) = body.index.buckets().get(number) else { return true };
+            let place = body.index.place(KeyHash::from_halves(0, from));
+            let (bucket, number) = (body.index.bucket(place), place.bucket);
             let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
             // An item that moves from its cell to the logs or back meanwhile changes the bucket, too.
             self.copy_inline(body, number, &mut copied);
@@ -59,14 +62,17 @@ impl<A: Access> Partition<A> {
                     && entries.iter().all(|&entry| body.log(entry).contains(entry.position()))
             });
             if is_valid {
-                break number + 1 >= body.index.buckets().len();
+                break first_hash(number + 1, body.index.buckets().len());
             }
             spin_hint();
         };
         for item in copied.iter().filter(|item| !self.is_expired(item.metadata)) {
-            visit(&item.key, self.view(&item.value, item.metadata));
+            // A larger bucket may have been the one before when the scan came there.
+            if self.common.hasher.hash(&item.key).low() >= from {
+                visit(&item.key, self.view(&item.value, item.metadata));
+            }
         }
-        is_last
+        next
     }
 
     /// The partition's figures.
@@ -90,6 +96,7 @@ impl<A: Access> Partition<A> {
             too_large: load(&counters.too_large),
             memory_bytes: (body.shape.bytes() + size_of::<Self>()) as u64,
             index_bytes: body.shape.index_bytes() as u64,
+            index_bytes_now: body.index_bytes() as u64,
             inline_items: load(&counters.inline),
             log_bytes_used: body.logs.iter().map(|log| log.used() * UNIT_BYTES as u64).sum(),
         }

@@ -60,7 +60,7 @@ impl<A: Access> Partition<A> {
     #[inline(never)]
     fn set_any(&self, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         let _writing = self.enter();
-        let body = self.begin_write();
+        let body = self.begin_insert(hash);
         match body.find_inline(hash, key) {
             Some(found) => self.put_over_inline(body, hash, &found, key, value, metadata),
             None => self.put(body, hash, body.find(body.index.place(hash), key), key, value, metadata),
@@ -97,7 +97,7 @@ impl<A: Access> Partition<A> {
         decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
     ) -> Result<(), TooLarge> {
         let _writing = self.enter();
-        let body = self.begin_write();
+        let body = self.begin_insert(hash);
         if let Some(found) = body.find_inline(hash, key) {
             let mut value = vec![0; found.cell.value_len()];
             found.cell.copy_value(&mut value);

@@ -77,14 +77,21 @@ impl Chains {
         &self.buckets[place.bucket]
     }
 
-    /// Bucket number `number`.
-    pub fn bucket(&self, number: usize) -> &Bucket {
-        &self.buckets[number]
-    }
-
     /// Buckets at which chains begin.
     pub fn first_buckets(&self) -> usize {
         self.first_buckets
+    }
+
+    /// Whether the chain has no empty slot and there is no spare bucket for it.
+    pub fn is_full_at(&self, place: Place) -> bool {
+        self.returned.load(Ordering::Relaxed) == 0
+            && self.fresh.load(Ordering::Relaxed) as usize >= self.buckets.len()
+            && self.last(place.bucket).1.is_none()
+    }
+
+    /// Gives the memory back; all entries are gone.
+    pub fn release(&self) {
+        self.buckets.release();
     }
 
     /// Spare buckets in use.

@@ -8,6 +8,7 @@ use crate::index::bucket::{Bucket, Version};
 use crate::index::{Place, VersionCounter, Versioned};
 use crate::sync::{AtomicU32, Ordering, spin_hint};
 
+use super::chains::Chains;
 use super::partition::Partition;
 
 /// Marks the partition as broken unless it is forgotten.
@@ -44,6 +45,13 @@ impl<A: Access> Partition<A> {
         }
     }
 
+    /// Whether neither the chain nor the index has changed since `version` was taken.
+    #[inline(always)]
+    pub(super) fn is_at_rest(&self, chains: &Chains, first: &Bucket, version: Version) -> bool {
+        // `is_unchanged` begins with the acquire fence that the other check relies on as well.
+        first.version().is_unchanged(version) && self.chains.is_current(chains)
+    }
+
     #[cold]
     fn refuse_if_broken(&self) {
         let is_broken = self.is_broken.load(Ordering::Relaxed) != 0;
@@ -55,7 +63,7 @@ impl<A: Access> Partition<A> {
     /// # Panics
     /// When an earlier change of the chain has ended by a panic.
     pub(super) fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
-        let version = self.chains.first(place).version();
+        let version = self.chains.get().first(place).version();
         let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
         if version.at_rest().is_none() {
             self.refuse_if_broken();
@@ -81,11 +89,13 @@ mod tests {
     use crate::access::{Concurrent, Exclusive};
     use crate::hasher::Hasher;
     use crate::store::partition::Plan;
+    use crate::store::sizes::Sizes;
 
     /// Nothing within a change calls code of others. Should one panic all the same, its chain is refused: readers don't
     /// wait for ever, and get no half of an item.
     fn a_broken_chain_is_refused<A: Access>() {
-        let plan = Plan { bytes: 1 << 20, payload: 24, hasher: Hasher::default(), keeps_places: false };
+        let sizes = Sizes::of::<A>(1 << 20, 24).unwrap();
+        let plan = Plan { sizes, hasher: Hasher::default(), keeps_places: false };
         let partition = Partition::<A>::new(plan.clone()).unwrap();
         let hash = |number: u64| plan.hasher.hash(&number.to_le_bytes());
         let get = |number: u64| {
@@ -98,7 +108,7 @@ mod tests {
             catch_unwind(AssertUnwindSafe(set))
         };
         (0..1000).for_each(|number| assert!(set(number).unwrap()));
-        let place = partition.chains.place(hash(7));
+        let place = partition.chains.get().place(hash(7));
         let change = || partition.change(place, || panic!("in the middle"));
         assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
         assert!(get(7).is_err() && set(7).is_err());

@@ -2,18 +2,16 @@
 
 use std::fmt;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::KeyHash;
 
-use crate::access::{Access, Concurrent, Exclusive, SharedWrites};
+use crate::access::{Access, Concurrent, SharedWrites};
 use crate::cache::Scratch;
-use crate::error::BuildError;
-use crate::hasher::Hasher;
 use crate::index::{owner_of, partition_of};
 use crate::item::{Glance, Room, room};
 use crate::pipeline;
 
-use super::partition::{Partition, Plan};
-use super::sizes::bytes_for;
+use super::builder::StoreBuilder;
+use super::partition::Partition;
 
 /// Why a store refuses an item. Nothing was changed; removing items helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +33,6 @@ impl fmt::Display for OutOfSpace {
 }
 
 impl std::error::Error for OutOfSpace {}
-
-/// Settings of a store.
-#[derive(Clone, Debug)]
-pub struct StoreBuilder {
-    memory_limit: usize,
-    partitions: usize,
-    payload_bytes_mean: usize,
-    hasher: Hasher,
-    keeps_places: bool,
-}
 
 /// Counts and sizes of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,93 +67,7 @@ pub struct Store<A: Access = Concurrent> {
 impl Store {
     /// Settings for a new store: 64 MiB, one partition, 200 bytes of key and value.
     pub fn builder() -> StoreBuilder {
-        StoreBuilder {
-            memory_limit: 64 << 20,
-            partitions: 1,
-            payload_bytes_mean: 200,
-            hasher: Hasher::default(),
-            keeps_places: false,
-        }
-    }
-}
-
-impl StoreBuilder {
-    /// Resident bytes of everything.
-    pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.memory_limit = bytes;
-        self
-    }
-
-    /// Parts by key hash, each at most 32 GiB; at most 65,536 of them for [`Store::get_located_into`].
-    pub fn partitions(mut self, partitions: usize) -> Self {
-        self.partitions = partitions;
-        self
-    }
-
-    /// Bytes of key and value of an item, on average: decides the share of the index.
-    pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
-        self.payload_bytes_mean = bytes.max(1);
-        self
-    }
-
-    /// How keys are hashed; see [`Cache`'s](crate::Builder::hasher).
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = Hasher::Given(hasher);
-        self
-    }
-
-    /// The memory limit that has room for `items` items of exactly [`payload_bytes_mean`](Self::payload_bytes_mean)
-    /// bytes in the partitions; set those before.
-    pub fn room_for(mut self, items: usize) -> Self {
-        let parts = self.partitions.max(1);
-        // Partitions get the same memory and, by chance, not quite the same number of items.
-        let spread = if parts > 1 { 4 * items.div_ceil(parts).isqrt() } else { 0 };
-        let each = items.div_ceil(parts) + spread;
-        self.memory_limit = parts * bytes_for::<Concurrent>(each, self.payload_bytes_mean);
-        self
-    }
-
-    /// Items stay where they are until their key is set or removed, as places given by
-    /// [`Store::get_located_into`] need. By default a set that finds free space only in pieces too small moves other
-    /// items to join it; without, what is free in small pieces is lost to larger items.
-    pub fn keep_places(mut self) -> Self {
-        self.keeps_places = true;
-        self
-    }
-
-    /// A store of access mode `A`.
-    ///
-    /// # Errors
-    /// [`BuildError`].
-    pub fn build_as<A: Access>(self) -> Result<Store<A>, BuildError> {
-        let share = self.memory_limit.checked_div(self.partitions).ok_or(BuildError::NoPartitions)?;
-        let plan = Plan {
-            bytes: share,
-            payload: self.payload_bytes_mean,
-            hasher: self.hasher.clone(),
-            keeps_places: self.keeps_places,
-        };
-        let partitions =
-            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<A::Parts<_>, _>>()?;
-        Ok(Store { partitions, settings: self })
-    }
-
-    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives
-    /// them: one for each of `count` threads.
-    ///
-    /// # Errors
-    /// [`BuildError`].
-    pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Store<Exclusive>>, BuildError> {
-        let share = self.memory_limit.checked_div(count).ok_or(BuildError::NoPartitions)?;
-        (0..count).map(|_| self.clone().memory_limit(share).build_as()).collect()
-    }
-
-    /// A store that any thread reads and writes.
-    ///
-    /// # Errors
-    /// [`BuildError`].
-    pub fn build(self) -> Result<Store, BuildError> {
-        self.build_as()
+        StoreBuilder::default()
     }
 }
 

@@ -4,9 +4,11 @@
 //! that adds spare buckets to full ones; [`gather`] joins free space that lies in pieces. Readers run beside the writer
 //! as in a cache: see `index::bucket`.
 
+mod builder;
 mod chains;
 mod change;
 mod gather;
+mod grow;
 mod handle;
 mod moves;
 mod partition;
@@ -15,5 +17,6 @@ mod sizes;
 mod space;
 mod writer;
 
-pub use handle::{OutOfSpace, Store, StoreBuilder, StoreStats};
+pub use builder::StoreBuilder;
+pub use handle::{OutOfSpace, Store, StoreStats};
 pub use writer::StoreWriter;

@@ -1,5 +1,7 @@
 //! Moving items so that free space is in one piece: which, where to, and when it is worth it.
 
+use alluvium_base::KeyHash;
+
 use crate::access::Access;
 use crate::index::{Entry, Place};
 use crate::item::Header;
@@ -7,7 +9,7 @@ use crate::log::Position;
 use crate::memory::UNIT_BYTES;
 use crate::sync::add_alone;
 
-use super::chains::Slot;
+use super::chains::{Chains, Slot};
 use super::gather::{Hole, Neighbour};
 use super::partition::Partition;
 
@@ -71,7 +73,8 @@ impl<A: Access> Partition<A> {
     fn make_way(&self, hole: &mut Hole, words: u32) {
         let unit = hole.end();
         let header = Header(self.space.load(unit));
-        let (place, slot) = self.slot_of(unit as usize, header);
+        let chains = self.chains.get();
+        let (place, slot) = self.slot_of(chains, unit as usize, header);
         let elsewhere = header.can_grow().then(|| self.space.allocate(words)).flatten();
         let (to, header) = match elsewhere {
             Some((start, taken)) => (start, header.grown_to(taken as usize)),
@@ -80,8 +83,8 @@ impl<A: Access> Partition<A> {
         self.change(place, || {
             // Where the places overlap, the new one is the lower one, and words are copied upwards.
             self.space.copy(unit, to, words, header);
-            let tag = self.chains.entry(slot).tag();
-            self.chains.set_entry(slot, Entry::new(tag, 0, Position(u64::from(to))));
+            let tag = chains.entry(slot).tag();
+            chains.set_entry(slot, Entry::new(tag, 0, Position(u64::from(to))));
         });
         match elsewhere {
             Some(_) => self.space.take_over(hole, words),
@@ -91,7 +94,14 @@ impl<A: Access> Partition<A> {
     }
 
     /// The place of the key of the item at `unit`, and the slot of its entry.
-    fn slot_of(&self, unit: usize, header: Header) -> (Place, Slot) {
+    fn slot_of(&self, chains: &Chains, unit: usize, header: Header) -> (Place, Slot) {
+        let place = chains.place(self.hash_at(unit, header));
+        let slot = chains.find(place, |entry| entry.position() == Position(unit as u64));
+        (place, slot.expect("every block in use has its entry"))
+    }
+
+    /// The hash of the key of the item at `unit`.
+    pub(super) fn hash_at(&self, unit: usize, header: Header) -> KeyHash {
         let (mut short, mut long) = ([0; SHORT_KEY_BYTES], Vec::new());
         let key = match short.get_mut(..header.key_len()) {
             Some(key) => key,
@@ -101,8 +111,6 @@ impl<A: Access> Partition<A> {
             }
         };
         self.space.ring().copy_out(unit * UNIT_BYTES + header.key_start(), key);
-        let place = self.chains.place(self.plan.hasher.hash(key));
-        let slot = self.chains.find(place, |entry| entry.position() == Position(unit as u64));
-        (place, slot.expect("every block in use has its entry"))
+        self.plan.hasher.hash(key)
     }
 }

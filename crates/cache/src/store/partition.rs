@@ -9,19 +9,21 @@ use crate::access::{Access, Gate};
 use crate::cache::Scratch;
 use crate::hasher::Hasher;
 use crate::index::bucket::{Bucket, Version};
-use crate::index::{Entry, Place, Versioned};
+use crate::index::{Entry, Place, Versioned, first_hash};
 use crate::item::{Glance, Header, Metadata, Room, header_of, plain_header_of, write_item};
 use crate::log::Position;
-use crate::memory::UNIT_BYTES;
+use crate::memory::{Published, UNIT_BYTES};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, add_alone, spin_hint};
 
 use super::chains::{Chains, Slot};
+use super::grow::first_buckets;
 use super::handle::{OutOfSpace, StoreStats};
 use super::sizes::Sizes;
 use super::space::Space;
 
 /// Where a key's item seems to be, and its value within the space.
 struct Seen<'a> {
+    chains: &'a Chains,
     bucket: &'a Bucket,
     version: Version,
     unit: u32,
@@ -36,13 +38,13 @@ enum Sight<'a> {
     Unusual,
 }
 
+/// Key and value of an item.
+type Copied = (Vec<u8>, Vec<u8>);
+
 /// How the partitions of a store are made.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Bytes of memory.
-    pub bytes: usize,
-    /// Bytes of key and value of an item, on average.
-    pub payload: usize,
+    pub sizes: Sizes,
     pub hasher: Hasher,
     /// Whether items stay where they are until their key is set or removed.
     pub keeps_places: bool,
@@ -52,7 +54,10 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Partition<A: Access> {
     pub(super) gate: CachePadded<A::Gate>,
-    pub(super) chains: Chains,
+    /// Replaced by larger ones as items come.
+    pub(super) chains: Published<Chains>,
+    /// Buckets at which chains begin when there are as many as the memory allows.
+    pub(super) buckets_max: usize,
     pub(super) space: Space,
     pub(super) plan: Plan,
     items: AtomicU64,
@@ -66,15 +71,13 @@ impl<A: Access> Partition<A> {
     /// An empty partition.
     ///
     /// # Errors
-    /// What the system says when it refuses; `InvalidInput` when there is too little memory to be useful.
+    /// What the system says when it refuses.
     pub fn new(plan: Plan) -> io::Result<Self> {
-        let Plan { bytes, payload, .. } = plan;
-        let too_small =
-            || io::Error::new(io::ErrorKind::InvalidInput, format!("{bytes} bytes for a partition"));
-        let Sizes { buckets, space } = Sizes::of::<A>(bytes, payload).ok_or_else(too_small)?;
+        let Sizes { buckets, space } = plan.sizes;
         Ok(Self {
             gate: CachePadded::default(),
-            chains: Chains::new(buckets)?,
+            chains: Published::new(Chains::new(first_buckets(buckets))?),
+            buckets_max: buckets,
             space: Space::new(space)?,
             plan,
             items: AtomicU64::new(0),
@@ -87,13 +90,15 @@ impl<A: Access> Partition<A> {
     /// Starts loading the key's bucket.
     #[inline(always)]
     pub fn prefetch(&self, hash: KeyHash) {
-        self.chains.prefetch(self.chains.place(hash));
+        let chains = self.chains.get();
+        chains.prefetch(chains.place(hash));
     }
 
     /// Starts loading the items that a lookup would compare.
     #[inline(always)]
     pub fn prefetch_items(&self, hash: KeyHash, payload: usize) {
-        self.chains.find(self.chains.place(hash), |entry| {
+        let chains = self.chains.get();
+        chains.find(chains.place(hash), |entry| {
             self.space.ring().prefetch(entry.position().0 as usize, UNIT_BYTES + payload);
             false
         });
@@ -106,7 +111,7 @@ impl<A: Access> Partition<A> {
             Sight::Item(seen) => {
                 value.resize(seen.len, 0);
                 self.space.ring().copy_out(seen.start, value);
-                if seen.bucket.version().is_unchanged(seen.version) {
+                if self.is_at_rest(seen.chains, seen.bucket, seen.version) {
                     return Some(seen.unit);
                 }
             }
@@ -141,24 +146,26 @@ impl<A: Access> Partition<A> {
         };
         let Some(room) = room.get_mut(..seen.len) else { return Glance::Unusual };
         let value = self.space.ring().copy_into(seen.start, room);
-        if seen.bucket.version().is_unchanged(seen.version) { Glance::Hit(value) } else { Glance::Unusual }
+        let is_valid = self.is_at_rest(seen.chains, seen.bucket, seen.version);
+        if is_valid { Glance::Hit(value) } else { Glance::Unusual }
     }
 
     /// What [`glance`](Self::glance) does, up to copying and validating.
     #[inline(always)]
     fn see(&self, hash: KeyHash, key: &[u8]) -> Sight<'_> {
-        let place = self.chains.place(hash);
-        let bucket = self.chains.first(place);
+        let chains = self.chains.get();
+        let place = chains.place(hash);
+        let bucket = chains.first(place);
         let Some(version) = bucket.version().at_rest() else { return Sight::Unusual };
         let ways = bucket.matches(place.tag);
         if ways == 0 {
-            let is_valid = bucket.link().is_none() && bucket.version().is_unchanged(version);
+            let is_valid = bucket.link().is_none() && self.is_at_rest(chains, bucket, version);
             return if is_valid { Sight::Nothing } else { Sight::Unusual };
         }
         // The number of a word is the lowest part of an entry.
         let unit = bucket.entry(ways.trailing_zeros() as usize).0 as u32;
         match self.plain_value_at(unit, key) {
-            Some((start, len)) => Sight::Item(Seen { bucket, version, unit, start, len }),
+            Some((start, len)) => Sight::Item(Seen { chains, bucket, version, unit, start, len }),
             None => Sight::Unusual,
         }
     }
@@ -176,15 +183,16 @@ impl<A: Access> Partition<A> {
     /// several times; only what the last call found counts.
     #[inline(always)]
     fn read(&self, hash: KeyHash, key: &[u8], mut copy: impl FnMut(usize, Header)) -> Option<u32> {
-        let place = self.chains.place(hash);
         loop {
-            let first = self.chains.first(place);
+            let chains = self.chains.get();
+            let place = chains.place(hash);
+            let first = chains.first(place);
             let version = self.begin_read(first);
-            let found = self.find(place, key);
+            let found = self.find(chains, place, key);
             if let Some((_, unit, header)) = found {
                 copy(unit, header);
             }
-            if first.version().is_unchanged(version) {
+            if self.is_at_rest(chains, first, version) {
                 return found.map(|(_, unit, _)| unit as u32);
             }
             spin_hint();
@@ -226,13 +234,13 @@ impl<A: Access> Partition<A> {
 
     /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
     #[inline(always)]
-    fn find(&self, place: Place, key: &[u8]) -> Option<(Slot, usize, Header)> {
+    fn find(&self, chains: &Chains, place: Place, key: &[u8]) -> Option<(Slot, usize, Header)> {
         let item = |entry: Entry| {
             let unit = entry.position().0 as usize;
             Some((unit, self.item_of(unit, key)?))
         };
         let mut found = None;
-        let slot = self.chains.find(place, |entry| {
+        let slot = chains.find(place, |entry| {
             found = item(entry);
             found.is_some()
         })?;
@@ -254,8 +262,9 @@ impl<A: Access> Partition<A> {
 
     fn put(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
         let header = Header::new(key.len(), value.len(), false, false).ok_or(OutOfSpace::Item)?;
-        let place = self.chains.place(hash);
-        let found = self.find(place, key);
+        let mut chains = self.chains.get();
+        let mut place = chains.place(hash);
+        let found = self.find(chains, place, key);
         if let Some((_, unit, before)) = found
             && let Some(header) = before.with_value_len(value.len())
         {
@@ -265,18 +274,22 @@ impl<A: Access> Partition<A> {
             });
             return Ok(());
         }
+        if found.is_none() {
+            chains = self.grow_for(chains, hash);
+            place = chains.place(hash);
+        }
         let words = header.words() as u32;
         let ((start, taken), found) = match self.space.allocate(words) {
             Some(block) => (block, found),
             // What is gathered may be the room of this very item: it is looked for again.
-            None => (self.gather(words).ok_or(OutOfSpace::Item)?, self.find(place, key)),
+            None => (self.gather(words).ok_or(OutOfSpace::Item)?, self.find(chains, place, key)),
         };
         let header = header.grown_to(taken as usize);
         write_item(self.space.ring(), start as usize, header, Metadata::default(), key, value);
         let entry = Entry::new(place.tag, 0, Position(u64::from(start)));
         let is_linked = self.change(place, || {
-            let slot = found.map(|(slot, ..)| slot).or_else(|| self.chains.empty_slot(place));
-            slot.map(|slot| self.chains.set_entry(slot, entry)).is_some()
+            let slot = found.map(|(slot, ..)| slot).or_else(|| chains.empty_slot(place));
+            slot.map(|slot| chains.set_entry(slot, entry)).is_some()
         });
         match (is_linked, found) {
             (false, _) => {
@@ -292,9 +305,10 @@ impl<A: Access> Partition<A> {
     /// Removes the item of `key`; whether there was one.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
         let _writing = self.gate.enter();
-        let place = self.chains.place(hash);
-        let Some((slot, unit, _)) = self.find(place, key) else { return false };
-        self.change(place, || self.chains.remove(place, slot));
+        let chains = self.chains.get();
+        let place = chains.place(hash);
+        let Some((slot, unit, _)) = self.find(chains, place, key) else { return false };
+        self.change(place, || chains.remove(place, slot));
         self.space.free(unit as u32);
         add_alone(&self.items, 1_u64.wrapping_neg());
         true
@@ -302,19 +316,27 @@ impl<A: Access> Partition<A> {
 
     /// Calls `visit` with each item. One that is there throughout is visited once, also beside a writer.
     pub fn visit(&self, visit: &mut impl FnMut(&[u8], &[u8])) {
-        for chain in 0..self.chains.first_buckets() {
-            for (key, value) in self.items_of(chain) {
-                visit(&key, &value);
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let (items, next) = self.items_from(first);
+            for (key, value) in items {
+                // A chain of fewer may have been the one before when the visit came there.
+                if self.plan.hasher.hash(&key).low() >= first {
+                    visit(&key, &value);
+                }
             }
+            from = next;
         }
     }
 
-    /// Keys and values of the items of the chain that begins in bucket number `chain`.
-    fn items_of(&self, chain: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let first = self.chains.bucket(chain);
+    /// Keys and values of the items of the chain of hashes with the low half `from`, and where the next one begins.
+    fn items_from(&self, from: u64) -> (Vec<Copied>, Option<u64>) {
         loop {
+            let chains = self.chains.get();
+            let place = chains.place(KeyHash::from_halves(0, from));
+            let first = chains.first(place);
             let version = self.begin_read(first);
-            let items = self.chains.entries(chain).filter_map(|entry| {
+            let items = chains.entries(place.bucket).filter_map(|entry| {
                 let unit = entry.position().0 as usize;
                 let header = self.header(unit)?;
                 let (mut key, mut value) = (vec![0; header.key_len()], Vec::new());
@@ -323,8 +345,8 @@ impl<A: Access> Partition<A> {
                 Some((key, value))
             });
             let items = items.collect();
-            if first.version().is_unchanged(version) {
-                return items;
+            if self.is_at_rest(chains, first, version) {
+                return (items, first_hash(place.bucket + 1, chains.first_buckets()));
             }
             spin_hint();
         }
@@ -338,7 +360,7 @@ impl<A: Access> Partition<A> {
             space_bytes: u64::from(self.space.words()) * UNIT_BYTES as u64,
             space_bytes_used: self.space.used_words() * UNIT_BYTES as u64,
             moved: self.moved.load(Ordering::Relaxed),
-            spare_buckets_used: u64::from(self.chains.spares_used()),
+            spare_buckets_used: u64::from(self.chains.get().spares_used()),
         }
     }
 }

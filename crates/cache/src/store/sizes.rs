@@ -16,6 +16,7 @@ const INDEX_PER_ITEM_HUNDREDTHS: usize =
     (size_of::<Bucket>() * (100 + SPARE_PERCENT)).div_ceil(ENTRIES_PER_BUCKET);
 
 /// The parts of a partition.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// First buckets of the index.
     pub buckets: usize,
@@ -33,7 +34,7 @@ impl Sizes {
         let buckets = buckets_for(items);
         let others = Chains::mapped_bytes(buckets) + fixed_bytes::<A>();
         let space = bytes.checked_sub(others)? / PAGE_BYTES * PAGE_BYTES;
-        (space > 0).then_some(Self { buckets, space })
+        (space >= block_bytes(payload)).then_some(Self { buckets, space })
     }
 }
 

@@ -13,7 +13,7 @@ use std::io;
 
 use crate::canary::{Canary, is_broken};
 use crate::item::Header;
-use crate::memory::{Array, Element, Ring, UNIT_BYTES};
+use crate::memory::{Array, Element, Pages, Ring, SMALL_PAGES_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::size_class::{CLASSES, class_of, is_exact};
@@ -54,6 +54,8 @@ pub(super) struct Space {
     used_words: AtomicU64,
     /// A block, from which on the next hole is looked for.
     next_hole: AtomicU64,
+    /// Words of the lowest part of the space that may lie in huge pages, when blocks reach the end of it.
+    huge_from: AtomicU64,
 }
 
 impl Space {
@@ -64,12 +66,13 @@ impl Space {
     pub fn new(bytes: usize) -> io::Result<Self> {
         let words = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
         let space = Self {
-            ring: Ring::new(bytes, 0)?,
+            ring: Ring::new(bytes, 0, Pages::AsUsed)?,
             words,
             heads: Array::new(CLASSES)?,
             occupied: std::array::from_fn(|_| AtomicU64::new(0)),
             used_words: AtomicU64::new(0),
             next_hole: AtomicU64::new(0),
+            huge_from: AtomicU64::new((SMALL_PAGES_BYTES / UNIT_BYTES) as u64),
         };
         space.add_all();
         Ok(space)
@@ -80,17 +83,19 @@ impl Space {
         bytes + Array::<Word>::mapped_bytes(CLASSES)
     }
 
-    /// A size has 24 bits; a larger space begins as several free blocks, which are never joined beyond that.
+    /// A size has 24 bits; a larger space begins as several free blocks, which are never joined beyond that. The lowest
+    /// is the first of its list, so that blocks fill the space from below.
     fn add_all(&self) {
-        let mut start = 0;
+        let (mut start, mut blocks) = (0, Vec::new());
         while start < self.words {
             let mut words = (self.words - start).min(WORDS_MASK as u32);
             if (1..BLOCK_WORDS_MIN).contains(&(self.words - start - words)) {
                 words -= BLOCK_WORDS_MIN;
             }
-            self.insert(start, words);
+            blocks.push((start, words));
             start += words;
         }
+        blocks.into_iter().rev().for_each(|(start, words)| self.insert(start, words));
     }
 
     pub fn ring(&self) -> &Ring {
@@ -128,7 +133,23 @@ impl Space {
         }
         self.store(start, u64::from(taken));
         self.used_words.fetch_add(u64::from(taken), Ordering::Relaxed);
+        let end = u64::from(start) + u64::from(taken);
+        if end > self.huge_from.load(Ordering::Relaxed) {
+            self.use_huge_pages(end);
+        }
         Some((start, taken))
+    }
+
+    /// Blocks reach to word `end` for the first time. What lies before it has huge pages from now on, and as much behind
+    /// it, but not all: free blocks are marked at both their ends.
+    #[cold]
+    fn use_huge_pages(&self, end: u64) {
+        let before = self.huge_from.swap(2 * end, Ordering::Relaxed);
+        // The first time, what is used lies in small pages.
+        let first =
+            if before == (SMALL_PAGES_BYTES / UNIT_BYTES) as u64 { 0 } else { before as usize * UNIT_BYTES };
+        let end = end as usize * UNIT_BYTES;
+        self.ring.use_huge_pages(first, end, 2 * end);
     }
 
     /// Gives back the block at `start`.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use alluvium_cache::{Concurrent, Eviction, SetOptions};
+use alluvium_base::KeyHasher;
+use alluvium_cache::{Cache, Concurrent, Eviction, SetOptions};
+use loom::sync::Arc;
 
 use super::{PREEMPTIONS, model, small, spawn, value};
 
@@ -74,4 +76,32 @@ fn loom_a_resize_beside_a_reader_never_lies() {
         assert!(seen.is_none_or(|seen| seen == value::<16>(1)));
         assert_eq!(cache.get(b"12345678").as_deref(), Some(&value::<16>(1)[..]));
     });
+}
+
+/// An index that is full grows while a reader is in it; the reader finds its item throughout.
+#[test]
+fn loom_an_item_in_an_index_that_grows_is_never_missed() {
+    model(PREEMPTIONS, index_that_grows);
+}
+
+pub fn index_that_grows() {
+    let cache = || {
+        let builder = Cache::builder().payload_bytes_mean(24).eviction(Eviction::ApproximateLru);
+        builder.hasher(KeyHasher::Xxh3 { seed: 1 }).room_for(16).build().unwrap()
+    };
+    let set = |cache: &Cache, number: u64| {
+        let index_bytes = cache.stats().total().index_bytes_now;
+        cache.set(&number.to_le_bytes(), &value::<16>(number as u8)).unwrap();
+        cache.stats().total().index_bytes_now > index_bytes
+    };
+    let rehearsal = cache();
+    let last = (0..16).find(|&number| set(&rehearsal, number)).expect("the index grows");
+    let cache = Arc::new(cache());
+    (0..last).for_each(|number| assert!(!set(&cache, number)));
+    let reader = {
+        let cache = cache.clone();
+        spawn(move || cache.get(&1_u64.to_le_bytes()))
+    };
+    assert!(set(&cache, last), "it grows with the same item again");
+    assert_eq!(reader.join().unwrap().as_deref(), Some(&value::<16>(1)[..]), "it was there throughout");
 }

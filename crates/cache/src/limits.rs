@@ -1,0 +1,74 @@
+//! What numbers a cache or store may be set up with: the one place that checks them.
+//!
+//! Sizes are computed from numbers within these bounds only, so no product or sum of them overflows.
+
+use crate::error::BuildError;
+
+/// Most memory of one cache or store, or of all that share a limit: 16 TiB.
+pub(crate) const MEMORY_BYTES_MAX: usize = 1 << 44;
+
+/// Most partitions of one cache or store, or of all that share a limit. Each has some ten mappings of memory, of which
+/// Linux lets a process have 65,530 unless it is told otherwise.
+pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
+
+/// Where the search for a partition's least memory begins.
+const SHARE_BYTES_MIN: usize = 16 << 10;
+
+/// Numbers that a builder was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub memory_limit: usize,
+    /// Caches or stores that share the limit.
+    pub owners: usize,
+    /// Partitions of each.
+    pub partitions: usize,
+    /// Bytes of key and value of an item, on average.
+    pub payload: usize,
+    /// The same of the largest item.
+    pub payload_max: usize,
+    /// Bytes that a partition can make use of.
+    pub partition_bytes_max: usize,
+}
+
+impl Numbers {
+    /// What `make` makes of the bytes for each partition; it returns `None` of too few.
+    ///
+    /// # Errors
+    /// [`BuildError`]: which number is out of its bounds.
+    pub fn share_out<T>(&self, make: impl Fn(usize) -> Option<T>) -> Result<T, BuildError> {
+        let partitions = self.owners.saturating_mul(self.partitions);
+        if partitions == 0 {
+            return Err(BuildError::NoPartitions);
+        }
+        if partitions > PARTITIONS_MAX {
+            return Err(BuildError::TooManyPartitions { partitions, partitions_max: PARTITIONS_MAX });
+        }
+        let memory_max = self.partition_bytes_max.saturating_mul(partitions).min(MEMORY_BYTES_MAX);
+        if self.memory_limit > memory_max {
+            return Err(BuildError::MemoryTooLarge { memory_limit: self.memory_limit, memory_max });
+        }
+        if self.payload > self.payload_max {
+            return Err(BuildError::PayloadTooLarge {
+                payload_bytes: self.payload,
+                payload_bytes_max: self.payload_max,
+            });
+        }
+        let share = self.memory_limit / partitions;
+        if let Some(made) = make(share) {
+            return Ok(made);
+        }
+        let mut enough = SHARE_BYTES_MIN;
+        while make(enough).is_none() && enough < MEMORY_BYTES_MAX {
+            enough *= 2;
+        }
+        Err(BuildError::MemoryTooSmall {
+            memory_limit: self.memory_limit,
+            memory_min: enough.saturating_mul(partitions),
+        })
+    }
+}
+
+/// Whether `items` items of `payload` bytes are so many that no cache or store may have the memory for them.
+pub(crate) fn are_too_many(items: usize, payload: usize) -> bool {
+    items > MEMORY_BYTES_MAX / payload.max(1)
+}

@@ -1,0 +1,142 @@
+//! How a store is set up.
+
+use alluvium_base::KeyHasher;
+
+use crate::access::{Access, Concurrent, Exclusive};
+use crate::error::BuildError;
+use crate::hasher::Hasher;
+use crate::item::ITEM_WORDS_MAX;
+use crate::limits::{self, Numbers, PARTITIONS_MAX};
+use crate::memory::UNIT_BYTES;
+
+use super::handle::Store;
+use super::partition::{Partition, Plan};
+use super::sizes::{Sizes, bytes_for};
+
+/// Bytes that places within a partition have numbers for.
+const PARTITION_BYTES_MAX: usize = 32 << 30;
+
+/// Bytes of key and value of the largest item.
+const PAYLOAD_BYTES_MAX: usize = (ITEM_WORDS_MAX - 1) * UNIT_BYTES;
+
+/// Settings of a store.
+#[derive(Clone, Debug)]
+pub struct StoreBuilder {
+    pub(super) memory_limit: usize,
+    pub(super) partitions: usize,
+    pub(super) payload_bytes_mean: usize,
+    pub(super) hasher: Hasher,
+    pub(super) keeps_places: bool,
+}
+
+impl Default for StoreBuilder {
+    fn default() -> Self {
+        Self {
+            memory_limit: 64 << 20,
+            partitions: 1,
+            payload_bytes_mean: 200,
+            hasher: Hasher::default(),
+            keeps_places: false,
+        }
+    }
+}
+
+impl StoreBuilder {
+    /// Resident bytes of everything, at most 16 TiB and 32 GiB a partition. Memory becomes resident as items come: they
+    /// fill their space from below, 8 KiB of each 128 MiB of it are marks, and the index grows with them, by four times
+    /// whenever it is full.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// Parts by key hash, each at most 32 GiB; at most 4,096 of them.
+    pub fn partitions(mut self, partitions: usize) -> Self {
+        self.partitions = partitions;
+        self
+    }
+
+    /// Bytes of key and value of an item, on average: decides the share of the index.
+    pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
+        self.payload_bytes_mean = bytes.max(1);
+        self
+    }
+
+    /// How keys are hashed; see [`Cache`'s](crate::Builder::hasher).
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = Hasher::Given(hasher);
+        self
+    }
+
+    /// The memory limit that has room for `items` items of exactly [`payload_bytes_mean`](Self::payload_bytes_mean)
+    /// bytes in the partitions; set those before. More than any store may have becomes `usize::MAX`, which
+    /// [`build`](Self::build) refuses.
+    pub fn room_for(mut self, items: usize) -> Self {
+        let parts = self.partitions.clamp(1, PARTITIONS_MAX);
+        if limits::are_too_many(items, self.payload_bytes_mean) {
+            self.memory_limit = usize::MAX;
+            return self;
+        }
+        // Partitions get the same memory and, by chance, not quite the same number of items.
+        let spread = if parts > 1 { 4 * items.div_ceil(parts).isqrt() } else { 0 };
+        let each = items.div_ceil(parts) + spread;
+        self.memory_limit = parts * bytes_for::<Concurrent>(each, self.payload_bytes_mean);
+        self
+    }
+
+    /// Items stay where they are until their key is set or removed, as places given by
+    /// [`Store::get_located_into`] need. By default a set that finds free space only in pieces too small moves other
+    /// items to join it; without, what is free in small pieces is lost to larger items.
+    pub fn keep_places(mut self) -> Self {
+        self.keeps_places = true;
+        self
+    }
+
+    /// The numbers that `owners` stores which share the limit are checked with.
+    fn numbers(&self, owners: usize) -> Numbers {
+        Numbers {
+            memory_limit: self.memory_limit,
+            owners,
+            partitions: self.partitions,
+            payload: self.payload_bytes_mean,
+            payload_max: PAYLOAD_BYTES_MAX,
+            partition_bytes_max: PARTITION_BYTES_MAX,
+        }
+    }
+
+    /// The parts of a partition of `share` bytes.
+    fn sizes<A: Access>(&self, share: usize) -> Option<Sizes> {
+        Sizes::of::<A>(share, self.payload_bytes_mean)
+    }
+
+    /// A store of access mode `A`.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn build_as<A: Access>(self) -> Result<Store<A>, BuildError> {
+        let sizes = self.numbers(1).share_out(|share| self.sizes::<A>(share))?;
+        let plan = Plan { sizes, hasher: self.hasher.clone(), keeps_places: self.keeps_places };
+        let partitions =
+            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<A::Parts<_>, _>>()?;
+        Ok(Store { partitions, settings: self })
+    }
+
+    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives
+    /// them: one for each of `count` threads.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Store<Exclusive>>, BuildError> {
+        self.numbers(count).share_out(|share| self.sizes::<Exclusive>(share))?;
+        let share = self.memory_limit / count;
+        (0..count).map(|_| self.clone().memory_limit(share).build_as()).collect()
+    }
+
+    /// A store that any thread reads and writes.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn build(self) -> Result<Store, BuildError> {
+        self.build_as()
+    }
+}
