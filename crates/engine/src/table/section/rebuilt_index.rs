@@ -37,27 +37,33 @@ impl Section {
             false => Some(Vec::new()),
         };
         let filter = filter.filter(|filter| SectionIndex::is_filter(entry, filter));
+        let pages = unless_damaged(self.read_block(entry.index, "index"))?;
+        let index = self.index_around(filter.as_deref(), pages.as_deref());
+        let index = index.ok_or_else(|| Error::from(corruption))?;
         self.memory.count_damaged(1);
         if filter.is_none() {
             // It is not to be looked for again.
             self.set_filter_damaged();
         }
-        if let Some(pages) = unless_damaged(self.read_block(entry.index, "index"))?
-            && let Ok(index) =
-                SectionIndex::decode_around(entry, filter.as_deref(), &pages, self.filter_slots())
-        {
-            return Ok(index);
+        Ok(index)
+    }
+
+    /// The index of what is sound of a filter and a block of pages.
+    fn index_around(&self, filter: Option<&[u8]>, pages: Option<&[u8]>) -> Option<SectionIndex> {
+        let entry = &self.entry;
+        let decode = |entry: &SectionEntry, pages: &[u8]| {
+            SectionIndex::decode_around(entry, filter, pages, self.filter_slots()).ok()
+        };
+        if let Some(index) = pages.and_then(|pages| decode(entry, pages)) {
+            return Some(index);
         }
         let rebuilt = match entry.layout {
-            Layout::Hash => filter.as_deref().and_then(|filter| self.rebuild_slots(filter)),
+            Layout::Hash => filter.and_then(|filter| self.rebuild_slots(filter)),
             Layout::Sorted => self.rebuild_sorted(),
             Layout::Bucketed | Layout::Names => None,
         };
-        let index = rebuilt.and_then(|(index_kind, pages)| {
-            let entry = SectionEntry { index_kind, ..entry.clone() };
-            SectionIndex::decode_around(&entry, filter.as_deref(), &pages, self.filter_slots()).ok()
-        });
-        index.ok_or_else(|| corruption.into())
+        let (index_kind, pages) = rebuilt?;
+        decode(&SectionEntry { index_kind, ..entry.clone() }, &pages)
     }
 
     /// How many slots the filter of tags has: its length tells.
