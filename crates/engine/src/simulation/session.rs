@@ -18,7 +18,7 @@ use crate::{Db, Durability, Environment, Error, Health, Keyspace, Snapshot};
 /// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
 pub(super) enum Stop {
     Expected,
-    /// The disk is full, which need not be the end.
+    /// The disk is full, or there is no descriptor, which need not be the end.
     Full,
     Finding(Failure),
 }
@@ -161,7 +161,8 @@ impl<'a> Session<'a> {
             6 => faults.fail_write = soon(rng),
             7 => faults.fail_sync = soon(rng),
             8 => faults.quota_bytes = Some(rng.random_range(0..2_000_000)),
-            _ => {}
+            // The process is out of descriptors for a while.
+            _ => faults.fail_opens = soon(rng).map(|first| first..first + rng.random_range(1..20)),
         }
         faults
     }
@@ -181,7 +182,8 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn stop(&mut self, error: &Error, doing: &str) -> Stop {
-        if self.faults.quota_bytes.is_some() && !is_wrong(error) && !self.storage.is_crashed() {
+        let passes = self.faults.quota_bytes.is_some() || self.faults.fail_opens.is_some();
+        if passes && !is_wrong(error) && !self.storage.is_crashed() {
             self.summary.errors += 1;
             return Stop::Full;
         }
@@ -193,11 +195,14 @@ impl<'a> Session<'a> {
 
     /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
     fn resume(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<bool, Failure> {
-        let Health::DiskFull { .. } = db.health() else { return Ok(false) };
+        let passed = self.faults.fail_opens.is_some() && db.health() == Health::Healthy;
+        if !passed && !matches!(db.health(), Health::DiskFull { .. }) {
+            return Ok(false);
+        }
         self.faults = FaultPlan::default();
         self.storage.set_faults(FaultPlan::default());
         let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
-        db.resume().map_err(describe)?;
+        db.resume().and_then(|()| db.persist()).map_err(describe)?;
         // What failed may have happened, and is durable if it did.
         self.model.settle(&read_all(keyspaces).map_err(describe)?)?;
         Ok(true)
