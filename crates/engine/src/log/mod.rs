@@ -4,12 +4,14 @@
 //! converted. A *log store* (SILT §3.1) is one keyspace's view of a segment: a cuckoo index per shard over the items
 //! that the segment holds for it.
 
+mod active;
 mod group_commit;
 pub(crate) mod identity;
 mod prefix_list;
 
 pub(crate) mod record;
 mod refusal;
+mod refusing;
 pub(crate) mod salvage;
 pub(crate) mod segment;
 pub(crate) mod store;

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
-use alluvium_io::{Appender, Clock, Storage};
+use alluvium_io::{Clock, Storage};
 
+use super::active::Active;
 use super::group_commit::GroupCommit;
-use super::record::{self, MARK_LEN_MAX, Mark, SEAL_LEN};
-use super::refusal::Refusal;
+use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
 use crate::db::Reserve;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
 
@@ -46,79 +46,25 @@ pub(crate) struct Log {
     segment_bytes: AtomicU64,
     /// Whether syncs are frequent, so that written space is prepared ahead of them.
     prepare: bool,
-    active: Mutex<Active>,
+    pub(super) active: Mutex<Active>,
     /// The segment after the active one, made ahead so that a freeze waits for no file.
-    standby: Mutex<Option<Active>>,
+    pub(super) standby: Mutex<Option<Active>>,
     /// Sealed segments that were not synced since, old to young.
-    sealed: Mutex<VecDeque<Arc<Segment>>>,
-    commit: GroupCommit,
+    pub(super) sealed: Mutex<VecDeque<Arc<Segment>>>,
+    pub(super) commit: GroupCommit,
     flush_wanted: AtomicBool,
     /// What had no room on the disk, while that is full.
-    full: Mutex<Option<String>>,
-    times_full: AtomicU64,
+    pub(super) full: Mutex<Option<String>>,
+    pub(super) times_full: AtomicU64,
     /// Space for what must be written then.
     reserve: Arc<Reserve>,
     /// Whether there is a refusal, of `commit`, `full` or `is_closing`; what writers look at first.
-    has_refusal: AtomicBool,
-    is_closing: AtomicBool,
+    pub(super) has_refusal: AtomicBool,
+    pub(super) is_closing: AtomicBool,
     /// Where the log ended when it was last seen to have grown, and when that was.
     last_growth: Mutex<(Position, Duration)>,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Active {
-    segment: Arc<Segment>,
-    appender: Appender,
-    /// How far the last sync came, while no mark says so.
-    unmarked: Option<Position>,
-    /// How far the last sync came.
-    durable: Position,
-    /// Where the marks end that say that the whole log is durable.
-    marked_end: Position,
-    /// Whether nothing is appended any more, whatever room there is.
-    is_shut: bool,
-}
-
-impl Active {
-    fn new(segment: Arc<Segment>, appender: Appender) -> Self {
-        let (durable, marked_end) = (Position::default(), Position::default());
-        Self { segment, appender, unmarked: None, durable, marked_end, is_shut: false }
-    }
-
-    /// Notes that a sync came so far. The next record goes behind a mark that says so.
-    fn set_durable(&mut self, durable: Position) {
-        if durable > self.durable {
-            self.durable = durable;
-            self.unmarked = Some(durable);
-        }
-    }
-
-    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended, where
-    /// they don't fit in front of `limit`.
-    fn append(&mut self, record: &[u8], limit: u64) -> Option<u64> {
-        let start = self.segment.published();
-        let mark = self.unmarked.and_then(|durable| Mark::of(durable, self.segment.id));
-        let mark = mark.map(|mark| record::encode_mark(self.segment.seed, mark)).unwrap_or_default();
-        if start + (mark.len() + record.len()) as u64 > limit {
-            return None;
-        }
-        if !mark.is_empty() {
-            self.appender.append(&mark)?;
-        }
-        self.unmarked = None;
-        self.appender.append(record)
-    }
-
-    /// Appends a mark that says how far the last sync came, if there is room for it.
-    fn append_mark(&mut self, limit: u64) -> Option<()> {
-        let mark = record::encode_mark(self.segment.seed, Mark::of(self.durable, self.segment.id)?);
-        if self.segment.published() + mark.len() as u64 > limit {
-            return None;
-        }
-        self.appender.append(&mark).map(drop)
-    }
 }
 
 /// How a [`Log`] is set up.
@@ -179,11 +125,11 @@ impl Log {
         self.active().segment.clone()
     }
 
-    fn active(&self) -> MutexGuard<'_, Active> {
+    pub(super) fn active(&self) -> MutexGuard<'_, Active> {
         self.active.lock().expect("no panic while held")
     }
 
-    fn sealed(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
+    pub(super) fn sealed(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
         self.sealed.lock().expect("no panic while held")
     }
 
@@ -360,93 +306,6 @@ impl Log {
             *last_growth = (end, now);
         }
         now.saturating_sub(last_growth.1) >= QUIET
-    }
-
-    /// Makes the log refuse to acknowledge anything from now on.
-    pub fn fail(&self, error: &Error) {
-        self.refuse(Refusal::Failed { reason: error.to_string() });
-    }
-
-    fn refuse(&self, refusal: Refusal) {
-        // The lock, so that an end of fullness at the same time does not hide the refusal.
-        let _full = self.full.lock().expect("no panic while held");
-        self.commit.refuse(refusal);
-        self.has_refusal.store(true, Ordering::Release);
-    }
-
-    /// Makes the log refuse all writes because the database is open for reading only.
-    pub fn refuse_writes(&self) {
-        self.refuse(Refusal::ReadOnly);
-    }
-
-    /// Refuses what needs space from now on, since something had no room; returns what a writer is told.
-    pub fn set_full(&self, error: &Error) -> Error {
-        let reason = match error {
-            Error::DiskFull { reason } => reason.clone(),
-            error => error.to_string(),
-        };
-        let mut full = self.full.lock().expect("no panic while held");
-        full.get_or_insert_with(|| {
-            self.times_full.fetch_add(1, Ordering::Relaxed);
-            reason.clone()
-        });
-        self.has_refusal.store(true, Ordering::Release);
-        Error::DiskFull { reason }
-    }
-
-    /// Times that the disk was found full.
-    pub fn times_full(&self) -> u64 {
-        self.times_full.load(Ordering::Relaxed)
-    }
-
-    /// Takes all writes again: there is space.
-    pub fn end_full(&self) {
-        let mut full = self.full.lock().expect("no panic while held");
-        *full = None;
-        let is_closing = self.is_closing.load(Ordering::Acquire);
-        self.has_refusal.store(is_closing || self.commit.refusal().is_some(), Ordering::Release);
-    }
-
-    /// Why no writes are taken, or only removals, if that is so: the first failure counts.
-    #[inline]
-    pub fn refusal(&self) -> Option<Refusal> {
-        if !self.has_refusal.load(Ordering::Acquire) {
-            return None;
-        }
-        if self.is_closing.load(Ordering::Acquire) {
-            return Some(Refusal::Closed);
-        }
-        let full = || self.full.lock().expect("no panic while held").clone();
-        self.commit.refusal().or_else(|| full().map(|reason| Refusal::Full { reason }))
-    }
-
-    /// Appends nothing any more: who tries finds the log full.
-    pub fn shut(&self) {
-        self.active().is_shut = true;
-    }
-
-    /// Refuses all operations to come, while what was appended can still be made durable.
-    pub fn begin_close(&self) {
-        // The lock, as in `refuse`.
-        let _full = self.full.lock().expect("no panic while held");
-        self.is_closing.store(true, Ordering::Release);
-        self.has_refusal.store(true, Ordering::Release);
-    }
-
-    /// Why nothing can be made durable, if that is so.
-    pub fn failure(&self) -> Option<Refusal> {
-        self.commit.refusal()
-    }
-
-    /// Ends all writing to log files, and waits for what is under way: they are somebody else's from then on.
-    pub fn end_writing(&self) {
-        self.refuse(Refusal::Closed);
-        self.commit.wait_for_leader();
-        let standby = self.standby.lock().expect("no panic while held");
-        let sealed = self.sealed().clone();
-        let active = self.active_segment();
-        let standby = standby.iter().map(|standby| &standby.segment);
-        sealed.iter().chain([&active]).chain(standby).for_each(|segment| segment.end_writing());
     }
 
     /// Bytes written to log files, prepared space included.

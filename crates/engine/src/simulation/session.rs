@@ -161,7 +161,6 @@ impl<'a> Session<'a> {
             6 => faults.fail_write = soon(rng),
             7 => faults.fail_sync = soon(rng),
             8 => faults.quota_bytes = Some(rng.random_range(0..2_000_000)),
-            // The process is out of descriptors for a while.
             _ => faults.fail_opens = soon(rng).map(|first| first..first + rng.random_range(1..20)),
         }
         faults
@@ -200,7 +199,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         }
         self.faults = FaultPlan::default();
-        self.storage.set_faults(FaultPlan::default());
+        self.storage.set_faults(self.faults.clone());
         let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
         db.resume().and_then(|()| db.persist()).map_err(describe)?;
         // What failed may have happened, and is durable if it did.

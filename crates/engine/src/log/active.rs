@@ -1,0 +1,63 @@
+//! [`Active`]: the segment that records are appended to, with the marks that say how far the log is durable.
+
+use std::sync::Arc;
+
+use alluvium_io::Appender;
+
+use super::record::{self, Mark};
+use super::segment::Segment;
+use super::writer::Position;
+
+#[derive(Debug)]
+pub(super) struct Active {
+    pub segment: Arc<Segment>,
+    pub appender: Appender,
+    /// How far the last sync came, while no mark says so.
+    pub unmarked: Option<Position>,
+    /// How far the last sync came.
+    pub durable: Position,
+    /// Where the marks end that say that the whole log is durable.
+    pub marked_end: Position,
+    /// Whether nothing is appended any more, whatever room there is.
+    pub is_shut: bool,
+}
+
+impl Active {
+    pub fn new(segment: Arc<Segment>, appender: Appender) -> Self {
+        let (durable, marked_end) = (Position::default(), Position::default());
+        Self { segment, appender, unmarked: None, durable, marked_end, is_shut: false }
+    }
+
+    /// Notes that a sync came so far. The next record goes behind a mark that says so.
+    pub fn set_durable(&mut self, durable: Position) {
+        if durable > self.durable {
+            self.durable = durable;
+            self.unmarked = Some(durable);
+        }
+    }
+
+    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended, where
+    /// they don't fit in front of `limit`.
+    pub fn append(&mut self, record: &[u8], limit: u64) -> Option<u64> {
+        let start = self.segment.published();
+        let mark = self.unmarked.and_then(|durable| Mark::of(durable, self.segment.id));
+        let mark = mark.map(|mark| record::encode_mark(self.segment.seed, mark)).unwrap_or_default();
+        if start + (mark.len() + record.len()) as u64 > limit {
+            return None;
+        }
+        if !mark.is_empty() {
+            self.appender.append(&mark)?;
+        }
+        self.unmarked = None;
+        self.appender.append(record)
+    }
+
+    /// Appends a mark that says how far the last sync came, if there is room for it.
+    pub fn append_mark(&mut self, limit: u64) -> Option<()> {
+        let mark = record::encode_mark(self.segment.seed, Mark::of(self.durable, self.segment.id)?);
+        if self.segment.published() + mark.len() as u64 > limit {
+            return None;
+        }
+        self.appender.append(&mark).map(drop)
+    }
+}
