@@ -22,9 +22,12 @@ pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
 
 /// Freezes the log and converts it.
 pub(super) fn flush(shared: &Shared) -> Result<()> {
-    // A freeze under way has emptied stores, and has not handed their segment to the conversion yet.
-    drop(shared.freeze_lock.lock().expect("no panic while held"));
-    if shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0) {
+    let has_items = {
+        // A freeze under way has emptied stores, and has not handed their segment to the conversion yet.
+        let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");
+        shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0)
+    };
+    if has_items {
         // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
         while shared.frozen_count() > 0 && convert(shared).map_err(|error| shared.note_failure(error))? {}
         shared.freeze(shared.log.active_segment().id)?;

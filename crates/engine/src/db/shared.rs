@@ -24,7 +24,6 @@ use super::order::check_plan;
 use super::replan::PlanDecision;
 use super::reserve::Reserve;
 use super::scan_cache::ScanCache;
-use super::snapshot::PinnedVersion;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
 use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
@@ -219,35 +218,9 @@ impl Shared {
         body(&fresh[own])
     }
 
-    /// Holds all keyspaces' versions of one moment: everything written before is frozen.
-    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
-        if !self.is_read_only() {
-            self.wait_for_room()?;
-        }
-        self.opened_keyspaces()?;
-        let mut only_one = Some(self.freeze_lock.lock().expect("no panic while held"));
-        let keyspaces = self.all_keyspaces();
-        let active = versions(&keyspaces);
-        let mut guards = lock_shards(&active);
-        let written = active.iter().any(|version| version.active().len() > 0);
-        if written {
-            self.switch(&keyspaces, &active)?;
-        }
-        if self.planted_bugs.has(PlantedRace::SnapshotWithoutShards) {
-            guards.clear();
-            drop(only_one.take());
-        }
-        let pinned: Vec<_> = keyspaces.iter().map(|keyspace| keyspace.pin_frozen()).collect();
-        drop(guards);
-        if written {
-            self.frozen_one();
-        }
-        Ok(keyspaces.into_iter().zip(pinned).collect())
-    }
-
     /// Seals the active segment and gives every keyspace a log store over the next. The caller holds the freeze lock
     /// and all shards of the active stores, which are those of `versions`.
-    fn switch(&self, keyspaces: &[Arc<KeyspaceShared>], versions: &[Arc<Version>]) -> Result<()> {
+    pub(super) fn switch(&self, keyspaces: &[Arc<KeyspaceShared>], versions: &[Arc<Version>]) -> Result<()> {
         let (sealed, fresh) = self.seal(keyspaces, versions)?;
         self.publish(keyspaces, versions, &fresh, sealed);
         Ok(())
@@ -292,7 +265,7 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").push_back(sealed);
     }
 
-    fn frozen_one(&self) {
+    pub(super) fn frozen_one(&self) {
         self.counters.freezes.fetch_add(1, Ordering::Relaxed);
         self.all_keyspaces().iter().for_each(|keyspace| keyspace.inherited_pressure.pay_off());
         self.update_throttle();
@@ -301,7 +274,7 @@ impl Shared {
 
     /// Holds a writer while too many frozen segments wait; the throttle makes that rare. Nobody is held while their
     /// conversion waits for space, or fails again and again.
-    fn wait_for_room(&self) -> Result<()> {
+    pub(super) fn wait_for_room(&self) -> Result<()> {
         loop {
             // On a full disk conversions wait, and removals must go on: they alone come here then.
             let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
@@ -360,12 +333,12 @@ impl Shared {
 }
 
 /// The keyspaces' versions. Their active log stores stay so while the freeze lock is held.
-fn versions(keyspaces: &[Arc<KeyspaceShared>]) -> Vec<Arc<Version>> {
+pub(super) fn versions(keyspaces: &[Arc<KeyspaceShared>]) -> Vec<Arc<Version>> {
     keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect()
 }
 
 /// Excludes all writers.
-fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> {
+pub(super) fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> {
     let stores = versions.iter().map(|version| version.active());
     stores.flat_map(|store| store.shards().iter().map(|shard| shard.lock())).collect()
 }

@@ -13,10 +13,11 @@ use super::keyspace::KeyspaceShared;
 use super::metadata::{Metadata, Moment};
 use super::read::View;
 use super::scan::Iter;
-use super::shared::Shared;
+use super::shared::{Shared, lock_shards, versions};
 use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
+use crate::planted_race::PlantedRace;
 
 /// The version that a snapshot reads. It changes in one way only: a frozen log segment gives way to the run that it
 /// was converted to, so that snapshots hold no log in memory for long.
@@ -48,6 +49,37 @@ impl KeyspaceShared {
     /// The versions of all snapshots.
     pub(super) fn pinned_versions(&self) -> Vec<Arc<PinnedVersion>> {
         self.snapshots.lock().expect("no panic while held").iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Shared {
+    /// Holds all keyspaces' versions of one moment: everything written before is frozen.
+    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
+        if !self.is_read_only() {
+            self.wait_for_room()?;
+        }
+        self.opened_keyspaces()?;
+        let mut only_one = Some(self.freeze_lock.lock().expect("no panic while held"));
+        let keyspaces = self.all_keyspaces();
+        let active = versions(&keyspaces);
+        let mut guards = lock_shards(&active);
+        // Else a file that the frozen items refer to could go before they are held, emptied into the next segment.
+        let files_stay = self.blobs.hold_files();
+        let written = active.iter().any(|version| version.active().len() > 0);
+        if written {
+            self.switch(&keyspaces, &active)?;
+        }
+        if self.planted_bugs.has(PlantedRace::SnapshotWithoutShards) {
+            guards.clear();
+            drop(only_one.take());
+        }
+        let pinned: Vec<_> = keyspaces.iter().map(|keyspace| keyspace.pin_frozen()).collect();
+        drop(files_stay);
+        drop(guards);
+        if written {
+            self.frozen_one();
+        }
+        Ok(keyspaces.into_iter().zip(pinned).collect())
     }
 }
 
