@@ -1,7 +1,7 @@
 //! [`ScanCache`]: what scans have gathered and their next calls may use.
 //!
 //! A hint, never the truth: the cursor alone says where a scan goes on. A piece counts only while its keyspace is as it
-//! was when the piece was gathered. A section never changes, so what was gathered of it always holds. Nothing here holds
+//! was when the piece was gathered. A section never changes, so what was gathered of it always holds. Nothing here has
 //! a version, a table or a log: what an abandoned scan leaves is some memory, which is bounded for all scans of the
 //! database together and told by [`crate::MemoryStats::scans`].
 
@@ -60,7 +60,7 @@ impl ScanCache {
         })
     }
 
-    /// How many items were wanted of the piece that ends at `place`, which it lets go of: its scan goes on. `None` where
+    /// How many items were wanted of the piece that ends at `place`, which it lets go of: its scan goes on. `None` if
     /// the keyspace has changed since, or no such piece is there.
     pub(super) fn take_piece_before(&self, keyspace: u32, place: u64, now: &Moment) -> Option<usize> {
         let mut kept = self.lock();

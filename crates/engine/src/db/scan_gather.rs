@@ -26,8 +26,8 @@ const ESTIMATE_SLACK: f64 = 1.5;
 /// Gathers the items of a version from a place on, about as many as are wanted.
 ///
 /// Of hashed keys no piece goes beyond the finest shard of the log and of runs. So each run in the order of slots or in
-/// buckets has one section there, which must be read as a whole: its items are kept in order for the next pieces, without those of
-/// parts of the shard for which there is no room.
+/// buckets has one section there, which must be read as a whole: its items are kept in order for the next
+/// pieces, without those of parts of the shard for which there is no room.
 pub(super) struct Gather<'a> {
     pub shared: &'a Shared,
     pub keyspace: &'a KeyspaceShared,

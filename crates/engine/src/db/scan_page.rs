@@ -31,8 +31,8 @@ impl Keyspace {
     /// run beside each other, and between calls nothing is pinned. Items that share their place (the leading 64 bits of
     /// their key hash; in a semi-sorted keyspace 40 of the prefix's and 24 of the suffix's) come together.
     ///
-    /// Costs reads of the pages that hold the items, and of all runs in the order of slots or in buckets at the first call
-    /// in a shard. What is gathered beyond the page serves the next calls as long as nothing is written
+    /// Costs reads of the pages that hold the items, and of all runs in the order of slots or in buckets at the first
+    /// call in a shard. What is gathered beyond the page serves the next calls as long as nothing is written
     /// ([`crate::MemoryStats::scans`]: at most 32 MiB for all scans of a database, or 1/32 of its memory limit);
     /// after writes each call gathers its page anew.
     pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {

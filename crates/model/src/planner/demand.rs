@@ -10,8 +10,8 @@ const BYTES_PER_ITEM: f64 = 0.5;
 /// The budget where that is less: a log index has a least size.
 const BUDGET_BYTES_MIN: f64 = 1_048_576.0;
 
-/// Keys for which plans are compared, at most: 10¹², as many as the models are made for. Their number of plans grows with
-/// the levels that so many keys fill, and with it time and memory.
+/// Keys for which plans are compared, at most: 10¹², as many as the models are made for. The number of plans grows
+/// with the levels that the keys fill, and with it time and memory.
 const KEYS_PLANNED_MAX: u64 = 1_000_000_000_000;
 
 /// How often each operation is done, in proportion to each other. They need not add up to 1.

@@ -22,8 +22,8 @@ pub(super) fn undominated<T>(entries: impl IntoIterator<Item = T>, axes: impl Fn
 /// Entries that are looked at together, at least.
 const ROOM_MIN: usize = if cfg!(test) { 8 } else { 8192 };
 
-/// Leaves those that nothing equals or beats, in the order of their axes; of equal ones the first, so that what was kept
-/// before stays.
+/// Leaves those that nothing equals or beats, in the order of their axes; of equal ones the first, so that what was
+/// kept before stays.
 fn keep_undominated<T>(placed: &mut Vec<([f64; 3], T)>) {
     placed.sort_by(|(left, _), (right, _)| {
         let by = |axis: usize| left[axis].total_cmp(&right[axis]);
