@@ -35,7 +35,8 @@ impl Reader {
     pub fn run(mut self) {
         while !self.context.board.is_over() {
             match self.step() {
-                Ok(()) | Err(Error::KeyspaceDropped { .. }) => {}
+                // Under a memory limit that was just lowered, iterators wait for each other.
+                Ok(()) | Err(Error::KeyspaceDropped { .. } | Error::MemoryBusy { .. }) => {}
                 Err(error) => {
                     let Stop = self.context.excuse("reading", &error);
                     return;

@@ -83,7 +83,11 @@ impl Upkeep {
             }
             _ => return Ok(()),
         };
-        outcome.map_err(|error| context.excuse(what, &error))
+        match outcome {
+            // Under a memory limit that was just lowered, iterators wait for each other.
+            Ok(()) | Err(alluvium::Error::MemoryBusy { .. }) => Ok(()),
+            Err(error) => Err(context.excuse(what, &error)),
+        }
     }
 
     /// Does what makes everything durable that was acknowledged before, and notes that.
