@@ -84,3 +84,28 @@ fn a_directory_that_is_not_empty_is_refused() {
     assert!(matches!(db.checkpoint(&target), Err(Error::NotADatabase { .. })));
     assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
 }
+
+/// A clear between a checkpoint's snapshot and the conversion of its log takes that log out of reach.
+#[test]
+fn checkpoints_beside_clears_and_drops_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path().join("database")).durability(Durability::Buffered);
+    let db = db.background(false).open().unwrap();
+    std::thread::scope(|scope| {
+        let clears = scope.spawn(|| {
+            for round in 0..200 {
+                let items = db.keyspace("items").unwrap();
+                items.insert("key", "value").unwrap();
+                if round % 2 == 0 {
+                    items.clear().unwrap();
+                } else {
+                    db.drop_keyspace("items").unwrap();
+                }
+            }
+        });
+        for number in 0..20 {
+            db.checkpoint(directory.path().join(number.to_string())).unwrap();
+        }
+        clears.join().unwrap();
+    });
+}

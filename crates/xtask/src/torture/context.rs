@@ -65,15 +65,14 @@ impl Context {
 
     /// Ends the thread where something ran out, else fails.
     pub fn excuse(&self, what: &str, error: &Error) -> Stop {
-        let is_excused = matches!(
+        let is_wrong = matches!(
             error,
-            Error::Io { .. }
-                | Error::DiskFull { .. }
-                | Error::Stalled { .. }
-                | Error::Failed { .. }
-                | Error::Closed
+            Error::Corruption(_)
+                | Error::MissingFile { .. }
+                | Error::NotADatabase { .. }
+                | Error::NotANumber { .. }
         );
-        if self.is_scarce && is_excused {
+        if self.is_scarce && !is_wrong {
             self.board.is_over.store(true, std::sync::atomic::Ordering::Relaxed);
             return Stop;
         }
@@ -93,6 +92,8 @@ impl Context {
 
 /// Says what is wrong and ends the process.
 pub fn fail(directory: &Path, reason: &str) -> ! {
+    // Where descriptors have run out, the words go to what is open.
+    eprintln!("{reason}");
     let _ = std::fs::write(directory.join(FAILURE), reason);
     std::process::exit(FAILED)
 }

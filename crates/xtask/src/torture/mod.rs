@@ -18,6 +18,7 @@ mod ledger;
 mod observe;
 mod reader;
 mod round;
+mod scarcity;
 mod session;
 mod setting;
 mod shared_verdict;
@@ -37,6 +38,7 @@ use rand::{RngExt, SeedableRng};
 pub use session::{ChildOptions, run as run_child};
 
 use round::{Round, Tally};
+use scarcity::{Scarcity, SmallDisk};
 use setting::{DURABILITIES, PLANS};
 
 /// What to torture and for how long.
@@ -63,6 +65,9 @@ pub struct Options {
     /// Kinds of operation to leave out, to find out which it takes: clear, ingest, snapshot ...; `all` tells them
     #[arg(long, value_delimiter = ',')]
     pub without: Vec<String>,
+    /// What all databases run out of: disk, descriptors or nothing; by default each fifth of disk or of descriptors
+    #[arg(long)]
+    pub scarcity: Option<String>,
     /// Where the databases are made; in the directory for temporary files by default
     #[arg(long)]
     pub directory: Option<PathBuf>,
@@ -82,6 +87,7 @@ impl Options {
             durability: None,
             threads: 3,
             without: Vec::new(),
+            scarcity: Some("nothing".to_owned()),
             directory: None,
             keep: false,
         }
@@ -90,8 +96,10 @@ impl Options {
 
 /// Time between lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// The clock of every so manyth database is off, and resources of another run out.
-const ODD_ONES: usize = 5;
+/// The clock of one database in so many is off.
+const CLOCKS: usize = 5;
+/// One database in so many has little disk, and another few descriptors.
+const SCARCITIES: usize = 5;
 
 /// Tells the parent, which may wait for it with its kill, what the child is about to do.
 fn phase(name: &str) {
@@ -104,7 +112,30 @@ struct Victim {
     durability: &'static str,
     directory: PathBuf,
     clock_is_off: bool,
+    scarcity: Option<Scarcity>,
+    /// The file system that it fills, where there is one.
+    disk: Option<SmallDisk>,
     rounds: u64,
+}
+
+impl Victim {
+    /// Makes a directory for a new database.
+    fn begin(&mut self) -> Result<(), String> {
+        let made = std::fs::create_dir_all(&self.directory);
+        made.map_err(|error| format!("creating {}: {error}", self.directory.display()))?;
+        if self.scarcity == Some(Scarcity::Disk) {
+            self.disk = SmallDisk::mount(&self.directory);
+        }
+        Ok(())
+    }
+
+    /// Removes the database.
+    fn end(&mut self) -> Result<(), String> {
+        self.disk = None;
+        self.rounds = 0;
+        let removed = std::fs::remove_dir_all(&self.directory);
+        removed.map_err(|error| format!("removing {}: {error}", self.directory.display()))
+    }
 }
 
 /// Runs the rounds, over all plans and durabilities by turns; fails with what was wrong in the first that fails.
@@ -137,6 +168,9 @@ pub fn run(options: &Options) -> Result<(), String> {
         }
         let count = victims.len() as u64;
         let victim = &mut victims[(number % count) as usize];
+        if victim.rounds == 0 {
+            victim.begin()?;
+        }
         victim.rounds += 1;
         let is_last = number + count >= options.rounds || rng.random_range(0..24) == 0;
         let round = Round {
@@ -146,24 +180,28 @@ pub fn run(options: &Options) -> Result<(), String> {
             directory: &victim.directory,
             writers: options.threads,
             clock_is_off: victim.clock_is_off,
+            scarcity: victim.scarcity.filter(|scarcity| *scarcity != Scarcity::Disk || victim.disk.is_some()),
             without: &options.without,
             seed: rng.random(),
             is_last,
         };
-        let outcome = round.run(&mut rng, &mut tally);
-        outcome.map_err(|reason| explain(options, seed, number, victim, &reason))?;
+        if let Err(reason) = round.run(&mut rng, &mut tally) {
+            victim.disk.take().into_iter().for_each(SmallDisk::keep);
+            return Err(explain(options, seed, number, victim, &reason));
+        }
         if is_last && !options.keep {
             // The next round begins a new one.
-            let removed = std::fs::remove_dir_all(&victim.directory);
-            removed.map_err(|error| format!("removing {}: {error}", victim.directory.display()))?;
-            victim.rounds = 0;
+            victim.end()?;
         }
         if told.elapsed() >= PROGRESS {
             told = Instant::now();
             println!("torture: {}", tally.line(start.elapsed()));
         }
     }
-    if !options.keep {
+    if options.keep {
+        victims.into_iter().filter_map(|victim| victim.disk).for_each(SmallDisk::keep);
+    } else {
+        drop(victims);
         let removed = std::fs::remove_dir_all(&root);
         removed.map_err(|error| format!("removing {}: {error}", root.display()))?;
     }
@@ -186,8 +224,17 @@ fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
             if directory.exists() {
                 return Err(format!("{} exists; give another directory", directory.display()));
             }
-            let clock_is_off = victims.len() % ODD_ONES == ODD_ONES - 1;
-            victims.push(Victim { plan, durability, directory, clock_is_off, rounds: 0 });
+            let clock_is_off = victims.len() % CLOCKS == CLOCKS - 1;
+            let scarcity = match (options.scarcity.as_deref(), victims.len() % SCARCITIES) {
+                (Some("disk"), _) | (None, 1) => Some(Scarcity::Disk),
+                (Some("descriptors"), _) | (None, 2) => Some(Scarcity::Descriptors),
+                (Some("nothing") | None, _) => None,
+                (Some(unknown), _) => {
+                    return Err(format!("{unknown:?} is none of disk, descriptors, nothing"));
+                }
+            };
+            let (disk, rounds) = (None, 0);
+            victims.push(Victim { plan, durability, directory, clock_is_off, scarcity, disk, rounds });
         }
     }
     Ok(victims)
@@ -196,8 +243,8 @@ fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
 fn explain(options: &Options, seed: u64, number: u64, victim: &Victim, reason: &str) -> String {
     let Victim { plan, durability, directory, rounds, .. } = victim;
     format!(
-        "round {number}, the database's {rounds}., plan {plan}, durability {durability}: {reason}\nkept: {}\nreplay, as \
-         far as threads replay: cargo xtask torture --seed {seed} --rounds {} --threads {}",
+        "round {number}, the database's {rounds}., plan {plan}, durability {durability}: {reason}\nkept: {}\n\
+         replay, as far as threads replay: cargo xtask torture --seed {seed} --rounds {} --threads {}",
         directory.display(),
         options.rounds,
         options.threads

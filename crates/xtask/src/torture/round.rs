@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::context::{FAILED, FAILURE};
+use super::scarcity::{self, Scarcity};
 
 /// How a child is started.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,7 @@ pub struct Round<'a> {
     pub directory: &'a Path,
     pub writers: u8,
     pub clock_is_off: bool,
+    pub scarcity: Option<Scarcity>,
     pub without: &'a [String],
     pub seed: u64,
     /// Whether the child is to end by itself, and to leave the database compacted.
@@ -112,12 +114,15 @@ impl Round<'_> {
     }
 
     fn start(&self) -> Result<Child, String> {
-        let mut command = Command::new(self.program);
+        let mut command = scarcity::command(self.program, self.scarcity);
         command.arg("torture-child").arg("--directory").arg(self.directory);
         command.args(["--plan", self.plan, "--durability", self.durability]);
         command.args(["--writers", &self.writers.to_string(), "--seed", &self.seed.to_string()]);
         if self.clock_is_off {
             command.arg("--clock-is-off");
+        }
+        if self.scarcity.is_some() {
+            command.arg("--is-scarce");
         }
         if !self.without.is_empty() {
             command.args(["--without", &self.without.join(",")]);
@@ -202,7 +207,9 @@ impl Round<'_> {
 
     fn judge(&self, is_killed: bool, status: ExitStatus) -> Result<(), String> {
         let failure = std::fs::read_to_string(self.directory.join(FAILURE));
-        if let Ok(failure) = failure {
+        if let Ok(failure) = failure
+            && !failure.is_empty()
+        {
             return Err(failure);
         }
         if status.success() || (is_killed && status.code().is_none()) {

@@ -17,6 +17,7 @@ use super::ledger::{Base, JOURNALS_BESIDE, Notes};
 use super::observe::{check_directory, check_iterations, observe};
 use super::phase;
 use super::reader::{Reader, catalogs};
+use super::scarcity::{database_path, drop_ballast, fill};
 use super::setting::Setting;
 use super::upkeep::Upkeep;
 use super::verdict::judge;
@@ -128,7 +129,8 @@ struct Session<'a> {
 impl Session<'_> {
     fn run(self) -> Result<(), String> {
         let Self { options, setting, rng, is_last } = self;
-        let (database, notes_at) = (options.directory.join("database"), options.directory.join("notes"));
+        drop_ballast(&options.directory);
+        let (database, notes_at) = (database_path(&options.directory), options.directory.join("notes"));
         for path in [&database, &notes_at] {
             std::fs::create_dir_all(path).map_err(|error| format!("creating a directory: {error}"))?;
         }
@@ -176,12 +178,17 @@ impl Session<'_> {
             }
             let upkeep = Upkeep::new(context.clone(), catalogs.clone(), upkeep_journal, rng.random());
             spawn(Box::new(|| upkeep.run()));
+            if options.is_scarce {
+                let (context, rng) = (context.clone(), StdRng::seed_from_u64(rng.random()));
+                spawn(Box::new(move || fill(&context, rng)));
+            }
             wait(&context, Duration::from_millis(rng.random_range(50..1200)));
             context.board.is_over.store(true, Ordering::Relaxed);
             for thread in threads {
                 thread.join().map_err(|_| "a thread panicked".to_owned())?;
             }
         }
+        drop_ballast(&options.directory);
         close(context, &notes_at, &next, is_last)
     }
 }
@@ -234,7 +241,7 @@ fn close(context: Arc<Context>, notes_at: &Path, base: &Base, is_last: bool) -> 
     }
     phase("closed");
     if is_last && !is_scarce {
-        let found = check_directory(&directory.join("database"), COMPACT_FILES_MAX, COMPACT_BYTES_MAX)?;
+        let found = check_directory(&database_path(&directory), COMPACT_FILES_MAX, COMPACT_BYTES_MAX)?;
         println!("directory {} {}", found.0, found.1);
     }
     Ok(())

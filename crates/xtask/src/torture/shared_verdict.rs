@@ -77,13 +77,13 @@ fn check_list(
         let expected = history.operations.iter().enumerate();
         let mut expected = expected.filter(|(_, one)| one.shared == Some(SharedEffect::Append(list)));
         let mut found = 0;
-        for entry_found in added.chunks_exact(ENTRY).filter(|entry| usize::from(entry[0]) == writer) {
+        for found_entry in added.chunks_exact(ENTRY).filter(|entry| usize::from(entry[0]) == writer) {
             match expected.next() {
-                Some((number, one)) if entry(writer as u8, one.op) == entry_found => found = number + 1,
+                Some((number, one)) if entry(writer as u8, one.op) == found_entry => found = number + 1,
                 next => {
                     let next = next.map(|(_, one)| one.op);
                     return Err(format!(
-                        "list {list}: writer {writer}'s next entry is of operation {next:?}, and {entry_found:?} is there"
+                        "list {list}: writer {writer}'s next is of operation {next:?}, and {found_entry:?} is there"
                     ));
                 }
             }
