@@ -327,3 +327,71 @@ fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     let db = builder.process_memory_bytes_max(1 << 30).open().unwrap();
     assert!(db.stats().memory_limit.limit_bytes.is_some_and(|limit| limit > 1 << 29 && limit < 1 << 30));
 }
+
+/// Log that is converted while an iterator is open leaves memory, and what the iterator returns stays right.
+#[test]
+fn open_iterators_hold_no_log_that_was_converted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items) = loaded(directory.path());
+    let mut iterators = Vec::new();
+    for round in 1..6 {
+        for number in (0..2_000).step_by(round) {
+            items.insert(key(number), value(number, round as u32)).unwrap();
+        }
+        let mut iterator = items.iter();
+        assert!(iterator.next().is_some());
+        iterators.push((round as u32, iterator));
+        db.flush().unwrap();
+    }
+    assert_eq!(db.stats().iterators.iterators, 5);
+    assert_eq!(db.stats().iterators.log_memory, 0);
+    for (round, iterator) in iterators {
+        let mut found = 1;
+        for item in iterator {
+            let (key, value) = item.unwrap();
+            let number = u64::from_be_bytes(key.try_into().unwrap()) as u32;
+            let text = String::from_utf8(value).unwrap();
+            let version: u32 = text.split('/').nth(1).unwrap().parse().unwrap();
+            // The latest before it began, or one written meanwhile.
+            let least = (1..=round).rev().find(|round| number < 2_000 && number.is_multiple_of(*round));
+            assert!(version >= least.unwrap_or(0), "{number}: {version} in round {round}");
+            found += 1;
+        }
+        assert_eq!(found, ITEMS, "each item once");
+    }
+}
+
+#[test]
+fn iterators_beyond_the_limit_are_refused_until_others_are_dropped() {
+    const LIMIT: u64 = 4 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).memory_bytes_max(LIMIT).open();
+    let db = db.unwrap();
+    let items = db.keyspace("items").unwrap();
+    for number in 0..2_000 {
+        items.insert(key(number), value(number, 0)).unwrap();
+    }
+    let mut open = Vec::new();
+    let refused = loop {
+        let mut iterator = items.iter();
+        match iterator.next().unwrap() {
+            Ok(_) => open.push(iterator),
+            Err(refused) => break refused,
+        }
+        assert!(open.len() < 1_000, "there is no bound");
+        assert!(db.stats().memory.total() <= LIMIT, "{:?}", db.stats().memory);
+    };
+    assert!(matches!(refused, Error::MemoryBusy { .. }), "{refused}");
+    assert!(open.len() >= 20, "{} iterators", open.len());
+    // Whoever reads without an iterator goes on.
+    assert_eq!(items.get(key(7)).unwrap(), Some(value(7, 0)));
+    let keys: Vec<_> = (0..500).map(key).collect();
+    assert!(items.multi_get(&keys).unwrap().iter().all(Option::is_some));
+    items.insert("another", "one").unwrap();
+    open.pop();
+    assert_eq!(items.iter().map(Result::unwrap).count(), 2_001);
+    for iterator in open {
+        assert!(iterator.map(Result::unwrap).count() >= 1_999);
+    }
+    assert_eq!(items.iter().map(Result::unwrap).count(), 2_001);
+}

@@ -117,7 +117,9 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         };
         // The bytes themselves were counted when the log's index began to refer to them.
         let counts = references.remove(&keyspace.id).unwrap_or_default();
-        keyspace.update_all_versions(|version| replace_store(version, &segment, run.clone(), &counts));
+        let replaced = |version: &Version| replace_store(version, &segment, run.clone(), &counts);
+        keyspace.update_all_versions(replaced);
+        keyspace.convert_pinned(segment.id, replaced);
         if let Some(run) = run {
             set_covered_by(&run, &keyspace.version.load().runs)?;
         }

@@ -76,7 +76,7 @@ impl Keyspace {
         // Before the items are looked at: whatever is written from now on makes the count an old one.
         let log_end = self.database().log.end();
         let iter = self.iter_of_a_moment();
-        let version = Arc::downgrade(&iter.pin.version);
+        let version = Arc::downgrade(&iter.pin.version());
         let Some(tally) = iter.tally(go_on)? else { return Ok(None) };
         *self.shared.counted.lock().expect("no panic while held") = Some(Counted { log_end, version, tally });
         Ok(Some(tally.items))
@@ -113,7 +113,10 @@ impl Keyspace {
         // Younger stores come with other versions; the active one of this version grows no more in what was copied.
         let (mut iter, logged) = keyspace.without_writers(|| {
             let iter = self.iter();
-            let store = iter.pin.version.active();
+            // What was copied are places in the log.
+            iter.pin.set_follows(false);
+            let version = iter.pin.version();
+            let store = version.active();
             let offsets = |shard: &Shard| -> Vec<u32> {
                 shard.index().entries().map(|(_, _, offset)| offset).collect()
             };

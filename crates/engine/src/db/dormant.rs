@@ -104,6 +104,10 @@ impl Shared {
     /// passed over: who uses it is told.
     pub fn open_next_tables(&self) -> bool {
         while self.dormant_keyspaces.load(Ordering::Acquire) > 0 {
+            // Under a limit that leaves no room keyspaces sleep until they are used.
+            if self.memory.index.table_bytes() > self.memory.index.bytes_max() / 2 {
+                return false;
+            }
             let number = self.waking_from.load(Ordering::Relaxed);
             let keyspaces = self.all_keyspaces();
             let dormant = keyspaces.iter().find(|keyspace| keyspace.id >= number && keyspace.is_dormant());

@@ -41,7 +41,7 @@ impl IteratorStats {
             let snapshots = keyspace.pinned_versions();
             let snapshots = snapshots.iter().map(|pinned| pinned.load());
             let present = Present::of([keyspace.version.load_full()].into_iter().chain(snapshots));
-            pins.iter().for_each(|pin| held.add(&pin.version, &present, shared));
+            pins.iter().for_each(|pin| held.add(&pin.version(), &present, shared));
         }
         let oldest_ms = since_ms.map_or(0, |since_ms| shared.now_ms().saturating_sub(since_ms));
         let (memory, log_memory, disk) = held.totals();

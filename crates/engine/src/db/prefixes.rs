@@ -146,7 +146,7 @@ impl Prefixes {
 
     /// Whether the prefix has an item.
     fn has_item(&self, prefix: &[u8]) -> Result<bool> {
-        let (keyspace, version) = (self.keyspace.clone(), self.pin.version.clone());
+        let (keyspace, version) = (self.keyspace.clone(), self.pin.version());
         let mut items = Iter::over_prefix(&self.shared, keyspace, version, prefix, self.now_ms)?;
         Ok(items.next_key()?.is_some())
     }

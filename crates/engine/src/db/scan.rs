@@ -98,6 +98,8 @@ impl Iter {
         let mut iter = Self::unfilled(shared, keyspace, version, 0, now_ms);
         if iter.keyspace.hasher.is_semi_sorted() {
             iter.merge_items(0, u128::MAX);
+        } else {
+            iter.pin.set_follows(true);
         }
         iter
     }
@@ -151,13 +153,13 @@ impl Iter {
 
     /// Puts all items in `low..=high` in order. Reads when they are asked for.
     fn merge_items(&mut self, low: u128, high: u128) {
-        let open = self.shared.check_open();
-        let share = open.and_then(|()| {
-            self.share.take_merging(&self.shared, &self.budget, &self.pin.version, self.prefix.is_some())
+        let version = self.pin.version();
+        let share = self.shared.check_open().and_then(|()| {
+            self.share.take_merging(&self.shared, &self.budget, &version, self.prefix.is_some())
         });
         let merged = share.and_then(|read_bytes| {
             let budget = MemoryBudget { read_bytes, ..self.budget };
-            MergedItems::of(&self.shared, &self.pin.version, &budget, low, high)
+            MergedItems::of(&self.shared, &version, &budget, low, high)
         });
         match merged {
             Ok(merged) => self.merged = Some(Box::new(merged)),
@@ -204,8 +206,9 @@ impl Iter {
 
     fn resolve(&self, item: FoundItem) -> Result<Option<(KeyValue, Metadata)>> {
         let Self { shared, keyspace, pin, now_ms, .. } = self;
-        let view = View { shared, keyspace, version: &pin.version, moment: Moment::At(*now_ms) };
-        item.resolve(view, &pin.version)
+        let version = pin.version();
+        let view = View { shared, keyspace, version: &version, moment: Moment::At(*now_ms) };
+        item.resolve(view, &version)
     }
 
     fn next_item(&mut self) -> Result<Option<FoundItem>> {
@@ -269,14 +272,15 @@ impl Iter {
         if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
             self.unit = Some(self.gather(low)?);
         }
+        let version = self.pin.version();
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
         let within = |level: &Level| level.items_within(*unit_low, *unit_high);
-        let items = young.len() as u64 + self.pin.version.levels.iter().map(within).sum::<f64>() as u64;
+        let items = young.len() as u64 + version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / u128::from(pieces);
         let high = low.saturating_add(width).min(*unit_high);
         let moment = Moment::At(self.now_ms);
-        let streams = self.pin.version.streams_within(low, high);
+        let streams = version.streams_within(low, high);
         let (_room, read_bytes) = read_room(&self.shared, &self.budget, streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
@@ -296,7 +300,8 @@ impl Iter {
     }
 
     fn chunk_items(&self) -> u64 {
-        let sections = || self.pin.version.sections();
+        let version = self.pin.version();
+        let sections = || version.sections();
         let items: u64 = sections().map(|section| section.item_count()).sum();
         let bytes: u64 = sections().map(|section| section.key_bytes() + section.value_bytes()).sum();
         self.share.chunk_items(bytes / items.max(1))
@@ -305,7 +310,7 @@ impl Iter {
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
     /// where they would not fit in memory.
     fn gather(&self, low: u128) -> Result<(u128, u128, YoungItems)> {
-        let version = &self.pin.version;
+        let version = self.pin.version();
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
         let run_bits = version.runs.iter().map(|run| run.shard_bits);
         let bits = store_bits.chain(run_bits).min().unwrap_or(0);
