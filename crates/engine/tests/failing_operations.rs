@@ -17,7 +17,7 @@ fn open(storage: &SimulatedStorage, durability: Durability) -> (Db, Keyspace) {
     let environment = Environment { random_seed: 5, ..Environment::over(Arc::new(storage.clone())) };
     let environment = Environment { clock: Arc::new(SimulatedClock::default()), ..environment };
     let builder = Db::builder("failing").plan(plan()).background(false).durability(durability);
-    let db = builder.blob_sizes(64 << 10, 16 << 10, 8 << 10).environment(environment).open().unwrap();
+    let db = builder.blob_sizes(1 << 20, 16 << 10, 8 << 10).environment(environment).open().unwrap();
     let items = db.keyspace("items").unwrap();
     (db, items)
 }
@@ -193,7 +193,6 @@ fn large_items_find_the_disk_full_too_and_go_on_later() {
         for item in 0..acknowledged {
             assert_eq!(items.get(number(item)).unwrap().unwrap(), vec![3; len]);
         }
-        // Files that end before they are written at all wait in memory: there is room for all of them.
         storage.set_quota(Some(used_bytes(&storage) + 20_000_000));
         db.resume().unwrap();
         items.insert("large", vec![4; len]).unwrap();
