@@ -115,7 +115,8 @@ pub enum BuildError {
         /// What would do.
         memory_min: usize,
     },
-    /// No cache or store makes use of so much memory. There is no figure for "no limit": give what the process may have.
+    /// No cache or store makes use of so much memory. There is no figure for "no limit": give what the process may
+    /// have.
     MemoryTooLarge {
         /// What was given.
         memory_limit: usize,
@@ -147,7 +148,8 @@ impl fmt::Display for BuildError {
         match self {
             Self::MemoryTooSmall { memory_limit, memory_min } => write!(
                 out,
-                "a memory limit of {memory_limit} bytes is too small for the partitions and items: give {memory_min} or more"
+                "a memory limit of {memory_limit} bytes is too small for partitions and items: give {memory_min} or \
+                 more"
             ),
             Self::MemoryTooLarge { memory_limit, memory_max } => {
                 write!(out, "a memory limit of {memory_limit} bytes is too large: give {memory_max} or less")

@@ -138,17 +138,17 @@ pub enum Error {
         /// The keyspace.
         keyspace: String,
     },
-    /// An earlier write or sync of the log, the manifest or large items failed, so what is on the device is unknown: the
-    /// database takes no more writes. Reads go on. Fix the cause, then reopen; everything acknowledged as durable is
-    /// recovered.
+    /// An earlier write or sync of the log, the manifest or large items failed, so what is on the device is unknown:
+    /// the database takes no more writes. Reads go on. Fix the cause, then reopen; everything acknowledged as durable
+    /// is recovered.
     Failed {
         /// The first failure.
         reason: String,
     },
     /// The disk is full. Reads and removals go on, and so do [`crate::Keyspace::clear`] and
-    /// [`crate::Db::drop_keyspace`]. Make room, by them or otherwise: writes are taken again by themselves shortly after
-    /// ([`crate::Db::resume`] does it at once). A write that was under way when the space ran out may take effect;
-    /// later ones, refused, do not.
+    /// [`crate::Db::drop_keyspace`]. Make room, by them or otherwise: writes are taken again by themselves shortly
+    /// after ([`crate::Db::resume`] does it at once). A write that was under way when the space ran out may take
+    /// effect; later ones, refused, do not.
     DiskFull {
         /// What had no room.
         reason: String,

@@ -184,8 +184,8 @@ impl Builder {
     /// How many items the database will hold, if that is known. Default 0 (unknown). The share of items that the plan
     /// keeps in filtered runs is taken of the larger of this and the items present: so a load of known size is merged
     /// less often while it is still small. Costs filter memory early, changes nothing at the end. Plans whose runs stay
-    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace. More than 10¹² count
-    /// as 10¹².
+    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace. More than 10¹²
+    /// count as 10¹².
     pub fn expected_items(mut self, items: u64) -> Self {
         self.settings.expected_items = items;
         self
@@ -291,17 +291,17 @@ impl Builder {
     }
 
     /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
-    /// give [`crate::Error::DiskQuota`], with 0 all; removals and reads go on. What background work needs to finish is kept
-    /// free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the largest
-    /// blob file. So a limit under about 16 MiB plus twice a log segment takes no writes at all. Files that a repair
-    /// set aside count too.
+    /// give [`crate::Error::DiskQuota`], with 0 all; removals and reads go on. What background work needs to finish is
+    /// kept free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the
+    /// largest blob file. So a limit under about 16 MiB plus twice a log segment takes no writes at all. Files that a
+    /// repair set aside count too.
     pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.disk_bytes_max = Some(bytes);
         self
     }
 
-    /// Most bytes of items a second that merges write; 0 counts as 1. Default: no limit. When it is too low for the rate of writes,
-    /// hash runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
+    /// Most bytes of items a second that merges write; 0 counts as 1. Default: no limit. When it is too low for the
+    /// rate of writes, hash runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
     pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
         self.settings.background_bytes_per_s_max = Some(bytes_per_s);
         self

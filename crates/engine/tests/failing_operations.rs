@@ -1,5 +1,5 @@
-//! Failures by class: what never reached the device passes, a full disk is left behind, and only failed writes and syncs of
-//! what counts are final.
+//! Failures by class: what never reached the device passes, a full disk is left behind, and only failed writes and
+//! syncs of what counts are final.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The bound of open files.
 
-/// Raises the process's soft limit of open files to its hard limit, once for all, and returns the limit that holds then;
-/// `None` where there is no such limit or it is not told.
+/// Raises the process's soft limit of open files to its hard limit, once for all, and returns the limit that holds
+/// then; `None` where there is no such limit or it is not told.
 ///
 /// The soft limit is low for the sake of programs that use `select`, which can't watch descriptors from 1024 on; a
 /// program that does should lower it again. Nothing is charged for a limit that is not used.

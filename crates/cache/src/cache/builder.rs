@@ -73,10 +73,10 @@ impl Builder {
     /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, at most 16 TiB.
     ///
     /// Memory becomes resident as items come, whatever the limit. A log takes the pages of 4 KiB that its items lie in,
-    /// from 16 MiB on (half of a smaller log) huge ones, the last of which may be used in part. The index grows with the
-    /// items, by four times before a bucket would be full: right after that it takes up to 160 bytes an item, where
-    /// items lie in cells seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB a
-    /// partition. The set that finds it full moves its entries to a larger one first, which takes some 25 ns each,
+    /// from 16 MiB on (half of a smaller log) huge ones, the last of which may be used in part. The index grows with
+    /// the items, by four times before a bucket would be full: right after that it takes up to 160 bytes an item, where
+    /// items lie in cells seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB
+    /// a partition. The set that finds it full moves its entries to a larger one first, which takes some 25 ns each,
     /// while reads go on.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
@@ -100,8 +100,8 @@ impl Builder {
     }
 
     /// As many [`partitions`](Self::partitions) as so many threads want that write a [`Concurrent`] cache at the same
-    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several, but at most 4,096. Set it
-    /// before [`room_for`](Self::room_for).
+    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several, but at most 4,096. Set
+    /// it before [`room_for`](Self::room_for).
     pub fn for_threads(self, threads: usize) -> Self {
         let wanted = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
         self.partitions(wanted.min(PARTITIONS_MAX))
@@ -137,8 +137,8 @@ impl Builder {
         self
     }
 
-    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB, to which more is reduced. No
-    /// item takes more than a quarter of a partition's log. Less than the mean of key and value is refused.
+    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB, to which more is reduced.
+    /// No item takes more than a quarter of a partition's log. Less than the mean of key and value is refused.
     pub fn item_bytes_max(mut self, bytes: usize) -> Self {
         self.item_bytes_max = bytes.min(ITEM_BYTES_MAX);
         self

@@ -26,6 +26,7 @@ mod collapse {
     /// `MADV_COLLAPSE`: makes huge pages of small ones at once (Linux 6.1).
     pub const ADVICE: c_int = 25;
 
+    // SAFETY: this is how madvise(2) is declared in the C library of Linux, which every program there links.
     unsafe extern "C" {
         pub fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int;
     }

@@ -187,8 +187,8 @@ pub(crate) struct Body {
     pub ghost: Option<Arc<Ghost>>,
 }
 
-/// Bytes of the smallest index with its inline table that is made where a larger one is allowed. Under the model checker
-/// so few that most stories have no growth.
+/// Bytes of the smallest index with its inline table that is made where a larger one is allowed. Under the model
+/// checker so few that most stories have no growth.
 const TABLE_BYTES_MIN: usize = if cfg!(loom) { 2 * size_of::<Bucket>() } else { 64 << 10 };
 
 /// Binary logarithm of how many times larger index and inline table become when they grow.

@@ -140,8 +140,8 @@ impl Space {
         Some((start, taken))
     }
 
-    /// Blocks reach to word `end` for the first time. What lies before it has huge pages from now on, and as much behind
-    /// it, but not all: free blocks are marked at both their ends.
+    /// Blocks reach to word `end` for the first time. What lies before it has huge pages from now on, and as much
+    /// behind it, but not all: free blocks are marked at both their ends.
     #[cold]
     fn use_huge_pages(&self, end: u64) {
         let before = self.huge_from.swap(2 * end, Ordering::Relaxed);

@@ -20,8 +20,8 @@ impl BlobFile {
         Ok(file)
     }
 
-    /// Whether a sound record's header stands where the first one does. A device writes it with the file's header, in one
-    /// sector: so a file's header that is unsound in front of it is damaged, and was not torn.
+    /// Whether a sound record's header stands where the first one does. A device writes it with the file's header, in
+    /// one sector: so a file's header that is unsound in front of it is damaged, and was not torn.
     pub fn has_first_record(&self) -> Result<bool> {
         let mut bytes = [0; FILE_HEADER_BYTES + RECORD_HEADER_BYTES];
         let read = self.file.read_at(&mut bytes, 0).context(|| format!("reading {}", self.name()))?;

@@ -68,9 +68,9 @@ impl Db {
     /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of
     /// the same database and is created where it is missing. Writes go on meanwhile.
     ///
-    /// Each backup is a complete database, and is read and checked before it counts. Tables that are on the same file system as the database are linked, others
-    /// are taken from the backup before if they are in it, and copied otherwise. What a crash leaves is no backup,
-    /// and is removed by the next one.
+    /// Each backup is a complete database, and is read and checked before it counts. Tables that are on the same file
+    /// system as the database are linked, others are taken from the backup before if they are in it, and copied
+    /// otherwise. What a crash leaves is no backup, and is removed by the next one.
     ///
     /// # Errors
     /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes

@@ -58,9 +58,9 @@ impl Db {
     /// Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases have let go of them.
     ///
     /// # Errors
-    /// [`crate::Error::NotADatabase`] when the directory holds anything but what an attempt left that failed or was killed;
-    /// [`crate::Error::Corruption`] when a file is damaged, which it names. After an error the directory is empty, or holds
-    /// what the next attempt removes; it never is a database.
+    /// [`crate::Error::NotADatabase`] when the directory holds anything but what an attempt left that failed or was
+    /// killed; [`crate::Error::Corruption`] when a file is damaged, which it names. After an error the directory is
+    /// empty, or holds what the next attempt removes; it never is a database.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.checkpoint_with(path, CheckpointOptions::default())
     }

@@ -1,7 +1,7 @@
 //! [`CopyTarget`]: a directory that is about to become a copy of a database.
 //!
-//! A file says so as long as the copy is not complete. Whatever ends the copying, a failure, a crash or a kill, the next
-//! attempt knows what is in its way, and may remove it.
+//! A file says so as long as the copy is not complete. Whatever ends the copying, a failure, a crash or a kill, the
+//! next attempt knows what is in its way, and may remove it.
 
 use std::sync::Arc;
 

@@ -331,7 +331,8 @@ impl Db {
         work().map_err(|error| shared.note_failure(error))
     }
 
-    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit, and 0 counts as 1.
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit, and 0 counts as
+    /// 1.
     pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
         self.shared().merge_rate.set(bytes_per_s.map_or(0, |bytes| bytes.max(1)));
     }

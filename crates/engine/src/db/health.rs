@@ -23,8 +23,8 @@ pub enum Health {
         /// Attempts that failed in a row.
         attempts: u32,
     },
-    /// The disk is full: reads and removals go on, and whatever needs space gives [`crate::Error::DiskFull`]. Writes are
-    /// taken again by themselves at most 2 seconds after there is room, and at once by [`Db::resume`].
+    /// The disk is full: reads and removals go on, and whatever needs space gives [`crate::Error::DiskFull`]. Writes
+    /// are taken again by themselves at most 2 seconds after there is room, and at once by [`Db::resume`].
     DiskFull {
         /// What had no room.
         reason: String,

@@ -95,7 +95,8 @@ pub struct MemoryStats {
     pub blob_buffer: u64,
     /// Log that was converted and is kept for snapshots alone. What else they keep is among filters and indexes.
     pub snapshots: u64,
-    /// Log that was converted and is kept for iterators alone, likewise, and under a limit what iterators have gathered.
+    /// Log that was converted and is kept for iterators alone, likewise, and under a limit what iterators have
+    /// gathered.
     pub iterators: u64,
     /// Items that scans have gathered for their next calls.
     pub scans: u64,

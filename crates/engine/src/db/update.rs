@@ -34,10 +34,10 @@ pub enum Update {
 impl Keyspace {
     /// Atomically replaces the value of `key` by what `change` makes of it; returns the value before.
     ///
-    /// `change` is called again when somebody else changed the item meanwhile; only the last call counts. No lock is held
-    /// while it runs, so it may use the database, update other keys included; a slow one starts over as often as others
-    /// write the key. Flags and expiry are those that it returns. Costs a get and a put. Waits for a bulk ingest into the
-    /// keyspace that has not reached the key yet ([`crate::Ingest::finish`]).
+    /// `change` is called again when somebody else changed the item meanwhile; only the last call counts. No lock is
+    /// held while it runs, so it may use the database, update other keys included; a slow one starts over as often as
+    /// others write the key. Flags and expiry are those that it returns. Costs a get and a put. Waits for a bulk ingest
+    /// into the keyspace that has not reached the key yet ([`crate::Ingest::finish`]).
     pub fn update(
         &self,
         key: impl AsRef<[u8]>,
@@ -74,7 +74,8 @@ impl Keyspace {
         Ok(before)
     }
 
-    /// Like [`Keyspace::modify`], for code of users: nobody waits for it, so it may do anything, other updates included.
+    /// Like [`Keyspace::modify`], for code of users: nobody waits for it, so it may do anything, other updates
+    /// included.
     fn modify_freely(
         &self,
         key: &[u8],

@@ -1,12 +1,12 @@
 //! [`UpdateBarriers`]: parts of the hash space where updates wait.
 //!
-//! Everything that writes what follows from something it read (updates, conditional batches, transactions, relocations of
-//! large items) relies on the log to learn whether the key was written since ([`super::write::Witness`]). A change that
-//! puts items into tables, or ends items there, without a write to the log has a range of time instead of a moment: it
-//! freezes the log, brings what is older into the levels, and publishes its tables. An update that reads before the
-//! publication and writes behind the freeze would put a value over the change that knows nothing of it. So such a change
-//! raises a barrier over its range before the freeze and lowers it after the publication, and updates wait meanwhile.
-//! Unconditional writes do not: they count as later than the change.
+//! Everything that writes what follows from something it read (updates, conditional batches, transactions, relocations
+//! of large items) relies on the log to learn whether the key was written since ([`super::write::Witness`]). A change
+//! that puts items into tables, or ends items there, without a write to the log has a range of time instead of a
+//! moment: it freezes the log, brings what is older into the levels, and publishes its tables. An update that reads
+//! before the publication and writes behind the freeze would put a value over the change that knows nothing of it. So
+//! such a change raises a barrier over its range before the freeze and lowers it after the publication, and updates
+//! wait meanwhile. Unconditional writes do not: they count as later than the change.
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::{AtomicUsize, Ordering};
@@ -69,8 +69,8 @@ impl State {
 }
 
 impl KeyspaceShared {
-    /// Raises a barrier over `range`. What was read before is not written any more when this returns, unless the log has
-    /// it already. The caller holds no shard of a log store.
+    /// Raises a barrier over `range`. What was read before is not written any more when this returns, unless the log
+    /// has it already. The caller holds no shard of a log store.
     pub fn hold_back_updates(&self, range: HashRange) -> UpdateBarrier<'_> {
         let barrier = self.raise_barrier(range);
         // The barrier first: who reads in the new epoch sees it.

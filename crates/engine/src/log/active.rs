@@ -36,8 +36,8 @@ impl Active {
         }
     }
 
-    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended, where
-    /// they don't fit in front of `limit`.
+    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended,
+    /// where they don't fit in front of `limit`.
     pub fn append(&mut self, record: &[u8], limit: u64) -> Option<u64> {
         let start = self.segment.published();
         let mark = self.unmarked.and_then(|durable| Mark::of(durable, self.segment.id));

@@ -27,8 +27,8 @@ pub(crate) struct Identities {
 impl Identities {
     /// Number and seed of the segment in a file of these bytes; none of those that are `taken`.
     ///
-    /// A seed that follows from a number proves that number: the first record is sound under that alone. What the header
-    /// still shows comes after.
+    /// A seed that follows from a number proves that number: the first record is sound under that alone. What the
+    /// header still shows comes after.
     pub fn find<T>(&self, bytes: &[u8], taken: &BTreeMap<u64, T>) -> Option<(u64, u64)> {
         let is_it = |&(id, seed): &(u64, u64)| {
             self.range().contains(&id) && !taken.contains_key(&id) && starts_with_record(seed, bytes)

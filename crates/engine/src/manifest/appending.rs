@@ -122,8 +122,8 @@ impl Manifest {
         current.sync().context(context)
     }
 
-    /// Puts in the place of `CURRENT` what was prepared, durably. After a failure only an opening can tell which of them
-    /// counts.
+    /// Puts in the place of `CURRENT` what was prepared, durably. After a failure only an opening can tell which of
+    /// them counts.
     pub(super) fn switch_current(&self) -> Result<()> {
         let context = || format!("writing {CURRENT}");
         // The manifest's name must be durable before CURRENT can point to it.

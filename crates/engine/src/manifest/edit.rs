@@ -111,8 +111,8 @@ pub(crate) enum Edit {
         keyspace: u32,
         file: u64,
         delta: i64,
-        /// The first bytes of the file that are durable, headers and what they lead to; 0 where it is finished, or where
-        /// nobody noted it.
+        /// The first bytes of the file that are durable, headers and what they lead to; 0 where it is finished, or
+        /// where nobody noted it.
         #[serde(default, skip_serializing_if = "is_none")]
         durable: u64,
     },

@@ -17,8 +17,8 @@ use crate::log::segment::{BLOCK, Recycler};
 use crate::log::{Position, Segment, record::Record};
 use crate::manifest::{DatabaseState, read_all};
 
-/// Replays what is sound of a damaged log. What lies behind the place up to which it was durable counts as always: up to
-/// the first unsound record.
+/// Replays what is sound of a damaged log. What lies behind the place up to which it was durable counts as always: up
+/// to the first unsound record.
 pub(super) fn replay_damaged(
     storage: &dyn Storage,
     recycler: &Arc<Recycler>,

@@ -99,8 +99,8 @@ impl Records {
 }
 
 impl Repair {
-    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost. `required`
-    /// says how far files that were not finished are known to be durable.
+    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost.
+    /// `required` says how far files that were not finished are known to be durable.
     pub fn open_records(
         &mut self,
         state: &DatabaseState,

@@ -14,8 +14,8 @@ impl SectionIndex {
             || OwnFilter::from_bytes(bytes, entry.filter_is_static).is_ok()
     }
 
-    /// Like [`SectionIndex::decode`], of a section whose own filter is `None` where it is damaged: if it was one of tags
-    /// in hash layout, it had `slots`.
+    /// Like [`SectionIndex::decode`], of a section whose own filter is `None` where it is damaged: if it was one of
+    /// tags in hash layout, it had `slots`.
     pub(super) fn decode_around(
         entry: &SectionEntry,
         filter: Option<&[u8]>,

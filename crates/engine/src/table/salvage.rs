@@ -69,8 +69,8 @@ impl Section {
         pages
     }
 
-    /// Calls `visit` for each page with the hashes of the items that begin there, and whether the last of them goes on in
-    /// the next page. Returns whether all pages are sound; those that are not are passed over.
+    /// Calls `visit` for each page with the hashes of the items that begin there, and whether the last of them goes on
+    /// in the next page. Returns whether all pages are sound; those that are not are passed over.
     pub(super) fn salvage_hashes(&self, mut visit: impl FnMut(&[KeyHash], bool)) -> bool {
         let owner = Owner { keyspace: self.keyspace(), layout: self.layout(), hasher: self.hasher() };
         let first = self.page_offset(0) / PAGE_BYTES as u64;

@@ -43,12 +43,13 @@ impl Directories for RealDirectories {
 
 /// Creates the directory `path` and its missing parents.
 ///
-/// Each parent is synced before the next directory is created in what it holds. So after a power cut at most one name is
-/// in doubt, that of the deepest directory there is; its parent is synced here too, since an earlier attempt may have
-/// been cut short right behind its creation.
+/// Each parent is synced before the next directory is created in what it holds. So after a power cut at most one name
+/// is in doubt, that of the deepest directory there is; its parent is synced here too, since an earlier attempt may
+/// have been cut short right behind its creation.
 ///
 /// # Errors
-/// Those of the steps. A parent that was there already and may not be read (its names are somebody else's) is not synced.
+/// Those of the steps. A parent that was there already and may not be read (its names are somebody else's) is not
+/// synced.
 pub(super) fn create_all(directories: &impl Directories, path: &Path) -> Result<()> {
     let ancestors = path.ancestors().filter(|ancestor| !ancestor.as_os_str().is_empty());
     let missing: Vec<&Path> = ancestors.take_while(|ancestor| !directories.exists(ancestor)).collect();

@@ -66,8 +66,8 @@ impl FileStorage {
         Ok(Self { path: path.to_owned(), directory, options, threads: Arc::default() })
     }
 
-    /// Opens a directory, creating it and its parents first where they are missing. Returns when the whole path survives
-    /// a power cut, also where an earlier attempt was cut short.
+    /// Opens a directory, creating it and its parents first where they are missing. Returns when the whole path
+    /// survives a power cut, also where an earlier attempt was cut short.
     ///
     /// # Errors
     /// Those of the operating system, with the path in the message.

@@ -21,8 +21,8 @@ impl Section {
     /// them. Never leads anywhere else than sound blocks would.
     ///
     /// # Errors
-    /// `corruption` where that is not possible: both are damaged in hash layout, a page is damaged besides the index, or
-    /// they are of a table in buckets or answer for other tables.
+    /// `corruption` where that is not possible: both are damaged in hash layout, a page is damaged besides the index,
+    /// or they are of a table in buckets or answer for other tables.
     pub(super) fn index_in_spite_of(
         &self,
         with_filter: bool,
