@@ -149,7 +149,7 @@ fn an_empty_blob_file_of_a_full_disk_is_not_called_damaged() {
         let db = open(&storage);
         let items = db.keyspace("items").unwrap();
         items.insert("small", "1").unwrap();
-        storage.set_faults(FaultPlan { quota_bytes: Some(quota * 16 << 10), ..FaultPlan::default() });
+        storage.set_faults(FaultPlan { quota_bytes: Some((quota * 16) << 10), ..FaultPlan::default() });
         let failed = items.insert("large", vec![1; 100_000]).is_err();
         storage.kill();
         let storage = storage.reopen();
