@@ -127,7 +127,7 @@ mod tests {
     fn tables_have_a_line_a_row() {
         let stats = Stats { levels: vec![alluvium::LevelStats::default(); 2], ..Stats::default() };
         assert_eq!(levels(&stats).lines().count(), 3);
-        assert_eq!(memory(&stats).lines().count(), 11);
+        assert_eq!(memory(&stats).lines().count(), 12);
         assert_eq!(traffic(&stats).lines().count(), 20);
         assert_eq!(plan_changes(&stats), "");
         let left = alluvium::LeftStats { name: "level 1".to_owned(), tables_left: 2, bytes_left: 3 };

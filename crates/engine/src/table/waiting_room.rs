@@ -99,7 +99,7 @@ mod tests {
             assert_eq!(second.join().unwrap(), 30);
         });
         // More than the bound is had alone.
-        assert_eq!(room.hold(500).map(|_| room.bytes()), Some(0));
+        assert_eq!(room.hold(500).map(|_held| room.bytes()), Some(500));
         assert_eq!(room.bytes(), 0);
     }
 }

@@ -317,7 +317,10 @@ mod tests {
         assert_eq!(judge_seen(&notes(0), &[]).unwrap().1, 1);
         assert_eq!(judge_seen(&notes(1), &[(OWNED, 1)]).unwrap().1, 2);
         assert!(judge_seen(&notes(2), &[]).is_ok());
-        assert!(judge_seen(&notes(2), &[(OWNED, 3)]).is_ok());
+        // The third began after the other writer's had ended, so both are there or neither is.
+        let other = Key { space: OWN + 1, number: 2 };
+        assert!(judge_seen(&notes(2), &[(OWNED, 3), (other, 1)]).is_ok());
+        assert!(judge_seen(&notes(2), &[(OWNED, 3)]).is_err());
         let lost = judge_seen(&notes(2), &[(OWNED, 1)]).unwrap_err();
         assert!(lost.contains("expected Lived { outcome: Absent"), "{lost}");
     }

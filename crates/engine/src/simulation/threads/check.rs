@@ -13,7 +13,7 @@ use super::history::{Answer, Effect, NEVER, Operation, State};
 /// Operations of one key under way at once.
 const OPEN_MAX: usize = 64;
 /// Configurations of one key at once: more means that the clients leave too much open, a fault of the simulation.
-const CONFIGURATIONS_MAX: usize = 50_000;
+const CONFIGURATIONS_MAX: usize = 1_000_000;
 /// Operations that a report shows.
 const SHOWN: usize = 24;
 
@@ -205,14 +205,21 @@ pub(super) fn is_older_than_persisted(
 }
 
 fn describe(first: State, operations: &[Operation], failed: usize, time: u64) -> String {
+    let what = operations[failed].what;
+    let shown = list(operations, time, Some(failed));
+    format!("no order explains what {what} was told (from {first:?}){shown}")
+}
+
+/// The last operations that began by `time`, in the order in which they ended, a line each.
+pub(super) fn list(operations: &[Operation], time: u64, marked: Option<usize>) -> String {
     let mut shown: Vec<(usize, &Operation)> =
         operations.iter().enumerate().filter(|(_, operation)| operation.call <= time).collect();
-    shown.sort_by_key(|(_, operation)| operation.ret.min(time + 1));
+    shown.sort_by_key(|(_, operation)| operation.ret.min(time.saturating_add(1)));
     let from = shown.len().saturating_sub(SHOWN);
-    let mut text = format!("no order explains what {} was told (from {first:?})", operations[failed].what);
+    let mut text = String::new();
     for (number, operation) in &shown[from..] {
         let Operation { call, ret, effect, answer, client, what, .. } = operation;
-        let mark = if *number == failed { "-> " } else { "" };
+        let mark = if Some(*number) == marked { "-> " } else { "" };
         let ret = if *ret == NEVER { "never".to_owned() } else { ret.to_string() };
         let _ = write!(text, "\n  {mark}{call}..{ret} client {client} {what}: {effect:?} {answer:?}");
     }

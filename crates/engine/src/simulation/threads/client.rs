@@ -225,8 +225,9 @@ impl<'w, 'a> Client<'w, 'a> {
         perform: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Stop> {
         let call = self.world.history.tick();
-        self.perform(doing, &[], perform, |(), _| Ok(Answer::Done))?;
-        self.world.history.persisted(call);
+        if self.perform(doing, &[], perform, |(), _| Ok(Answer::Done))?.is_some() {
+            self.world.history.persisted(call, doing);
+        }
         Ok(())
     }
 

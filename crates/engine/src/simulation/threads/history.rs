@@ -58,7 +58,7 @@ pub(super) struct History {
     /// By key.
     keys: Vec<Mutex<Vec<Operation>>>,
     /// Begin of each operation that made everything before it durable.
-    persisted: Mutex<Vec<u64>>,
+    persisted: Mutex<Vec<(u64, &'static str)>>,
 }
 
 impl History {
@@ -77,8 +77,8 @@ impl History {
     }
 
     /// Notes that everything that had returned by `call` is durable.
-    pub fn persisted(&self, call: u64) {
-        self.persisted.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    pub fn persisted(&self, call: u64, what: &'static str) {
+        self.persisted.lock().unwrap_or_else(PoisonError::into_inner).push((call, what));
     }
 
     /// The operations on a key.
@@ -86,8 +86,8 @@ impl History {
         self.keys[key].lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When the last operation began that made everything before it durable.
-    pub fn last_persisted(&self) -> Option<u64> {
+    /// When the last operation began that made everything before it durable, and what it was.
+    pub fn last_persisted(&self) -> Option<(u64, &'static str)> {
         self.persisted.lock().unwrap_or_else(PoisonError::into_inner).iter().max().copied()
     }
 }

@@ -2,7 +2,7 @@
 //! [`alluvium_io::sync::simulation`], over a storage that crashes, tears and fails.
 //!
 //! Each client notes what it did and what it was told. When a session is over, some order of each key's operations
-//! must explain all answers ([`check`]), and what is there after the next opening must be an end of such an order:
+//! must explain all answers (`check`), and what is there after the next opening must be an end of such an order:
 //! nothing is lost that was acknowledged as durable, nothing is back that was gone. What is written together must be
 //! seen together.
 //! A seed replays exactly, schedule included.
@@ -108,7 +108,7 @@ struct Allowed {
     ends: Vec<Ends>,
     has_crashed: bool,
     /// For what was not synced at once.
-    persisted: Option<(History, Vec<State>, u64)>,
+    persisted: Option<(History, Vec<State>, (u64, &'static str))>,
 }
 
 impl Allowed {
@@ -133,13 +133,16 @@ impl Allowed {
                     "after {after} key {number} of keyspace {keyspace} has {state:?}, not one of {allowed:?}"
                 ));
             }
-            let Some((history, first, persisted)) = self.persisted.as_ref().filter(|_| self.has_crashed)
+            let Some((history, first, (persisted, doing))) =
+                self.persisted.as_ref().filter(|_| self.has_crashed)
             else {
                 continue;
             };
             if check::is_older_than_persisted(*state, first[place], &history.of(place), *persisted) {
+                let shown = check::list(&history.of(place), u64::MAX, None);
                 return fail(format!(
-                    "after a crash key {number} of keyspace {keyspace} has {state:?}, older than what was persisted"
+                    "after a crash key {number} of keyspace {keyspace} has {state:?}, older than what was \
+                     persisted at {persisted} by {doing}{shown}"
                 ));
             }
         }

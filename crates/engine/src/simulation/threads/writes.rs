@@ -185,7 +185,7 @@ impl Client<'_, '_> {
         let call = self.world.history.tick();
         let clear = |client: &mut Self| client.keyspaces[keyspace].clear();
         if self.perform("clear", &touches, clear, |(), _| Ok(Answer::Done))?.is_some() {
-            self.world.history.persisted(call);
+            self.world.history.persisted(call, "clear");
         }
         Ok(())
     }
@@ -235,8 +235,11 @@ impl Client<'_, '_> {
             pushed.map_err(|error| world.stop(&error, "adding to an ingest"))?;
         }
         let call = world.history.tick();
-        if self.perform("ingest", &touches, |_| ingest.finish(), |_, _| Ok(Answer::Done))?.is_some() {
-            world.history.persisted(call);
+        let is_done =
+            self.perform("ingest", &touches, |_| ingest.finish(), |_, _| Ok(Answer::Done))?.is_some();
+        // One without items does nothing.
+        if is_done && !touches.is_empty() {
+            world.history.persisted(call, "ingest");
         }
         Ok(())
     }
