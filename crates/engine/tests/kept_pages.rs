@@ -114,7 +114,7 @@ fn filters_and_indexes_come_first() {
     assert_eq!((half.filters, half.indexes), (whole.filters, whole.indexes));
     // Without any room for pages but what an iterator borrows, nothing else goes.
     let borrowed = LIMIT_BYTES / 64;
-    assert!(borrowed < whole.pages / 4);
+    assert!(borrowed < whole.pages);
     db.set_index_bytes_max(of_indexes + borrowed);
     scan_all(&items, 0);
     let none = db.stats().memory;
