@@ -4,7 +4,7 @@
 //! operating system that runs while it has the baton and sleeps otherwise, so that thread-locals, destructors and
 //! unwinding are those of production. At each *yield point* (before a lock, after its release, before an atomic
 //! operation that publishes or observes, at waits, notifications, starts and joins of threads, and at each operation of
-//! a simulated storage) the [`policy`] decides who goes on: a random walk, or priorities that change at few random
+//! a simulated storage) the `policy` decides who goes on: a random walk, or priorities that change at few random
 //! points (PCT: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010,
 //! §3). The same seed and the same function make the same decisions, which a hash of them shows.
 //!
