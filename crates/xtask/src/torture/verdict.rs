@@ -322,7 +322,10 @@ mod tests {
         assert!(judge_seen(&notes(2), &[(OWNED, 3), (other, 1)]).is_ok());
         assert!(judge_seen(&notes(2), &[(OWNED, 3)]).is_err());
         let lost = judge_seen(&notes(2), &[(OWNED, 1)]).unwrap_err();
-        assert!(lost.contains("expected Lived { outcome: Absent"), "{lost}");
+        assert!(
+            lost.contains("key 2 of own-0") && lost.contains("found Value { writer: 0, op: 1 }"),
+            "{lost}"
+        );
     }
 
     #[test]
