@@ -68,7 +68,7 @@ impl Numbers {
     }
 }
 
-/// Whether `items` items of `payload` bytes are so many that no cache or store may have the memory for them.
+/// Whether `items` items of `payload` bytes need more memory than a cache or store may have.
 pub(crate) fn are_too_many(items: usize, payload: usize) -> bool {
     items > MEMORY_BYTES_MAX / payload.max(1)
 }

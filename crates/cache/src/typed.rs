@@ -146,7 +146,7 @@ impl<K: Coded, V: Coded> TypedCache<K, V, ConcurrentReads> {
     /// The writer of the partitions in a range of their numbers: see [`Cache::writer`].
     ///
     /// # Errors
-    /// [`ClaimError`]: one of the partitions has a writer, or there are none such.
+    /// [`ClaimError`]: one of the partitions has a writer, or the range names none.
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<TypedWriter<K, V>, ClaimError> {
         Ok(TypedWriter { writer: self.cache.writer(partitions)?, types: PhantomData })
     }

@@ -72,10 +72,10 @@ impl Default for Builder {
 impl Builder {
     /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, at most 16 TiB.
     ///
-    /// Memory becomes resident as items come, whatever the limit. A log takes the pages of 4 KiB that its items lie in,
+    /// Memory becomes resident as items come, whatever the limit. A log takes the 4 KiB pages that hold its items,
     /// from 16 MiB on (half of a smaller log) huge ones, the last of which may be used in part. The index grows with
     /// the items, by four times before a bucket would be full: right after that it takes up to 160 bytes an item, where
-    /// items lie in cells seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB
+    /// cells hold items seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB
     /// a partition. The set that finds it full moves its entries to a larger one first, which takes some 25 ns each,
     /// while reads go on.
     pub fn memory_limit(mut self, bytes: usize) -> Self {

@@ -1,4 +1,4 @@
-//! What a write does with one key, for whoever may write it: a cache whose mode lets it, or a writer.
+//! What a write does with one key, for those that may write it: a cache of a shared mode, or a writer.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -85,7 +85,7 @@ impl Cache<ConcurrentReads> {
     /// another writer while it lives.
     ///
     /// # Errors
-    /// [`ClaimError`]: one of the partitions has a writer, or there are none such.
+    /// [`ClaimError`]: one of the partitions has a writer, or the range names none.
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<Writer, ClaimError> {
         let range = claim::claim(&self.partitions, partitions)?;
         let cache = Self::new(Arc::clone(&self.partitions), self.settings.clone());

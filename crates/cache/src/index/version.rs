@@ -24,7 +24,7 @@ pub(crate) struct VersionCounter(AtomicU32);
 
 /// What has a version: a bucket of either kind.
 pub(crate) trait Versioned {
-    /// Whether items lie in the bucket itself.
+    /// Whether the bucket itself holds items.
     const IS_INLINE: bool;
 
     /// Counts its changes.
