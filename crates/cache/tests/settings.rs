@@ -2,6 +2,8 @@
 //! hangs or takes memory for nothing.
 #![cfg(not(loom))]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use alluvium_cache::{
     Access, BuildError, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Exclusive, Store,
     StoreBuilder, WriteError,
@@ -10,6 +12,14 @@ use proptest::prelude::*;
 
 const MAX: usize = usize::MAX;
 const ITEMS: u32 = 1000;
+
+/// Linux gives a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them, so two may not
+/// live at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Figures at which something may overflow, and some that make sense.
 fn number() -> impl Strategy<Value = usize> {
@@ -126,6 +136,7 @@ proptest! {
     fn any_numbers_make_a_cache_or_a_reason(
         settings in settings(), eviction in eviction(), limit in number(), owners in number()
     ) {
+        let _alone = alone();
         let builder = cache_of(&settings, eviction);
         match builder.clone().build() {
             Ok(cache) => is_of_use(&cache, limit),
@@ -143,6 +154,7 @@ proptest! {
 
     #[test]
     fn any_numbers_make_a_store_or_a_reason(settings in settings(), owners in number()) {
+        let _alone = alone();
         let builder = store_of(&settings);
         match builder.clone().build_as::<ConcurrentReads>() {
             Ok(store) => {
@@ -171,6 +183,7 @@ proptest! {
 /// Each figure by itself at its most: refused with its name, or a cache that keeps what it is given.
 #[test]
 fn the_largest_number_of_each_setting_is_refused_by_name_or_reduced() {
+    let _alone = alone();
     let limited = Cache::builder().memory_limit(MAX).build();
     assert!(matches!(limited, Err(BuildError::MemoryTooLarge { memory_limit: MAX, .. })));
     assert!(matches!(Cache::builder().room_for(MAX).build(), Err(BuildError::MemoryTooLarge { .. })));

@@ -107,7 +107,8 @@ impl Builder {
         self.partitions(wanted.min(PARTITIONS_MAX))
     }
 
-    /// Parts with a log and an index of their own, by key hash. Default 1, at most 4,096. Each takes some 10 KiB.
+    /// Parts with a log and an index of their own, by key hash. Default 1, maximum 4,096. Each takes some 10 KiB and up
+    /// to ten mappings of memory, of which Linux gives a process 65,530 unless `vm.max_map_count` says otherwise.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self
