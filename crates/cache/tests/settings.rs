@@ -13,8 +13,8 @@ use proptest::prelude::*;
 const MAX: usize = usize::MAX;
 const ITEMS: u32 = 1000;
 
-/// Linux gives a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them, so two may not
-/// live at a time.
+/// Linux gives a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them: two at a
+/// time would be refused.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
