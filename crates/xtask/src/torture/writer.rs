@@ -184,15 +184,13 @@ impl Writer {
         let done = match action(&context) {
             Ok(done) => done,
             Err(Error::KeyspaceDropped { .. }) => {
-                self.journal.defer(&Record::Nothing { op });
-                context.reopen(FLEETING).map_err(|error| context.excuse("creating a keyspace", &error))?;
                 self.forget(&effects, op);
+                context.reopen(FLEETING).map_err(|error| context.excuse("creating a keyspace", &error))?;
                 return Ok(());
             }
             Err(error) => return Err(context.excuse(&format!("writer {}: {what}", self.id), &error)),
         };
         let Some(Done { seen, version }) = done else {
-            self.journal.defer(&Record::Nothing { op });
             self.forget(&effects, op);
             return Ok(());
         };
@@ -218,8 +216,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Declares that an operation left everything as it was.
-    fn forget(&self, effects: &[(Key, Outcome)], op: u64) {
+    /// Declares that an operation left everything as it was. The note comes first: who sees that the operation has
+    /// ended may note that it is durable.
+    fn forget(&mut self, effects: &[(Key, Outcome)], op: u64) {
+        let noted = self.journal.note(&Record::Nothing { op });
+        noted.unwrap_or_else(|error| self.context.fail(&format!("writing a journal: {error}")));
         effects.iter().for_each(|(key, _)| self.context.board.cell(*key).ended = op);
         self.context.board.end(self.id, op);
     }
