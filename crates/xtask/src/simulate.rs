@@ -73,7 +73,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         let known: Vec<&str> = known.iter().map(|(_, bug)| *bug).collect();
         return Err(format!("no bug is named {name:?}; known: {}, all", known.join(", ")));
     }
-    let trials = if name == "all" { options.trials.max(1) } else { 1 };
+    let trials = options.trials.max(1);
     let escaped: Vec<&str> = meant
         .into_iter()
         .filter(|&(kind, bug)| !is_found(options, kind, bug, trials))

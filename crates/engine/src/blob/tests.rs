@@ -125,6 +125,103 @@ proptest! {
     }
 }
 
+/// What happens to a blob file on a disk that is full at times.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Append {
+        value_len: usize,
+    },
+    /// An aligned record, whose body is written or not.
+    Reserve {
+        value_len: usize,
+        is_written: bool,
+    },
+    Sync,
+    /// So much room is left from now on.
+    Quota {
+        bytes: u64,
+    },
+    NoQuota,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let len = || prop_oneof![1usize..9_000, 1usize..200_000];
+    let step = prop_oneof![
+        8 => len().prop_map(|value_len| Step::Append { value_len }),
+        3 => (len(), any::<bool>())
+            .prop_map(|(value_len, is_written)| Step::Reserve { value_len, is_written }),
+        4 => Just(Step::Sync),
+        3 => (0u64..300_000).prop_map(|bytes| Step::Quota { bytes }),
+        2 => Just(Step::NoQuota),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+    /// The reference is the list of records that came in front of a sync that succeeded.
+    #[test]
+    fn what_was_synced_beside_a_full_disk_is_there_after_a_kill_or_a_power_cut(
+        steps in steps(), seed: u64, loses_power: bool,
+    ) {
+        let storage = SimulatedStorage::new(seed);
+        let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
+        let file = BlobFile::create(&reclaimer, 7).unwrap();
+        storage.sync_directory().unwrap();
+        let (mut appended, mut durable) = (Vec::new(), 0);
+        for (number, step) in steps.into_iter().enumerate() {
+            let key = vec![number as u8; number % 5];
+            let value_of = |len: usize| vec![!(number as u8); len];
+            match step {
+                Step::Append { value_len } => {
+                    let value = value_of(value_len);
+                    let outcome = file.append(header(&key, &value), [&key, &value], GATHER_BYTES);
+                    appended.extend(outcome.ok().map(|reference| (reference, key, value)));
+                }
+                Step::Reserve { value_len, is_written } => {
+                    let value = value_of(value_len);
+                    let header = RecordHeader { is_aligned: true, ..header(&key, &value) };
+                    let Ok(reference) = file.reserve(header) else { continue };
+                    let mut body = alluvium_io::AlignedBuffer::new();
+                    let mut chunks = super::chunk_encoder::ChunkEncoder::new(header.content_len());
+                    for part in [&key, &value] {
+                        chunks.push(part, &mut body, reference.body, file.seed());
+                    }
+                    body.pad_to(super::frame::BLOCK_BYTES as usize);
+                    if is_written && file.write_body(&body, reference.body).is_ok() {
+                        appended.push((reference, key, value));
+                    }
+                }
+                Step::Sync => {
+                    if file.sync().is_ok() {
+                        durable = appended.len();
+                    }
+                }
+                Step::Quota { bytes } => storage.set_quota(Some(storage.used_bytes() + bytes)),
+                Step::NoQuota => storage.set_quota(None),
+            }
+        }
+        drop(file);
+        if loses_power {
+            storage.crash();
+        }
+        let reclaimer = Reclaimer::new(Arc::new(storage.reopen()), Vec::new());
+        let file = BlobFile::open(&reclaimer, 7, None).unwrap();
+        let mut walked = Vec::new();
+        if file.check_header().is_ok() {
+            walk(&file, |_, reference| {
+                walked.push(reference);
+                Ok(())
+            }).unwrap();
+        }
+        for (reference, key, value) in &appended[..durable] {
+            prop_assert!(walked.contains(reference), "{reference:?} is not reached, {walked:?} are");
+            let record = RecordReader::new(file.clone(), *reference).read_all().unwrap();
+            prop_assert!(record == (key.clone(), value.clone()));
+        }
+    }
+}
+
 #[test]
 fn every_flipped_byte_of_a_record_is_noticed() {
     let reclaimer = reclaimer();

@@ -34,11 +34,18 @@ impl FoundItem {
         Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value: &self.value }
     }
 
-    /// The item with its key and its value, wherever they are stored; `None` when it is gone meanwhile. `version` is
-    /// that of the view, where the item was found.
+    /// The item with its key and its value, wherever they are stored, in a version that holds them.
+    pub fn resolve_held(self, view: View<'_>) -> Result<(KeyValue, Metadata)> {
+        match self.kind {
+            ItemKind::Reference => Ok((view.large_item(&self.item())?, self.metadata)),
+            _ => Ok(((self.key, self.value), self.metadata)),
+        }
+    }
+
+    /// The same in the present, where `version` was when the item was found; `None` when the item is gone meanwhile.
     pub fn resolve(self, view: View<'_>, version: &Arc<Version>) -> Result<Option<(KeyValue, Metadata)>> {
         if self.kind != ItemKind::Reference {
-            return Ok(Some(((self.key, self.value), self.metadata)));
+            return self.resolve_held(view).map(Some);
         }
         let keyspace = view.keyspace;
         match view.large_item(&self.item()) {

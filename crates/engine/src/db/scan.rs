@@ -51,6 +51,8 @@ pub struct Iter {
     share: IteratorShare,
     /// Why nothing can be read, to be told first.
     pub(super) refusal: Option<Error>,
+    /// Whether it reads a snapshot, which holds all that its items refer to.
+    is_of_snapshot: bool,
 }
 
 impl Keyspace {
@@ -148,7 +150,13 @@ impl Iter {
             logged: None,
             share: IteratorShare::default(),
             refusal: None,
+            is_of_snapshot: false,
         }
+    }
+
+    /// The iterator, over a version that a snapshot holds.
+    pub(super) fn of_snapshot(self) -> Self {
+        Self { is_of_snapshot: true, ..self }
     }
 
     /// Puts all items in `low..=high` in order. Reads when they are asked for.
@@ -208,7 +216,7 @@ impl Iter {
         let Self { shared, keyspace, pin, now_ms, .. } = self;
         let version = pin.version();
         let view = View { shared, keyspace, version: &version, moment: Moment::At(*now_ms) };
-        item.resolve(view, &version)
+        if self.is_of_snapshot { item.resolve_held(view).map(Some) } else { item.resolve(view, &version) }
     }
 
     fn next_item(&mut self) -> Result<Option<FoundItem>> {

@@ -4,8 +4,9 @@
 //! nothing else in the store knows of it, except that files live until the last version that names them is dropped.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::{ArcSwap, thread};
 
 use super::close::Handle;
 use super::database::Db;
@@ -69,11 +70,19 @@ impl Shared {
         if written {
             self.switch(&keyspaces, &active)?;
         }
-        if self.planted_bugs.has(PlantedRace::SnapshotWithoutShards) {
+        let is_careless = self.planted_bugs.has(PlantedRace::SnapshotWithoutShards);
+        if is_careless {
             guards.clear();
             drop(only_one.take());
         }
-        let pinned: Vec<_> = keyspaces.iter().map(|keyspace| keyspace.pin_frozen()).collect();
+        let pin = |keyspace: &Arc<KeyspaceShared>| {
+            if is_careless {
+                // Else the mistake shows only where another freeze fits between two pins.
+                thread::sleep(Duration::from_micros(100));
+            }
+            keyspace.pin_frozen()
+        };
+        let pinned: Vec<_> = keyspaces.iter().map(pin).collect();
         drop(files_stay);
         drop(guards);
         if written {
@@ -170,7 +179,8 @@ impl KeyspaceSnapshot {
 
     /// All items, in the order of their key hashes.
     pub fn iter(&self) -> Iter {
-        Iter::over(&self.handle.shared, self.keyspace.clone(), self.version.load(), self.taken_at_ms)
+        let (keyspace, version) = (self.keyspace.clone(), self.version.load());
+        Iter::over(&self.handle.shared, keyspace, version, self.taken_at_ms).of_snapshot()
     }
 
     /// The items whose keys have this prefix, as [`crate::Keyspace::scan_prefix`] has it.
@@ -179,7 +189,9 @@ impl KeyspaceSnapshot {
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
     pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         let (keyspace, version) = (self.keyspace.clone(), self.version.load());
-        Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), self.taken_at_ms)
+        let iter =
+            Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), self.taken_at_ms);
+        iter.map(Iter::of_snapshot)
     }
 
     /// What a listing of it is made over.

@@ -87,7 +87,7 @@ impl Options {
             durability: None,
             threads: 3,
             without: Vec::new(),
-            scarcity: Some("nothing".to_owned()),
+            scarcity: None,
             directory: None,
             keep: false,
         }

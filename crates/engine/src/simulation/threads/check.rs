@@ -100,6 +100,10 @@ fn expand(
             }
             let operation = &operations[number];
             let Some(state) = apply(operation, configuration.state) else { continue };
+            if operation.answer == Answer::Unknown && state == configuration.state {
+                // As if it had not happened.
+                continue;
+            }
             let mut next = configuration.clone();
             next.done |= 1 << place;
             if state != next.state {
@@ -188,7 +192,9 @@ pub(super) fn is_older_than_persisted(
     let wrote = |operation: &&Operation| match operation.effect {
         Effect::Set(state) => state == found,
         Effect::Swap { new, .. } => new == found,
-        Effect::Read | Effect::Add(_) => false,
+        // A sum may be equal to a number that was set.
+        Effect::Add(_) => matches!(operation.answer, Answer::Sum(sum) if Some(sum) == found),
+        Effect::Read => false,
     };
     let mut writers = operations.iter().filter(wrote).peekable();
     let written = match (writers.peek().is_some(), found == first) {
@@ -292,5 +298,7 @@ mod tests {
         assert!(is_older_than_persisted(None, None, &operations, 4));
         assert!(!is_older_than_persisted(Some(2), None, &operations, 4));
         assert!(!is_older_than_persisted(Some(1), None, &operations, 2));
+        let sum = operation(7, 8, Effect::Add(1), Answer::Sum(1));
+        assert!(!is_older_than_persisted(Some(1), None, &[&operations[..], &[sum]].concat(), 4));
     }
 }

@@ -9,9 +9,9 @@ use rand::{RngExt, SeedableRng};
 
 use super::super::Failure;
 use super::history::{Answer, Effect, NEVER, Operation, State};
-use super::value::{COUNTER, parse, value};
+use super::value::{COUNTER, EXPIRING, parse, value};
 use super::world::{KINDS, Stop, World};
-use crate::{Durability, Error, Keyspace};
+use crate::{Durability, Error, Keyspace, Metadata};
 
 /// What an operation does to a key, by keyspace and number.
 pub(super) type Touch = (usize, usize, Effect);
@@ -75,6 +75,7 @@ impl<'w, 'a> Client<'w, 'a> {
             20 => self.iterate(),
             21 => self.multi_get(),
             22 => self.set_clock(),
+            23 => self.put_expiring(),
             _ => self.pause(),
         }
     }
@@ -85,16 +86,25 @@ impl<'w, 'a> Client<'w, 'a> {
         (keyspace, self.number_in())
     }
 
-    /// The number of a key that is no counter and no twin.
+    /// The number of a key that has no purpose of its own.
     fn number_in(&mut self) -> usize {
-        self.rng.random_range(COUNTER + 1..self.world.shape.keys)
+        self.rng.random_range(EXPIRING + 1..self.world.shape.keys)
+    }
+
+    /// Another number instead, now and then: that of the counter or of the key that expires.
+    fn sometimes_special(&mut self, number: usize) -> usize {
+        match self.rng.random_range(0..8) {
+            0 | 1 => COUNTER,
+            2 | 3 => EXPIRING,
+            _ => number,
+        }
     }
 
     pub(super) fn key(&self, keyspace: usize, number: usize) -> Vec<u8> {
         self.world.shape.key(keyspace, number)
     }
 
-    /// Performs an operation and notes what it came to; `None` when its keyspace had been dropped.
+    /// Performs an operation and notes what it came to; `None` when its keyspace had been dropped or the disk was full.
     pub(super) fn perform<R>(
         &mut self,
         what: &'static str,
@@ -129,6 +139,9 @@ impl<'w, 'a> Client<'w, 'a> {
             }
             Err(error) => {
                 touches.iter().for_each(|touch| note(*touch, Answer::Unknown, NEVER));
+                if self.world.makes_room(&error) {
+                    return Ok(None);
+                }
                 Err(self.world.stop(&error, what))
             }
         }
@@ -156,10 +169,8 @@ impl<'w, 'a> Client<'w, 'a> {
     }
 
     fn get(&mut self) -> Result<(), Stop> {
-        let (keyspace, mut number) = self.place();
-        if self.rng.random_range(0..4) == 0 {
-            number = COUNTER;
-        }
+        let (keyspace, number) = self.place();
+        let number = self.sometimes_special(number);
         let key = self.key(keyspace, number);
         self.perform(
             "get",
@@ -203,11 +214,29 @@ impl<'w, 'a> Client<'w, 'a> {
         Ok(())
     }
 
-    fn remove(&mut self) -> Result<(), Stop> {
-        let (keyspace, mut number) = self.place();
-        if self.rng.random_range(0..4) == 0 {
-            number = COUNTER;
+    /// Stores a value that expires at once, soon, or when the clock is set.
+    fn put_expiring(&mut self) -> Result<(), Stop> {
+        if !self.world.takes_expiry() {
+            return Ok(());
         }
+        let (keyspace, new) = (self.rng.random_range(0..self.keyspaces.len()), self.world.number());
+        let key = self.key(keyspace, EXPIRING);
+        let after_ms = [0, 50, 1_000, 1_800_000][self.rng.random_range(0..4)];
+        let expires_at_ms = Some(self.world.clock.unix().as_millis() as u64 + after_ms);
+        let metadata = Metadata { expires_at_ms, ..Metadata::default() };
+        self.world.history.may_expire(self.world.shape.place(keyspace, EXPIRING), new, self.number);
+        self.perform(
+            "put of what expires",
+            &[(keyspace, EXPIRING, Effect::Set(Some(new)))],
+            |client| client.keyspaces[keyspace].insert_with(&key, value(new), metadata),
+            |(), _| Ok(Answer::Done),
+        )?;
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<(), Stop> {
+        let (keyspace, number) = self.place();
+        let number = self.sometimes_special(number);
         let key = self.key(keyspace, number);
         self.perform(
             "remove",
@@ -258,7 +287,7 @@ impl<'w, 'a> Client<'w, 'a> {
 
     fn set_clock(&mut self) -> Result<(), Stop> {
         let seconds = self.rng.random_range(0..7_200);
-        let now = self.world.clock.unix();
+        let now = self.world.note_time();
         self.world
             .clock
             .set_unix((now + Duration::from_secs(seconds)).saturating_sub(Duration::from_secs(3_600)));

@@ -76,6 +76,14 @@ impl History {
         self.keys[key].lock().unwrap_or_else(PoisonError::into_inner).push(operation);
     }
 
+    /// Notes that the value of this number may expire: it may go at any moment from now on, or stay, but it goes once.
+    /// Neither it nor what it hides comes back.
+    pub fn may_expire(&self, key: usize, number: i64, client: usize) {
+        let effect = Effect::Swap { expected: Some(number), new: None };
+        let (call, ret, answer) = (self.tick(), NEVER, Answer::Unknown);
+        self.record(key, Operation { call, ret, effect, answer, durable: false, client, what: "expiry" });
+    }
+
     /// Notes that everything that had returned by `call` is durable.
     pub fn persisted(&self, call: u64, what: &'static str) {
         self.persisted.lock().unwrap_or_else(PoisonError::into_inner).push((call, what));

@@ -7,9 +7,11 @@
 //! seen together.
 //! A seed replays exactly, schedule included.
 
+mod allowed;
 mod bugs;
 mod check;
 mod client;
+mod damage;
 mod history;
 mod open;
 mod reads;
@@ -17,11 +19,12 @@ mod value;
 mod world;
 mod writes;
 
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use alluvium_io::sync::{simulation, thread};
-use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+use alluvium_io::{Clock as _, FaultPlan, SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -30,12 +33,15 @@ pub use bugs::PLANTED_BUGS;
 use super::{Failure, Options, Summary, fail};
 use crate::options::PlantedBugs;
 use crate::{Durability, Error, Keyspace};
-use check::Ends;
+use allowed::Allowed;
 use client::Client;
+use damage::Damage;
 use history::{History, State};
 use open::open;
 use world::{Shape, Stop, World, name, states};
 
+/// The number of a client that there is not.
+const NEVER_A_CLIENT: usize = usize::MAX;
 /// Steps after which an execution counts as one without end.
 const STEPS_MAX: u64 = 3_000_000;
 
@@ -67,6 +73,7 @@ fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
     let mut storage = SimulatedStorage::new(rng.random());
     let clock = SimulatedClock::default();
     let next_number = AtomicI64::new(0);
+    let mut latest_ms = 0;
     let mut summary = Summary::default();
     // What each key may hold at the next opening; one state after a look at it.
     let mut allowed = Allowed::first(shape.places());
@@ -80,6 +87,8 @@ fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
             rng: &mut rng,
             summary: &mut summary,
             has_faults: session > 0 && seed.is_multiple_of(2),
+            damage: None,
+            latest_ms: &mut latest_ms,
         };
         session.run(&mut allowed)?;
         summary.reopenings += 1;
@@ -96,59 +105,12 @@ fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
         rng,
         summary: summary_ref,
         has_faults: false,
+        damage: None,
+        latest_ms: &mut latest_ms,
     };
     last.final_check(&mut allowed)?;
     summary.storage_operations = 0;
     Ok(summary)
-}
-
-/// What may be under each key.
-#[derive(Debug)]
-struct Allowed {
-    ends: Vec<Ends>,
-    has_crashed: bool,
-    /// For what was not synced at once.
-    persisted: Option<(History, Vec<State>, (u64, &'static str))>,
-}
-
-impl Allowed {
-    fn first(keys: usize) -> Self {
-        Self::exactly(vec![None; keys])
-    }
-
-    fn exactly(states: Vec<State>) -> Self {
-        let only = |state| Ends { present: [state].into(), after_crash: [state].into() };
-        Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
-    }
-
-    /// Checks what was found, which is all that is allowed from then on.
-    fn settle(&mut self, shape: &Shape, found: Vec<State>) -> Result<(), Failure> {
-        for (place, state) in found.iter().enumerate() {
-            let (keyspace, number) = (place / shape.keys, place % shape.keys);
-            let allowed =
-                if self.has_crashed { &self.ends[place].after_crash } else { &self.ends[place].present };
-            if !allowed.contains(state) {
-                let after = if self.has_crashed { "a crash" } else { "a clean end" };
-                return fail(format!(
-                    "after {after} key {number} of keyspace {keyspace} has {state:?}, not one of {allowed:?}"
-                ));
-            }
-            let Some((history, first, (persisted, doing))) =
-                self.persisted.as_ref().filter(|_| self.has_crashed)
-            else {
-                continue;
-            };
-            if check::is_older_than_persisted(*state, first[place], &history.of(place), *persisted) {
-                let shown = check::list(&history.of(place), u64::MAX, None);
-                return fail(format!(
-                    "after a crash key {number} of keyspace {keyspace} has {state:?}, older than what was \
-                     persisted at {persisted} by {doing}{shown}"
-                ));
-            }
-        }
-        *self = Self::exactly(found);
-        Ok(())
-    }
 }
 
 struct Session<'a> {
@@ -160,12 +122,18 @@ struct Session<'a> {
     rng: &'a mut StdRng,
     summary: &'a mut Summary,
     has_faults: bool,
+    damage: Option<Damage>,
+    /// The latest time on the wall clock so far: what had expired by then must not be back in a later session.
+    latest_ms: &'a mut u64,
 }
 
 impl Session<'_> {
     /// Opens the database, checks what is there, lets clients at it, checks their histories, and ends it somehow.
     fn run(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
-        if self.has_faults {
+        self.keep_time();
+        if self.has_faults && self.rng.random_range(0..5) == 0 {
+            self.damage = Damage::random(&self.storage, self.rng);
+        } else if self.has_faults {
             let faults = self.random_faults();
             self.storage.set_faults(faults);
         }
@@ -181,6 +149,10 @@ impl Session<'_> {
             clock: self.clock.clone(),
             history: History::new(self.shape.places()),
             has_faults: self.has_faults,
+            has_damage: self.damage.is_some(),
+            expiring: 0.into(),
+            times_full: 0.into(),
+            latest_ms: (*self.latest_ms).into(),
             next_number: self.next_number,
             has_finding: false.into(),
             finding: Mutex::default(),
@@ -195,6 +167,13 @@ impl Session<'_> {
         };
         allowed.settle(self.shape, first.clone())?;
         self.check_twins(&first)?;
+        for keyspace in 0..self.shape.keyspaces.len() {
+            let place = self.shape.place(keyspace, value::EXPIRING);
+            // It may have been given an expiry in an earlier session.
+            first[place]
+                .into_iter()
+                .for_each(|number| world.history.may_expire(place, number, NEVER_A_CLIENT));
+        }
         let seeds: Vec<u64> = (0..self.shape.clients).map(|_| self.rng.random()).collect();
         let operations: u64 = thread::scope(|scope| {
             let client = |(number, &seed): (usize, &u64)| {
@@ -206,10 +185,17 @@ impl Session<'_> {
         });
         self.summary.operations += operations;
         drop(keyspaces);
+        world.note_time();
+        *self.latest_ms = world.latest_ms.load(Ordering::Relaxed);
         if let Some(failure) = world.finding.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(failure);
         }
         self.end(world, first, allowed)
+    }
+
+    /// Sets the clock to the latest time so far, if it was set back.
+    fn keep_time(&mut self) {
+        self.clock.set_unix(self.clock.unix().max(Duration::from_millis(*self.latest_ms)));
     }
 
     fn end(&mut self, world: World<'_>, first: Vec<State>, allowed: &mut Allowed) -> Result<(), Failure> {
@@ -227,7 +213,7 @@ impl Session<'_> {
             }
             _ => match db.clone().close() {
                 Ok(()) => true,
-                Err(error) if !self.has_faults || super::disks::is_wrong(&error) => {
+                Err(error) if !self.has_faults || self.is_finding(&error) => {
                     return fail(format!("closing: {error}"));
                 }
                 Err(_) => false,
@@ -235,6 +221,7 @@ impl Session<'_> {
         };
         drop(db);
         self.storage.crash();
+        self.mend();
         self.summary.crashes += u64::from(!has_ended);
         let mut ends = Vec::new();
         for (place, &first) in first.iter().enumerate() {
@@ -249,7 +236,7 @@ impl Session<'_> {
     }
 
     fn end_early(&mut self, error: &Error, doing: &str, allowed: &mut Allowed) -> Result<(), Failure> {
-        if !self.storage.is_crashed() && (!self.has_faults || super::disks::is_wrong(error)) {
+        if !self.storage.is_crashed() && (!self.has_faults || self.is_finding(error)) {
             return fail(format!("{doing}: {error}"));
         }
         self.crashed(allowed)
@@ -257,8 +244,20 @@ impl Session<'_> {
 
     fn crashed(&mut self, _allowed: &mut Allowed) -> Result<(), Failure> {
         self.storage.crash();
+        self.mend();
         self.summary.errors += 1;
         Ok(())
+    }
+
+    /// Whether no fault explains the error.
+    fn is_finding(&self, error: &Error) -> bool {
+        self.damage.is_none() && super::disks::is_wrong(error)
+    }
+
+    fn mend(&mut self) {
+        if let Some(damage) = self.damage.take() {
+            damage.mend(&self.storage.reopen());
+        }
     }
 
     fn random_faults(&mut self) -> FaultPlan {
@@ -268,11 +267,13 @@ impl Session<'_> {
             Some(rng.random_range(0..scale))
         };
         let mut faults = FaultPlan::default();
-        match rng.random_range(0..8) {
+        match rng.random_range(0..11) {
             0..=4 => faults.crash_before_operation = soon(rng),
             5 => faults.fail_read = soon(rng),
             6 => faults.fail_write = soon(rng),
-            _ => faults.fail_sync = soon(rng),
+            7 => faults.fail_sync = soon(rng),
+            8 => faults.fail_opens = soon(rng).map(|first| first..first + rng.random_range(1..20)),
+            _ => faults.quota_bytes = Some(self.storage.used_bytes() + rng.random_range(0..60_000)),
         }
         faults
     }
@@ -294,6 +295,7 @@ impl Session<'_> {
     /// Opens without faults, and checks everything, before a compaction and after.
     fn final_check(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
         let describe = |error: Error| Failure { reason: format!("at the last opening: {error}") };
+        self.keep_time();
         let db = open(self.shape, &self.storage, &self.clock, self.rng.random(), self.planted_bugs, false);
         let db = db.map_err(describe)?;
         let world = World {
@@ -303,6 +305,10 @@ impl Session<'_> {
             clock: self.clock.clone(),
             history: History::new(self.shape.places()),
             has_faults: false,
+            has_damage: false,
+            expiring: 0.into(),
+            times_full: 0.into(),
+            latest_ms: (*self.latest_ms).into(),
             next_number: self.next_number,
             has_finding: false.into(),
             finding: Mutex::default(),

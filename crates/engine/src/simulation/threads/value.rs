@@ -4,9 +4,11 @@ use alluvium_base::checksum::checksum64;
 
 use super::history::State;
 
-/// Keys of a keyspace by what they are for: two that are written together, one that counts, others.
+/// Keys of a keyspace by what they are for: two that are written together, one that counts, one that expires, others.
 pub(super) const TWINS: [usize; 2] = [0, 1];
 pub(super) const COUNTER: usize = 2;
+/// The key whose values may expire; only what does not look at a value before it writes changes it.
+pub(super) const EXPIRING: usize = 3;
 
 /// Prefixes of a semi-sorted keyspace.
 pub(super) const PREFIXES: usize = 2;

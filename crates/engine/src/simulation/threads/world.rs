@@ -1,9 +1,10 @@
 //! What the clients of a session share.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use alluvium_io::{SimulatedClock, SimulatedStorage};
+use alluvium_io::{Clock as _, SimulatedClock, SimulatedStorage};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -16,10 +17,17 @@ use crate::{Db, Durability, Error, Keyspace, KeyspaceOptions, Plan};
 use alluvium_base::PrefixRule;
 
 /// Kinds of operations of clients.
-pub(super) const KINDS: usize = 24;
+pub(super) const KINDS: usize = 25;
+
+/// Operations of each kind that never return, in one session.
+const UNANSWERED_MAX: u32 = 16;
 
 /// How often clients do each kind of operation.
-const WEIGHTS: [u32; KINDS] = [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 4];
+const WEIGHTS: [u32; KINDS] =
+    [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 6, 4];
+
+/// Those that change one whole keyspace.
+const PARTING: std::ops::Range<usize> = 9..13;
 
 /// What stays the same over the life of one simulated database.
 #[derive(Debug)]
@@ -52,6 +60,10 @@ impl Shape {
                 _ => {}
             }
         }
+        if rng.random_range(0..4) == 0 {
+            // Then twins are in two keyspaces.
+            weights[PARTING].fill(0);
+        }
         let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
         sharding.log_entries_per_shard = 64;
         sharding.items_per_shard = rng.random_range(50..400);
@@ -70,7 +82,7 @@ impl Shape {
         let plan = |levels| Plan::Levels { sharding, log, levels };
         let plans: Vec<Plan> = all.into_iter().map(plan).collect();
         let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
-        let keyspaces: Vec<bool> = (0..rng.random_range(1..3)).map(|_| rng.random_range(0..3) == 0).collect();
+        let keyspaces: Vec<bool> = (0..rng.random_range(1..4)).map(|_| rng.random_range(0..3) == 0).collect();
         let durability = match rng.random_range(0..4) {
             0 => Durability::Buffered,
             1 => Durability::Interval(std::time::Duration::from_millis(rng.random_range(1..50))),
@@ -80,7 +92,7 @@ impl Shape {
             plans,
             semi_sorted_plans,
             keyspaces,
-            keys: rng.random_range(4..10),
+            keys: rng.random_range(5..11),
             clients: rng.random_range(2..5),
             operations: rng.random_range(10..60),
             durability,
@@ -89,7 +101,7 @@ impl Shape {
             table_sizes: [(4 << 10, 8 << 10), (30 << 10, 90 << 10), (1 << 20, 32 << 20)]
                 [rng.random_range(0..3)],
             segment_bytes: [12 << 10, 20 << 10, 64 << 10][rng.random_range(0..3)],
-            twins_part: weights[9..=12].iter().any(|&weight| weight > 0),
+            twins_part: weights[PARTING].iter().any(|&weight| weight > 0),
             weights,
         }
     }
@@ -147,6 +159,13 @@ pub(super) struct World<'a> {
     pub history: History,
     /// Whether faults were injected that errors may come of.
     pub has_faults: bool,
+    /// Whether a table was damaged, so that corruption is no finding.
+    pub has_damage: bool,
+    /// Values that may expire, and errors that the disk was full.
+    pub expiring: AtomicU32,
+    pub times_full: AtomicU32,
+    /// The latest time on the wall clock that anybody saw, in milliseconds since 1970.
+    pub latest_ms: AtomicU64,
     /// The number of the next write, over all sessions.
     pub next_number: &'a AtomicI64,
     pub has_finding: AtomicBool,
@@ -165,10 +184,36 @@ impl World<'_> {
 
     /// What an error means that is not part of an operation's answers.
     pub fn stop(&self, error: &Error, doing: &str) -> Stop {
-        if self.storage.is_crashed() || self.has_faults && !is_wrong(error) {
+        let is_expected = self.has_faults && (self.has_damage || !is_wrong(error));
+        if self.storage.is_crashed() || is_expected {
             return Stop::Expected;
         }
         Stop::Finding(Failure { reason: format!("{doing}: {error}") })
+    }
+
+    /// Makes room where the disk was full, so that the client goes on; `false` for other errors, and for too many: the
+    /// checker has a bound of operations without an answer.
+    pub fn makes_room(&self, error: &Error) -> bool {
+        let is_full =
+            self.has_faults && matches!(error, Error::DiskFull { .. }) && !self.storage.is_crashed();
+        if !is_full || self.times_full.fetch_add(1, Ordering::Relaxed) >= UNANSWERED_MAX {
+            return false;
+        }
+        self.storage.set_quota(None);
+        alluvium_io::sync::thread::sleep(Duration::from_millis(100));
+        true
+    }
+
+    /// Whether the checker bears another value that may expire.
+    pub fn takes_expiry(&self) -> bool {
+        self.expiring.fetch_add(1, Ordering::Relaxed) < UNANSWERED_MAX
+    }
+
+    /// The time on the wall clock, and notes it.
+    pub fn note_time(&self) -> Duration {
+        let now = self.clock.unix();
+        self.latest_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
+        now
     }
 
     /// Notes the first finding, and lets all clients end.

@@ -1,0 +1,55 @@
+//! [`Allowed`]: what a session may find, by what those before it were told.
+
+use super::super::{Failure, fail};
+use super::check::{self, Ends};
+use super::history::{History, State};
+use super::world::Shape;
+
+/// What may be under each key.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    pub ends: Vec<Ends>,
+    pub has_crashed: bool,
+    /// For what was not synced at once.
+    pub persisted: Option<(History, Vec<State>, (u64, &'static str))>,
+}
+
+impl Allowed {
+    pub fn first(keys: usize) -> Self {
+        Self::exactly(vec![None; keys])
+    }
+
+    fn exactly(states: Vec<State>) -> Self {
+        let only = |state| Ends { present: [state].into(), after_crash: [state].into() };
+        Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
+    }
+
+    /// Checks what was found, which is all that is allowed from then on.
+    pub fn settle(&mut self, shape: &Shape, found: Vec<State>) -> Result<(), Failure> {
+        for (place, state) in found.iter().enumerate() {
+            let (keyspace, number) = (place / shape.keys, place % shape.keys);
+            let allowed =
+                if self.has_crashed { &self.ends[place].after_crash } else { &self.ends[place].present };
+            if !allowed.contains(state) {
+                let after = if self.has_crashed { "a crash" } else { "a clean end" };
+                return fail(format!(
+                    "after {after} key {number} of keyspace {keyspace} has {state:?}, not one of {allowed:?}"
+                ));
+            }
+            let Some((history, first, (persisted, doing))) =
+                self.persisted.as_ref().filter(|_| self.has_crashed)
+            else {
+                continue;
+            };
+            if check::is_older_than_persisted(*state, first[place], &history.of(place), *persisted) {
+                let shown = check::list(&history.of(place), u64::MAX, None);
+                return fail(format!(
+                    "after a crash key {number} of keyspace {keyspace} has {state:?}, older than what was \
+                     persisted at {persisted} by {doing}{shown}"
+                ));
+            }
+        }
+        *self = Self::exactly(found);
+        Ok(())
+    }
+}
