@@ -20,7 +20,7 @@ use alluvium_base::PrefixRule;
 pub(super) const KINDS: usize = 25;
 
 /// Operations of each kind that never return, in one session.
-const UNANSWERED_MAX: u32 = 16;
+const UNANSWERED_MAX: u32 = 8;
 
 /// How often clients do each kind of operation.
 const WEIGHTS: [u32; KINDS] =
