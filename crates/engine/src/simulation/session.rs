@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
             match self.step(&db, &mut keyspaces) {
                 Ok(()) => self.summary.operations += 1,
                 Err(Stop::Expected) => break,
-                Err(Stop::Full) if self.resume(&db, &keyspaces)? => {}
+                Err(Stop::Full) if self.resume(&db, &mut keyspaces)? => {}
                 Err(Stop::Full) => {
                     self.storage.crash();
                     break;
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
     }
 
     /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
-    fn resume(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<bool, Failure> {
+    fn resume(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<bool, Failure> {
         let passed = self.faults.fail_opens.is_some() && db.health() == Health::Healthy;
         if !passed && !matches!(db.health(), Health::DiskFull { .. }) {
             return Ok(false);
@@ -202,6 +202,11 @@ impl<'a> Session<'a> {
         self.storage.set_faults(self.faults.clone());
         let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
         db.resume().and_then(|()| db.persist()).map_err(describe)?;
+        // A keyspace may have been dropped when there was no room to create it anew.
+        for (number, keyspace) in keyspaces.iter_mut().enumerate() {
+            let name = format!("keyspace-{number}");
+            *keyspace = db.keyspace_with(&name, &self.shape.options(number)).map_err(describe)?;
+        }
         // What failed may have happened, and is durable if it did.
         self.model.settle(&read_all(keyspaces).map_err(describe)?)?;
         Ok(true)
