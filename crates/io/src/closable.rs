@@ -1,22 +1,27 @@
-//! A storage that its owner can close, whoever still holds it.
+//! A storage that its owner can close, and that remembers a failed sync of its names, for all who hold it.
 
 use std::any::Any;
 use std::fmt;
 use std::io::{Error, Result};
 use std::sync::{Arc, PoisonError};
 
-use crate::sync::{RwLock, RwLockReadGuard};
-use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard};
+use crate::{DirectoryLock, File, FileError, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
 /// Another storage until [`ClosableStorage::close`]: after it no name is looked up, created, changed or removed.
 ///
 /// So the owner of a directory can give it to somebody else although parts of the program still hold this storage.
 /// Files that are open stay open: who may still write to one must be stopped at the file.
+///
+/// After a failed sync of the directory all later ones fail: the names that it was to keep may be lost, and another
+/// thread must not take its own sync for one of them.
 #[derive(Debug)]
 pub struct ClosableStorage {
     inner: Arc<dyn Storage>,
     /// Held for reading during each operation on a name, so that closing waits for those under way.
     is_closed: RwLock<bool>,
+    /// Why a sync of the directory failed. Held during a sync: none succeeds between a failure and this note of it.
+    directory_sync_failure: Mutex<Option<String>>,
 }
 
 /// The cause inside an [`std::io::Error`] of a storage that was closed.
@@ -41,7 +46,7 @@ impl std::error::Error for StorageClosed {}
 impl ClosableStorage {
     /// The files of `inner`.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, is_closed: RwLock::new(false) }
+        Self { inner, is_closed: RwLock::new(false), directory_sync_failure: Mutex::default() }
     }
 
     /// Ends all operations on names: waits for those under way, and refuses those to come.
@@ -79,7 +84,15 @@ impl Storage for ClosableStorage {
 
     fn sync_directory(&self) -> Result<()> {
         let _open = self.open_storage()?;
-        self.inner.sync_directory()
+        let mut failure = self.directory_sync_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = &*failure {
+            return Err(Error::other(format!("an earlier sync of the directory failed: {reason}")));
+        }
+        self.inner.sync_directory().inspect_err(|error| {
+            if FileError::of(error).is_some_and(FileError::is_sync) {
+                *failure = Some(error.to_string());
+            }
+        })
     }
 
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
@@ -121,7 +134,18 @@ impl Storage for ClosableStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SimulatedStorage;
+    use crate::{FaultPlan, SimulatedStorage};
+
+    #[test]
+    fn after_a_failed_sync_of_the_directory_none_succeeds() {
+        let inner = SimulatedStorage::new(1);
+        let storage = ClosableStorage::new(Arc::new(inner.clone()));
+        storage.open("name", OpenMode::Create).unwrap();
+        inner.set_faults(FaultPlan { fail_sync: Some(0), ..FaultPlan::default() });
+        assert!(storage.sync_directory().is_err());
+        inner.sync_directory().unwrap();
+        assert!(storage.sync_directory().unwrap_err().to_string().contains("earlier sync"));
+    }
 
     #[test]
     fn a_closed_storage_changes_no_name_and_open_files_stay() {

@@ -43,6 +43,8 @@ pub(crate) struct BlobFile {
     /// Offsets of records that were read and found sound while it was not known where the file ends.
     known_sound: Mutex<BTreeSet<u64>>,
     is_dirty: AtomicBool,
+    /// Why a sync failed. What the kernel has dropped since then no later sync can bring back.
+    sync_failure: OnceLock<String>,
     is_sealed: AtomicBool,
     is_damaged: AtomicBool,
     is_obsolete: AtomicBool,
@@ -115,6 +117,7 @@ impl BlobFile {
             writers: AtomicU64::new(0),
             known_sound: Mutex::default(),
             is_dirty: AtomicBool::new(false),
+            sync_failure: OnceLock::new(),
             is_sealed: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
             is_obsolete: AtomicBool::new(false),
@@ -228,14 +231,22 @@ impl BlobFile {
     }
 
     /// Makes everything appended so far survive a power cut. Callers take turns: see `Blobs::sync`.
+    ///
+    /// # Errors
+    /// After a failed sync each later one fails, also in a thread that comes before the failure is noted: else the log
+    /// would be synced with references to what is lost.
     pub fn sync(&self) -> Result<()> {
+        if let Some(reason) = self.sync_failure.get() {
+            return Err(Error::Failed { reason: reason.clone() });
+        }
         let end = {
             let mut tail = self.tail();
             self.write_out(&mut tail, true)?;
             tail.end()
         };
         if self.is_dirty.swap(false, Ordering::AcqRel) {
-            self.file.sync().context(|| format!("syncing blob file {}", self.name()))?;
+            let outcome = self.file.sync().context(|| format!("syncing blob file {}", self.name()));
+            outcome.inspect_err(|error| drop(self.sync_failure.set(error.to_string())))?;
         }
         self.synced.fetch_max(end, Ordering::AcqRel);
         Ok(())

@@ -49,6 +49,21 @@ fn the_example_in_the_documentation_is_true() {
 }
 
 #[test]
+fn after_a_failed_sync_none_succeeds() {
+    let storage = SimulatedStorage::new(1);
+    let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
+    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
+    storage.set_faults(FaultPlan { fail_sync: Some(0), ..FaultPlan::default() });
+    assert!(file.sync().is_err());
+    storage.set_faults(FaultPlan::default());
+    assert!(matches!(file.sync(), Err(Error::Failed { .. })));
+    file.append(header(b"pear", b"green"), [b"pear", b"green"], GATHER_BYTES).unwrap();
+    assert!(matches!(file.sync(), Err(Error::Failed { .. })));
+    assert_eq!(file.synced(), 0);
+}
+
+#[test]
 fn a_failed_write_leaves_no_gap_between_records() {
     for is_aligned in [false, true] {
         let storage = SimulatedStorage::new(1);
