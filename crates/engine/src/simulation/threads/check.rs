@@ -5,7 +5,8 @@
 //! operations under way that have taken effect; at each return only those remain in which the operation has, with the
 //! answer that was given. What never returned may take effect at any later moment or never.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::history::{Answer, Effect, NEVER, Operation, State};
@@ -22,9 +23,14 @@ struct Configuration {
     state: State,
     /// Places of operations under way that have taken effect.
     done: u64,
-    /// States since the last that must survive a crash, that one included, the present one not.
+    /// States since the last that must survive a crash, that one included, the present one not, in their order. Empty
+    /// where the order tells nothing.
     past: Vec<State>,
 }
+
+/// Configurations, each with the earlier states that a crash may bring back where their order tells nothing. These
+/// decide nothing on the way, so configurations that differ in nothing else are one.
+type Configurations = BTreeMap<Configuration, BTreeSet<State>>;
 
 /// What there may be at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +58,7 @@ pub(super) fn check(first: State, operations: &[Operation], keeps_order: bool) -
     events.sort_unstable();
     let mut open: [Option<usize>; OPEN_MAX] = [None; OPEN_MAX];
     let start = Configuration { state: first, done: 0, past: Vec::new() };
-    let mut configurations = BTreeSet::from([start]);
+    let mut configurations = Configurations::from([(start, BTreeSet::new())]);
     for (time, is_return, number) in events {
         if !is_return {
             let place = open.iter().position(Option::is_none).ok_or("too many operations under way")?;
@@ -67,30 +73,32 @@ pub(super) fn check(first: State, operations: &[Operation], keeps_order: bool) -
         let explains = |configuration: &Configuration| {
             configuration.done & bit != 0 || operation.answer == Answer::Unknown
         };
-        configurations = expanded
-            .into_iter()
-            .filter(explains)
-            .map(|configuration| settle(configuration, bit, operation, keeps_order))
-            .collect();
+        configurations = Configurations::new();
+        for (configuration, earlier) in expanded {
+            if explains(&configuration) {
+                let settled = settle(configuration, bit, operation, keeps_order);
+                configurations.entry(settled).or_default().extend(earlier);
+            }
+        }
         if configurations.is_empty() {
             return Err(describe(first, operations, number, time));
         }
     }
     let last = expand(configurations, &open, operations, keeps_order)?;
-    let present: BTreeSet<State> = last.iter().map(|configuration| configuration.state).collect();
-    let past = last.iter().flat_map(|configuration| configuration.past.iter().copied());
-    let after_crash = present.iter().copied().chain(past).collect();
+    let present: BTreeSet<State> = last.keys().map(|configuration| configuration.state).collect();
+    let past = last.iter().flat_map(|(configuration, earlier)| configuration.past.iter().chain(earlier));
+    let after_crash = present.iter().chain(past).copied().collect();
     Ok(Ends { present, after_crash })
 }
 
 /// All configurations that operations under way lead to.
 fn expand(
-    configurations: BTreeSet<Configuration>,
+    configurations: Configurations,
     open: &[Option<usize>; OPEN_MAX],
     operations: &[Operation],
     keeps_order: bool,
-) -> Result<BTreeSet<Configuration>, String> {
-    let mut waiting: Vec<Configuration> = configurations.iter().cloned().collect();
+) -> Result<Configurations, String> {
+    let mut waiting: Vec<Configuration> = configurations.keys().cloned().collect();
     let mut all = configurations;
     while let Some(configuration) = waiting.pop() {
         for (place, number) in open.iter().enumerate().filter_map(|(place, number)| Some((place, (*number)?)))
@@ -104,18 +112,26 @@ fn expand(
                 // As if it had not happened.
                 continue;
             }
-            let mut next = configuration.clone();
+            let (mut next, mut earlier) = (configuration.clone(), all[&configuration].clone());
             next.done |= 1 << place;
             if state != next.state {
-                next.past.push(next.state);
-                if !keeps_order {
-                    next.past.sort_unstable();
-                    next.past.dedup();
+                if keeps_order {
+                    next.past.push(next.state);
+                } else {
+                    earlier.insert(next.state);
                 }
                 next.state = state;
             }
-            if all.insert(next.clone()) {
-                waiting.push(next);
+            match all.entry(next.clone()) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(earlier);
+                    waiting.push(next);
+                }
+                Entry::Occupied(known) if !known.get().is_superset(&earlier) => {
+                    known.into_mut().extend(earlier);
+                    waiting.push(next);
+                }
+                Entry::Occupied(_) => {}
             }
         }
         if all.len() > CONFIGURATIONS_MAX {
