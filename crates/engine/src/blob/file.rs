@@ -11,6 +11,7 @@ use super::chunk_encoder::ChunkEncoder;
 use super::frame::{BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, encode_file_header, file_seed};
 use super::name::file_name;
 use super::reference::Reference;
+use super::tail::Tail;
 use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
 
@@ -51,19 +52,6 @@ pub(crate) struct BlobFile {
     pub(super) header_checked: OnceLock<()>,
     bytes_written: AtomicU64,
     reclaimer: Arc<Reclaimer>,
-}
-
-/// The end of the file that is not written yet, from a multiple of [`BLOCK_BYTES`] on.
-#[derive(Debug)]
-struct Tail {
-    buffer: AlignedBuffer,
-    start: u64,
-}
-
-impl Tail {
-    fn end(&self) -> u64 {
-        self.start + self.buffer.len() as u64
-    }
 }
 
 impl BlobFile {

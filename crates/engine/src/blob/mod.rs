@@ -20,6 +20,7 @@ mod reference;
 mod salvage;
 mod store;
 mod stored_key;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod walk;

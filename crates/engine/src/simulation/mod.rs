@@ -5,6 +5,7 @@
 //! [`crate::Environment`]: so a seed replays exactly.
 
 mod disks;
+mod faults;
 mod model;
 mod modify;
 mod plans;

@@ -3,8 +3,9 @@
 use rand::RngExt;
 
 use super::Failure;
+use super::faults::Stop;
 use super::model::{Name, Step, Value};
-use super::session::{Session, Stop};
+use super::session::Session;
 use super::writes::lasting;
 use crate::{Condition, Db, Error, Keyspace};
 

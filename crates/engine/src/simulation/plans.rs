@@ -6,7 +6,8 @@ use alluvium_model::{Growth, LogSpec, Plan, Sharding};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::session::{Session, Stop};
+use super::faults::Stop;
+use super::session::Session;
 use super::shape::{random_levels, semi_sorted_levels};
 use crate::{Db, Keyspace};
 

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::RngExt;
 
 use super::Failure;
+use super::faults::Stop;
 use super::model::{Name, Step};
-use super::session::{Session, Stop};
+use super::session::Session;
 use super::shape::prefix;
 use crate::{Error, Iter, KeyValue, Keyspace, Prefixes};
 

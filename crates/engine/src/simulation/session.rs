@@ -7,38 +7,25 @@ use alluvium_io::{Clock as _, FaultPlan, SimulatedClock};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-use super::disks::{Disks, is_wrong};
+use super::disks::Disks;
+use super::faults::Stop;
 use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
 use super::shape::{Shape, prefixed_key};
 use super::{Failure, Summary, fail};
 use crate::options::PlantedBugs;
-use crate::{Db, Durability, Environment, Error, Health, Keyspace, Snapshot};
-
-/// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
-pub(super) enum Stop {
-    Expected,
-    /// The disk is full, or there is no descriptor, which need not be the end.
-    Full,
-    Finding(Failure),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Finding(failure)
-    }
-}
+use crate::{Db, Durability, Environment, Error, Keyspace, Snapshot};
 
 pub(super) struct Session<'a> {
     pub(super) rng: &'a mut StdRng,
     pub(super) model: &'a mut Model,
-    summary: &'a mut Summary,
+    pub(super) summary: &'a mut Summary,
     pub(super) shape: &'a Shape,
-    storage: Disks,
+    pub(super) storage: Disks,
     planted_bugs: PlantedBugs,
     clock: SimulatedClock,
     pub(super) durability: Durability,
-    faults: FaultPlan,
+    pub(super) faults: FaultPlan,
     /// Snapshots taken, with what they must hold.
     pub(super) snapshots: Vec<(Snapshot, Contents)>,
 }
@@ -146,70 +133,6 @@ impl<'a> Session<'a> {
         let open = |number| db.keyspace_with(&format!("keyspace-{number}"), &self.shape.options(number));
         let keyspaces = (0..self.shape.keyspaces).map(open).collect::<Result<_, _>>()?;
         Ok((db, keyspaces))
-    }
-
-    fn random_faults(&mut self) -> FaultPlan {
-        let rng = &mut *self.rng;
-        let soon = |rng: &mut StdRng| {
-            let scale = *[10u64, 100, 1000].get(rng.random_range(0..3)).expect("in range");
-            Some(rng.random_range(0..scale))
-        };
-        let mut faults = FaultPlan::default();
-        match rng.random_range(0..10) {
-            0..=4 => faults.crash_before_operation = soon(rng),
-            5 => faults.fail_read = soon(rng),
-            6 => faults.fail_write = soon(rng),
-            7 => faults.fail_sync = soon(rng),
-            8 => faults.quota_bytes = Some(rng.random_range(0..2_000_000)),
-            _ => faults.fail_opens = soon(rng).map(|first| first..first + rng.random_range(1..20)),
-        }
-        faults
-    }
-
-    /// An error is fine when the storage crashed or the fault plan has one to offer; then the session ends.
-    fn expect_injected(&mut self, error: &Error, doing: &str) -> Result<(), Failure> {
-        let injected = self.faults != FaultPlan::default();
-        if self.storage.is_crashed() {
-            self.summary.crashes += 1;
-        } else if !injected || is_wrong(error) {
-            return fail(format!("{doing}: {error}"));
-        } else {
-            self.summary.errors += 1;
-        }
-        self.storage.crash();
-        Ok(())
-    }
-
-    pub(super) fn stop(&mut self, error: &Error, doing: &str) -> Stop {
-        let passes = self.faults.quota_bytes.is_some() || self.faults.fail_opens.is_some();
-        if passes && !is_wrong(error) && !self.storage.is_crashed() {
-            self.summary.errors += 1;
-            return Stop::Full;
-        }
-        match self.expect_injected(error, doing) {
-            Ok(()) => Stop::Expected,
-            Err(failure) => Stop::Finding(failure),
-        }
-    }
-
-    /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
-    fn resume(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<bool, Failure> {
-        let passed = self.faults.fail_opens.is_some() && db.health() == Health::Healthy;
-        if !passed && !matches!(db.health(), Health::DiskFull { .. }) {
-            return Ok(false);
-        }
-        self.faults = FaultPlan::default();
-        self.storage.set_faults(self.faults.clone());
-        let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
-        db.resume().and_then(|()| db.persist()).map_err(describe)?;
-        // A keyspace may have been dropped when there was no room to create it anew.
-        for (number, keyspace) in keyspaces.iter_mut().enumerate() {
-            let name = format!("keyspace-{number}");
-            *keyspace = db.keyspace_with(&name, &self.shape.options(number)).map_err(describe)?;
-        }
-        // What failed may have happened, and is durable if it did.
-        self.model.settle(&read_all(keyspaces).map_err(describe)?)?;
-        Ok(true)
     }
 
     /// Performs one random operation and checks its answer.

@@ -8,9 +8,10 @@ use rand::RngExt;
 
 use super::Failure;
 use super::disks::Disks;
+use super::faults::Stop;
 use super::model::Contents;
 use super::reads::read_all;
-use super::session::{Session, Stop};
+use super::session::Session;
 use crate::{Db, Error, Snapshot};
 
 /// Snapshots held at a time.

@@ -6,8 +6,9 @@ use alluvium_base::checksum::checksum64;
 use rand::RngExt;
 
 use super::Failure;
+use super::faults::Stop;
 use super::model::{Name, Step, Value};
-use super::session::{Session, Stop};
+use super::session::Session;
 use crate::blob::StoredKey;
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
