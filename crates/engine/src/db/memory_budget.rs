@@ -27,7 +27,7 @@ const LOOKUP_SHARE: u64 = 512;
 const POOLED_BYTES_MAX: usize = 32 << 10;
 
 /// Returns how much more than [`crate::Builder::memory_bytes_max`] a process takes at most, when so many threads use a
-/// database of so many keyspaces: 8 MiB for the database's own threads and the allocator, 384 KiB for each thread (its
+/// database of so many keyspaces: 8 MiB for the database's own threads and the allocator, 512 KiB for each thread (its
 /// stack, the buffers of one lookup, its io_uring, what the allocator keeps for it), 4 KiB for each keyspace.
 ///
 /// Not in it are the program's code and what the program itself allocates, values that it was given among that, and
@@ -39,7 +39,7 @@ pub fn resident_bytes_beyond_limit(threads: usize, keyspaces: usize) -> u64 {
 
 // Measured with `cargo xtask memory`.
 const BEYOND_LIMIT_BYTES: u64 = 8 << 20;
-const BYTES_PER_THREAD: u64 = 384 << 10;
+const BYTES_PER_THREAD: u64 = 512 << 10;
 const BYTES_PER_KEYSPACE: u64 = 4 << 10;
 
 /// The shares of the parts, in 128ths of the limit. What is left, 45, is for filters and indexes.
