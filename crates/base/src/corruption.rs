@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Bytes that failed a check: where they lie, what was expected there and what was found.
+/// Bytes that failed a check: where they are, what was expected there and what was found.
 ///
 /// Carried by the errors of every crate that reads stored bytes; a corruption is always reported, never returned as
 /// data and never a panic.

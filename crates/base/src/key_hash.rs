@@ -1,9 +1,10 @@
 //! The 128-bit hash of a key, and the ways to compute it.
 //!
-//! Every structure sees keys through this hash: it orders items and picks container and page. Of hashed keyspaces its
-//! high half does that and its low half picks cuckoo buckets and tags, so that the two choices are independent. Of
-//! semi-sorted keyspaces the halves are the hashes of prefix and suffix, neither of which is uniform over the items:
-//! what wants uniform bits takes them from [`KeyHash::spread`]. Equality is always that of full keys.
+//! Every structure sees keys through this hash: it orders items and selects the container and the page. In hashed
+//! keyspaces the high half does that, and the low half selects cuckoo buckets and tags, so the two choices are
+//! independent. In semi-sorted keyspaces the halves are the hashes of prefix and suffix, neither of which is uniform
+//! over the items: code that needs uniform bits takes them from [`KeyHash::spread`]. Equality is always that of full
+//! keys.
 
 use std::fmt;
 
@@ -29,15 +30,15 @@ impl KeyHash {
         self.0 as u64
     }
 
-    /// From its two halves.
+    /// Builds a hash from its two halves.
     #[inline]
     pub fn from_halves(high: u64, low: u64) -> Self {
         Self(u128::from(high) << 64 | u128::from(low))
     }
 
-    /// What stands in filters for the prefix of this hash, beside the items that have it: one of the hashes that such
-    /// an item may have, [spread](Self::spread) like all in these filters. Frozen, because filters on disk are made of
-    /// it.
+    /// The hash that filters store for the prefix of this hash, in addition to the items that have the prefix: one of
+    /// the hashes that such an item may have, [spread](Self::spread) like all hashes in these filters. Frozen, because
+    /// filters on disk are built from it.
     #[inline]
     pub fn of_prefix(prefix_hash: u64) -> Self {
         Self::from_halves(prefix_hash, 0x5851_f42d_4c95_7f2d).spread()
@@ -53,8 +54,9 @@ impl KeyHash {
         if bits == 0 { 0 } else { self.high() >> (64 - bits) }
     }
 
-    /// The same hash with both halves depending on all bits, in another order: for what takes some bits of a hash whose
-    /// halves are not uniform by themselves. One to one. Frozen, because filters on disk are made of it.
+    /// The same hash, mixed so that both halves depend on all bits; the order changes. For code that takes some bits of
+    /// a hash whose halves are not uniform by themselves. One to one. Frozen, because filters on disk are built from
+    /// it.
     #[inline]
     pub fn spread(self) -> Self {
         let low = mixed(self.low() ^ mixed(self.high()));
@@ -93,8 +95,8 @@ pub enum KeyHasher {
         /// The seed.
         seed: u64,
     },
-    /// SipHash-1-3 with a secret 128-bit key of the prefix, then of the suffix, 64 bits each: items of one prefix are
-    /// neighbours (SlimDB §3.1).
+    /// SipHash-1-3, with a secret 128-bit key, of the prefix and then of the suffix, 64 bits each: items of one prefix
+    /// are neighbours (SlimDB §3.1).
     SemiSorted {
         /// First half of the secret key.
         key0: u64,
@@ -102,8 +104,8 @@ pub enum KeyHasher {
         key1: u64,
         /// Where prefixes end.
         prefix: PrefixRule,
-        /// Whether tables keep the names of prefixes too, so that these can be listed in order. Hashes don't depend on
-        /// it.
+        /// Whether tables also store the names of prefixes, so that prefixes can be listed in order. Hashes do not
+        /// depend on it.
         #[serde(default, skip_serializing_if = "is_false")]
         lists_prefixes: bool,
     },
@@ -122,8 +124,8 @@ pub struct LastPrefix {
 }
 
 impl KeyHasher {
-    /// Hashes `key`. Of a semi-sorted keyspace a key without a prefix is taken for one that is all prefix: nobody
-    /// stores such keys.
+    /// Hashes `key`. In a semi-sorted keyspace a key without a prefix is hashed as if all of it were the prefix; such
+    /// keys are never stored.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         match *self {
@@ -140,7 +142,7 @@ impl KeyHasher {
         }
     }
 
-    /// Like [`KeyHasher::hash`], for keys that come in order: where a key has the prefix of the one before, only its
+    /// Like [`KeyHasher::hash`], for keys that come in order: if a key has the prefix of the previous key, only its
     /// suffix is hashed. `last` belongs to this hasher.
     #[inline]
     pub fn hash_next(&self, key: &[u8], last: &mut LastPrefix) -> KeyHash {
@@ -161,13 +163,13 @@ impl KeyHasher {
         matches!(self, Self::SemiSorted { .. })
     }
 
-    /// Whether tables keep the names of prefixes.
+    /// Whether tables store the names of prefixes.
     #[inline]
     pub fn lists_prefixes(&self) -> bool {
         matches!(self, Self::SemiSorted { lists_prefixes: true, .. })
     }
 
-    /// Where prefixes end; `None` for keyspaces without.
+    /// The rule that says where prefixes end; `None` for keyspaces without prefixes.
     pub fn prefix_rule(&self) -> Option<PrefixRule> {
         match *self {
             Self::SemiSorted { prefix, .. } => Some(prefix),
@@ -175,7 +177,7 @@ impl KeyHasher {
         }
     }
 
-    /// The prefix of `key`; `None` when there is none.
+    /// Returns the prefix of `key`, or `None` if there is none.
     pub fn prefix_of<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
         key.get(..self.prefix_rule()?.prefix_len(key)?)
     }
@@ -190,19 +192,19 @@ impl KeyHasher {
         }
     }
 
-    /// The bits of `hash`, one of this hasher's, by which filters, the log's index and its shards place items: uniform
-    /// over all items, whatever their prefixes and suffixes.
+    /// The bits of `hash`, which this hasher made, by which filters, the log's index and its shards place items:
+    /// uniform over all items, whatever their prefixes and suffixes.
     #[inline]
     pub fn placing(&self, hash: KeyHash) -> KeyHash {
         if self.is_semi_sorted() { hash.spread() } else { hash }
     }
 
-    /// The name of the prefix function that is missing, if there is one and it was not given yet.
+    /// Returns the name of the prefix function if there is one and it was not given yet.
     pub fn missing_function(&self) -> Option<PrefixName> {
         self.prefix_rule()?.missing_function()
     }
 
-    /// The hasher with its prefix function, where it has one and that is among `given`.
+    /// The hasher with its prefix function, if it has one and `given` contains it.
     pub fn with_functions(self, given: &[PrefixFunction]) -> Self {
         match self {
             Self::SemiSorted { key0, key1, prefix, lists_prefixes } => {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most bytes of a [`PrefixName`].
+/// Maximum length of a [`PrefixName`] in bytes.
 pub const PREFIX_NAME_BYTES_MAX: usize = 32;
 
 /// Says how long the prefix of a key is. Chosen when a keyspace is created and never changed: it defines the order on
@@ -15,25 +15,25 @@ pub const PREFIX_NAME_BYTES_MAX: usize = 32;
 pub enum PrefixRule {
     /// The first bytes of a key. Shorter keys have no prefix.
     Length {
-        /// So many bytes.
+        /// Length of the prefix in bytes.
         bytes: u16,
     },
-    /// What stands before the first byte of this value; the whole key where there is none.
+    /// The bytes before the first occurrence of this byte; the whole key if it does not occur.
     Delimiter {
-        /// The value.
+        /// The byte.
         byte: u8,
     },
-    /// What the caller's function says.
+    /// The length that the caller's function returns.
     Function(PrefixFunction),
 }
 
 /// A caller's function that says how many bytes of a key are its prefix.
 ///
-/// It must always say the same of the same key, or items are lost: so it is a plain function, which can't depend on
-/// anything but the key. More bytes than the key has mean that the key has no prefix.
+/// The function must always return the same length for the same key, or items are lost: so it is a plain function,
+/// which can depend on nothing but the key. A length beyond that of the key means that the key has no prefix.
 pub type SplitKey = fn(&[u8]) -> usize;
 
-/// A [`SplitKey`] by its name, which is what databases keep of it: the caller gives the function at each opening.
+/// A [`SplitKey`] with its name. Databases store only the name: the caller gives the function at each opening.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct PrefixFunction {
     name: PrefixName,
@@ -49,7 +49,7 @@ pub struct PrefixName {
 }
 
 impl PrefixRule {
-    /// Length of the prefix of `key`; `None` when the key has none.
+    /// Returns the length of the prefix of `key`, or `None` if it has none.
     #[inline]
     pub fn prefix_len(&self, key: &[u8]) -> Option<usize> {
         match *self {
@@ -59,7 +59,7 @@ impl PrefixRule {
         }
     }
 
-    /// The name of the function that is missing, if the rule is one and it was not given yet.
+    /// Returns the name of the rule's function if the rule is one and it was not given yet.
     pub fn missing_function(&self) -> Option<PrefixName> {
         match self {
             Self::Function(PrefixFunction { name, split: None }) => Some(*name),
@@ -67,7 +67,7 @@ impl PrefixRule {
         }
     }
 
-    /// The rule with its function, where that is among `given`.
+    /// The rule with its function, if `given` contains it.
     pub fn with_functions(self, given: &[PrefixFunction]) -> Self {
         match self {
             Self::Function(function) => {
@@ -90,12 +90,12 @@ impl fmt::Display for PrefixRule {
 }
 
 impl PrefixFunction {
-    /// `split` under `name`; `None` when the name has not 1 to 32 bytes.
+    /// `split` under `name`; `None` unless the name has 1 to 32 bytes.
     pub fn new(name: &str, split: SplitKey) -> Option<Self> {
         PrefixName::new(name).map(|name| Self { name, split: Some(split) })
     }
 
-    /// The function of this name, which is yet to be given.
+    /// The function of this name, which is not given yet.
     pub fn named(name: PrefixName) -> Self {
         Self { name, split: None }
     }
@@ -117,7 +117,7 @@ impl fmt::Debug for PrefixFunction {
     }
 }
 
-/// By name: what a function does can't be compared.
+/// Compares the names: what a function does can't be compared.
 impl PartialEq for PrefixFunction {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -127,7 +127,7 @@ impl PartialEq for PrefixFunction {
 impl Eq for PrefixFunction {}
 
 impl PrefixName {
-    /// `None` unless there are 1 to 32 bytes.
+    /// Returns `None` unless `name` has 1 to 32 bytes.
     pub fn new(name: &str) -> Option<Self> {
         let mut bytes = [0; PREFIX_NAME_BYTES_MAX];
         bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());

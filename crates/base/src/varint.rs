@@ -1,6 +1,6 @@
 //! Unsigned LEB128: seven bits a byte, least significant first, high bit set on all bytes but the last.
 
-/// The most bytes that [`write()`] appends.
+/// Maximum number of bytes that [`write()`] appends.
 pub const LEN_MAX: usize = 10;
 
 /// Number of bytes that `value` takes.
@@ -19,8 +19,8 @@ pub fn write(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Reads a value from the front of `bytes`; returns it with the number of bytes it took. `None` when the input ends
-/// early or the value does not fit in 64 bits.
+/// Reads a value from the front of `bytes` and returns it with the number of bytes that it took. Returns `None` if the
+/// input ends early or the value does not fit in 64 bits.
 #[inline]
 pub fn read(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
