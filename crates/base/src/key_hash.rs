@@ -36,7 +36,7 @@ impl KeyHash {
         Self(u128::from(high) << 64 | u128::from(low))
     }
 
-    /// The hash that filters store for the prefix of this hash, in addition to the items that have the prefix: one of
+    /// The hash that filters store for the prefix with this hash, in addition to the items that have the prefix: one of
     /// the hashes that such an item may have, [spread](Self::spread) like all hashes in these filters. Frozen, because
     /// filters on disk are built from it.
     #[inline]

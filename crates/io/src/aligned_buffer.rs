@@ -5,13 +5,12 @@ use std::ops::{Deref, DerefMut};
 use crate::memory::Memory;
 use crate::memory_pool;
 
-/// A growable byte buffer whose memory starts at a multiple of [`crate::ALIGNMENT`], as direct I/O wants it.
+/// A growable byte buffer whose memory starts at a multiple of [`crate::ALIGNMENT`], as direct I/O requires.
 ///
-/// Works like a `Vec<u8>`. Buffers of 4–32 KiB come from and go back to a pool of the thread (a few nanoseconds and
-/// no allocation in steady state); buffers of 64 KiB and more are mappings, populated on first touch and given
-/// back to the system at once unless [`crate::KeptBuffers`] keeps them, those of 2 MiB and more with huge pages asked
-/// for. Like `Vec`, growing panics or aborts
-/// when the system has no memory.
+/// Works like a `Vec<u8>`. Buffers of 4–32 KiB come from a pool of the thread and return to it (a few nanoseconds and
+/// no allocation in steady state). Buffers of 64 KiB and more are mappings, populated on first touch and returned to
+/// the system at once unless [`crate::KeptBuffers`] keeps them; those of 2 MiB and more ask for huge pages. Like `Vec`,
+/// growing panics or aborts when the system has no memory.
 #[derive(Debug)]
 pub struct AlignedBuffer {
     memory: Memory,
@@ -72,7 +71,7 @@ impl AlignedBuffer {
         self.len = len;
     }
 
-    /// Cuts to `len` bytes; does nothing when there are fewer.
+    /// Cuts to `len` bytes; does nothing if there are fewer.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

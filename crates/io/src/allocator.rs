@@ -1,14 +1,14 @@
-//! What the C library's allocator keeps of freed memory.
+//! How much freed memory the C library's allocator keeps.
 //!
-//! Left alone, glibc raises the size from which it asks the system for memory with every large block that is freed, up
-//! to 32 MiB, and keeps twice that in each of its arenas: a database of 7 MiB took 18. No other allocator is touched.
+//! By default, each large block that is freed raises the size from which glibc asks the system for memory, up to 32
+//! MiB, and each arena keeps twice that: a database of 7 MiB took 18. Other allocators are not touched.
 
-/// Blocks of this size and more come from the system and go back to it when they are freed.
+/// Blocks of this size and more are requested from the system and returned to it when they are freed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_BYTES_MAX: i32 = 64 << 10;
 
-/// Makes the allocator give back freed memory instead of keeping it, from now on and for the whole process. Costs a
-/// call of the system for every block of 64 KiB and more. Does nothing where the C library is not glibc.
+/// Makes the allocator return freed memory instead of keeping it, from now on and in the whole process. Each block of
+/// 64 KiB or more costs a system call. Does nothing unless the C library is glibc.
 pub fn give_back_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -20,9 +20,9 @@ pub fn give_back_freed_memory() {
     }
 }
 
-/// Gives back to the system what the allocator keeps of freed memory in small blocks: whole pages among blocks that are
-/// in use, in the arenas of all threads. Costs some tens of microseconds a mebibyte of heap. Does nothing where the C
-/// library is not glibc.
+/// Returns to the system the memory that the allocator keeps in freed small blocks: whole pages among blocks in use, in
+/// the arenas of all threads. Costs some tens of microseconds per mebibyte of heap. Does nothing unless the C library
+/// is glibc.
 pub fn trim_freed_memory() {
     if crate::sync::is_simulated() {
         return; // costs time and changes nothing that a simulation could see

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where a component gets the time from. The simulation passes its own.
+/// The source of time of a component. The simulation passes its own.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Time that never goes back, since an arbitrary moment.
     fn monotonic(&self) -> Duration;

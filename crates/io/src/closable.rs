@@ -1,4 +1,4 @@
-//! A storage that its owner can close, and that remembers a failed sync of its names, for all who hold it.
+//! A storage that its owner can close for all its users, and that remembers a failed sync of its names.
 
 use std::any::Any;
 use std::fmt;
@@ -8,19 +8,20 @@ use std::sync::{Arc, PoisonError};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::{DirectoryLock, File, FileError, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
-/// Another storage until [`ClosableStorage::close`]: after it no name is looked up, created, changed or removed.
+/// Another storage until [`ClosableStorage::close`] is called: after that no name is looked up, created, changed or
+/// removed.
 ///
-/// So the owner of a directory can give it to somebody else although parts of the program still hold this storage.
-/// Files that are open stay open: who may still write to one must be stopped at the file.
+/// So the owner of a directory can hand it over although parts of the program still hold this storage. Open files stay
+/// open: a thread that may still write to one must be stopped at the file.
 ///
-/// After a failed sync of the directory all later ones fail: the names that it was to keep may be lost, and another
-/// thread must not take its own sync for one of them.
+/// After a failed sync of the directory all later ones fail: the names that it was to make durable may be lost, and
+/// another thread must not mistake its own sync for one that covers them.
 #[derive(Debug)]
 pub struct ClosableStorage {
     inner: Arc<dyn Storage>,
     /// Held for reading during each operation on a name, so that closing waits for those under way.
     is_closed: RwLock<bool>,
-    /// Why a sync of the directory failed. Held during a sync: none succeeds between a failure and this note of it.
+    /// Why a sync of the directory failed. Held during a sync: no sync succeeds between a failure and its note here.
     directory_sync_failure: Mutex<Option<String>>,
 }
 
@@ -49,12 +50,12 @@ impl ClosableStorage {
         Self { inner, is_closed: RwLock::new(false), directory_sync_failure: Mutex::default() }
     }
 
-    /// Ends all operations on names: waits for those under way, and refuses those to come.
+    /// Ends all operations on names: waits for those in progress and refuses later ones.
     pub fn close(&self) {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// The storage behind it, for as long as the guard lives.
+    /// Keeps the storage open for as long as the guard lives; an error if it was closed.
     fn open_storage(&self) -> Result<RwLockReadGuard<'_, bool>> {
         let guard = self.is_closed.read().unwrap_or_else(PoisonError::into_inner);
         if *guard { Err(Error::other(StorageClosed)) } else { Ok(guard) }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// The kernel counts in sectors of this size, whatever the device's own.
+/// The kernel counts in sectors of this size, whatever the sector size of the device.
 const SECTOR_BYTES: u64 = 512;
 
 /// Requests and bytes of a block device since the machine started.
@@ -27,8 +27,8 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// The counters of the device that holds `path`. `None` where there are none: other systems than Linux, and file
-    /// systems without a block device of their own (tmpfs, overlay, network).
+    /// Returns the counters of the device that holds `path`, or `None` if there are none: on systems other than Linux,
+    /// and on file systems without a block device of their own (tmpfs, overlay, network).
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         stat_of(path.as_ref()).and_then(|text| Self::parse(&text))
     }
@@ -38,7 +38,7 @@ impl DeviceCounters {
         self.combine(earlier, u64::wrapping_sub)
     }
 
-    /// What was counted in this and in another stretch of time.
+    /// The sum of what was counted in this and in another stretch of time.
     pub fn plus(&self, other: &Self) -> Self {
         self.combine(other, u64::wrapping_add)
     }
@@ -88,22 +88,23 @@ fn stat_of(_path: &Path) -> Option<String> {
 pub struct ProcessMemory {
     /// Resident bytes now.
     pub resident_bytes: u64,
-    /// The most resident bytes at any time so far.
+    /// Maximum number of resident bytes so far.
     pub resident_bytes_peak: u64,
-    /// Of the resident bytes, those that are neither files nor shared: heap, stacks and own mappings.
+    /// The resident bytes that are neither files nor shared: heap, stacks and own mappings.
     pub anonymous_bytes: u64,
 }
 
 impl ProcessMemory {
-    /// The figures now. `None` on other systems than Linux.
+    /// Returns the current figures, or `None` on systems other than Linux.
     pub fn now() -> Option<Self> {
         // Elsewhere the file does not exist.
         std::fs::read_to_string("/proc/self/status").ok().and_then(|text| Self::parse(&text))
     }
 
-    /// Most bytes that the program itself can take beside its anonymous memory: all of its code and that of its
-    /// libraries, of which more gets resident as it is used, and of their constants what is resident now: the rest are
-    /// tables for debuggers and for unwinding, as a rule. `None` on other systems than Linux.
+    /// Maximum number of bytes that the program itself can take in addition to its anonymous memory: all of its code
+    /// and that of its libraries, more of which becomes resident as it is used, and the part of their constants that is
+    /// resident now. The rest of the constants are usually tables for debuggers and unwinding. `None` on systems other
+    /// than Linux.
     pub fn program_bytes() -> Option<u64> {
         std::fs::read_to_string("/proc/self/smaps").ok().map(|text| Self::mapped_files_bytes(&text))
     }

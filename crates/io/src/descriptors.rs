@@ -1,7 +1,7 @@
-//! The bound of open files.
+//! The limit on open files.
 
-/// Raises the process's soft limit of open files to its hard limit, once for all, and returns the limit that holds
-/// then; `None` where there is no such limit or it is not told.
+/// Raises the process's soft limit of open files to its hard limit, once and for all, and returns the limit in force
+/// afterwards. Returns `None` if there is no such limit or the system does not report it.
 ///
 /// The soft limit is low for the sake of programs that use `select`, which can't watch descriptors from 1024 on; a
 /// program that does should lower it again. Nothing is charged for a limit that is not used.
@@ -13,7 +13,7 @@ pub fn raise_descriptor_limit() -> Option<u64> {
         if limit.current < limit.maximum || (limit.current.is_some() && limit.maximum.is_none()) {
             let before = limit.current;
             limit.current = limit.maximum;
-            // Where it is refused, the limit that there was goes on to hold.
+            // If the system refuses, the previous limit stays in force.
             if setrlimit(Resource::Nofile, limit).is_err() {
                 return before;
             }

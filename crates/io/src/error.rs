@@ -29,27 +29,27 @@ impl FileError {
         &self.name
     }
 
-    /// Whether it was a sync that failed: what is on the device is unknown then.
+    /// Whether a sync failed: the state of the device is unknown then.
     pub fn is_sync(&self) -> bool {
         self.operation.starts_with("sync")
     }
 
-    /// Whether it was a change of bytes or of a length that failed: a part of it may have happened.
+    /// Whether a change of bytes or of a length failed: a part of it may have happened.
     pub fn is_change(&self) -> bool {
         matches!(self.operation, "write" | "resize")
     }
 
-    /// Whether it was a change of names that failed.
+    /// Whether a change of names failed.
     pub fn is_rename(&self) -> bool {
         self.operation == "rename"
     }
 
-    /// The cause of `error`, where that is a failed operation on a file.
+    /// Returns the cause of `error` if that is a failed operation on a file.
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// The byte offset of the operation, where it has one.
+    /// The byte offset of the operation, if it has one.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }

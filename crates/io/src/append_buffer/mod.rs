@@ -37,7 +37,7 @@ pub struct AppendBuffer {
 /// The one writer of an [`AppendBuffer`].
 pub struct Appender {
     segment: Arc<Segment>,
-    /// What `published` holds: only this value's methods change it.
+    /// The value of `published`, which only the methods of this type change.
     len: usize,
 }
 
@@ -53,8 +53,8 @@ impl AppendBuffer {
         Ok((Appender { segment: Arc::clone(&segment), len: 0 }, Self { segment }))
     }
 
-    /// A buffer that holds `content` already, as a recovered segment does; appending goes on behind it. The capacity
-    /// is at least that of the content.
+    /// A buffer that already holds `content`, as a recovered segment does; appends continue after it. The capacity is
+    /// at least that of the content.
     pub fn from_bytes(capacity: usize, content: &[u8]) -> Result<(Appender, Self)> {
         let (mut appender, buffer) = Self::new(capacity.max(content.len()))?;
         let start = appender.append(content);
@@ -62,13 +62,15 @@ impl AppendBuffer {
         Ok((appender, buffer))
     }
 
-    /// How many bytes can be read by now.
+    /// Number of bytes that can be read now.
     pub fn published(&self) -> u64 {
-        // Acquire, pairs with the Release in `Appender::publish`: who sees the length sees the bytes below it.
+        // Acquire, pairs with the Release in `Appender::publish`: a thread that sees the length sees the bytes below
+        // it.
         self.segment.published.load(Ordering::Acquire) as u64
     }
 
-    /// The bytes of `range`, or `None` when it is not published entirely (or is not a range). Costs one atomic load.
+    /// Returns the bytes of `range`, or `None` if not all of it is published (or it is not a range). Costs one atomic
+    /// load.
     pub fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         if range.start > range.end || range.end > self.published() {
             return None;
@@ -80,7 +82,7 @@ impl AppendBuffer {
         Some(unsafe { self.segment.memory.slice(start, end) })
     }
 
-    /// All bytes published by now.
+    /// All bytes published so far.
     pub fn bytes(&self) -> &[u8] {
         self.slice(0..self.published()).unwrap_or_default()
     }
@@ -90,7 +92,7 @@ impl AppendBuffer {
         self.segment.memory.capacity() as u64
     }
 
-    /// Bytes of memory that the buffer occupies by now: what is published, in whole units of population.
+    /// Bytes of memory that the buffer occupies now: the published bytes, in whole units of population.
     pub fn memory_bytes(&self) -> u64 {
         let capacity = self.capacity();
         let unit = match capacity as usize {
@@ -104,16 +106,16 @@ impl AppendBuffer {
 }
 
 impl Appender {
-    /// Appends `bytes` and publishes them; returns the offset where they start, or `None`, with nothing done, when
-    /// they do not fit. Costs the copy and one atomic store.
+    /// Appends `bytes` and publishes them. Returns the offset where they start, or `None`, with nothing done, if they
+    /// do not fit. Costs the copy and one atomic store.
     pub fn append(&mut self, bytes: &[u8]) -> Option<u64> {
         let start = self.write(0, bytes)?;
         self.publish(bytes.len());
         Some(start)
     }
 
-    /// Appends several pieces as one: readers see all of them or none. `None`, with nothing published, when they do
-    /// not fit together.
+    /// Appends several pieces as one: readers see all of them or none. Returns `None`, with nothing published, if they
+    /// do not fit together.
     pub fn append_all(&mut self, pieces: &[&[u8]]) -> Option<u64> {
         let mut len = 0;
         for piece in pieces {
@@ -124,8 +126,8 @@ impl Appender {
         Some((self.len - len) as u64)
     }
 
-    /// Appends zeros up to `offset`, for example to start the next record in a new page. `false`, with nothing done,
-    /// when `offset` is already passed or beyond the capacity.
+    /// Appends zeros up to `offset`, for example to start the next record in a new page. Returns `false`, with nothing
+    /// done, if `offset` is already passed or beyond the capacity.
     pub fn skip_to(&mut self, offset: u64) -> bool {
         const ZEROS: [u8; 4096] = [0; 4096];
         if offset < self.len as u64 || offset > self.capacity() {
@@ -134,7 +136,7 @@ impl Appender {
         let mut left = (offset - self.len as u64) as usize;
         while left > 0 {
             let step = left.min(ZEROS.len());
-            // Written rather than left as they are: an `append_all` that did not fit leaves bytes behind.
+            // The zeros are written explicitly: an `append_all` that did not fit leaves bytes behind.
             if self.append(&ZEROS[..step]).is_none() {
                 return false;
             }
@@ -286,8 +288,8 @@ mod tests {
 mod model_tests {
     use super::*;
 
-    /// A reader must see a record whole or not at all. What would go wrong with a weaker order: the length arrives
-    /// before the bytes, and the reader takes the zeros of fresh memory for a record.
+    /// A reader must see a record whole or not at all. With a weaker order, the length could arrive before the bytes,
+    /// and the reader would take the zeros of fresh memory for a record.
     #[test]
     fn a_published_record_is_whole() {
         loom::model(|| {

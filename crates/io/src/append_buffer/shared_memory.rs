@@ -5,7 +5,7 @@ use std::io::Result;
 
 use crate::memory::Memory;
 
-/// A block of memory without a lock. Who may touch which bytes when is the callers' protocol.
+/// A block of memory without a lock. The callers' protocol says who may access which bytes, and when.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     memory: Memory,
@@ -30,8 +30,8 @@ impl SharedMemory {
     /// Copies `bytes` to `start`.
     ///
     /// # Safety
-    /// The range lies within the capacity, no slice of it has been handed out, and no other thread accesses it
-    /// until this write happens before that access.
+    /// The range is within the capacity, no slice of it has been handed out, and no other thread accesses it until this
+    /// write happens before that access.
     pub(super) unsafe fn write(&self, start: usize, bytes: &[u8]) {
         #[cfg(loom)]
         for cell in &self.cells[start..start + bytes.len()] {

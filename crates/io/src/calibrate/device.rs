@@ -7,14 +7,14 @@ use super::{RandomReads, measure_reads, measure_sync_appends};
 use crate::random::Random;
 use crate::{ALIGNMENT, AlignedBuffer, File, OpenMode, Operation, Storage};
 
-/// Reads in flight at which random reads are measured.
+/// Numbers of reads in flight at which random reads are measured.
 const DEPTHS: [usize; 5] = [1, 4, 16, 32, 64];
 /// Size and number of the operations of sequential access.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_IN_FLIGHT: usize = 8;
-/// Size of the file on which synced writes go round.
+/// Size of the file that synced writes overwrite cyclically.
 const SYNCED_BYTES: u64 = 4 << 20;
-/// Most bytes of the file that is written and read: larger than a device's own cache, smaller than what a small
+/// Maximum size of the file that is written and read: larger than a device's own cache, smaller than what a small
 /// machine can spare.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
@@ -23,9 +23,9 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub struct DeviceProbe {
     /// Name of the file that is written, read and removed.
     pub name: String,
-    /// For how long in all, about. A device that writes slowly gets a smaller file, not more time.
+    /// Approximate duration of the whole measurement. A device that writes slowly gets a smaller file, not more time.
     pub duration: Duration,
-    /// Most bytes of the file.
+    /// Maximum size of the file in bytes.
     pub file_bytes_max: u64,
 }
 
@@ -41,16 +41,16 @@ impl DeviceProbe {
 pub struct DeviceRates {
     /// Reads in flight and 4 KiB random reads per second, ascending.
     pub reads: Vec<(usize, f64)>,
-    /// Bytes written per second, in a row, the sync at the end included.
+    /// Bytes written per second, sequentially, including the sync at the end.
     pub write_bytes_per_s: f64,
-    /// Bytes read per second, in a row.
+    /// Bytes read per second, sequentially.
     pub read_bytes_per_s: f64,
     /// Writes of 4 KiB into written space, each synced, per second.
     pub syncs_per_s: f64,
 }
 
-/// Measures the device under `storage`: a fifth of the time for writing the file, a tenth each for reading it in a row,
-/// for synced writes and for each of five numbers of random reads in flight.
+/// Measures the device under `storage`: a fifth of the time for writing the file, a tenth each for reading it
+/// sequentially, for synced writes and for each of five numbers of random reads in flight.
 ///
 /// The file is removed at the end, also after an error.
 pub fn measure_device(storage: &dyn Storage, probe: &DeviceProbe) -> Result<DeviceRates> {
@@ -87,7 +87,8 @@ fn write(storage: &dyn Storage, file: &dyn File, chunks_max: u64, limit: Duratio
     Ok((chunks, per_second(chunks, start)))
 }
 
-/// Reads or writes chunk after chunk until `limit` is over or there are no more: how many, and bytes per second.
+/// Reads or writes chunk after chunk until `limit` has passed or there are no more. Returns their number and the bytes
+/// per second.
 fn in_a_row(
     storage: &dyn Storage,
     file: &dyn File,
@@ -115,7 +116,7 @@ fn in_a_row(
     Ok((done, per_second(done, start)))
 }
 
-/// Content that does not compress, so that no layer below has an easy life.
+/// Content that does not compress, so that no layer below can save work.
 fn noise(seed: u64) -> AlignedBuffer {
     let mut buffer = AlignedBuffer::with_len(CHUNK_BYTES);
     let mut random = Random::new(seed);

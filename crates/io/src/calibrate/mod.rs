@@ -1,8 +1,8 @@
 //! What the device can do: the rates against which the engine's are judged.
 //!
-//! [`measure_raw_reads`] asks the device by the shortest ways there are, [`measure_reads`] through a
-//! [`Storage`]; the second must come close to the first. A virtual disk drifts, so the two belong into the same run,
-//! in turns. All of these run for the time asked for and write nothing but their own file.
+//! [`measure_raw_reads`] reads from the device in the most direct ways there are, [`measure_reads`] through a
+//! [`Storage`]; the second must come close to the first. A virtual disk drifts, so both belong in the same run, in
+//! turns. Each measurement takes the requested time and writes nothing but its own file.
 
 mod device;
 #[cfg(unix)]
@@ -28,7 +28,7 @@ pub struct RandomReads {
     pub page_bytes: usize,
     /// The part of the file to read from.
     pub span_bytes: u64,
-    /// For how long.
+    /// How long to read.
     pub duration: Duration,
     /// Where the page numbers come from.
     pub seed: u64,
@@ -61,7 +61,7 @@ impl RandomReads {
     }
 }
 
-/// How many operations there were in how much time, and how long each took.
+/// Number of operations, the time in which they were done, and the latency of each.
 #[derive(Clone, Debug)]
 pub struct Rate {
     /// From the first start to the last end.
@@ -72,7 +72,7 @@ pub struct Rate {
 
 impl Rate {
     fn new() -> Result<Self> {
-        // Up to a minute, in two significant digits: 1 % of a latency is far below its noise.
+        // Up to a minute, with two significant digits: 1 % of a latency is far below its noise.
         let latency_ns = Histogram::new_with_bounds(1, 60_000_000_000, 2).map_err(Error::other)?;
         Ok(Self { elapsed: Duration::ZERO, latency_ns })
     }
@@ -176,9 +176,9 @@ fn expect_page(got: usize, wanted: usize) -> Result<()> {
     ))
 }
 
-/// Writes of `record_bytes` (a multiple of [`ALIGNMENT`]), each followed by a sync, one at a time, round and round in a
-/// file `name` of `span_bytes` that is created, written once and synced before the clock starts, and removed
-/// afterwards: what group commit into recycled log space can reach with one thread.
+/// Writes of `record_bytes` (a multiple of [`ALIGNMENT`]), each followed by a sync, one at a time, cyclically in a file
+/// `name` of `span_bytes`. The file is created, written once and synced before the clock starts, and removed
+/// afterwards. Measures what group commit into recycled log space can reach with one thread.
 pub fn measure_sync_appends(
     storage: &dyn Storage,
     name: &str,
@@ -198,7 +198,7 @@ pub fn measure_sync_appends(
 fn sync_appends(file: &dyn File, record_bytes: usize, span_bytes: u64, duration: Duration) -> Result<Rate> {
     let mut record = AlignedBuffer::with_len(record_bytes);
     let mut random = Random::new(span_bytes);
-    // Not compressible and not zero, whatever lies below.
+    // Neither compressible nor zero, whatever layer is below.
     record.chunks_mut(8).for_each(|word| word.copy_from_slice(&random.next().to_le_bytes()[..word.len()]));
     let records = span_bytes / record_bytes as u64;
     for position in 0..records {

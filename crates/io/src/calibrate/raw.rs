@@ -1,4 +1,4 @@
-//! The shortest ways to read: an io_uring loop, and threads that `pread`. Shares no code with
+//! The most direct ways to read: an io_uring loop, and threads that `pread`. Shares no code with
 //! [`crate::FileStorage`], which is judged by it.
 
 use std::fs::File;
@@ -92,7 +92,7 @@ fn read_by_ring(file: &File, reads: &RandomReads) -> Result<Rate> {
         .or_else(|_| IoUring::new(entries))?;
     let mut random = Random::new(reads.seed);
     let mut rate = Rate::new()?;
-    // Freed only at the good end, when nothing is in flight: on an error the kernel may still be writing there.
+    // Freed only on success, when nothing is in flight: after an error the kernel may still be writing there.
     let mut buffers: ManuallyDrop<Vec<AlignedBuffer>> =
         ManuallyDrop::new((0..reads.in_flight).map(|_| AlignedBuffer::with_len(reads.page_bytes)).collect());
     let start = Instant::now();
