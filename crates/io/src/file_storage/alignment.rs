@@ -15,7 +15,7 @@ impl DirectAlignment {
     /// What practically every device accepts, for kernels that cannot be asked.
     pub(super) const PAGE: Self = Self { memory: ALIGNMENT, offset: ALIGNMENT };
 
-    /// From the figures of the kernel; `None` when direct I/O is impossible or wants more than [`ALIGNMENT`].
+    /// Converts the figures of the kernel; `None` if direct I/O is impossible or needs more than [`ALIGNMENT`].
     #[cfg(any(target_os = "linux", test))]
     pub(super) fn new(memory: u32, offset: u32) -> Option<Self> {
         let (memory, offset) = (memory as usize, offset as usize);

@@ -11,7 +11,7 @@ pub(super) trait Directories {
     /// Whether there is a directory (or anything else) at `path`.
     fn exists(&self, path: &Path) -> bool;
 
-    /// Creates one directory in a parent that exists; one that exists by now is none of its business.
+    /// Creates one directory in a parent that exists. Does nothing if the directory exists by now.
     fn create(&self, path: &Path) -> Result<()>;
 
     /// Makes the names in the directory `path` survive a power cut.
@@ -43,12 +43,12 @@ impl Directories for RealDirectories {
 
 /// Creates the directory `path` and its missing parents.
 ///
-/// Each parent is synced before the next directory is created in what it holds. So after a power cut at most one name
-/// is in doubt, that of the deepest directory there is; its parent is synced here too, since an earlier attempt may
-/// have been cut short right behind its creation.
+/// Each parent is synced before a directory is created in its child. So after a power cut at most one name is in doubt,
+/// that of the deepest directory that exists; its parent is synced here too, since an earlier attempt may have been cut
+/// short right after its creation.
 ///
 /// # Errors
-/// Those of the steps. A parent that was there already and may not be read (its names are somebody else's) is not
+/// Those of the steps. A parent that existed already and may not be read (its names belong to another user) is not
 /// synced.
 pub(super) fn create_all(directories: &impl Directories, path: &Path) -> Result<()> {
     let ancestors = path.ancestors().filter(|ancestor| !ancestor.as_os_str().is_empty());
@@ -107,7 +107,7 @@ mod tests {
             Ok(())
         }
 
-        /// The process dies and the machine goes on: the names are there, and still not durable.
+        /// The process dies and the machine keeps running: the names are there, and still not durable.
         fn kill(&self) {
             self.steps_left.set(usize::MAX);
         }

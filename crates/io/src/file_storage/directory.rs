@@ -1,4 +1,4 @@
-//! [`Directory`]: opens the files of a directory, and knows which handles mean which names.
+//! [`Directory`]: opens the files of a directory, and keeps track of the handles of each name.
 
 use std::collections::HashMap;
 use std::io::{Error, Result};
@@ -63,7 +63,7 @@ impl Directory {
         self.polls.store(polls, Ordering::Relaxed);
     }
 
-    /// Opens the file `name`. Where the process has no descriptor left, files that can be opened again give theirs.
+    /// Opens the file `name`. If the process has no descriptor left, files that can be opened again give up theirs.
     ///
     /// # Errors
     /// Those of the operating system, without their context.
@@ -98,7 +98,7 @@ impl Directory {
                 Ok(None) => {}
                 Err(error) => {
                     if mode == OpenMode::Create {
-                        // Whoever asks once more must not find the name taken.
+                        // A caller that tries again must not find the name taken.
                         let _ = rustix::fs::unlinkat(&self.fd, name, rustix::fs::AtFlags::empty());
                     }
                     return Err(error);
@@ -114,11 +114,11 @@ impl Directory {
     }
 
     fn handles(&self) -> MutexGuard<'_, HashMap<String, Vec<Weak<NamedFile>>>> {
-        // A thread that panicked while it held the lock left a map of handles.
+        // The map is valid even if a thread panicked while it held the lock.
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of a handle.
+    /// Registers a handle.
     pub fn note(&self, file: &Arc<NamedFile>) {
         self.handles().entry(file.name().to_owned()).or_default().push(Arc::downgrade(file));
     }
@@ -134,12 +134,12 @@ impl Directory {
         }
     }
 
-    /// Opens the handles of this name for good: the name is about to go, or to mean another file.
+    /// Opens the handles of this name for good: the name is about to be removed, or to mean another file.
     ///
     /// # Errors
-    /// When one that is closed can't be opened; then the name has to stay.
+    /// When a closed one can't be opened; then the name has to stay.
     pub fn keep_open(&self, name: &str) -> Result<()> {
-        // Not under the lock, which the last owner of a handle takes.
+        // Outside of the lock, which the last owner of a handle takes.
         let files: Vec<_> =
             self.handles().get(name).into_iter().flatten().filter_map(Weak::upgrade).collect();
         for file in files {

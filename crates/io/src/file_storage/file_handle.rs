@@ -1,4 +1,4 @@
-//! [`FileHandle`]: what users of a real directory hold of a file, which is open or can be opened again.
+//! [`FileHandle`]: a handle of a file of a real directory. The file is open or can be opened again.
 
 use std::any::Any;
 use std::io::Result;
@@ -23,18 +23,17 @@ pub(super) struct FileHandle(Arc<NamedFile>);
 /// A file of a directory under the name that it was opened under.
 ///
 /// A file that is only read gives its descriptor back when others need it, and is opened again by its name at its next
-/// use. The name goes on to mean the same bytes: [`Directory`] opens a file for good before its name is removed or
-/// given to another.
+/// use. The name keeps its meaning: [`Directory`] opens a file for good before its name is removed or given to another.
 #[derive(Debug)]
 pub(super) struct NamedFile {
     name: String,
     directory: Arc<Directory>,
     /// `None` while the file is closed.
     slot: ArcSwapOption<OpenFile>,
-    /// Whether it was used since somebody last looked for a descriptor to take back.
+    /// Whether the file was used since the last search for a descriptor to take back.
     is_used: AtomicBool,
-    /// Whether it stays open: because it writes, or because its name is gone. Set while the lock of the set of open
-    /// files is held.
+    /// Whether the file stays open: because it is written, or because its name is gone. Set while the lock of the set
+    /// of open files is held.
     is_kept: AtomicBool,
     /// Whether the name no longer means this file.
     is_nameless: AtomicBool,
@@ -64,12 +63,12 @@ impl NamedFile {
         self.is_kept.load(Ordering::Relaxed)
     }
 
-    /// Says whether the file stays open once it is. The caller holds the lock of the set of open files.
+    /// Sets whether the file stays open once it is. The caller holds the lock of the set of open files.
     pub(super) fn set_kept(&self, is_kept: bool) {
         self.is_kept.store(is_kept, Ordering::Relaxed);
     }
 
-    /// Says that the name no longer means this file.
+    /// Marks the name as no longer meaning this file.
     pub(super) fn set_nameless(&self) {
         self.is_nameless.store(true, Ordering::Relaxed);
     }
@@ -79,8 +78,8 @@ impl NamedFile {
         self.is_used.swap(false, Ordering::Relaxed)
     }
 
-    /// Gives the descriptor back; who uses the file has it until then. The caller holds the lock of the set of open
-    /// files.
+    /// Gives the descriptor back; threads that use the file have it until they are done. The caller holds the lock of
+    /// the set of open files.
     pub(super) fn close(&self) {
         self.slot.store(None);
     }
@@ -112,7 +111,7 @@ impl Drop for NamedFile {
 }
 
 impl FileHandle {
-    /// Opens the file `name`. One that is opened for reading alone is closed while others need its descriptor.
+    /// Opens the file `name`. A file that is opened for reading only is closed when others need its descriptor.
     pub(super) fn open(directory: &Arc<Directory>, name: &str, mode: OpenMode) -> Result<Self> {
         let writes = mode != OpenMode::Read;
         let file = if writes { Some(Arc::new(directory.open_file(name, mode)?)) } else { None };

@@ -10,7 +10,7 @@ use crate::sync::mpsc::{Receiver, Sender, channel};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::{AlignedBuffer, File, ReadRequest};
 
-/// Threads at most, and so operations in flight at most. They sleep in the kernel; started as needed.
+/// Maximum number of threads, and so of operations in flight. They sleep in the kernel and are started as needed.
 const THREADS_MAX: usize = 32;
 
 /// 128 KiB hold an operation's stack many times over.
@@ -28,7 +28,7 @@ struct Job {
 impl Job {
     fn run(mut self) {
         let result = self.operation.perform(&self.handle, &mut self.buffer, self.offset);
-        // The pipeline may be gone by now, and nobody misses the outcome then.
+        // The pipeline may be gone by now; then nothing needs the outcome.
         let _ = self.reply.send(Completed { token: self.token, buffer: self.buffer, result });
     }
 }
@@ -90,7 +90,7 @@ impl IoThreads {
             match thread {
                 Ok(_) => state.threads += 1,
                 Err(_) if state.threads == 0 => {
-                    // No threads to be had: do it here.
+                    // No thread can be started: run the job here.
                     let job = state.jobs.pop_back();
                     drop(state);
                     return job.into_iter().for_each(Job::run);
@@ -102,7 +102,7 @@ impl IoThreads {
         self.queue.wake.notify_one();
     }
 
-    /// Performs all reads, through buffers of the pool's own: the copy (0.1 µs a page) buys freedom from lifetimes.
+    /// Performs all reads, through the pool's own buffers: the copy (0.1 µs a page) avoids borrowed lifetimes.
     pub(super) fn read_batch(self: &Arc<Self>, requests: &mut [ReadRequest<'_>]) {
         let mut pipeline = ThreadPipeline::new(Arc::clone(self), requests.len());
         for (index, request) in requests.iter().enumerate() {
@@ -144,9 +144,9 @@ pub(super) struct ThreadPipeline {
     depth: usize,
     reply: Sender<Completed>,
     completions: Receiver<Completed>,
-    /// With the threads.
+    /// Number of operations that the threads have.
     in_flight: usize,
-    /// Completed, and not yet taken by the caller.
+    /// Completed operations that the caller has not taken yet.
     done: VecDeque<Completed>,
 }
 

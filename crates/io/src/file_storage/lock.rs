@@ -41,12 +41,12 @@ impl FlockLock {
             file.rewind()?;
             writeln!(file, "{}", std::process::id())
         };
-        // The holder's name is a courtesy: on a full disk the lock must still be had, to make room.
+        // The holder's name is a courtesy: on a full disk the lock must still be taken, to make room.
         let _ = record();
         Ok(Self { _file: file })
     }
 
-    /// A lock that readers share; `None` where there is no lock file, and so never was a writer.
+    /// Takes a lock that readers share. Returns `None` if there is no lock file, and so never was a writer.
     pub(super) fn share(path: &Path) -> Result<Option<Self>> {
         let name = path.display().to_string();
         let wrap = |error| FileError::wrap("lock", &name, None, error);
@@ -67,7 +67,7 @@ fn is_locked(name: &str, file: &mut File) -> Error {
     Error::new(ErrorKind::WouldBlock, format!("{name} is locked by {}", holder(file)))
 }
 
-/// What the lock file and the process table tell about the holder.
+/// What the lock file and the process table say about the holder.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     // A damaged lock file must not produce a damaged message: anything but a number counts as unknown.

@@ -1,7 +1,7 @@
 //! A real directory.
 //!
-//! Direct I/O where the file system allows it, io_uring where the system permits it, and everywhere else the same
-//! results by slower ways.
+//! Direct I/O where the file system allows it, io_uring where the system permits it; elsewhere slower calls give the
+//! same results.
 
 mod alignment;
 mod directories;
@@ -35,13 +35,13 @@ use io_threads::{IoThreads, ThreadPipeline};
 use lock::FlockLock;
 pub use options::{IoOptions, ReadWait, Usage};
 
-/// The largest depth of a pipeline; a larger wish gets this.
+/// Maximum depth of a pipeline; a larger request gets this.
 const PIPELINE_DEPTH_MAX: usize = 1024;
 
 /// The files of one real directory.
 ///
-/// Handles that write should be one per file at a time: unaligned writes through two handles of one file may lose
-/// bytes of a page that they share.
+/// Only one handle per file should write at a time: unaligned writes through two handles of one file may lose bytes of
+/// a page that they share.
 #[derive(Debug)]
 pub struct FileStorage {
     path: PathBuf,
@@ -66,8 +66,8 @@ impl FileStorage {
         Ok(Self { path: path.to_owned(), directory, options, threads: Arc::default() })
     }
 
-    /// Opens a directory, creating it and its parents first where they are missing. Returns when the whole path
-    /// survives a power cut, also where an earlier attempt was cut short.
+    /// Opens a directory after creating it and its parents where they are missing. Returns when the whole path survives
+    /// a power cut, even if an earlier attempt was cut short.
     ///
     /// # Errors
     /// Those of the operating system, with the path in the message.
@@ -182,7 +182,7 @@ impl Storage for FileStorage {
         };
         match rustix::fs::linkat(source.directory.fd(), name, self.directory.fd(), name, AtFlags::empty()) {
             Ok(()) => Ok(true),
-            // Another file system, one without links, or too many links to one file.
+            // Another file system, a file system without links, or too many links to one file.
             Err(Errno::XDEV | Errno::PERM | Errno::NOTSUP | Errno::MLINK) => Ok(false),
             Err(error) => Err(FileError::wrap("link", name, None, error.into())),
         }

@@ -18,9 +18,9 @@ const BOUNCE_BYTES_MAX: usize = 1 << 20;
 ///
 /// Under direct I/O, whole pages go through `file` and bypass the page cache; the pages at the edges of an unaligned
 /// write go through `buffered`, where the kernel reads, changes and later writes them, and keeps the file's exact
-/// length. The kernel writes dirty pages back before a direct read of them and drops clean ones at a direct write;
-/// it is only a direct write *during* a buffered one of the same page that it cannot put right, and `edges` keeps
-/// these apart: unaligned writes hold it exclusively, aligned ones share it.
+/// length. The kernel writes dirty pages back before a direct read of them and drops clean ones at a direct write. It
+/// cannot handle a direct write *during* a buffered one of the same page; `edges` keeps these apart: unaligned writes
+/// hold it exclusively, aligned ones share it.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     name: String,
@@ -28,13 +28,13 @@ pub(super) struct OpenFile {
     pub(super) file: fs::File,
     /// The same file without `O_DIRECT`, for handles that write; `None` when `file` is itself buffered.
     buffered: Option<fs::File>,
-    /// What `file` demands while `direct` is set.
+    /// What `file` requires while `direct` is set.
     alignment: DirectAlignment,
     /// Whether `file` has `O_DIRECT`. Cleared when the file system turns out to refuse it.
     direct: AtomicBool,
     edges: RwLock<()>,
-    /// Set by the first failed sync: the kernel marks pages clean that it failed to write, so that a second sync would
-    /// succeed without them.
+    /// Set by the first failed sync: the kernel marks the pages that it failed to write as clean, so a second sync
+    /// would succeed without them.
     sync_failed: AtomicBool,
     /// Whether threads poll while they read.
     polls: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl OpenFile {
         }
     }
 
-    /// What a read must be aligned to; `None` when anything goes.
+    /// The alignment that a read needs; `None` if any is allowed.
     #[inline]
     pub(super) fn alignment(&self) -> Option<DirectAlignment> {
         self.direct.load(Ordering::Relaxed).then_some(self.alignment)
@@ -90,7 +90,7 @@ impl OpenFile {
     }
 
     /// Whether `error` may come from `O_DIRECT` on a file system that accepted the flag at opening and refuses the
-    /// reads; if so, the flag is taken off and the operation is worth another try.
+    /// reads; if so, the flag is removed and the operation is worth a retry.
     pub(super) fn give_up_direct(&self, error: &Error) -> bool {
         if error.kind() != ErrorKind::InvalidInput || !self.direct.load(Ordering::Relaxed) {
             return false;
@@ -188,7 +188,7 @@ impl OpenFile {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Whether a sync failed, after which nothing of the file may be synced again.
+    /// Whether a sync failed; after that nothing of the file may be synced again.
     pub(super) fn has_failed_sync(&self) -> bool {
         self.sync_failed.load(Ordering::Acquire)
     }
@@ -231,7 +231,7 @@ impl OpenFile {
     }
 }
 
-/// Refuses what no file can hold, before the system does so with the code that also means "not aligned".
+/// Refuses ranges that no file can hold, before the system does so with the error code that also means "not aligned".
 pub(super) fn check_range(len: usize, offset: u64) -> Result<()> {
     match offset.checked_add(len as u64) {
         Some(end) if end <= i64::MAX as u64 => Ok(()),
