@@ -1,8 +1,8 @@
 //! Files for Alluvium.
 //!
 //! [`Storage`] and [`File`] are the two traits behind which all file access happens. [`FileStorage`] is a real
-//! directory: direct I/O and io_uring where they are to be had. [`SimulatedStorage`] is one in memory that crashes,
-//! tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
+//! directory, with direct I/O and io_uring where they are available. [`SimulatedStorage`] is a directory in memory that
+//! crashes, tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
 //! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`), behind safe surfaces.

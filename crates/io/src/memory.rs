@@ -1,9 +1,9 @@
-//! Zeroed, aligned memory: the one place where this crate allocates what a device reads into or writes from.
+//! Zeroed, aligned memory: the only place where this crate allocates what a device reads into or writes from.
 //!
-//! Small blocks come from the allocator, larger ones are anonymous mappings: populated on first touch, and given back
-//! to the system when they are freed, whatever the allocator would keep. From 2 MiB on they are aligned to 2 MiB, with
-//! huge pages asked for (a dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB page on the machine of
-//! the targets). Every byte is initialised from the start, so that the safe surface is that of a slice.
+//! Small blocks come from the allocator. Larger ones are anonymous mappings: populated on first touch, and returned to
+//! the system when they are freed, whatever the allocator would keep. From 2 MiB on they are aligned to 2 MiB, and ask
+//! for huge pages (a dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB page on the machine of the
+//! targets). Every byte is initialised from the start, so that the safe surface is that of a slice.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
@@ -13,7 +13,7 @@ use crate::ALIGNMENT;
 
 /// Blocks from this size on are mappings of their own.
 pub(crate) const MAPPED_BYTES_MIN: usize = 64 << 10;
-/// Mappings from this size on ask for huge pages, and are populated in units of this: the size of a huge page on
+/// Mappings from this size on ask for huge pages, and are populated in units of this size: that of a huge page on
 /// x86-64, and on aarch64 with 4 KiB pages.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
@@ -100,7 +100,7 @@ impl Drop for Memory {
     }
 }
 
-/// Gives the dangling pointer of an empty block the promised alignment.
+/// Gives the dangling pointer of an empty block the required alignment.
 #[repr(align(4096))]
 struct Page;
 
@@ -110,7 +110,7 @@ fn layout(capacity: usize) -> Option<Layout> {
     Layout::from_size_align(capacity, ALIGNMENT).ok()
 }
 
-/// A property of the capacity alone, so that `drop` needs no memory of how the block was made.
+/// Depends on the capacity alone, so that `drop` need not know how the block was made.
 fn is_mapped(capacity: usize) -> bool {
     cfg!(all(unix, not(miri))) && capacity >= MAPPED_BYTES_MIN
 }
@@ -138,8 +138,8 @@ mod mapped {
     }
 
     fn map_huge(capacity: usize) -> io::Result<NonNull<u8>> {
-        // Mapped with room to spare and trimmed to an aligned start: without alignment the kernel cannot use huge
-        // pages at the edges.
+        // Mapped with room to spare and trimmed to an aligned start: without alignment the kernel cannot use huge pages
+        // at the edges.
         let padded = capacity.checked_add(HUGE_PAGE_BYTES).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{capacity} bytes of memory"))
         })?;
@@ -147,9 +147,9 @@ mod mapped {
         let head = base.align_offset(HUGE_PAGE_BYTES);
         let start = base.wrapping_add(head);
         let tail = padded - head - capacity;
-        // SAFETY: both ranges lie in the mapping just made, are whole pages (the kernel returns page-aligned
-        // addresses and `capacity` is a multiple of 4 KiB; where system pages are larger the call fails and the
-        // spare range stays mapped, untouched), and nothing points into them.
+        // SAFETY: both ranges are in the mapping just made, are whole pages (the kernel returns page-aligned addresses
+        // and `capacity` is a multiple of 4 KiB; where system pages are larger the call fails and the spare range stays
+        // mapped, untouched), and nothing points into them.
         unsafe {
             if head > 0 {
                 let _ = munmap(base.cast(), head);

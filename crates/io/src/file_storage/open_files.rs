@@ -6,19 +6,19 @@ use super::file_handle::NamedFile;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Descriptors that a process is left for sockets, logs, manifests, locks and rings, whatever its limit.
+/// Descriptors reserved for the process's sockets, logs, manifests, locks and rings, whatever its limit.
 const RESERVE: usize = 64;
-/// Fewer files are never open: less would open a file for nearly each lookup.
+/// Minimum number of open files: with fewer, nearly each lookup would open a file.
 const OPEN_FILES_MIN: usize = 16;
-/// More are not worth having: opening a file takes microseconds.
+/// Maximum number of open files. More are not worth having: opening a file takes microseconds.
 const OPEN_FILES_MAX: usize = 1 << 16;
 
-/// The files that are open for reading and may be closed, with the hand of a clock that goes round them: a file that
-/// was used since the hand's last visit stays, the first that was not is closed.
+/// The files that are open for reading and may be closed, in a clock: when its hand passes, a file that was used since
+/// the last visit stays, and the first that was not is closed.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     max: usize,
-    /// Files in the clock that are gone, and closed with that.
+    /// Number of files in the clock that are gone, and so closed.
     dropped: AtomicUsize,
     clock: Mutex<Clock>,
 }
@@ -30,15 +30,14 @@ struct Clock {
 }
 
 impl OpenFiles {
-    /// At most `max` files; where that is not said, half of the descriptors that the process may have now, less a
-    /// reserve.
+    /// At most `max` files; by default half of the descriptors that the process may have now, less a reserve.
     pub fn new(max: Option<usize>) -> Self {
         let max = max.unwrap_or_else(default_max).max(1);
         Self { max, dropped: AtomicUsize::new(0), clock: Mutex::default() }
     }
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
-        // A thread that panicked while it held the lock left a list of files.
+        // The list is valid even if a thread panicked while it held the lock.
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,7 +52,7 @@ impl OpenFiles {
         }
     }
 
-    /// Closes some files, whatever the maximum: the process is out of descriptors. `false` when there are none.
+    /// Closes some files, whatever the maximum: the process is out of descriptors. Returns `false` if there are none.
     pub fn close_some(&self) -> bool {
         let mut clock = self.clock();
         let some = clock.files.len().div_ceil(8);
@@ -61,12 +60,12 @@ impl OpenFiles {
         some > 0
     }
 
-    /// Takes note of a file that was opened.
+    /// Registers a file that was opened.
     pub fn add(&self, file: Weak<NamedFile>) {
         self.clock().files.push(file);
     }
 
-    /// Like [`OpenFiles::add`], for one that was kept open because it wrote.
+    /// Like [`OpenFiles::add`], for a file that was kept open because it was written.
     pub fn add_writer(&self, file: &Arc<NamedFile>) {
         let mut clock = self.clock();
         file.set_kept(false);
@@ -88,9 +87,9 @@ impl OpenFiles {
 }
 
 impl Clock {
-    /// Takes one file out, and closes it.
+    /// Removes one file from the clock, and closes it.
     fn close_one(&mut self) {
-        // Twice round at most: the first round takes the marks of use away, though others may set them again.
+        // At most two rounds: the first clears the marks of use, though other threads may set them again.
         for _ in 0..2 * self.files.len() {
             self.hand %= self.files.len();
             match self.files[self.hand].upgrade() {
@@ -103,7 +102,7 @@ impl Clock {
         }
         let last = self.files.len() - 1;
         let file = self.files.swap_remove(self.hand.min(last)).upgrade();
-        // One whose name went while it was being opened came in here nevertheless.
+        // A file whose name was removed while the file was being opened was added nevertheless.
         if let Some(file) = file.filter(|file| !file.is_kept()) {
             file.close();
         }

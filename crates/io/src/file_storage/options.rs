@@ -3,7 +3,7 @@
 /// Whether a mechanism of the operating system is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Usage {
-    /// Wherever the system and the file system offer it, found out by trying.
+    /// It is used wherever the system and the file system support it, which is found out by trying.
     #[default]
     Auto,
     /// Not at all.
@@ -14,12 +14,12 @@ pub enum Usage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadWait {
     /// It sleeps. A processor with nothing else to do sleeps too, and takes some microseconds to wake (more under a
-    /// hypervisor), which is a good part of a fast device's own time.
+    /// hypervisor), which is a large part of a fast device's latency.
     #[default]
     Sleep,
-    /// It looks again and again, and lets other threads run between two looks. Most reads per second with few threads;
-    /// a waiting thread keeps its processor busy, so that it suits machines that have one to spare. Needs io_uring;
-    /// without it threads sleep.
+    /// It polls, and lets other threads run between two polls. This gives the most reads per second with few threads; a
+    /// waiting thread keeps its processor busy, so it suits machines that have one to spare. Needs io_uring; without it
+    /// threads sleep.
     Poll,
 }
 
@@ -33,8 +33,8 @@ pub struct IoOptions {
     /// io_uring for batches and pipelines of reads. Without it (or where it is forbidden, as in many containers) a
     /// pool of threads reads.
     pub uring: Usage,
-    /// Files of the directory that are open for reading at a time, about: the others are opened when they are used.
-    /// Files that are written are open besides. `None` is half of the descriptors that the process may have when the
-    /// directory is opened, less 64; 16 at least.
+    /// Approximate number of files of the directory that are open for reading at a time: the others are opened when
+    /// they are used. Files that are written are open in addition. `None` is half of the descriptors that the process
+    /// may have when the directory is opened, less 64, but at least 16.
     pub open_files_max: Option<usize>,
 }

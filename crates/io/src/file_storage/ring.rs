@@ -18,18 +18,18 @@ pub(super) struct Ring {
     depth: usize,
 }
 
-/// The most bytes of one operation; the kernel cuts longer ones short.
+/// Maximum number of bytes of one operation; the kernel cuts longer ones short.
 const BYTES_MAX: usize = 1 << 30;
 
-/// How often a waiting thread looks for a completion before it lets others run: for about as long as that takes.
+/// How often a waiting thread polls for a completion before it lets other threads run.
 const LOOKS: u32 = 32;
 
 const UNKNOWN: u8 = 0;
 const AVAILABLE: u8 = 1;
 const REFUSED: u8 = 2;
 
-/// What the first attempt of this process found: containers forbid io_uring for good, so that asking again for every
-/// thread would only cost.
+/// What the first attempt of this process found. Containers forbid io_uring permanently, so trying again in every
+/// thread would only cost time.
 static AVAILABILITY: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Whether this process may use io_uring. The first call tries it.
@@ -40,12 +40,12 @@ pub(super) fn is_available() -> bool {
     }
 }
 
-/// Who uses a ring.
+/// The threads that may use a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Users {
-    /// The thread that made it: others are refused by the kernel.
+    /// Only the thread that made it; the kernel refuses others.
     OneThread,
-    /// Any threads, one after the other.
+    /// Any thread, one at a time.
     OneAtATime,
 }
 
@@ -53,7 +53,8 @@ impl Ring {
     /// A ring for `depth` operations at once, of `users`.
     ///
     /// # Errors
-    /// `Unsupported` where io_uring is missing, forbidden or too old; others (no memory, no descriptors) may pass.
+    /// `Unsupported` where io_uring is missing, forbidden or too old; other errors (no memory, no descriptors) may
+    /// pass.
     pub(super) fn new(depth: usize, users: Users) -> Result<Self> {
         if AVAILABILITY.load(Ordering::Relaxed) == REFUSED {
             return Err(ErrorKind::Unsupported.into());
@@ -61,7 +62,7 @@ impl Ring {
         let built = Self::build(depth, users);
         match &built {
             Ok(_) => AVAILABILITY.store(AVAILABLE, Ordering::Relaxed),
-            // ENOSYS, EPERM or EACCES: the system says no for good.
+            // ENOSYS, EPERM or EACCES: the system refuses permanently.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
                 AVAILABILITY.store(REFUSED, Ordering::Relaxed);
             }
@@ -72,8 +73,9 @@ impl Ring {
 
     fn build(depth: usize, users: Users) -> Result<Self> {
         let entries = u32::try_from(depth.clamp(1, 4096)).map_err(|_| ErrorKind::InvalidInput)?;
-        // Completions run when a thread asks for them, not by interrupting it: fully so with one issuer (6.1), else
-        // when it enters the kernel anyway (5.19). Older kernels refuse the flags with EINVAL and do without.
+        // Completions run when a thread asks for them and do not interrupt it: fully so with one issuer (6.1),
+        // otherwise when the thread enters the kernel anyway (5.19). Older kernels refuse the flags with EINVAL and
+        // work without them.
         let mut builder = IoUring::builder();
         match users {
             Users::OneThread => builder.setup_single_issuer().setup_defer_taskrun(),
@@ -159,14 +161,14 @@ impl Ring {
             }
             Err(error) => {
                 // The kernel may still write into the buffers of operations in flight, and there is no way left to wait
-                // for it: going on would corrupt memory.
+                // for that: continuing would corrupt memory.
                 eprintln!("io_uring_enter failed with operations in flight: {error}");
                 std::process::abort();
             }
         }
     }
 
-    /// Like [`Ring::enter`], but looks for completions instead of sleeping, and lets other threads run between looks.
+    /// Like [`Ring::enter`], but polls for completions instead of sleeping, and lets other threads run between polls.
     pub(super) fn poll(&mut self, wanted: usize) {
         let wanted = wanted.min(self.in_flight);
         if self.queued() > 0 {
@@ -179,7 +181,7 @@ impl Ring {
                 return;
             }
             if self.wants_entry() {
-                // One more is about to be there; the kernel hands it out when asked.
+                // One more is about to arrive; the kernel hands it out when asked.
                 self.enter(ready + 1);
                 continue;
             }
@@ -191,7 +193,7 @@ impl Ring {
         }
     }
 
-    /// A completion that is there: its token, and the bytes transferred or the negative error code.
+    /// Returns a completion that has arrived: its token, and the bytes transferred or the negative error code.
     pub(super) fn next(&mut self) -> Option<(u64, i32)> {
         let entry = self.uring.completion().next()?;
         self.in_flight -= 1;

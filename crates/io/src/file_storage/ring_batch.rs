@@ -11,7 +11,7 @@ use super::options::ReadWait;
 use super::ring::{Ring, Users};
 use crate::{AlignedBuffer, Operation, ReadRequest};
 
-/// Reads in flight at most; more requests wait their turn. Devices of this kind reach their full rate at 32–64.
+/// Maximum number of reads in flight; further requests wait. Devices of this kind reach their full rate at 32–64.
 const DEPTH: usize = 128;
 
 /// How many completions to wait for while there are more requests: few enough to keep the device busy, enough to
@@ -22,7 +22,7 @@ thread_local! {
     static RING: RefCell<Option<Ring>> = const { RefCell::new(None) };
 }
 
-/// Performs all reads through the ring of this thread. `false`, with nothing done, when there is no ring.
+/// Performs all reads through the ring of this thread. Returns `false`, with nothing done, if there is no ring.
 pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: ReadWait) -> bool {
     RING.try_with(|ring| {
         let Ok(mut ring) = ring.try_borrow_mut() else { return false };
@@ -36,8 +36,8 @@ pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: ReadWait) -> bo
     .unwrap_or(false)
 }
 
-/// Waits for every read in flight when dropped, so that not even a panic lets the kernel write into buffers that
-/// their owner has back.
+/// Waits for every read in flight when dropped, so that even after a panic the kernel never writes into buffers that
+/// have returned to their owner.
 struct Batch<'a> {
     ring: &'a mut Ring,
     wait: ReadWait,
@@ -62,8 +62,8 @@ struct Flight {
 
 impl Batch<'_> {
     fn run(&mut self, requests: &mut [ReadRequest<'_>]) {
-        // Declared before the loop, and outliving every read in flight even if the loop panics: leaking them is the
-        // answer then, since `self` is dropped (and waits) only after the locals of this function.
+        // Declared before the loop, and outliving every read in flight even if the loop panics: then they are leaked,
+        // since `self` is dropped (and waits) only after the locals of this function.
         let mut flights: ManuallyDrop<Vec<Option<Flight>>> = ManuallyDrop::new(Vec::new());
         flights.resize_with(requests.len(), || None);
         let mut next = 0;
@@ -135,7 +135,7 @@ fn read_plainly(request: &mut ReadRequest<'_>) {
 
 fn finish(request: &mut ReadRequest<'_>, flight: Option<Flight>, outcome: i32) {
     let (Some(Flight { file, bounce }), Ok(got)) = (flight, usize::try_from(outcome)) else {
-        // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the place.
+        // Retried by the plain call, which turns off direct I/O where it is refused, and says where it failed.
         read_plainly(request);
         return;
     };

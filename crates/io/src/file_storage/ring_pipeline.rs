@@ -12,10 +12,10 @@ use super::ring::{Ring, Users};
 use crate::pipeline::{Completed, Operation, Pipeline};
 use crate::{AlignedBuffer, File};
 
-/// Queued operations go to the kernel together once there are this many: a system call for each would cost more than
-/// a read of one page, a longer wait would starve the device.
+/// Queued operations go to the kernel together once there are this many: a system call for each would cost more than a
+/// read of one page, and a longer wait would starve the device.
 const QUEUED_MAX: usize = 8;
-/// From this length on an operation goes to the kernel at once.
+/// Operations of at least this length go to the kernel at once.
 const LARGE_BYTES: usize = 64 << 10;
 
 /// The operations of one [`RingPipeline`] in flight own their file and buffers here, at stable heap addresses.
@@ -59,8 +59,7 @@ impl RingPipeline {
 impl Slot {
     fn complete(mut self, outcome: i32) -> Completed {
         let result = match (usize::try_from(outcome), self.bounce) {
-            // Once more by the plain way, which knows how to turn off direct I/O where it is refused, and names the
-            // place.
+            // Retried by the plain call, which turns off direct I/O where it is refused, and says where it failed.
             (Err(_), _) => self.operation.perform(&self.handle, &mut self.buffer, self.offset),
             (Ok(written), _) if self.operation == Operation::Write => {
                 let rest = written.min(self.buffer.len())..;

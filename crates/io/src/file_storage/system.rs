@@ -13,7 +13,7 @@ pub(super) fn open_buffered(directory: &OwnedFd, name: &str, flags: OFlags) -> R
     Ok(openat(directory, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644))?.into())
 }
 
-/// Opens the existing file `name` below `directory` for direct I/O; `None` when the file system does not allow it.
+/// Opens the existing file `name` below `directory` for direct I/O; `None` if the file system does not allow it.
 #[cfg(target_os = "linux")]
 pub(super) fn open_direct(
     directory: &OwnedFd,
@@ -37,7 +37,7 @@ pub(super) fn open_direct(
     Ok(None)
 }
 
-/// Whether an unnamed file in `directory` can be opened for direct I/O: tells without leaving a trace.
+/// Whether an unnamed file in `directory` can be opened for direct I/O. Leaves no trace.
 pub(super) fn probe_direct(directory: &OwnedFd) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -52,8 +52,8 @@ pub(super) fn probe_direct(directory: &OwnedFd) -> bool {
     }
 }
 
-/// What the kernel says about direct I/O on `file`. Kernels before 6.1, and file systems that were never taught the
-/// question, leave it open; [`DirectAlignment::PAGE`] then, and a refused read or write turns direct I/O off.
+/// What the kernel reports about direct I/O on `file`. Kernels before 6.1, and file systems that do not support the
+/// query, report nothing; then this is [`DirectAlignment::PAGE`], and a refused read or write turns direct I/O off.
 #[cfg(target_os = "linux")]
 fn direct_alignment(file: &OwnedFd) -> Option<DirectAlignment> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -65,7 +65,7 @@ fn direct_alignment(file: &OwnedFd) -> Option<DirectAlignment> {
     }
 }
 
-/// Takes `O_DIRECT` off an open file.
+/// Clears `O_DIRECT` of an open file.
 pub(super) fn clear_direct(file: &fs::File) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -80,7 +80,7 @@ pub(super) fn clear_direct(file: &fs::File) -> Result<()> {
 /// Tells the page cache not to read ahead: lookups are random, and large reads say themselves how large they are.
 /// (LevelDB under an 8 MiB read-ahead read 7–9 MB per get.)
 pub(super) fn advise_random(file: &fs::File) {
-    // Advice only: where it is refused, reads cost more and stay right.
+    // Advice only: if it is refused, reads cost more and stay right.
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
     #[cfg(not(target_os = "linux"))]
