@@ -1,9 +1,9 @@
 //! Freed blocks, kept per thread for the next read or write.
 //!
-//! A lookup needs one 4–32 KiB buffer for the time of one read. Going to the allocator for it costs an aligned
+//! A lookup needs one 4–32 KiB buffer for the time of one read. Getting it from the allocator costs an aligned
 //! allocation and a clearing of the page; taking it from here costs a few nanoseconds and no lock. Large blocks are
-//! mappings, which fault and are cleared page by page each time they are made anew: threads that go through many in
-//! short time keep some of them with [`KeptBuffers`].
+//! mappings, which fault and are cleared page by page each time they are created: threads that use many in a short time
+//! keep some of them with [`KeptBuffers`].
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -12,8 +12,8 @@ use crate::ALIGNMENT;
 use crate::memory::{MAPPED_BYTES_MIN, Memory};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// What one thread keeps at most, over all sizes. Threads that read are few (one per shard), so this is small change
-/// in the memory budget; [`pooled_bytes`] reports it.
+/// Maximum number of bytes that one thread keeps, over all sizes. Few threads read (one per shard), so this is a small
+/// part of the memory budget; [`pooled_bytes`] reports it.
 pub const POOL_BYTES_MAX: usize = 512 << 10;
 
 /// Pooled sizes are 4, 8, 16 and 32 KiB: table pages, and two adjacent ones for an item that straddles them.
@@ -37,12 +37,12 @@ struct Large {
     bytes_max: usize,
 }
 
-/// What one thread keeps at most now.
+/// Maximum number of bytes that one thread keeps now.
 static POOL_BYTES: AtomicUsize = AtomicUsize::new(POOL_BYTES_MAX);
 
-/// Lets each thread of the process keep no more than `bytes` of freed blocks from now on, at most [`POOL_BYTES_MAX`].
-/// What a thread keeps beyond that goes as it is used. For programs with many threads and little memory; there is no
-/// way back to more.
+/// From now on, each thread of the process keeps no more than `bytes` of freed blocks, at most [`POOL_BYTES_MAX`].
+/// Blocks that a thread keeps beyond that are freed as they are used. For programs with many threads and little memory;
+/// the bound cannot be raised again.
 pub fn bound_pooled_bytes(bytes: usize) {
     POOL_BYTES.fetch_min(bytes, Ordering::Relaxed);
 }
@@ -58,7 +58,7 @@ pub fn pooled_bytes() -> usize {
 
 /// While this lives, the thread that made it keeps the large buffers that it frees, and uses them again.
 ///
-/// A merge that writes a table in pieces of 1 MiB spends a tenth of its time on page faults of new buffers without it.
+/// Without it, a merge that writes a table in pieces of 1 MiB spends a tenth of its time on page faults of new buffers.
 #[derive(Debug)]
 pub struct KeptBuffers {
     bytes_max_before: usize,
@@ -67,8 +67,8 @@ pub struct KeptBuffers {
 }
 
 impl KeptBuffers {
-    /// Keeps freed buffers of 64 KiB and more, of `bytes_max` bytes in all at most. They count for nobody while they
-    /// are kept: the caller answers for that memory.
+    /// Keeps freed buffers of 64 KiB and more, at most `bytes_max` bytes in all. Nothing counts them while they are
+    /// kept: the caller accounts for that memory.
     pub fn in_this_thread(bytes_max: usize) -> Self {
         let set = |pool: &RefCell<Pool>| std::mem::replace(&mut pool.borrow_mut().large.bytes_max, bytes_max);
         Self { bytes_max_before: POOL.try_with(set).unwrap_or(0), _thread: PhantomData }
@@ -77,7 +77,7 @@ impl KeptBuffers {
 
 impl Drop for KeptBuffers {
     fn drop(&mut self) {
-        // During the destruction of the thread the pool is gone, and what it kept with it.
+        // When the thread is being destroyed, the pool is gone, and what it kept with it.
         let _ = POOL.try_with(|pool| {
             let large = &mut pool.borrow_mut().large;
             large.bytes_max = self.bytes_max_before;
@@ -91,7 +91,7 @@ impl Drop for KeptBuffers {
 }
 
 impl Large {
-    /// The smallest block that holds `bytes`, unless more than half of it would lie idle.
+    /// The smallest block that holds `bytes`, unless more than half of it would be unused.
     fn take(&mut self, bytes: usize) -> Option<Memory> {
         let fits = |memory: &Memory| memory.capacity() >= bytes && memory.capacity() / 2 <= bytes;
         let fitting = self.free.iter().enumerate().filter(|(_, memory)| fits(memory));
@@ -109,13 +109,13 @@ impl Large {
     }
 }
 
-/// The class whose blocks hold `bytes`, or `None` when that size is not pooled.
+/// The class whose blocks hold `bytes`, or `None` if that size is not pooled.
 fn class_of(bytes: usize) -> Option<usize> {
     (0..CLASSES).find(|class| bytes <= ALIGNMENT << class).filter(|_| bytes > 0)
 }
 
-/// A block of at least `bytes`, with whatever content its last user left. The capacity to ask the allocator for when
-/// the pool has none is in the error.
+/// A block of at least `bytes`, with whatever content its last user left. If the pool has none, the error is the
+/// capacity to ask the allocator for.
 pub(crate) fn take(bytes: usize) -> Result<Memory, usize> {
     let Some(class) = class_of(bytes) else {
         let kept = || POOL.try_with(|pool| pool.borrow_mut().large.take(bytes)).ok().flatten();
@@ -140,7 +140,7 @@ pub(crate) fn give(memory: Memory) {
         return;
     }
     let Some(class) = class_of(capacity).filter(|class| capacity == ALIGNMENT << class) else { return };
-    // During the destruction of the thread the pool is gone, and the block is freed with the closure.
+    // When the thread is being destroyed, the pool is gone, and the block is freed with the closure.
     let _ = POOL.try_with(|pool| {
         let pool = &mut *pool.borrow_mut();
         if pool.bytes + capacity <= POOL_BYTES.load(Ordering::Relaxed) {

@@ -21,9 +21,9 @@ pub enum Operation {
 
 /// A stream of reads and writes, used by one thread at a time. Made by [`Storage::pipeline`](crate::Storage::pipeline).
 ///
-/// Completions come in no order; `token` tells them apart. Operations on the same bytes of a file must not be in
-/// flight together, and a write must not share a page with an unaligned write made elsewhere meanwhile. Dropping a
-/// pipeline waits for its operations in flight and discards their outcome.
+/// Completions come in any order; `token` identifies them. Operations on the same bytes of a file must not be in flight
+/// together, and while a write is in flight, it must not share a page with an unaligned write made elsewhere. Dropping
+/// a pipeline waits for its operations in flight and discards their outcome.
 pub trait Pipeline: fmt::Debug + Send {
     /// Starts an operation at `offset` of `file`, which was opened by the storage that made the pipeline. Alignment as
     /// in [`File::read_at`].
@@ -43,10 +43,11 @@ pub trait Pipeline: fmt::Debug + Send {
     /// Starts the operations that are held back.
     fn start(&mut self);
 
-    /// The next completed operation; blocks until there is one. `None` when none is in flight or waiting to be taken.
+    /// Returns the next completed operation; blocks until there is one. `None` if none is in flight or waiting to be
+    /// taken.
     fn wait(&mut self) -> Option<Completed>;
 
-    /// An operation that is complete by now, without blocking.
+    /// Returns an operation that is complete by now, without blocking.
     fn poll(&mut self) -> Option<Completed>;
 
     /// Operations submitted and not yet returned by `wait` or `poll`.

@@ -1,12 +1,12 @@
-//! Which threads come first where processors are few.
+//! Which threads run first when processors are scarce.
 
-/// Each step gives up a fifth: after five a thread gets a third of what another does that wants to run as well.
+/// Each step gives up a fifth: after five, a thread gets a third of the time of another thread that is ready to run.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
-/// Lets the calling thread give way to those that serve somebody: while both have work, it gets a quarter of a
-/// processor that they share, so what it does takes longer but is never put off for good. Only where the system gives
-/// threads priorities of their own, on Linux; a refusal goes unnoticed.
+/// Makes the calling thread give way to those that serve callers: while both have work, it gets a quarter of a
+/// processor that they share, so its work takes longer but is never postponed forever. Works only where the system
+/// gives threads priorities of their own, on Linux; a refusal is ignored.
 pub fn give_way() {
     if crate::sync::is_simulated() {
         return; // the scheduler decides

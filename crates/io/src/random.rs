@@ -1,6 +1,5 @@
-//! The source of chance of simulation and calibration: SplitMix64 (Steele, Lea, Flood 2014), whose sequence is
-//! frozen here, so that a
-//! failing seed stays failing whatever version a library has.
+//! The random numbers of simulation and calibration: SplitMix64 (Steele, Lea, Flood 2014). Its sequence is frozen here,
+//! so that a failing seed keeps failing whatever version a library has.
 
 #[derive(Clone, Debug)]
 pub(crate) struct Random {

@@ -1,4 +1,4 @@
-//! A storage over another that changes nothing of it: whatever is written stays in memory.
+//! A storage over another one, which it never changes: everything written stays in memory.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use crate::error::{FileError, check_name};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
-/// The files of another storage, with changes that nobody else sees and that end with this value.
+/// The files of another storage, with changes that are visible only here and end with this value.
 ///
-/// New files are held in memory, removals are remembered, and existing files are opened for reading whatever is asked
-/// for. So code that starts by noting down where it stands runs on a directory that must not change. The lock is one
-/// that readers share and writers respect; a directory that no writer ever locked is read without.
+/// New files are held in memory, removals are remembered, and existing files are opened for reading whatever mode is
+/// requested. So code that begins by recording its state runs on a directory that must not change. The lock is one that
+/// readers share and writers respect; a directory that no writer ever locked is read without a lock.
 #[derive(Debug)]
 pub struct ReadOnlyStorage {
     inner: Arc<dyn Storage>,
@@ -77,7 +77,7 @@ impl Storage for ReadOnlyStorage {
         Ok(())
     }
 
-    /// Only files that were created here get another name.
+    /// Only files that were created here can be renamed.
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         check_name(from)?;
         check_name(to)?;
@@ -132,7 +132,7 @@ impl Storage for ReadOnlyStorage {
     }
 }
 
-/// Stands for the lock of a directory that no writer ever locked.
+/// Stands in for the lock of a directory that no writer ever locked.
 #[derive(Debug)]
 struct NoLock;
 

@@ -21,7 +21,8 @@ pub(super) struct Ring {
 /// Maximum number of bytes of one operation; the kernel cuts longer ones short.
 const BYTES_MAX: usize = 1 << 30;
 
-/// How often a waiting thread polls for a completion before it lets other threads run.
+/// How often a waiting thread polls for a completion before it lets other threads run: the polls take about as long as
+/// that.
 const LOOKS: u32 = 32;
 
 const UNKNOWN: u8 = 0;

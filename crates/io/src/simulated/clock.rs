@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::Clock;
 use crate::sync::{is_simulated, simulated_time};
 
-/// A clock that moves only when told, or when somebody sleeps on it. Clones are the same clock.
+/// A clock that moves only when it is advanced, or when a thread sleeps on it. Clones are the same clock.
 ///
-/// Starts at monotonic 0 and at the given wall-clock time. In the threads of a simulated execution it moves on with the
-/// execution's clock too, and a sleep lets others run.
+/// Starts at monotonic 0 and at the given wall-clock time. In the threads of a simulated execution it also advances
+/// with the execution's clock, and a sleep lets other threads run.
 #[derive(Debug, Clone)]
 pub struct SimulatedClock {
     times: Arc<Mutex<Times>>,
@@ -31,7 +31,7 @@ impl SimulatedClock {
         }
     }
 
-    /// Moves both times forward, at most to the largest a `Duration` holds.
+    /// Moves both times forward, up to the maximum of a `Duration`.
     pub fn advance(&self, duration: Duration) {
         let mut times = self.times();
         times.monotonic = times.monotonic.saturating_add(duration);

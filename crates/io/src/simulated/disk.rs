@@ -29,13 +29,13 @@ struct Counts {
 /// Who holds a lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Holders {
-    /// One that changes things.
+    /// A writer.
     Writer,
-    /// So many that don't.
+    /// This many readers.
     Readers(usize),
 }
 
-/// All state; behind one mutex. A generation is the time between two crashes: handles of an older one fail.
+/// All state, behind one mutex. A generation is the time between two crashes: handles of an older one fail.
 #[derive(Debug)]
 pub(super) struct Disk {
     pub(super) random: Random,
@@ -44,7 +44,7 @@ pub(super) struct Disk {
     next_inode: InodeNumber,
     pub(super) locks: BTreeMap<String, Holders>,
     pub(super) generation: u64,
-    /// Between a crash and the next reopening.
+    /// True between a crash and the next reopening.
     pub(super) is_down: bool,
     faults: FaultPlan,
     counts: Counts,
@@ -76,7 +76,7 @@ impl Disk {
         self.counts = Counts::default();
     }
 
-    /// Refuses handles of earlier generations, and everybody while the machine is down.
+    /// Refuses handles of earlier generations, and all handles while the machine is down.
     pub(super) fn check(&self, generation: u64) -> Result<()> {
         if self.is_down || generation != self.generation {
             return Err(SimulatedFault::Crash.into());
@@ -84,7 +84,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes the device larger or smaller, beside what else is planned.
+    /// Makes the device larger or smaller, in addition to the other planned faults.
     pub(super) fn set_quota(&mut self, quota_bytes: Option<u64>) {
         self.faults.quota_bytes = quota_bytes;
     }
@@ -138,7 +138,7 @@ impl Disk {
         self.collect();
     }
 
-    /// The process ends, and the machine goes on: nothing is lost but handles and locks.
+    /// The process ends, and the machine keeps running: nothing is lost but handles and locks.
     pub(super) fn kill(&mut self) {
         self.is_down = true;
         self.locks.clear();
@@ -219,7 +219,7 @@ impl Disk {
         more == 0 || self.used_bytes() + more <= quota
     }
 
-    /// Bytes that all files take.
+    /// Bytes that all files occupy.
     pub(super) fn used_bytes(&self) -> u64 {
         self.inodes.values().map(|inode| inode.live.allocated_bytes()).sum()
     }

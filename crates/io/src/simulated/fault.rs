@@ -20,17 +20,17 @@ pub struct FaultPlan {
     pub fail_sync: Option<u64>,
     /// These openings of files, creations included, fail as if the process had no descriptor left (`EMFILE`).
     pub fail_opens: Option<Range<u64>>,
-    /// The size of the device; what needs more blocks fails with [`io::ErrorKind::StorageFull`], after some of its
-    /// bytes may have been written.
+    /// The size of the device. An operation that needs more blocks fails with [`io::ErrorKind::StorageFull`], after
+    /// some of its bytes may have been written.
     pub quota_bytes: Option<u64>,
 }
 
 /// Mistakes that a storage engine could make, planted here to show that the simulation finds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
-    /// Syncs of files whose name starts so succeed without doing anything, as if the engine had forgotten them.
+    /// Syncs of files whose name has this prefix succeed without doing anything, as if the engine had forgotten them.
     SkipFileSync {
-        /// Start of the names; the empty text is all files.
+        /// The prefix; the empty text means all files.
         name_prefix: String,
     },
     /// Syncs of the directory succeed without doing anything.

@@ -1,4 +1,5 @@
-//! The content of one simulated file: what its users see, what a power cut leaves, and what lies between.
+//! The content of one simulated file: what its users see, what a power cut leaves, and the unsynced changes between
+//! them.
 
 use super::sparse_bytes::SparseBytes;
 use crate::random::Random;
@@ -6,7 +7,7 @@ use crate::random::Random;
 /// What a device writes in one piece or not at all.
 const SECTOR_BYTES: usize = 512;
 
-/// A change that the device may not have yet.
+/// A change that may not be on the device yet.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Write { offset: u64, bytes: Vec<u8> },
@@ -86,15 +87,15 @@ impl Inode {
         self.settle(random, mood);
     }
 
-    /// A power cut: what survives becomes what everybody sees.
+    /// A power cut: what survives becomes what all users see.
     pub(super) fn crash(&mut self, random: &mut Random, mood: Mood) {
         self.settle(random, mood);
         self.live = self.durable.clone();
         self.handles = 0;
     }
 
-    /// Decides about every change of its own: lost, kept, or torn at sectors. A later change may survive an earlier
-    /// one, which is how reordered writes show.
+    /// Decides about each change separately: lost, kept, or torn at sectors. A later change may survive although an
+    /// earlier one does not, which exposes reordered writes.
     fn settle(&mut self, random: &mut Random, mood: Mood) {
         for change in std::mem::take(&mut self.unsynced) {
             let torn = mood.is_mixed() && random.chance(64);

@@ -1,4 +1,5 @@
-//! The names of a simulated directory: what its users see, what a power cut leaves, and what lies between.
+//! The names of a simulated directory: what its users see, what a power cut leaves, and the unsynced changes between
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use crate::random::Random;
 /// Number of a file, whatever its name.
 pub(super) type InodeNumber = u64;
 
-/// A change of the directory that the device may not have yet.
+/// A change of the directory that may not be on the device yet.
 #[derive(Clone, Debug)]
 enum NameChange {
     Create { name: String, inode: InodeNumber },
@@ -76,7 +77,7 @@ impl Names {
         self.durable = self.live.clone();
     }
 
-    /// Like a failed sync of a file: some changes arrive, the others are forgotten, and everybody still sees them.
+    /// Like a failed sync of a file: some changes arrive, the others are forgotten, and all users still see them.
     pub(super) fn fail_sync(&mut self, random: &mut Random) {
         let mood = Mood::draw(random);
         self.settle(random, mood);
@@ -106,7 +107,7 @@ impl Names {
         self.named().collect()
     }
 
-    /// Whether [`Names::reachable`] has this file.
+    /// Whether [`Names::reachable`] contains this file.
     pub(super) fn reaches(&self, number: InodeNumber) -> bool {
         self.named().any(|named| named == number)
     }

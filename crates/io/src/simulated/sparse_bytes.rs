@@ -1,4 +1,4 @@
-//! A byte vector with holes, as a file has them.
+//! A byte vector with holes, like a file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -80,7 +80,7 @@ impl SparseBytes {
         self.len = len;
     }
 
-    /// Zeros a range within the length and gives up the blocks that lie in it entirely.
+    /// Zeros a range within the length and frees the blocks that are entirely in it.
     pub(super) fn punch(&mut self, offset: u64, len: u64) {
         let end = offset.saturating_add(len).min(self.len);
         let touched = offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES);
