@@ -33,19 +33,19 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Gives the file `from` the name `to`, replacing a file of that name in one step.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
-    /// The names of all files, in no order.
+    /// The names of all files, in no particular order.
     fn list(&self) -> Result<Vec<String>>;
 
     /// Makes all creations, renames and removals so far survive a power cut.
     fn sync_directory(&self) -> Result<()>;
 
-    /// Locks the directory against other processes (and other openings in this one) through the file `name`, until
-    /// the returned guard is dropped. An error of kind `WouldBlock` says who holds it, as far as that is known.
+    /// Locks the directory against other processes (and other openings in this one) through the file `name`, until the
+    /// returned guard is dropped. An error of kind `WouldBlock` names the holder, as far as it is known.
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>>;
 
-    /// Keeps others from [`Storage::lock`] until the returned guard is dropped, beside any number of others that do the
-    /// same, and changes nothing. `None` where nobody ever locked the directory, or where readers can't be told from
-    /// writers. The error is that of [`Storage::lock`].
+    /// Prevents others from [`Storage::lock`] until the returned guard is dropped, and changes nothing. Any number of
+    /// callers can hold such a guard at a time. Returns `None` if the directory was never locked, or if readers can't
+    /// be told from writers. The error is that of [`Storage::lock`].
     fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
         let _ = name;
         Ok(None)
@@ -66,9 +66,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
         Box::new(Immediate::default())
     }
 
-    /// What threads do from now on while [`File::read_at`] and [`Storage::read_batch`] read, of files that are open
-    /// already, too. They sleep at first. Pipelines, which serve work in the background, always sleep; storage that
-    /// has no choice does as it did.
+    /// Sets what threads do from now on while [`File::read_at`] and [`Storage::read_batch`] read, including files that
+    /// are open already. They sleep at first. Pipelines, which serve background work, always sleep; a storage that has
+    /// no choice ignores this.
     fn set_read_wait(&self, wait: ReadWait) {
         let _ = wait;
     }
@@ -81,7 +81,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
         Ok(false)
     }
 
-    /// The storage's own type, by which another of its kind recognises it; `None` where nobody needs it.
+    /// The storage's own type, by which another of its kind recognises it; `None` if nothing needs it.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
@@ -106,8 +106,8 @@ pub trait File: Send + Sync + fmt::Debug {
     /// unknown: the caller must not retry and must not trust unsynced data again.
     fn sync(&self) -> Result<()>;
 
-    /// Declares that nothing is written or synced through this handle any more: what it takes for that may be given
-    /// back, descriptors for example. Reads go on.
+    /// Declares that nothing is written or synced through this handle any more: resources needed only for that, for
+    /// example descriptors, may be released. Reads still work.
     fn end_writing(&self) -> Result<()> {
         Ok(())
     }
@@ -130,7 +130,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Bytes of the device that the file occupies (holes excluded).
     fn allocated_bytes(&self) -> Result<u64>;
 
-    /// Under how many names the bytes are known: above one after [`Storage::link_from`].
+    /// Number of names of the bytes: above one after [`Storage::link_from`].
     fn link_count(&self) -> Result<u64> {
         Ok(1)
     }
@@ -138,7 +138,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// The name it was opened under.
     fn name(&self) -> &str;
 
-    /// The handle's own type, by which a storage recognises its files in a batch; `None` where nobody needs it.
+    /// The handle's own type, by which a storage recognises its files in a batch; `None` if nothing needs it.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }

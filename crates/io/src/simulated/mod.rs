@@ -66,8 +66,7 @@ impl SimulatedStorage {
     }
 
     /// The power fails now. This storage, its clones, files and locks are dead from here on;
-    /// [`SimulatedStorage::reopen`]
-    /// gives a storage that sees what survived. A second crash before that does nothing.
+    /// [`SimulatedStorage::reopen`] gives a storage that sees what survived. A second crash before that does nothing.
     pub fn crash(&self) {
         let mut disk = lock(&self.disk);
         if !disk.is_down {
@@ -75,8 +74,8 @@ impl SimulatedStorage {
         }
     }
 
-    /// The process dies now, and the machine goes on: handles and locks die as at a crash, but nothing is lost (and
-    /// unsynced changes are still unsynced).
+    /// The process dies now, and the machine keeps running: handles and locks die as at a crash, but nothing is lost
+    /// (and unsynced changes are still unsynced).
     pub fn kill(&self) {
         let mut disk = lock(&self.disk);
         if !disk.is_down {
@@ -101,12 +100,12 @@ impl SimulatedStorage {
         lock(&self.disk).set_faults(faults);
     }
 
-    /// Makes the device larger or smaller (`None`: without end), beside the faults to come.
+    /// Makes the device larger or smaller (`None`: unlimited), in addition to the planned faults.
     pub fn set_quota(&self, quota_bytes: Option<u64>) {
         lock(&self.disk).set_quota(quota_bytes);
     }
 
-    /// Bytes of the device that files take: what a quota counts.
+    /// Bytes of the device that files occupy: what a quota counts.
     pub fn used_bytes(&self) -> u64 {
         lock(&self.disk).used_bytes()
     }

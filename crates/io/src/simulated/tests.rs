@@ -15,7 +15,7 @@ fn write(storage: &SimulatedStorage, name: &str, bytes: &[u8]) -> Arc<dyn File> 
     file
 }
 
-/// What a crash leaves after `prepare`, over many seeds.
+/// The outcomes of a crash after `prepare`, over many seeds.
 fn outcomes(prepare: impl Fn(&SimulatedStorage)) -> BTreeSet<BTreeMap<String, Vec<u8>>> {
     (0..SEEDS)
         .map(|seed| {

@@ -1,8 +1,8 @@
-//! The one door to locks, condition variables, atomics, cells that are swapped, and threads.
+//! The only source of locks, condition variables, atomics, cells that are swapped, and threads.
 //!
 //! Production code of this crate and of the engine takes them from here and never from `std::sync`, `std::thread` or
-//! `arc_swap` (`cargo xtask tidy` checks it), so that the simulation can decide who runs when. `Arc`, `Weak` and the
-//! errors of locks decide nothing about that: they may come from `std` too.
+//! `arc_swap` (`cargo xtask tidy` checks it), so that the simulation can decide which thread runs when. `Arc`, `Weak`
+//! and the errors of locks have no influence on that: they may come from `std` too.
 //!
 //! Without the feature `simulation` these are the types of `std` and `arc_swap` themselves. With it they are wrappers
 //! that ask the scheduler of [`simulation`] in the threads of an execution, and behave as those of `std` in all others.
@@ -28,7 +28,7 @@ pub use simulation::{
 pub use arc_swap::Guard as ArcSwapGuard;
 pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, Weak, mpsc};
 
-/// A moment at which the simulation may let another thread run. Nothing elsewhere.
+/// A moment at which the simulation may let another thread run. Does nothing elsewhere.
 pub(crate) fn yield_point() {
     #[cfg(feature = "simulation")]
     simulation::yield_point();
@@ -42,7 +42,7 @@ pub fn is_simulated() -> bool {
     false
 }
 
-/// How far the clock of the calling thread's execution has come; zero in other threads.
+/// The time of the clock of the calling thread's execution; zero in other threads.
 pub(crate) fn simulated_time() -> std::time::Duration {
     #[cfg(feature = "simulation")]
     return simulation::now();

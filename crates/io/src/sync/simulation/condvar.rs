@@ -1,4 +1,4 @@
-//! [`Condvar`]: that of `std`, with the scheduler's clock for its time outs.
+//! [`Condvar`]: that of `std`, with the scheduler's clock for its timeouts.
 
 use std::sync::{LockResult, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the wait ended by its time.
+    /// Whether the wait timed out.
     pub fn timed_out(&self) -> bool {
         self.0
     }

@@ -14,13 +14,13 @@ use super::task::Current;
 /// How to execute.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// What decides about everything.
+    /// The seed of all decisions.
     pub seed: u64,
-    /// Steps after which the execution counts as one without end.
+    /// Maximum number of steps; an execution that takes more counts as endless.
     pub steps_max: u64,
 }
 
-/// What an execution came to.
+/// The outcome of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome<T> {
     /// What the function returned.
@@ -33,7 +33,7 @@ pub struct Outcome<T> {
     pub trace: u64,
 }
 
-/// Why an execution did not end, or not well.
+/// Why an execution did not end, or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// A deadlock, too many steps, or a panic of a task.
@@ -52,11 +52,11 @@ impl std::error::Error for Failure {}
 #[derive(Debug)]
 pub(super) struct Execution {
     state: Mutex<State>,
-    /// Takes the reason for which the execution failed, or nothing when the last task has ended.
+    /// Takes the reason why the execution failed, or nothing when the last task has ended.
     ended: Mutex<Sender<Option<String>>>,
 }
 
-/// Calls `body` and schedules it and all threads that it starts by the seed. Returns when all have ended.
+/// Calls `body`, and schedules it and all threads that it starts according to the seed. Returns when all have ended.
 ///
 /// # Errors
 /// When tasks deadlock or take too many steps; then their threads stay parked until the process ends, and what they

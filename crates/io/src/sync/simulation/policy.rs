@@ -1,4 +1,4 @@
-//! [`Policy`]: which of the tasks that can run goes on.
+//! [`Policy`]: which of the tasks that can run continues.
 
 use crate::random::Random;
 
@@ -17,13 +17,13 @@ pub(super) struct Policy {
 
 #[derive(Debug)]
 enum Kind {
-    /// At each step another task goes on with this chance, in parts of [`WHOLE`]; each is as likely as the others.
+    /// At each step another task continues with this chance, in parts of [`WHOLE`]; all others are equally likely.
     Walk { switch: u64 },
-    /// The task of the highest priority goes on. With this chance the one that runs gets the lowest of all.
+    /// The task of the highest priority continues. With this chance the running task gets the lowest priority of all.
     Priorities { change: u64, lowest: u64 },
 }
 
-/// Priorities that tasks start with lie above those that they are lowered to.
+/// The priorities that tasks start with are above those that they are lowered to.
 const FIRST_PRIORITIES: u64 = 1 << 32;
 
 impl Policy {
@@ -57,7 +57,7 @@ impl Policy {
         self.spurious > 0 && random.below(WHOLE) < self.spurious
     }
 
-    /// What to do at a step of a task that could go on, unless it gives way or waits.
+    /// What to do at a step of a task that could continue, unless it gives way or waits.
     pub fn decide(&mut self, gives_way: bool, random: &mut Random) -> Decision {
         match &mut self.kind {
             Kind::Walk { switch } if gives_way || random.below(WHOLE) < *switch => Decision::AnyOther,
@@ -71,12 +71,12 @@ impl Policy {
     }
 }
 
-/// Who goes on.
+/// Which task continues.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Decision {
     /// The same task if it can, else any.
     Stay,
-    /// Another one if there is one, each as likely as the others.
+    /// Another one if there is one, all equally likely.
     AnyOther,
     /// The one of the highest priority, once that of the present one is `lowered`.
     Highest { lowered: Option<u64> },
