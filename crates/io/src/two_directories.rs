@@ -1,4 +1,4 @@
-//! Two directories as one storage: each file lies in one of them, and its name tells which only while it is created.
+//! Two directories as one storage: each file is in one of them, and its name tells which only while it is created.
 
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind, Result};
@@ -8,26 +8,26 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock};
 use crate::{DirectoryLock, File, OpenMode, Pipeline, ReadRequest, ReadWait, Storage};
 
-/// The files of two directories, which may lie on different devices, under one set of names.
+/// The files of two directories, which may be on different devices, under one set of names.
 ///
-/// New files go to the first directory, unless [`TwoDirectories::place_in_second`] was called for their names. Names
-/// that are in both directories mean the file of the second. Batches and pipelines are the first directory's, so both
-/// are to be of one kind. Its lock is that of both.
+/// New files go to the first directory, unless [`TwoDirectories::place_in_second`] was called for their names. A name
+/// that is in both directories means the file of the second. Batches and pipelines are the first directory's, so both
+/// directories must be of one kind. The lock covers both.
 #[derive(Debug)]
 pub struct TwoDirectories {
     first: Arc<dyn Storage>,
     second: Arc<dyn Storage>,
-    /// Names of the files that lie in the second directory, or are to be created there.
+    /// Names of the files that are in the second directory, or are to be created there.
     in_second: RwLock<BTreeSet<String>>,
-    /// Changes of names in the second directory so far.
+    /// Number of changes of names in the second directory so far.
     changes: AtomicU64,
-    /// Of those, how many survive a power cut. Held during a sync: whoever finds nothing to sync must know that it has
-    /// ended.
+    /// Number of those changes that survive a power cut. Held during a sync: a thread that finds nothing to sync must
+    /// know that it has ended.
     synced: Mutex<u64>,
 }
 
 impl TwoDirectories {
-    /// Both directories as they are now. Nobody else may create files in the second one afterwards.
+    /// Both directories as they are now. Nothing else may create files in the second one afterwards.
     ///
     /// # Errors
     /// When the second one can't be listed.
@@ -46,12 +46,12 @@ impl TwoDirectories {
         &self.second
     }
 
-    /// The file `name`, which is in neither directory, is to be created in the second one.
+    /// Has the file `name`, which is in neither directory, created in the second one.
     pub fn place_in_second(&self, name: &str) {
         self.in_second.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// Whether the file `name` lies in the second directory.
+    /// Whether the file `name` is in the second directory.
     pub fn is_in_second(&self, name: &str) -> bool {
         self.in_second.read().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
@@ -61,7 +61,7 @@ impl TwoDirectories {
         if self.is_in_second(name) { &self.second } else { &self.first }
     }
 
-    /// Notes a change of names in the second directory, which has happened: a sync that begins later covers it.
+    /// Notes a change of names in the second directory that has happened: a sync that begins later covers it.
     fn note_change(&self, from: &str, to: Option<&str>) {
         let mut in_second = self.in_second.write().unwrap_or_else(PoisonError::into_inner);
         in_second.remove(from);
@@ -79,7 +79,7 @@ impl Storage for TwoDirectories {
         Ok(file)
     }
 
-    /// Where both directories have the name, both lose it.
+    /// A name that is in both directories is removed from both.
     fn remove(&self, name: &str) -> Result<()> {
         if !self.is_in_second(name) {
             return self.first.remove(name);
@@ -115,7 +115,7 @@ impl Storage for TwoDirectories {
         Ok(names.into_iter().collect())
     }
 
-    /// The second directory first: what the first one says afterwards may name its files.
+    /// The second directory first: what the first one stores afterwards may name its files.
     fn sync_directory(&self) -> Result<()> {
         {
             let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +243,7 @@ mod tests {
         create(&both, "old");
         both.sync_directory().unwrap();
         assert_eq!(second.operation_count(), before);
-        // Else the sync of one that has changes would go unnoticed too.
+        // Otherwise the sync of a directory that has changes would go unnoticed too.
         second.plant(PlantedBug::SkipDirectorySync);
         both.place_in_second("young");
         create(&both, "young");
@@ -260,7 +260,7 @@ mod tests {
         let held = second.lock("LOCK").unwrap();
         assert_eq!(both.lock("LOCK").unwrap_err().kind(), ErrorKind::WouldBlock);
         drop(held);
-        // What was locked of the first on the way is free again.
+        // The lock of the first directory, taken on the way, is free again.
         assert!(first.lock("LOCK").is_ok());
         let readers = both.lock_shared("LOCK").unwrap();
         assert!(readers.is_some() && both.lock("LOCK").is_err());

@@ -1,4 +1,4 @@
-//! [`State`]: the tasks of an execution, what they wait for, and who runs.
+//! [`State`]: the tasks of an execution, what they wait for, and which one runs.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ struct TaskState {
     name: String,
     status: Status,
     priority: u64,
-    /// Whether the last wait ended by its time.
+    /// Whether the last wait timed out.
     timed_out: bool,
     baton: Arc<Baton>,
 }
 
-/// A task that steps this often in a row while others could run gives way, so that whoever spins gets somewhere.
+/// A task that takes this many steps in a row while others could run gives way, so that a spinning task makes progress.
 const STEPS_IN_A_ROW_MAX: u64 = 3_000;
 
-/// Everything about an execution but its threads.
+/// The whole state of an execution except its threads.
 #[derive(Debug)]
 pub(super) struct State {
     tasks: Vec<TaskState>,
@@ -125,29 +125,29 @@ impl State {
         self.tasks[task].status = Status::Waiting { wait, until, at };
     }
 
-    /// Notes that a task has ended, and wakes who waits for that.
+    /// Notes that a task has ended, and wakes the tasks that wait for that.
     pub fn end(&mut self, task: TaskId) {
         self.tasks[task].status = Status::Ended;
         self.live.retain(|&live| live != task);
         self.wake(|wait| wait == Wait::End { task });
     }
 
-    /// Wakes who waits for the release of the lock at this address.
+    /// Wakes the tasks that wait for the release of the lock at this address.
     pub fn release(&mut self, released: usize) {
         self.wake(|wait| matches!(wait, Wait::Release { address, .. } if address == released));
     }
 
-    /// Wakes all who wait for a notification at this address.
+    /// Wakes all tasks that wait for a notification at this address.
     pub fn notify_all(&mut self, notified: usize) {
         self.wake(|wait| wait == Wait::Notification { address: notified });
     }
 
-    /// Wakes one of those who wait for a notification at this address.
+    /// Wakes one of the tasks that wait for a notification at this address.
     pub fn notify_one(&mut self, address: usize) {
         self.wake_any(|waited| waited == address);
     }
 
-    /// Wakes one of those who wait for a notification at such an address.
+    /// Wakes one of the tasks that wait for a notification at such an address.
     fn wake_any(&mut self, is_meant: impl Fn(usize) -> bool) {
         let waits = |task: &TaskId| match self.tasks[*task].status {
             Status::Waiting { wait: Wait::Notification { address }, .. } => is_meant(address),
@@ -174,10 +174,10 @@ impl State {
         self.tasks[task].timed_out = timed_out;
     }
 
-    /// The task that goes on after a step of `current`, which may wait or have ended.
+    /// The task that continues after a step of `current`, which may wait or have ended.
     ///
     /// # Errors
-    /// The reason for which the execution can't go on.
+    /// The reason why the execution can't continue.
     pub fn choose(&mut self, current: TaskId, gives_way: bool) -> Result<TaskId, String> {
         self.steps += 1;
         if self.steps > self.steps_max {
@@ -229,7 +229,8 @@ impl State {
         self.live.iter().copied().filter(is_ready)
     }
 
-    /// Moves time on to the next timer, and wakes all that have run out by then. Returns without one.
+    /// Moves time on to the next timer, and wakes all tasks whose timers have expired by then. Does nothing if there is
+    /// no timer.
     fn end_timer(&mut self) {
         let until = |task: &TaskId| match self.tasks[*task].status {
             Status::Waiting { until, .. } => until,
@@ -246,7 +247,7 @@ impl State {
         }
     }
 
-    /// Who waits for what.
+    /// Which task waits for what.
     fn describe(&self) -> String {
         let describe = |&task: &TaskId| {
             let TaskState { name, status, .. } = &self.tasks[task];

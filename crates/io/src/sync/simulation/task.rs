@@ -55,22 +55,22 @@ pub fn is_task() -> bool {
     with_current(|_| ()).is_some()
 }
 
-/// How far the clock of the execution has come; zero in threads that are none of its tasks.
+/// The time of the execution's clock; zero in threads that are not its tasks.
 pub fn now() -> Duration {
     with_current(|current| current.execution.state().now).unwrap_or_default()
 }
 
-/// How many steps the execution has taken; 0 in threads that are none of its tasks.
+/// Number of steps that the execution has taken; 0 in threads that are not its tasks.
 pub fn step() -> u64 {
     with_current(|current| current.execution.state().steps).unwrap_or_default()
 }
 
-/// A number that follows from the seed of the execution; 0 in threads that are none of its tasks.
+/// A number that follows from the seed of the execution; 0 in threads that are not its tasks.
 pub fn random() -> u64 {
     with_current(|current| current.execution.state().next_random()).unwrap_or_default()
 }
 
-/// Lets another task run, if the scheduler says so. Nothing in threads that are no tasks.
+/// Lets another task run, if the scheduler says so. Does nothing in threads that are not tasks.
 pub fn yield_point() {
     with_current(|current| current.go_on(|_| (), false));
 }
@@ -80,18 +80,18 @@ pub(super) fn step_with(change: impl FnOnce(&mut State)) -> bool {
     with_current(|current| current.go_on(change, false)).is_some()
 }
 
-/// Lets another task run, if there is one. `false` in threads that are no tasks.
+/// Lets another task run, if there is one. Returns `false` in threads that are not tasks.
 pub(super) fn give_way() -> bool {
     with_current(|current| current.go_on(|_| (), true)).is_some()
 }
 
-/// Waits; returns whether the wait ended by its time. The calling thread is a task.
+/// Waits; returns whether the wait timed out. The calling thread is a task.
 #[track_caller]
 pub(super) fn wait(wait: Wait, time: Option<Duration>) -> bool {
     wait_after(|_| (), wait, time)
 }
 
-/// Waits like [`wait`], once the lock at this address, which the task just let go, is known to be free.
+/// Waits like [`wait`], once the lock at this address, which the task just released, is known to be free.
 #[track_caller]
 pub(super) fn wait_released(lock: usize, wait: Wait, time: Option<Duration>) -> bool {
     wait_after(|state| state.release(lock), wait, time)
@@ -126,7 +126,7 @@ impl Current {
         baton.wait_for();
     }
 
-    /// Ends the task of the calling thread: it runs beside the others from here on and touches nothing of theirs.
+    /// Ends the task of the calling thread: from here on it runs beside the others and touches nothing of theirs.
     pub fn leave() {
         let current = CURRENT.with(|current| current.borrow_mut().take()).expect("the thread is a task");
         current.execution.end(current.id);

@@ -1,4 +1,4 @@
-//! The scheduler finds what it is for, and is the same for the same seed.
+//! The scheduler finds the faults that it is made for, and is the same for the same seed.
 
 use std::sync::Arc;
 use std::time::Duration;
