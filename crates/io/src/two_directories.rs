@@ -46,7 +46,7 @@ impl TwoDirectories {
         &self.second
     }
 
-    /// Has the file `name`, which is in neither directory, created in the second one.
+    /// Places the file `name`, which is in neither directory, in the second one when it is created.
     pub fn place_in_second(&self, name: &str) {
         self.in_second.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }

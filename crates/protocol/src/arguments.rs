@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Index;
 
-/// Where an argument lies in its frame. 32 bits suffice because frames are limited to
+/// The position of an argument in its frame. 32 bits suffice because frames are limited to
 /// [`Limits::FRAME_BYTES_MAX`](crate::Limits::FRAME_BYTES_MAX).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -51,7 +51,7 @@ impl<'a> Arguments<'a> {
         self.spans.get(position).map(|span| self.slice(*span))
     }
 
-    /// The arguments from `position` on; none when there are fewer.
+    /// The arguments from `position` on; none if there are fewer.
     #[inline]
     pub fn from(&self, position: usize) -> Arguments<'a> {
         Arguments { bytes: self.bytes, spans: self.spans.get(position..).unwrap_or_default() }

@@ -14,7 +14,7 @@ pub enum ProtocolError {
     InvalidBulkLength,
     /// An argument does not start with `$` but with this byte.
     ExpectedBulk(u8),
-    /// An argument is not followed by CR LF. Redis skips the two bytes unseen and loses its framing when they are
+    /// An argument is not followed by CR LF. Redis skips the two bytes unchecked and loses its framing when they are
     /// something else.
     ExpectedLineEnd,
     /// An inline request is longer than [`Limits::inline_bytes_max`](crate::Limits).
@@ -24,7 +24,8 @@ pub enum ProtocolError {
     /// An inline request holds a NUL byte: binary data sent to a text protocol. Redis stops finding line ends there
     /// and reports a too big request once enough bytes have come.
     InlineNul,
-    /// The frame is longer than [`Limits::frame_bytes_max`](crate::Limits). Redis closes without a word.
+    /// The frame is longer than [`Limits::frame_bytes_max`](crate::Limits). Redis closes the connection without a
+    /// reply.
     FrameTooLong,
 }
 

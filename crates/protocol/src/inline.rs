@@ -3,11 +3,11 @@
 use crate::ProtocolError;
 use crate::arguments::Span;
 
-/// Splits `line` (without its line end) into words, as Redis's `sdssplitargs` does: words are parted by white space;
+/// Splits `line` (without its line end) into words, as Redis's `sdssplitargs` does: words are separated by white space;
 /// `"…"` takes the escapes `\n \r \t \b \a \xHH` and `\` before any other byte; `'…'` takes only `\'`. A closing quote
 /// must end the word.
 ///
-/// The words are copied, unescaped, to the end of `bytes`, and their places there to `spans`.
+/// The words are copied, unescaped, to the end of `bytes`, and their positions there are appended to `spans`.
 pub(crate) fn split(line: &[u8], bytes: &mut Vec<u8>, spans: &mut Vec<Span>) -> Result<(), ProtocolError> {
     let mut rest = line;
     loop {

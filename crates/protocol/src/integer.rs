@@ -1,10 +1,11 @@
 //! Decimal integers as Redis reads and writes them.
 
-/// Longest text of a 64-bit integer: a sign and 19 digits, or 20 digits.
+/// Maximum length of the text of a 64-bit integer: a sign and 19 digits, or 20 digits.
 pub const TEXT_BYTES_MAX: usize = 20;
 
 /// Reads a canonical decimal `i64`: an optional `-`, no `+`, no leading zeros, no spaces, no `-0`. This is Redis's
-/// `string2ll`, so what [`write()`] gives is the only text that reads as its number. `None` for everything else.
+/// `string2ll`, so the output of [`write()`] is the only text that reads as its number. Returns `None` for everything
+/// else.
 #[inline]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {

@@ -4,14 +4,14 @@
 /// soon as the crossing can be seen, before memory is spent on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest argument, in bytes. Default 64 MiB, the largest value of the store (Redis: `proto-max-bulk-len`,
-    /// 512 MiB).
+    /// Maximum length of an argument, in bytes. Default 64 MiB, the largest value of the store (Redis:
+    /// `proto-max-bulk-len`, 512 MiB).
     pub bulk_bytes_max: usize,
-    /// Most arguments in one frame, the command's name included. Default 1,048,576, as in Redis before 7.
+    /// Maximum number of arguments in one frame, including the command's name. Default 1,048,576, as in Redis before 7.
     pub arguments_max: usize,
-    /// Longest inline request without its line end, in bytes. Default 64 KiB, as in Redis.
+    /// Maximum length of an inline request without its line end, in bytes. Default 64 KiB, as in Redis.
     pub inline_bytes_max: usize,
-    /// Longest frame, in bytes, at most [`Limits::FRAME_BYTES_MAX`] whatever is asked. Default 256 MiB.
+    /// Maximum length of a frame, in bytes, never above [`Limits::FRAME_BYTES_MAX`]. Default 256 MiB.
     pub frame_bytes_max: usize,
 }
 

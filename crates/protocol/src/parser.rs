@@ -5,9 +5,9 @@
 //!          | line LF                                          inline: anything that does not start with "*"
 //! ```
 //!
-//! The parser keeps what it has understood of an unfinished frame, so every byte is looked at once however the frame
+//! The parser keeps what it has understood of an unfinished frame, so it looks at every byte once, however the frame
 //! arrives. An error is reported at the first byte that no valid frame can have there; Redis waits for the end of the
-//! line, with the same text.
+//! line and reports the same text.
 
 use crate::arguments::Span;
 use crate::{Arguments, Limits, ProtocolError, inline, integer};
@@ -23,7 +23,7 @@ pub enum Progress {
     },
     /// The frame is not whole; call again with the same bytes and more after them.
     Incomplete {
-        /// How many bytes must follow at least.
+        /// Minimum number of bytes that must follow.
         missing_bytes_min: usize,
     },
 }
@@ -34,7 +34,7 @@ enum State {
     Start,
     /// Looking for the line feed of an inline request.
     Inline,
-    /// At a `$`, with so many arguments to come, at least one.
+    /// At a `$`, with this many arguments to come, at least one.
     Length { remaining: usize },
     /// At the data of an argument; `remaining` counts it.
     Data { remaining: usize, bytes: usize },
@@ -134,7 +134,7 @@ impl Parser {
         Arguments::new(if self.is_inline { &self.words } else { frame }, &self.spans)
     }
 
-    /// Gives back memory that a large frame took; meant for the time between frames.
+    /// Frees memory that a large frame took; meant for the time between frames.
     pub fn shrink(&mut self) {
         if self.state == State::Done {
             self.restart();
@@ -163,8 +163,8 @@ impl Parser {
         Progress::Complete { consumed: self.position }
     }
 
-    /// Reads the number of a `*` or `$` line at the current position and steps over the line. `None` when the line is
-    /// not whole but may become a valid one.
+    /// Reads the number of a `*` or `$` line at the current position and moves past the line. Returns `None` if the
+    /// line is incomplete but may become a valid one.
     #[inline]
     fn length(&mut self, frame: &[u8], invalid: ProtocolError) -> Result<Option<i64>, ProtocolError> {
         let text = &frame[self.position + 1..];
@@ -209,7 +209,7 @@ impl Parser {
         }
     }
 
-    /// The data of an argument that ends at `end` has not all come; a wrong first byte of its line end shows already.
+    /// Not all data of an argument that ends at `end` has arrived; a wrong first byte of its line end shows already.
     #[cold]
     fn unfinished_data(frame: &[u8], end: usize) -> Result<Progress, ProtocolError> {
         match frame.get(end) {
@@ -246,7 +246,7 @@ impl Parser {
 /// Copied arguments of a frame, and its length in bytes.
 pub type Frame = (Vec<Vec<u8>>, usize);
 
-/// Parses one frame from the front of `bytes` in one go; `None` when it is not whole. For tools and tests: it copies,
+/// Parses one frame from the front of `bytes` in one go; `None` if it is incomplete. For tools and tests: it copies,
 /// and starts over at every call, where a connection keeps a [`Parser`].
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Option<Frame>, ProtocolError> {
     let mut parser = Parser::new(limits);

@@ -8,8 +8,8 @@ use crate::{Limits, Parser, Progress, ProtocolError, parse, request};
 /// Arguments of a frame and the bytes that follow it.
 type Framed<'a> = (Vec<Vec<u8>>, &'a [u8]);
 
-/// The array frame at the front, line by line, numbers by the standard library; `None` when more bytes could
-/// complete it.
+/// Parses the array frame at the front line by line, with the standard library's numbers. Returns `None` if more bytes
+/// could complete it.
 fn reference<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Framed<'a>>, ProtocolError> {
     use ProtocolError::{
         ExpectedBulk, ExpectedLineEnd, FrameTooLong, InvalidBulkLength, InvalidMultibulkLength,

@@ -14,8 +14,8 @@ pub enum Version {
 
 /// Appends replies to a buffer, in the form that the connection's version asks for.
 ///
-/// Aggregates are written as a header and then their members, so that nothing is built up first. Keeping the promised
-/// number of members is the caller's part.
+/// Aggregates are written as a header and then their members, so that nothing is assembled first. The caller must write
+/// the promised number of members.
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     version: Version,
@@ -45,7 +45,7 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
-    /// Takes back what was written after the buffer held `bytes`: for a reply that turns into an error halfway.
+    /// Discards what was written after the buffer held `bytes`: for a reply that turns into an error halfway.
     pub fn rewind(&mut self, bytes: usize) {
         self.out.truncate(bytes);
     }

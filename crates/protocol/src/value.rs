@@ -25,14 +25,16 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
 }
 
-/// Aggregates inside aggregates that [`Value::decode`] follows; deeper ones are refused, which bounds its recursion.
+/// Maximum depth of nested aggregates that [`Value::decode`] follows; deeper ones are refused, which bounds its
+/// recursion.
 const DEPTH_MAX: usize = 32;
 
 impl Value {
-    /// Decodes the reply at the front of `bytes`: the value and its length in bytes, `None` when it is not whole.
+    /// Decodes the reply at the front of `bytes`. Returns the value and its length in bytes, or `None` if it is
+    /// incomplete.
     ///
     /// # Errors
-    /// A description of the first thing that is no reply, or one nested deeper than 32 levels.
+    /// A description of the first part that is not a reply, or that is nested deeper than 32 levels.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Value, usize)>, String> {
         let mut reader = Reader { bytes, position: 0 };
         Ok(reader.value(0)?.map(|value| (value, reader.position)))
@@ -152,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What a RESP2 client makes of a value that RESP2 cannot tell.
+    /// The value as a RESP2 client reads it where RESP2 cannot express the value.
     fn in_resp2(value: Value) -> Value {
         match value {
             Value::Verbatim(text) => Value::Bulk(text),
