@@ -1,7 +1,8 @@
-//! Framed bytes: a header, one frame a keyspace and one a record, an end frame. `docs/format.md` describes each byte.
+//! Framed bytes: a header, one frame per keyspace and one per record, an end frame. `docs/format.md` describes each
+//! byte.
 //!
 //! The checksum of a frame is seeded with the number of the frame, and the last frame says that it is the last: so a
-//! frame that is damaged, lost, doubled or moved is noticed, and so is a file that was cut short.
+//! frame that is damaged, lost, doubled or moved is detected, and so is a file that was cut short.
 
 use std::io::{self, Read, Write};
 
@@ -15,7 +16,7 @@ use crate::reader::Position;
 use crate::record::{KEY_BYTES_MAX, Record, VALUE_BYTES_MAX};
 
 const MAGIC: &[u8; 8] = b"ALVMEXP\0";
-/// 2 brought frames of keyspaces. Files of version 1 are read.
+/// Version 2 added frames of keyspaces. Files of version 1 are read.
 const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 pub const HEADER_BYTES: usize = 24;
@@ -24,7 +25,7 @@ pub const HEADER_BYTES: usize = 24;
 const END: u8 = 0;
 const ITEM: u8 = 1;
 const KEYSPACE: u8 = 2;
-// Bits of an item's first byte, as in the engine's items; bits 0 and 1 would make it no value.
+// Bits of an item's first byte, as in the engine's items; with bit 0 or 1 it would not be a value.
 const HAS_FLAGS: u8 = 1 << 2;
 const HAS_EXPIRY: u8 = 1 << 3;
 
@@ -128,7 +129,7 @@ impl<R: Read> BinaryReader<R> {
         Ok(Self { input, file, position, payload: Vec::new() })
     }
 
-    /// `None` at the end frame, which is not passed: the position stays that behind the last record.
+    /// Returns `None` at the end frame, which is not passed: the position stays after the last record.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let mismatch = |reader: &Self, mismatch: Mismatch| {
             mismatch.at(&reader.file, Place::Offset(reader.position.offset))
@@ -137,7 +138,7 @@ impl<R: Read> BinaryReader<R> {
         let mut checksum = [0; 8];
         let found = read_up_to(&mut self.input, &mut checksum).map_err(|error| self.io_error(error))?;
         self.payload.clear();
-        // Grows with what is there, not with what the length says.
+        // Grows with the bytes that are there, not with the length that was announced.
         let read = (&mut self.input).take(len).read_to_end(&mut self.payload);
         let found = found + read.map_err(|error| self.io_error(error))?;
         if found as u64 != 8 + len {
@@ -169,7 +170,7 @@ impl<R: Read> BinaryReader<R> {
         }
     }
 
-    /// The length of the next payload, and the bytes that it took.
+    /// The length of the next payload, and the number of bytes that encode it.
     fn read_len(&mut self) -> Result<(u64, u64)> {
         let mut bytes = [0; varint::LEN_MAX];
         for at in 0..varint::LEN_MAX {
@@ -221,7 +222,7 @@ fn check_header(file: &str, found: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a payload holds; `None` for the payload of the end frame.
+/// Decodes a payload; returns `None` for the payload of the end frame.
 fn decode(payload: &[u8]) -> std::result::Result<Option<Entry>, Mismatch> {
     let mut rest = Rest(payload);
     match rest.byte("a kind of frame")? {
@@ -252,7 +253,7 @@ fn decode(payload: &[u8]) -> std::result::Result<Option<Entry>, Mismatch> {
     Ok(Some(Entry::Record(Record { keyspace, key, value, flags, expires_at_ms })))
 }
 
-/// What is left of a payload.
+/// The rest of a payload.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -287,7 +288,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Fills `buffer` as far as the input goes; returns how far.
+/// Fills `buffer` as far as the input goes; returns the number of bytes read.
 fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < buffer.len() {

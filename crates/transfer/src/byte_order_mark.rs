@@ -5,8 +5,8 @@ use std::io::{self, BufRead};
 /// U+FEFF in UTF-8.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// Passes a byte order mark; returns its length, 0 where there is none, and `None` where only its beginning stands:
-/// what follows that can't be read as text.
+/// Skips a byte order mark. Returns its length, 0 if there is none, or `None` if only its beginning is there: what
+/// follows that can't be read as text.
 pub fn skip(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     for (passed, expected) in MARK.into_iter().enumerate() {
         let next = loop {

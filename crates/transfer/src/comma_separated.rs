@@ -1,4 +1,4 @@
-//! CSV (RFC 4180) under a header. Bytes that are no text stand in the columns `key_base64` and `value_base64`.
+//! CSV (RFC 4180) under a header. Bytes that are not text are stored in the columns `key_base64` and `value_base64`.
 
 use std::io::{self, BufRead, Seek, SeekFrom, Write};
 
@@ -37,7 +37,7 @@ pub fn write(record: &Record, out: &mut csv::Writer<impl Write>) -> io::Result<(
     .map_err(io_error)
 }
 
-/// Keeps the kind of what the operating system said, so that a closed pipe is known as one.
+/// Keeps the kind of the operating system's error, so that a closed pipe is recognised as one.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => error,
@@ -45,7 +45,7 @@ fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// Reads rows by the state machine of `csv`, so that each line is counted and no row can fill the memory.
+/// Reads rows with the state machine of `csv`, so that each line is counted and no row can fill the memory.
 #[derive(Debug)]
 pub struct CsvReader<R> {
     input: R,
@@ -57,7 +57,7 @@ pub struct CsvReader<R> {
     row: Row,
 }
 
-/// The cells of a row, one behind the other, and where each ends.
+/// The cells of a row, one after the other, and where each ends.
 #[derive(Debug, Default)]
 struct Row {
     bytes: Vec<u8>,
@@ -102,7 +102,7 @@ impl<R: BufRead> CsvReader<R> {
         Place::Line(self.position.lines + 1)
     }
 
-    /// Reads a row and the line ends behind it; `false` at the end of the file.
+    /// Reads a row and the line ends after it; returns `false` at the end of the file.
     fn read_row(&mut self) -> Result<bool> {
         let start = self.position;
         let Row { bytes, ends, cells } = &mut self.row;
@@ -114,8 +114,8 @@ impl<R: BufRead> CsvReader<R> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(ReadError::Io { file: self.file.clone(), source }),
             };
-            // At its end the file gets a line end, so that the last row is read as the others are: only within quotes
-            // that is content.
+            // At the end of the file a line end is added, so that the last row is read like the others. Only within
+            // quotes is it content.
             let is_at_end = input.is_empty();
             let piece = if is_at_end { b"\n" } else { input };
             let (outcome, taken, written, ended) =
@@ -149,7 +149,7 @@ impl<R: BufRead> CsvReader<R> {
         Ok(true)
     }
 
-    /// Passes the rest of a line end of two bytes, and empty lines: they are no rows.
+    /// Skips the rest of a line end of two bytes, and empty lines, which are not rows.
     fn skip_line_ends(&mut self) -> Result<()> {
         loop {
             let input = match self.input.fill_buf() {
@@ -222,7 +222,7 @@ fn parse(columns: &[usize], row: &Row) -> std::result::Result<Record, Mismatch> 
     })
 }
 
-/// Two empty cells are no bytes.
+/// Two empty cells stand for zero bytes.
 fn bytes(name: &str, text: &[u8], base64: &[u8]) -> std::result::Result<Vec<u8>, Mismatch> {
     match (text, base64) {
         (text, []) => Ok(text.to_vec()),

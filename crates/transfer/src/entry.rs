@@ -1,12 +1,12 @@
-//! [`Entry`]: what stands in a file.
+//! [`Entry`]: one entry of a file.
 
 use crate::keyspace_head::KeyspaceHead;
 use crate::record::Record;
 
-/// What stands in a file: an item, or what there is to know of a keyspace before its items.
+/// One entry of a file: an item, or the description of a keyspace before its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A keyspace. Comes before its items, or alone where it has none.
+    /// A keyspace. Comes before its items, or alone if it has none.
     Keyspace(KeyspaceHead),
     /// An item.
     Record(Record),

@@ -6,12 +6,12 @@ use std::io;
 /// The result of reading.
 pub type Result<T> = std::result::Result<T, ReadError>;
 
-/// Where in a file something stands.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line of text, from 1.
+    /// A line of text, counted from 1.
     Line(u64),
-    /// A byte, from 0.
+    /// A byte, counted from 0.
     Offset(u64),
 }
 
@@ -35,13 +35,13 @@ pub enum ReadError {
         /// The operating system's answer.
         source: io::Error,
     },
-    /// The file does not hold what its format asks for. Correct it there, or export it again.
+    /// The file does not hold what its format requires. Correct it there, or export it again.
     Malformed {
         /// The file.
         file: String,
         /// Where the record starts, or the part of it that is wrong.
         place: Place,
-        /// What the format has there.
+        /// What the format requires there.
         expected: String,
         /// What is there instead.
         found: String,
@@ -81,7 +81,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// What is wrong with the bytes of a record, before anybody said where they stand.
+/// What is wrong with the bytes of a record, before the position is added.
 #[derive(Debug)]
 pub(crate) struct Mismatch {
     pub expected: String,

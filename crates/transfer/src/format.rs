@@ -12,7 +12,7 @@ pub enum Format {
     JsonLines,
     /// Comma-separated values (RFC 4180) under a header.
     Csv,
-    /// Frames with checksums: the smallest, the fastest, and the only one that notices damage.
+    /// Frames with checksums: the smallest and fastest format, and the only one that detects damage.
     Binary,
 }
 
@@ -41,12 +41,12 @@ impl Format {
         }
     }
 
-    /// Whether files say what there is to know of a keyspace ([`crate::KeyspaceHead`]).
+    /// Whether files describe keyspaces ([`crate::KeyspaceHead`]).
     pub const fn carries_keyspaces(self) -> bool {
         !matches!(self, Self::Csv)
     }
 
-    /// The format that the ending of a file's name speaks of: `.jsonl`, `.ndjson`, `.csv` or `.bin`.
+    /// The format for the extension of a file's name: `.jsonl`, `.ndjson`, `.csv` or `.bin`.
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "jsonl" | "ndjson" => Some(Self::JsonLines),

@@ -7,11 +7,11 @@ use alluvium_base::PrefixRule;
 use crate::binary;
 use crate::{Entry, Format, KeyspaceHead, KeyspaceOrder, Record, RecordReader, RecordWriter};
 
-/// Reads `bytes` as a binary file; and as the payload of a frame in a sound one, so that the fuzzer gets behind the
+/// Reads `bytes` as a binary file, and as the payload of a frame in a sound one, so that the fuzzer gets past the
 /// checksums.
 ///
 /// # Panics
-/// When records that were read are not read again from what is written of them. Never otherwise, whatever the bytes.
+/// When records that were read and written again are not read back the same. Never otherwise, whatever the bytes.
 pub fn binary(bytes: &[u8]) {
     check(Format::Binary, bytes);
     let mut framed = binary::header().to_vec();
@@ -76,7 +76,7 @@ fn check(format: Format, bytes: &[u8]) {
     assert_eq!(read(format, &written(format, &entries)), entries, "{format}");
 }
 
-/// What stands in front of the first error, if any.
+/// The entries before the first error, if any.
 fn read(format: Format, bytes: &[u8]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     if let Ok(mut reader) = RecordReader::new(format, Cursor::new(bytes), "fuzz") {

@@ -31,7 +31,7 @@ struct Line<'a> {
     flags: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at_ms: Option<u64>,
-    /// Where it is there, the line is the head of a keyspace, and no item.
+    /// If present, the line is the head of a keyspace and not an item.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<OrderName>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,7 @@ fn bytes(
     }
 }
 
-/// The parser knows one line only, so of its place the column counts.
+/// The parser knows one line only, so only the column of its position counts.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
