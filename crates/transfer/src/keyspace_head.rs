@@ -1,5 +1,5 @@
-//! [`KeyspaceHead`]: what a file says of a keyspace before its items, and how it is written down: as one JSON object in
-//! every format.
+//! [`KeyspaceHead`]: the description of a keyspace that precedes its items in a file, and how it is written: as one
+//! JSON object in every format.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,18 @@ const NAME_BYTES_MAX: usize = 255;
 /// Maximum bytes of a plan in a head.
 const PLAN_BYTES_MAX: usize = 32 << 10;
 
-/// What a file says of a keyspace before its items, so that an import can create it as it was.
+/// The description of a keyspace that precedes its items in a file, so that an import can create it as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceHead {
     /// Name of the keyspace, at most 255 bytes.
     pub name: String,
-    /// In which order it keeps its items.
+    /// The order of its items.
     pub order: KeyspaceOrder,
     /// Its plan as JSON of at most 32 KiB, if it has one of its own. Opaque here.
     pub plan: Option<String>,
 }
 
-/// In which order a keyspace keeps its items.
+/// The order in which a keyspace keeps its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyspaceOrder {
     /// By the hash of the key.
@@ -46,7 +46,7 @@ pub(crate) enum OrderName {
     SemiSorted,
 }
 
-/// The fields of a head beside the keyspace's name.
+/// The fields of a head except the keyspace's name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object<'a> {
@@ -61,7 +61,7 @@ struct Object<'a> {
 }
 
 impl KeyspaceHead {
-    /// Puts together what the fields of a file say.
+    /// Builds a head from the fields of a file.
     pub(crate) fn from_fields(
         name: String,
         order: OrderName,

@@ -1,7 +1,7 @@
-//! Items as files, to leave one store and enter another: JSON lines, CSV, or framed bytes with checksums.
+//! Items as files, to move them from one store to another: JSON lines, CSV, or framed bytes with checksums.
 //!
-//! [`RecordWriter`] and [`RecordReader`] hold one record in memory at a time. A reader says where it stands
-//! ([`Position`]), and goes on from there in a file that can be sought. Nothing here knows a database.
+//! [`RecordWriter`] and [`RecordReader`] hold one record in memory at a time. A reader reports its position
+//! ([`Position`]), and continues from there in a seekable file. Nothing here knows a database.
 #![forbid(unsafe_code)]
 
 mod binary;

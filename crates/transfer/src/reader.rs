@@ -11,7 +11,7 @@ use crate::error::{Mismatch, Place, ReadError, Result};
 use crate::format::Format;
 use crate::json_lines::JsonLinesReader;
 
-/// How far a file was read: behind a record, or before the first one.
+/// How far a file was read: the position after a record, or before the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Bytes before it.
@@ -29,7 +29,7 @@ impl Position {
     }
 }
 
-/// Reads records from `R`, one at a time. A record takes at most a few times the longest value in memory, whatever
+/// Reads records from `R`, one at a time. A record takes at most a few times the memory of the longest value, whatever
 /// the bytes say.
 #[derive(Debug)]
 pub struct RecordReader<R> {
@@ -46,7 +46,7 @@ enum Body<R> {
 }
 
 impl<R: BufRead> RecordReader<R> {
-    /// Reads what stands before the first record. `file` is what errors call the input.
+    /// Reads what precedes the first record. `file` is the name of the input in errors.
     pub fn new(format: Format, input: R, file: impl Into<String>) -> Result<Self> {
         let file = file.into();
         let body = match format {
@@ -57,7 +57,7 @@ impl<R: BufRead> RecordReader<R> {
         Ok(Self { body, place: Place::Offset(0) })
     }
 
-    /// The next item or keyspace; `None` at the end. After an error the rest of the file is not to be had.
+    /// Returns the next item or keyspace, or `None` at the end. After an error the rest of the file can't be read.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let before = self.position();
         self.place = match &self.body {
@@ -75,12 +75,12 @@ impl<R: BufRead> RecordReader<R> {
         }
     }
 
-    /// Where what the last call returned began, for messages about it.
+    /// Where the entry that the last call returned began, for messages about it.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The position behind what the last call returned.
+    /// The position after the entry that the last call returned.
     pub fn position(&self) -> Position {
         match &self.body {
             Body::JsonLines(body) => body.position,
@@ -91,7 +91,7 @@ impl<R: BufRead> RecordReader<R> {
 }
 
 impl<R: BufRead + Seek> RecordReader<R> {
-    /// Goes on at a position that [`RecordReader::position`] gave for the same file.
+    /// Continues at a position that [`RecordReader::position`] returned for the same file.
     pub fn seek(&mut self, to: Position) -> Result<()> {
         let (input, position, file) = match &mut self.body {
             Body::Csv(body) => return body.seek(to),

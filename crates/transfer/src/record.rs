@@ -1,23 +1,23 @@
 //! [`Record`]: one item with the name of its keyspace.
 
-/// Most bytes of a key in a file.
+/// Maximum length of a key in a file, in bytes.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
-/// Most bytes of a value in a file. A store may allow less.
+/// Maximum length of a value in a file, in bytes. A store may allow less.
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// Most bytes of one record's line or row: each byte of key and value may be an escape of six characters.
+/// Maximum length of one record's line or row, in bytes: each byte of key and value may be an escape of six characters.
 pub(crate) const TEXT_BYTES_MAX: u64 = 6 * (KEY_BYTES_MAX + VALUE_BYTES_MAX) as u64 + (64 << 10);
 
 /// One item of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Name of the keyspace; empty where the file names none.
+    /// Name of the keyspace; empty if the file names none.
     pub keyspace: String,
     /// The key, at most [`KEY_BYTES_MAX`] bytes.
     pub key: Vec<u8>,
     /// The value, at most [`VALUE_BYTES_MAX`] bytes.
     pub value: Vec<u8>,
-    /// Opaque to the store; 0 where the file names none.
+    /// Opaque to the store; 0 if the file names none.
     pub flags: u32,
     /// Milliseconds since 1970 from which on the item is absent; `None`: never.
     pub expires_at_ms: Option<u64>,

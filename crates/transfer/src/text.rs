@@ -1,4 +1,4 @@
-//! Bytes in files of text: as they are where they are UTF-8, else as base64 under another name.
+//! Bytes in text files: as they are if they are UTF-8, otherwise as base64 under another name.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -18,7 +18,7 @@ enum Body<W: Write> {
 }
 
 impl<W: Write> RecordWriter<W> {
-    /// Writes what stands before the first record.
+    /// Writes what precedes the first record.
     pub fn new(format: Format, out: W) -> io::Result<Self> {
         Ok(Self(match format {
             Format::JsonLines => Body::JsonLines(out),
@@ -42,8 +42,8 @@ impl<W: Write> RecordWriter<W> {
         }
     }
 
-    /// Writes what there is to know of a keyspace, before its items. Fails in CSV, which has no place for it
-    /// ([`Format::carries_keyspaces`]), and where it is too long for a reader.
+    /// Writes the description of a keyspace, before its items. Fails in CSV, which has no place for it
+    /// ([`Format::carries_keyspaces`]), and if it is too long for a reader.
     pub fn write_keyspace(&mut self, head: &KeyspaceHead) -> io::Result<()> {
         if let Some((expected, found)) = head.excess() {
             return Err(io::Error::new(
@@ -59,8 +59,7 @@ impl<W: Write> RecordWriter<W> {
         }
     }
 
-    /// Writes what stands behind the last record, flushes, and gives `W` back. Without it a binary file counts as cut
-    /// short.
+    /// Writes what follows the last record, flushes, and returns `W`. Without it a binary file counts as cut short.
     pub fn finish(self) -> io::Result<W> {
         let mut out = match self.0 {
             Body::JsonLines(out) => out,

@@ -1,4 +1,4 @@
-//! What files say of keyspaces, and what others' files begin and end with.
+//! What files say about keyspaces, and how files of other programs begin and end.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::varint;
@@ -52,7 +52,7 @@ fn a_byte_order_mark_is_passed() {
     for (format, text) in [(Format::JsonLines, json), (Format::Csv, "key,value\na,b\n")] {
         let marked = format!("\u{feff}{text}");
         assert_eq!(read(format, marked.as_bytes()).unwrap(), [plain("a", "b")], "{format}");
-        // However little is read at a time.
+        // However few bytes are read at a time.
         let one_by_one = std::io::BufReader::with_capacity(1, marked.as_bytes());
         let mut reader = crate::RecordReader::new(format, one_by_one, "items").unwrap();
         assert_eq!(reader.next_entry().unwrap(), Some(plain("a", "b")), "{format}");

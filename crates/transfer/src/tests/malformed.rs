@@ -1,4 +1,4 @@
-//! What is wrong with a file is said with its place, what was expected and what was found.
+//! An error in a file is reported with its place, what was expected and what was found.
 
 use super::read;
 use crate::fuzz::sample;

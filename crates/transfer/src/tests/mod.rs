@@ -1,4 +1,4 @@
-//! Tests of all formats: what is written is read back, and what is not sound is refused.
+//! Tests of all formats: what is written is read back, and malformed files are refused.
 
 mod format_document;
 mod keyspaces;
@@ -19,7 +19,7 @@ fn read(format: Format, bytes: &[u8]) -> Result<Vec<Entry>, ReadError> {
     Ok(entries)
 }
 
-/// An item of text in no named keyspace.
+/// A text item without a keyspace's name.
 fn plain(key: &str, value: &str) -> Entry {
     Entry::Record(Record {
         key: key.as_bytes().to_vec(),

@@ -10,7 +10,7 @@ use super::{plain, read};
 use crate::fuzz::written;
 use crate::{Entry, Format, KeyspaceHead, KeyspaceOrder, Record, RecordReader};
 
-/// Bytes that are text, with what CSV and JSON escape, or no text, or none.
+/// Bytes that are text, with characters that CSV and JSON escape, or not text, or empty.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let text = proptest::sample::select(vec![
         "plain",
@@ -66,7 +66,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![3 => record().prop_map(Entry::Record), 1 => head().prop_map(Entry::Keyspace)]
 }
 
-/// Those that the format has a place for.
+/// The entries that the format can hold.
 fn carried(format: Format, entries: &[Entry]) -> Vec<Entry> {
     entries.iter().filter(|entry| format.carries_keyspaces() || entry.is_record()).cloned().collect()
 }
