@@ -1,4 +1,4 @@
-//! `COMMAND …`: what there is to ask for, from the one table.
+//! `COMMAND …`: the commands that there are, from the one table.
 
 use super::{COMMANDS, Command, Context, Failure, find};
 
@@ -82,7 +82,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Unknown names are left out, as Redis does.
+/// Omits unknown names, as Redis does.
 fn docs(context: &mut Context<'_>) -> Result<(), Failure> {
     let names = context.arguments.from(2);
     if names.is_empty() {

@@ -40,7 +40,7 @@ fn get(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `save` and `appendonly` speak of Redis's own ways to persist, which there are none of here.
+/// `save` and `appendonly` are about Redis's own ways to persist, which do not exist here.
 fn parameters(shared: &Shared) -> Vec<(&'static str, String)> {
     let options = &shared.options;
     vec![

@@ -13,11 +13,11 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// Items that may be visited for a count while all clients of the worker wait: milliseconds.
+/// Maximum number of items visited for a count while all clients of the worker wait: milliseconds.
 pub(super) const QUICK_VISITS_MAX: u64 = 8192;
 
-/// Exact, as Redis's is. Writes don't look at what they replace, so nobody knows the number before somebody counts: in
-/// a small store at once, in a larger one beside the workers, and the client waits.
+/// Exact, as in Redis. Writes do not look at what they replace, so the number is not known until the items are counted:
+/// in a small store at once, in a larger one beside the workers, while the client waits.
 fn dbsize(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.store().count_within(QUICK_VISITS_MAX)? {
         Some(items) => context.reply.count(usize::try_from(items).unwrap_or(usize::MAX)),

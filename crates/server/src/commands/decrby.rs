@@ -17,7 +17,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn decrby(context: &mut Context<'_>) -> Result<(), Failure> {
     let decrement = context.integer(2)?;
-    // The one decrement whose negative is no 64-bit number.
+    // The only decrement whose negative is not a 64-bit number.
     let increment = decrement.checked_neg().ok_or(Failure::Fixed("ERR decrement would overflow"))?;
     add(context, increment)
 }

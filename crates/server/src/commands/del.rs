@@ -15,7 +15,8 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// Each key by itself: an error leaves the keys before it deleted, and one client at a time counts a key.
+/// Deletes each key separately: an error leaves the keys before it deleted, and only one of several clients counts a
+/// key.
 pub(super) fn del(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut deleted = 0;
     for key in context.arguments.from(1).iter() {

@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// The items are gone when the reply comes; their space comes back behind it in either mode.
+/// The items are gone when the reply comes; their space is reclaimed after it in either mode.
 pub(super) fn flush(context: &mut Context<'_>) -> Result<(), Failure> {
     let legal = match context.arguments.len() {
         1 => true,

@@ -14,8 +14,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// The table's entry for completeness: the worker takes gets out of the stream before dispatch and looks them up
-/// together.
+/// In the table for completeness: the worker takes gets out of the stream before dispatch and looks them up together.
 fn get(context: &mut Context<'_>) -> Result<(), Failure> {
     let key = &context.arguments[1];
     context.store().get_many(&[key], &mut |_, value| context.reply.optional_bulk(value))?;

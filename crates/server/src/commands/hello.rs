@@ -34,7 +34,7 @@ fn hello(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut at = 2;
     while let Some(option) = arguments.get(at) {
         if context.is_word(at, "auth") && at + 2 < arguments.len() {
-            // There are no passwords: as a Redis without one, the default user passes with any.
+            // There are no passwords: as in a Redis without one, the default user passes with any.
             if &arguments[at + 1] != b"default" {
                 return Err(Failure::Fixed("WRONGPASS invalid username-password pair or user is disabled."));
             }

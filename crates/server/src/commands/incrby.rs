@@ -22,7 +22,7 @@ fn incrby(context: &mut Context<'_>) -> Result<(), Failure> {
     add(context, increment)
 }
 
-/// Adds to the number under the first key, an absent one counting as 0, and answers the sum. Expiry and flags stay.
+/// Adds to the number under the first key, 0 if absent, and replies with the sum. Expiry and flags stay.
 pub(super) fn add(context: &mut Context<'_>, increment: i64) -> Result<(), Failure> {
     let mut outcome = Err(Failure::NOT_AN_INTEGER);
     context.store().update(&context.arguments[1], &mut |current| {

@@ -33,7 +33,7 @@ const SECTIONS: &[Section] = &[
     ("Keyspace", keyspace),
 ];
 
-/// Unknown sections are left out, as Redis does.
+/// Omits unknown sections, as Redis does.
 fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     let asked = context.arguments.from(1);
     let everything = asked.is_empty()
@@ -75,7 +75,7 @@ fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "maxmemory:{}\r\nmaxmemory_policy:noeviction\r\n", shared.store.memory_bytes_max())
 }
 
-/// A server that answers has opened its store. Tools look at Redis's two fields for whether writes can be stored; the
+/// A server that answers has opened its store. Tools read Redis's two fields to learn whether writes can be stored; the
 /// others say more.
 fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let (state, reason, resumable) = match shared.store.health() {
@@ -108,7 +108,7 @@ fn cluster(_: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "cluster_enabled:0\r\n")
 }
 
-/// Exact where that is known or soon counted; else an estimate that says so, for INFO is asked for often.
+/// Exact if that is known or quickly counted; otherwise an estimate that says so, because INFO is requested often.
 fn keyspace(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let counted = shared.store.count_within(QUICK_VISITS_MAX).ok().flatten();
     let (keys, estimated) = match counted {

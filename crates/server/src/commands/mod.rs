@@ -1,4 +1,4 @@
-//! Commands: what a request asks for, done and answered.
+//! Commands: executing requests and answering them.
 //!
 //! A command is one file with one [`Command`] value and its handler. [`table`] lists them all; dispatch, `COMMAND` and
 //! the `HELP` subcommands answer from there.
@@ -46,33 +46,33 @@ pub(crate) use table::{COMMANDS, find};
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-/// What does a command and writes its reply. What it wrote is taken back when it fails.
+/// Executes a command and writes its reply. If it fails, what it wrote is discarded.
 pub(crate) type Handler = fn(&mut Context<'_>) -> Result<(), Failure>;
 
-/// All there is to know of a command, or of a subcommand.
+/// All that is known about a command, or a subcommand.
 pub(crate) struct Command {
     /// In lower case; a subcommand's own name only.
     pub(crate) name: &'static str,
-    /// Number of arguments with the name, negative for at least so many; a subcommand counts both names.
+    /// Number of arguments including the name, negative for a minimum; a subcommand counts both names.
     pub(crate) arity: i32,
-    /// As `COMMAND` tells them: `write`, `readonly`, `fast`, ….
+    /// As `COMMAND` reports them: `write`, `readonly`, `fast`, ….
     pub(crate) flags: &'static [&'static str],
     /// Positions of the first and the last key and the step between keys: 0 for none, negative from the end.
     pub(crate) keys: (i32, i32, i32),
     pub(crate) group: &'static str,
-    /// The version of Redis that brought it.
+    /// The version of Redis that introduced it.
     pub(crate) since: &'static str,
     pub(crate) complexity: &'static str,
     pub(crate) summary: &'static str,
     /// Arguments for the reader of `HELP`.
     pub(crate) syntax: &'static str,
     pub(crate) handler: Handler,
-    /// Empty unless the second argument names what to do.
+    /// Empty unless the second argument names a subcommand.
     pub(crate) subcommands: &'static [Command],
 }
 
 impl Command {
-    /// What a command is unless its file says otherwise.
+    /// The values of a command's fields unless its file says otherwise.
     pub(crate) const DEFAULT: Self = Self {
         name: "",
         arity: 0,
@@ -100,7 +100,7 @@ impl Command {
 
 /// What a handler works with.
 pub(crate) struct Context<'a> {
-    /// With the command's name, and the subcommand's.
+    /// Including the command's name, and the subcommand's.
     pub(crate) arguments: Arguments<'a>,
     pub(crate) reply: Reply<'a>,
     pub(crate) session: &'a mut Session,
@@ -127,13 +127,13 @@ impl<'a> Context<'a> {
         integer::parse(&self.arguments[position]).ok_or(Failure::NOT_AN_INTEGER)
     }
 
-    /// Whether the argument at `position` is `word`, in any case; no when there is no such argument.
+    /// Whether the argument at `position` is `word`, in any case; `false` if there is no such argument.
     pub(crate) fn is_word(&self, position: usize, word: &str) -> bool {
         self.arguments.get(position).is_some_and(|argument| argument.eq_ignore_ascii_case(word.as_bytes()))
     }
 }
 
-/// Why a command is not done; becomes the error reply.
+/// Why a command was not executed; becomes the error reply.
 pub(crate) enum Failure {
     /// A whole error text, with its code.
     Fixed(&'static str),
@@ -160,7 +160,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Finds the command, checks its arity, does it, and writes the one reply.
+/// Finds the command, checks its arity, executes it, and writes the one reply.
 pub(crate) fn execute(context: &mut Context<'_>) {
     let buffered = context.reply.buffered_bytes();
     let Err(failure) = dispatch(context) else { return };
