@@ -22,7 +22,7 @@ pub(crate) struct Connection {
     pub(crate) gets_queued: usize,
     /// `input` may start with a whole frame, left there because the client must read its replies first.
     pub(crate) unprocessed: bool,
-    /// A count is under way for the client: what comes next waits for it.
+    /// A count is in progress for the client: its next requests wait for it.
     pub(crate) awaits_count: bool,
     /// The client sends no more; what it sent is still answered.
     pub(crate) ended: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     pub(crate) broken: bool,
     /// Something happened in this round of the worker.
     pub(crate) touched: bool,
-    /// What the poller was told.
+    /// The interest that the poller was given.
     pub(crate) interest: Interest,
     pub(crate) active: Instant,
 }
@@ -62,7 +62,7 @@ impl Connection {
         Reply::new(&mut self.output, self.session.version)
     }
 
-    /// Bytes of replies that the client has not been sent.
+    /// Bytes of replies that have not been sent to the client.
     #[inline]
     pub(crate) fn pending_bytes(&self) -> usize {
         self.output.len() - self.written
@@ -98,7 +98,7 @@ impl Connection {
         self.broken || (silent && !self.awaits_count && self.pending_bytes() == 0)
     }
 
-    /// What to wait for: requests unless the client must first read, and room for replies if there are any.
+    /// What to wait for: requests, unless the client must first read, and room for replies, if there are any.
     pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
         let pending = self.pending_bytes();
         let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_count;

@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use crate::connection::Connection;
 
-/// A table of connections; numbers are used again after a removal.
+/// A table of connections; numbers are reused after a removal.
 #[derive(Default)]
 pub(crate) struct Connections {
     slots: Vec<Option<Connection>>,

@@ -5,15 +5,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::inbox::Inbox;
 use crate::shared::Shared;
 
-/// Who waits for a count.
+/// A client that waits for a count.
 pub(crate) struct Asker {
     pub(crate) inbox: Arc<Inbox>,
-    /// Number of the connection at its worker, and of its session: the first may be another's by then.
+    /// Number of the connection at its worker, and of its session: by the time of the answer another may have the
+    /// first.
     pub(crate) connection: usize,
     pub(crate) session: u64,
 }
 
-/// A count for one who asked.
+/// A count for a client that asked.
 pub(crate) struct Answer {
     pub(crate) connection: usize,
     pub(crate) session: u64,
@@ -21,8 +22,9 @@ pub(crate) struct Answer {
     pub(crate) outcome: Result<u64, String>,
 }
 
-/// One count at a time. Who asks while one is under way waits for the next, which begins after they asked; all who wait
-/// then share it. A connection waits for one count at most, so the list is no longer than that of connections.
+/// One count at a time. A client that asks while a count is in progress waits for the next one, which begins after it
+/// asked; all clients that wait then share it. A connection waits for at most one count, so the list is no longer than
+/// that of connections.
 #[derive(Default)]
 pub(crate) struct Counter {
     queue: Mutex<Queue>,
@@ -47,7 +49,7 @@ impl Counter {
         self.changed.notify_all();
     }
 
-    /// Counts for who asks, until it is stopped. A count under way ends when the server is asked to stop.
+    /// Counts for the clients that ask, until it is stopped. A count in progress ends when the server is asked to stop.
     pub(crate) fn run(&self, shared: &Shared) {
         while let Some(askers) = self.next_askers() {
             let counted = shared.store.count(&mut || !shared.shutdown.is_asked());
@@ -62,7 +64,7 @@ impl Counter {
         }
     }
 
-    /// Those who wait, once there are any; `None` when there will be no more.
+    /// The clients that wait, once there are any; `None` if there will be no more.
     fn next_askers(&self) -> Option<Vec<Asker>> {
         let mut queue = self.queue();
         while queue.askers.is_empty() && !queue.is_stopped {

@@ -20,13 +20,13 @@ pub(super) const COMMAND: Command = Command {
 
 const COUNT_DEFAULT: usize = 10;
 
-/// Most keys visited in one call: `COUNT` is a hint, and other clients wait.
+/// Maximum number of keys visited in one call: `COUNT` is a hint, and other clients wait.
 const COUNT_MAX: usize = 4096;
 
 struct Filter<'a> {
     pattern: Option<&'a [u8]>,
     count: usize,
-    /// A type was asked for that no key has.
+    /// No key has the type that was asked for.
     nothing: bool,
 }
 
@@ -34,7 +34,7 @@ fn scan(context: &mut Context<'_>) -> Result<(), Failure> {
     let cursor =
         integer::parse_unsigned(&context.arguments[1]).ok_or(Failure::Fixed("ERR invalid cursor"))?;
     let filter = filter(context)?;
-    // The keys come before the cursor that is written before them.
+    // The keys are found before the cursor that is written before them.
     let mut keys: Vec<Box<[u8]>> = Vec::new();
     let next = context.store().scan(cursor, filter.count, &mut |key| {
         let matched = filter.pattern.is_none_or(|pattern| glob::matches(pattern, key, false));

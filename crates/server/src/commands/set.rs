@@ -22,7 +22,7 @@ enum Condition {
     Present,
 }
 
-/// What stands behind the value.
+/// The options after the value.
 struct Options {
     condition: Condition,
     wants_previous: bool,
@@ -57,7 +57,8 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Items expire that an import or the library gave an expiry; what would set one here is a syntax error.
+/// Items expire only if an import or the library gave them an expiry; an option that would set one is a syntax error
+/// here.
 fn options(context: &Context<'_>) -> Result<Options, Failure> {
     let (mut condition, mut wants_previous, mut keep) = (Condition::Always, false, Keep::Nothing);
     for at in 3..context.arguments.len() {

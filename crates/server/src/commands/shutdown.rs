@@ -13,7 +13,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// No reply: the end of the connection says that it worked.
+/// No reply: the end of the connection shows that it worked.
 fn shutdown(context: &mut Context<'_>) -> Result<(), Failure> {
     let (mut save, mut no_save, mut abort) = (false, false, false);
     let options = 1..context.arguments.len();

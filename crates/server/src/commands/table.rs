@@ -36,7 +36,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     unlink::COMMAND,
 ];
 
-/// Longest name of a command: it must fit in a `u128`.
+/// Maximum length of a command's name: it must fit in a `u128`.
 const NAME_BYTES_MAX: usize = 16;
 
 /// The names as numbers, in the same order: comparing them takes two instructions.
@@ -61,8 +61,8 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
     NAMES.binary_search(&pack(name)).ok().map(|position| &COMMANDS[position])
 }
 
-/// `name` in lower case as a number that orders as its text. Names with a NUL at the end would equal those without, so
-/// NUL becomes a byte that no name has.
+/// `name` in lower case as a number that sorts like its text. A name with a NUL at the end would equal the same name
+/// without it, so NUL becomes a byte that no name has.
 #[inline]
 const fn pack(name: &[u8]) -> u128 {
     assert!(name.len() <= NAME_BYTES_MAX);

@@ -16,7 +16,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn time(context: &mut Context<'_>) -> Result<(), Failure> {
-    // A clock before 1970 is told as 1970.
+    // A clock before 1970 is reported as 1970.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     context.reply.array(2);
     context.reply.bulk_unsigned(now.as_secs());

@@ -1,4 +1,4 @@
-//! `UNLINK key [key ...]`: space always comes back behind the reply, so this is `DEL`.
+//! `UNLINK key [key ...]`: space is always reclaimed after the reply, so this is `DEL`.
 
 use super::{Command, del};
 
