@@ -4,21 +4,22 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The soft limit is raised to this at most: a hard limit of billions says that nobody has set one.
+/// Maximum to which the soft limit is raised: a hard limit of billions means that nobody has set one.
 const RAISED_MAX: u64 = 1 << 20;
-/// Descriptors of a server beside its workers and clients: the listener, the handle for its end and that of signals,
-/// the pollers of the threads that accept and keep, the one for refusing.
+/// Descriptors of a server in addition to its workers and clients: the listener, the handle that stops it and that of
+/// signals, the pollers of the threads that accept and keep, the one for refusing.
 const SERVER_DESCRIPTORS: u64 = 12;
 /// A poller, and both ends of what wakes it.
 const WORKER_DESCRIPTORS: u64 = 3;
-/// Where sockets are watched by poll(2), each is held twice.
+/// Where sockets are watched by poll(2), each has two descriptors.
 const CLIENT_DESCRIPTORS: u64 = if cfg!(target_os = "linux") { 1 } else { 2 };
 
 /// Raises the number of descriptors that this process may have (`ulimit -n`) as far as it may, up to 2^20, and returns
-/// it. For programs that serve, before they open the store: both divide what there is when they begin.
+/// it. For programs that serve; to be called before they open the store, because both divide the descriptors that there
+/// are when they begin.
 ///
 /// # Errors
-/// When the system does not raise it; the limit is as it was then.
+/// When the system does not raise it; then the limit is unchanged.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (current, reachable) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX).min(RAISED_MAX));
@@ -29,7 +30,7 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(reachable)
 }
 
-/// How many clients are served at once where `asked` are wanted: half of the descriptors is the store's.
+/// Number of clients that are served at once if `asked` are wanted: half of the descriptors belong to the store.
 pub(crate) fn clients_max(asked: usize, workers: usize) -> usize {
     clients_within(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX), asked, workers)
 }
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(clients_within(1024, 100, 4), 100);
         assert_eq!(clients_within(1 << 20, 10_000, 4), 10_000);
         assert_eq!(clients_within(u64::MAX, usize::MAX, 4), each(u64::MAX / 2 - 24));
-        // A server that serves nobody is none.
+        // A server serves at least one client.
         assert_eq!(clients_within(16, 10_000, 64), 1);
     }
 

@@ -4,7 +4,7 @@ use alluvium::{Db, Health, Keyspace, Metadata, Update};
 
 use crate::store::{Change, Keep, Store, StoreError, StoreHealth};
 
-/// One keyspace of an open database. Writes are as durable as the database was told when it was opened.
+/// One keyspace of an open database. Writes have the durability that the database was opened with.
 pub(crate) struct EngineStore {
     db: Db,
     keyspace: Keyspace,
@@ -92,7 +92,7 @@ impl Store for EngineStore {
         match self.db.health() {
             Health::Healthy => StoreHealth::Healthy,
             Health::ReadOnly => StoreHealth::ReadOnly,
-            // Background work that is tried again by itself keeps nobody from writing.
+            // Background work that is retried automatically does not stop writes.
             Health::Retrying { .. } => StoreHealth::Healthy,
             Health::DiskFull { reason } => StoreHealth::Failed { reason, resumable: true },
             Health::Failed { reason } => StoreHealth::Failed { reason, resumable: false },
@@ -112,7 +112,7 @@ impl Store for EngineStore {
         self.db.stats().memory.total()
     }
 
-    /// The plan bounds the engine's memory by the number of items, not by a figure that could be told here.
+    /// The plan bounds the engine's memory by the number of items, not by a figure that could be reported here.
     fn memory_bytes_max(&self) -> u64 {
         0
     }

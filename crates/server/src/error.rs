@@ -11,7 +11,7 @@ pub enum ServerError {
     /// The address can be reached from other machines: choose a loopback address or set
     /// [`allow_remote`](crate::ServerOptions::allow_remote).
     RemoteAddress(SocketAddr),
-    /// The system refused what was being done: most often the port is taken, or not ours to take.
+    /// The system refused an operation: most often the port is taken, or not ours to take.
     Io {
         /// What was being done.
         doing: String,

@@ -11,10 +11,10 @@ use crate::store::Store;
 #[path = "get_batch_test.rs"]
 mod tests;
 
-/// Most gets in a batch: what keeps a flash device busy, with some to spare for keys found in memory.
+/// Maximum number of gets in a batch: enough to keep a flash device busy, with some to spare for keys found in memory.
 const GETS_MAX: usize = 128;
 
-/// Most bytes of keys in a batch. One more key may cross it.
+/// Maximum number of bytes of keys in a batch. The last key may cross it.
 const KEY_BYTES_MAX: usize = 1 << 20;
 
 struct Get {
@@ -23,7 +23,7 @@ struct Get {
     key_bytes: u32,
 }
 
-/// Gets that were read and not yet looked up. Holds copies of the keys, because the input buffer goes on to the next
+/// Gets that were read and not yet looked up. Holds copies of the keys, because the input buffer is reused for the next
 /// client.
 #[derive(Default)]
 pub(crate) struct GetBatch {
@@ -64,7 +64,7 @@ impl GetBatch {
             connection.gets_queued -= 1;
             connection.reply().optional_bulk(value);
         });
-        // A prefix was answered before the failure; the others hear of it.
+        // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {
             let connection = &mut connections[get.connection as usize];
             connection.gets_queued -= 1;

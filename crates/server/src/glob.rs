@@ -34,7 +34,7 @@ pub fn matches(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
     }
 }
 
-/// Where the pattern goes on after matching `byte` with its element at `at`; `None` when that does not match.
+/// Where the pattern continues after its element at `at` has matched `byte`; `None` if that does not match.
 fn single(pattern: &[u8], at: usize, byte: u8, fold_case: bool) -> Option<usize> {
     let fold = |byte: u8| if fold_case { byte.to_ascii_lowercase() } else { byte };
     match *pattern.get(at)? {
@@ -49,8 +49,8 @@ fn single(pattern: &[u8], at: usize, byte: u8, fold_case: bool) -> Option<usize>
     }
 }
 
-/// Whether `byte` is in the set whose text starts at `at`, and where the pattern goes on. An unclosed set ends with the
-/// pattern.
+/// Whether `byte` is in the set whose text starts at `at`, and where the pattern continues. An unclosed set ends with
+/// the pattern.
 fn set(pattern: &[u8], mut at: usize, byte: u8, fold: impl Fn(u8) -> u8) -> (bool, usize) {
     let negated = pattern.get(at) == Some(&b'^');
     at += usize::from(negated);

@@ -53,7 +53,7 @@ impl Inbox {
         &self.waker
     }
 
-    /// Lets the worker look whether the server is stopping.
+    /// Wakes the worker to check whether the server is stopping.
     pub(crate) fn wake(&self) {
         self.waker.wake();
     }

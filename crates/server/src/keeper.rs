@@ -1,4 +1,4 @@
-//! Keeping the store writable: when its disk was full, it takes writes again once there is room.
+//! Keeping the store writable: after its disk was full, it takes writes again once there is room.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -8,9 +8,10 @@ use crate::readiness::{Interest, Poller};
 use crate::shared::Shared;
 use crate::store::StoreHealth;
 
-/// How often the health of a store is looked at that takes writes: an atomic load.
+/// How often the health of a store that takes writes is checked: an atomic load.
 const HEALTH_PERIOD: Duration = Duration::from_secs(1);
-/// The pause after a resumption that failed; it doubles from the first to the last, because each tries to write.
+/// The pause after a failed resumption; it doubles from the minimum to the maximum, because each attempt tries to
+/// write.
 const RESUME_PAUSE_MIN: Duration = Duration::from_millis(100);
 const RESUME_PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -28,7 +29,7 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
                     shared.resumptions.fetch_add(1, Ordering::Relaxed);
                     pause = RESUME_PAUSE_MIN;
                 }
-                // There is no room yet: INFO tells.
+                // There is no room yet: INFO reports it.
                 Err(_) => {
                     timeout = pause;
                     pause = (2 * pause).min(RESUME_PAUSE_MAX);

@@ -1,8 +1,8 @@
 //! A server that Redis clients can talk to, over an Alluvium store.
 //!
 //! Worker threads each run a readiness loop over non-blocking sockets; there is no async runtime. Pipelined and
-//! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write a client
-//! and round. One file a command, one table of them all: `commands/`.
+//! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write per client
+//! and round. One file per command, one table of them all: `commands/`.
 //!
 //! Non-goals: passwords and encryption (the address is loopback unless told otherwise), transactions, scripting,
 //! types other than strings, several databases.

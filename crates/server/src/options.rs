@@ -1,4 +1,4 @@
-//! What a server may be told.
+//! The options of a server.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -15,21 +15,21 @@ pub struct ServerOptions {
     // Behaviour.
     /// Where to listen. Default 127.0.0.1:6379; port 0 lets the system choose.
     pub address: SocketAddr,
-    /// Whether an address that other machines can reach is allowed. There is no password: whoever reaches the port
-    /// reads and writes everything. Default no.
+    /// Whether an address that other machines can reach is allowed. There is no password: anyone who reaches the port
+    /// can read and write everything. Default no.
     pub allow_remote: bool,
-    /// Connections served at once; one more gets an error and is closed. Default 10,000, as in Redis; fewer where the
-    /// process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
+    /// Maximum number of connections served at once; one more gets an error and is closed. Default 10,000, as in Redis;
+    /// fewer if the process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
     pub clients_max: usize,
-    /// Close a connection that sent nothing for so long. Default never, as in Redis.
+    /// Close a connection that has sent nothing for this long. Default never, as in Redis.
     pub idle_timeout: Option<Duration>,
     /// Bounds on one request.
     pub limits: Limits,
 
     // Performance: most servers leave these alone.
-    /// Threads that serve connections. Default: one a core.
+    /// Threads that serve connections. Default: one per core.
     pub workers: NonZeroUsize,
-    /// Read no more from a client that leaves so many bytes of replies unread, until it has read them. Default 1 MiB.
+    /// Read no more from a client that leaves this many bytes of replies unread, until it has read them. Default 1 MiB.
     pub output_pause_bytes: usize,
     /// Close a client whose unread replies grow beyond this (one `MGET` can ask for any amount). Default 256 MiB.
     pub output_bytes_max: usize,
