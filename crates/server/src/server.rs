@@ -24,7 +24,7 @@ use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
 const KEYSPACE: &str = "default";
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
-/// How long to wait before accepting again when not even the descriptor kept for refusing could be had.
+/// How long to wait before accepting again if not even the descriptor kept for refusing could be opened.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// A Redis-compatible server: bound to an address, not yet serving.
@@ -48,8 +48,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds to the address of `options`, to serve the keyspace `default` of `db`, which is created if need be. The
-    /// database stays open when the server ends.
+    /// Binds to the address of `options`, to serve the keyspace `default` of `db`, which is created if it does not
+    /// exist. The database stays open when the server ends.
     ///
     /// # Errors
     /// As [`Server::with_store`], and when the keyspace cannot be opened.
@@ -62,7 +62,7 @@ impl Server {
     ///
     /// # Errors
     /// An address that is not loopback without [`allow_remote`](ServerOptions::allow_remote), or one that the system
-    /// does not give us.
+    /// refuses.
     pub fn with_store(options: ServerOptions, store: Arc<dyn Store>) -> Result<Self, ServerError> {
         if !options.address.ip().is_loopback() && !options.allow_remote {
             return Err(ServerError::RemoteAddress(options.address));
@@ -93,28 +93,28 @@ impl Server {
         Ok(Self { listener, shared })
     }
 
-    /// Where the server listens, with the port that the system chose for port 0.
+    /// The address of the server, with the port that the system chose for port 0.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.address
     }
 
-    /// Connections that are served at once: those of the options, or fewer where half of the descriptors that the
-    /// process may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not enough
-    /// for them. The other half is the store's.
+    /// Maximum number of connections that are served at once: that of the options, or fewer if half of the descriptors
+    /// that the process may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not
+    /// enough for them. The other half is the store's.
     pub fn clients_max(&self) -> usize {
         self.shared.clients_max
     }
 
-    /// What stops the server.
+    /// The handle that stops the server.
     pub fn shutdown_handle(&self) -> ShutdownHandle {
         self.shared.shutdown.clone()
     }
 
-    /// Serves until the shutdown handle, a registered signal or the command `SHUTDOWN` asks for the end, and the
-    /// workers have stopped. The calling thread accepts connections.
+    /// Serves until the shutdown handle, a registered signal or the command `SHUTDOWN` asks it to stop, and the workers
+    /// have stopped. The calling thread accepts connections.
     ///
     /// # Errors
-    /// When threads or pollers cannot be had, or a worker panicked; everything is stopped by then.
+    /// When threads or pollers cannot be created, or a worker panicked; everything is stopped by then.
     pub fn run(self) -> Result<(), ServerError> {
         let (mut workers, mut helpers) = (Vec::new(), Vec::new());
         let served = self
@@ -131,7 +131,7 @@ impl Server {
             };
             outcome = outcome.and(ended);
         }
-        // Behind the workers, which wait for counts.
+        // After the workers, which wait for counts.
         self.shared.counter.stop();
         for helper in helpers {
             let ended = match helper.join() {
@@ -199,8 +199,8 @@ impl Server {
                             error.kind(),
                             io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
                         ) => {}
-                    // That passes when descriptors come back. A connection that stayed where it is would be reported
-                    // again and again, so it is taken with the one that is kept for this, and refused.
+                    // This passes when descriptors are freed. A connection that stayed in the queue would be reported
+                    // again and again, so it is taken with the descriptor that is kept for this, and refused.
                     Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
                         if let Ok((stream, _)) = self.listener.accept() {
                             self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl Server {
         Ok(())
     }
 
-    /// Gives a connection to the worker with the fewest, or turns it away when there are too many.
+    /// Gives a connection to the worker with the fewest, or refuses it if there are too many.
     fn admit(&self, stream: TcpStream, session: Session, workers: &[RunningWorker]) {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
@@ -248,7 +248,7 @@ impl Server {
     }
 }
 
-/// A descriptor to give away when there is none left.
+/// A spare descriptor, to give up when there is none left.
 fn spare_descriptor() -> Option<File> {
     File::open("/dev/null").ok()
 }
@@ -258,7 +258,7 @@ struct RunningWorker {
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// Stops the whole server when a worker ends, by a panic too: half a server would leave clients hanging.
+/// Stops the whole server when a worker ends, also by a panic: half a server would leave clients hanging.
 struct StopOnEnd(ShutdownHandle);
 
 impl Drop for StopOnEnd {

@@ -16,7 +16,7 @@ pub(crate) struct Session {
     pub(crate) name: Box<str>,
     pub(crate) library_name: Box<str>,
     pub(crate) library_version: Box<str>,
-    /// The command that was done last is answered by a count, which the worker shall ask for.
+    /// The last command is answered by a count, which the worker must request.
     pub(crate) wants_count: bool,
     /// Answer no more requests, and close once the replies are sent.
     pub(crate) closing: bool,
@@ -37,14 +37,14 @@ impl Session {
         }
     }
 
-    /// Back to how a new connection is (`RESET`); what names the client library stays.
+    /// Resets the session to that of a new connection (`RESET`), but keeps what names the client library.
     pub(crate) fn reset(&mut self) {
         self.version = Version::default();
         self.name = Box::default();
     }
 }
 
-/// Whether `text` may stand in a client list, which is parted by spaces and line ends: printable ASCII without spaces.
+/// Whether `text` may be in a client list, which is separated by spaces and line ends: printable ASCII without spaces.
 pub(crate) fn is_label(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_graphic)
 }

@@ -12,9 +12,9 @@ use crate::{ServerOptions, ShutdownHandle, Store};
 /// relaxed.
 pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
-    /// Connections served at once: those of the options, or as many as there are descriptors for.
+    /// Maximum number of connections served at once: that of the options, or as many as there are descriptors for.
     pub(crate) clients_max: usize,
-    /// Where we listen, with the port that the system chose.
+    /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) started: Instant,
@@ -26,6 +26,6 @@ pub(crate) struct Shared {
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) commands_processed: AtomicU64,
-    /// How often the store was made to take writes again.
+    /// How often the store was resumed.
     pub(crate) resumptions: AtomicU64,
 }

@@ -10,7 +10,7 @@ use crate::readiness::Waker;
 ///
 /// A server that is asked takes no more requests, sends the replies it owes (for at most
 /// [`shutdown_grace`](crate::ServerOptions::shutdown_grace)), closes its connections, and
-/// [`Server::run`](crate::Server::run) returns. The store stays open: whoever opened it closes it.
+/// [`Server::run`](crate::Server::run) returns. The store stays open: its owner closes it.
 #[derive(Clone, Debug)]
 pub struct ShutdownHandle {
     asked: Arc<AtomicBool>,
@@ -33,7 +33,7 @@ impl ShutdownHandle {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Lets SIGTERM and SIGINT ask from now on, in place of ending the process.
+    /// Makes SIGTERM and SIGINT ask the server to stop, from now on, instead of ending the process.
     ///
     /// # Errors
     /// When the system refuses the handler.

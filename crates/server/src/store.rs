@@ -6,23 +6,23 @@
 /// Why a store refused or failed; its text is sent to the client after `ERR `.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What becomes of an item that was looked at by [`Store::update`].
+/// The decision of [`Store::update`]'s caller about an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It stays as it is.
     Keep,
-    /// It gets this value and keeps what is said of what is stored with it, or comes into being with the value alone.
+    /// It gets this value and keeps that part of the data stored with the old one, or is created with the value alone.
     Insert(Vec<u8>, Keep),
-    /// It goes.
+    /// It is removed.
     Remove,
 }
 
-/// What an item keeps of what is stored with its value when it gets another one.
+/// The data stored with an item's value that the item keeps when it gets another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Neither its expiry nor its flags: it is a new item under an old key.
     Nothing,
-    /// Its expiry. The flags say something of the old value and go with it.
+    /// Its expiry. The flags describe the old value and go with it.
     Expiry,
     /// Its expiry and its flags: the value is the old one, changed.
     Everything,
@@ -35,16 +35,16 @@ pub enum StoreHealth {
     Healthy,
     /// It was opened for reading only.
     ReadOnly,
-    /// It takes none since something failed.
+    /// It takes none since a failure.
     Failed {
-        /// What failed first.
+        /// The first failure.
         reason: String,
         /// Whether [`Store::resume`] may help.
         resumable: bool,
     },
 }
 
-/// A map from keys to values, shared by all worker threads. Every method is atomic towards the others.
+/// A map from keys to values, shared by all worker threads. Every method is atomic with respect to the others.
 pub trait Store: Send + Sync + 'static {
     /// Looks up `keys` together, so that their reads overlap, and calls `each` with the position of every key and its
     /// value, once a key and in the order of the keys.
@@ -62,26 +62,26 @@ pub trait Store: Send + Sync + 'static {
     /// Sets several keys to their values, all or none; of equal keys the last wins. Expiries and flags go.
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError>;
 
-    /// Reads the item under `key`, lets `change` decide, and does it before anybody else writes the item. `change` may
-    /// be called several times; the last call counts.
+    /// Reads the item under `key`, lets `change` decide, and applies that before any other thread writes the item.
+    /// `change` may be called several times; the last call counts.
     fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError>;
 
-    /// Appends `bytes` to the value of `key`, which is empty where there is no item, and returns its new length. Expiry
-    /// and flags stay.
+    /// Appends `bytes` to the value of `key`, empty if there is no item, and returns its new length. Expiry and flags
+    /// stay.
     fn append(&self, key: &[u8], bytes: &[u8]) -> Result<usize, StoreError>;
 
-    /// Visits about `count` keys from `cursor` on and returns the next cursor. 0 starts, and is returned at the end.
-    /// From start to end, every key that was there all the time is visited at least once.
+    /// Visits approximately `count` keys from `cursor` on and returns the next cursor. 0 starts, and is returned at the
+    /// end. From start to end, every key that was there all the time is visited at least once.
     fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError>;
 
-    /// About how many items there are. Costs nothing.
+    /// Approximate number of items. Costs nothing.
     fn approximate_len(&self) -> u64;
 
-    /// How many items there are, exactly, at one moment while this runs. May read all that is stored, so it asks
-    /// `go_on` now and then; `None` when that said no.
+    /// Exact number of items, at one moment while this runs. May read all that is stored, so it calls `go_on` now and
+    /// then; returns `None` if that returned `false`.
     fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError>;
 
-    /// Like [`Store::count`], but `None` where that would visit more than about `visits_max` items.
+    /// Like [`Store::count`], but `None` if that would visit more than approximately `visits_max` items.
     fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError>;
 
     /// Removes all items.
@@ -90,12 +90,12 @@ pub trait Store: Send + Sync + 'static {
     /// Whether the store takes writes. Costs nothing.
     fn health(&self) -> StoreHealth;
 
-    /// Lets a store go on that has failed, if what failed has passed.
+    /// Lets a failed store continue, if the cause of the failure has passed.
     fn resume(&self) -> Result<(), StoreError>;
 
     /// Bytes of memory that the store holds.
     fn memory_bytes(&self) -> u64;
 
-    /// The most bytes of memory that the store may hold, 0 for no limit.
+    /// Maximum number of bytes of memory that the store may hold, 0 for no limit.
     fn memory_bytes_max(&self) -> u64;
 }

@@ -21,12 +21,12 @@ use crate::inbox::Inbox;
 use crate::readiness::{Event, Interest, Poller};
 use crate::shared::Shared;
 
-/// Most bytes read from one client in one round.
+/// Maximum number of bytes read from one client in one round.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// Reply buffers that are larger are given back to the allocator, not kept for the next client.
+/// Larger reply buffers are returned to the allocator, not kept for the next client.
 const POOLED_BYTES_MAX: usize = 64 << 10;
 const POOLED_BUFFERS_MAX: usize = 64;
-/// Frames with more arguments make the parser give its memory back.
+/// After a frame with more arguments, the parser frees its memory.
 const SHRINK_ARGUMENTS_MIN: usize = 1024;
 const WAKE_TOKEN: u64 = u64::MAX;
 /// How often idle connections are looked for.
@@ -312,7 +312,8 @@ impl Worker {
         }
     }
 
-    /// Sends the counts that have come to those who wait for them, and goes on with what they asked next.
+    /// Sends the counts that have arrived to the connections that wait for them, and continues with their next
+    /// requests.
     fn take_answers(&mut self) {
         let answers = self.inbox.take_answers();
         for Answer { connection: number, session, outcome } in answers {
@@ -365,7 +366,7 @@ impl Worker {
         if let Some(connection) = self.connections.remove(number) {
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
             self.shared.clients.fetch_sub(1, Ordering::Release);
-            // Only now: who sees the connection end may open another in its place.
+            // Only now: a client that sees the connection end may open another in its place.
             drop(connection);
         }
     }

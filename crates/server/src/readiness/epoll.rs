@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::{Event, Interest, timespec};
 
-/// Most events that one wait reports; the rest come with the next.
+/// Maximum number of events that one wait reports; the rest come with the next.
 const EVENTS_MAX: usize = 256;
 
 pub(crate) struct Poller {
@@ -27,17 +27,17 @@ impl Poller {
         Ok(epoll::add(&self.epoll, source, EventData::new_u64(token), flags(interest))?)
     }
 
-    /// Watches `source` for something else.
+    /// Changes what `source` is watched for.
     pub(crate) fn change(&mut self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, source, EventData::new_u64(token), flags(interest))?)
     }
 
-    /// Watches `source` no more.
+    /// Stops watching `source`.
     pub(crate) fn remove(&mut self, source: impl AsFd, _token: u64) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
-    /// Waits until something is ready, at most `timeout`, and replaces `events` by what is. A signal ends the wait
+    /// Waits until something is ready, at most `timeout`, and replaces `events` by the new ones. A signal ends the wait
     /// with no events.
     pub(crate) fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
         events.clear();

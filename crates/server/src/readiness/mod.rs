@@ -1,4 +1,4 @@
-//! Which sockets can be read or written: one surface over epoll (Linux) and poll (every other Unix).
+//! Which sockets can be read or written: one interface to epoll (Linux) and poll (every other Unix).
 //!
 //! Level-triggered: what is not read or written now is reported again. One thread owns a `Poller`.
 
@@ -19,7 +19,7 @@ pub(crate) use epoll::Poller;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use poll::Poller;
 
-/// What to be told about a socket. A hang-up or an error is told as readable and writable, whatever was asked.
+/// What to report about a socket. A hang-up or an error is reported as readable and writable, whatever was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Interest {
     pub(crate) read: bool,
@@ -56,7 +56,7 @@ impl Waker {
 
     /// Wakes the watcher, now or at its next wait.
     pub(crate) fn wake(&self) {
-        // A full socket has a wake-up pending already, and nobody is left to wake when the other end is closed.
+        // A full socket has a wake-up pending already, and if the other end is closed there is no watcher left to wake.
         let _ = (&self.sender).write(&[1]);
     }
 
@@ -70,7 +70,7 @@ impl Waker {
         self.sender.try_clone()
     }
 
-    /// Forgets the wake-ups so far.
+    /// Discards the wake-ups so far.
     pub(crate) fn drain(&self) {
         let mut bytes = [0; 64];
         while matches!((&self.receiver).read(&mut bytes), Ok(read) if read == bytes.len()) {}

@@ -1,4 +1,4 @@
-//! Readiness from poll(2). A wait costs O(watched sockets), and each watched socket a second descriptor.
+//! Readiness from poll(2). A wait costs O(watched sockets), and each watched socket needs a second descriptor.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::{Event, Interest, timespec};
 
 pub(crate) struct Poller {
-    /// Descriptors of our own, because poll wants all of them at every wait and the sockets' owners are elsewhere.
+    /// Descriptors of our own, because poll needs all of them at every wait and the sockets' owners are elsewhere.
     sources: BTreeMap<u64, (OwnedFd, Interest)>,
 }
 
@@ -26,19 +26,19 @@ impl Poller {
         Ok(())
     }
 
-    /// Watches `source` for something else.
+    /// Changes what `source` is watched for.
     pub(crate) fn change(&mut self, _source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         let watched = self.sources.get_mut(&token).ok_or(io::ErrorKind::NotFound)?;
         watched.1 = interest;
         Ok(())
     }
 
-    /// Watches `source` no more.
+    /// Stops watching `source`.
     pub(crate) fn remove(&mut self, _source: impl AsFd, token: u64) -> io::Result<()> {
         self.sources.remove(&token).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Waits until something is ready, at most `timeout`, and replaces `events` by what is. A signal ends the wait
+    /// Waits until something is ready, at most `timeout`, and replaces `events` by the new ones. A signal ends the wait
     /// with no events.
     pub(crate) fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
         events.clear();
