@@ -23,7 +23,8 @@ pub(super) struct FileHandle(Arc<NamedFile>);
 /// A file of a directory under the name that it was opened under.
 ///
 /// A file that is only read gives its descriptor back when others need it, and is opened again by its name at its next
-/// use. The name keeps its meaning: [`Directory`] opens a file for good before its name is removed or given to another.
+/// use. The name keeps meaning the same bytes: [`Directory`] opens a file for good before its name is removed or given
+/// to another.
 #[derive(Debug)]
 pub(super) struct NamedFile {
     name: String,
