@@ -103,7 +103,7 @@ impl ProcessMemory {
 
     /// Maximum number of bytes that the program itself can take in addition to its anonymous memory: all of its code
     /// and that of its libraries, more of which becomes resident as it is used, and the part of their constants that is
-    /// resident now. The rest of the constants are usually tables for debuggers and unwinding. `None` on systems other
+    /// resident now. The remaining constants are usually tables for debuggers and unwinding. `None` on systems other
     /// than Linux.
     pub fn program_bytes() -> Option<u64> {
         std::fs::read_to_string("/proc/self/smaps").ok().map(|text| Self::mapped_files_bytes(&text))

@@ -43,9 +43,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// returned guard is dropped. An error of kind `WouldBlock` names the holder, as far as it is known.
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>>;
 
-    /// Prevents others from [`Storage::lock`] until the returned guard is dropped, and changes nothing. Any number of
-    /// callers can hold such a guard at a time. Returns `None` if the directory was never locked, or if readers can't
-    /// be told from writers. The error is that of [`Storage::lock`].
+    /// Prevents others from taking [`Storage::lock`] until the returned guard is dropped, and changes nothing. Any
+    /// number of callers can hold such a guard at a time. Returns `None` if the directory was never locked, or if
+    /// readers can't be told from writers. The error is that of [`Storage::lock`].
     fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
         let _ = name;
         Ok(None)
@@ -73,9 +73,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
         let _ = wait;
     }
 
-    /// Gives a file of `source` the same name here too, so that both share its bytes; `false` where that is impossible
-    /// (another file system, another kind of storage) and the caller must copy. The name survives a power cut after
-    /// [`Storage::sync_directory`].
+    /// Links a file of `source` under the same name here, so that both share its bytes. Returns `false` if that is
+    /// impossible (another file system, another kind of storage) and the caller must copy. The name survives a power
+    /// cut after [`Storage::sync_directory`].
     fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
         let _ = (source, name);
         Ok(false)

@@ -8,8 +8,8 @@ use crate::shared::Shared;
 /// A client that waits for a count.
 pub(crate) struct Asker {
     pub(crate) inbox: Arc<Inbox>,
-    /// Number of the connection at its worker, and of its session: by the time of the answer another may have the
-    /// first.
+    /// Number of the connection at its worker, and of its session: by the time of the answer another connection may
+    /// have the first.
     pub(crate) connection: usize,
     pub(crate) session: u64,
 }

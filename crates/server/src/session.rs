@@ -37,7 +37,7 @@ impl Session {
         }
     }
 
-    /// Resets the session to that of a new connection (`RESET`), but keeps what names the client library.
+    /// Resets the session to that of a new connection (`RESET`), but keeps the client library's name and version.
     pub(crate) fn reset(&mut self) {
         self.version = Version::default();
         self.name = Box::default();

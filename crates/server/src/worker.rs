@@ -178,8 +178,8 @@ impl Worker {
         self.connections[number].input = input;
     }
 
-    /// Executes the whole frames at the front of `input`, as long as the client reads its replies. Returns their
-    /// bytes.
+    /// Executes the whole frames at the front of `input`, as long as the client reads its replies. Returns the number
+    /// of their bytes.
     fn process(&mut self, number: usize, input: &[u8]) -> usize {
         let pause_bytes = self.shared.options.output_pause_bytes;
         let mut consumed = 0;

@@ -19,7 +19,7 @@ pub struct Record {
     pub value: Vec<u8>,
     /// Opaque to the store; 0 if the file names none.
     pub flags: u32,
-    /// Milliseconds since 1970 from which on the item is absent; `None`: never.
+    /// Time from which on the item is absent, in milliseconds since 1970; `None`: never.
     pub expires_at_ms: Option<u64>,
 }
 

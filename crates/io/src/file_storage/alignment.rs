@@ -5,9 +5,9 @@ use crate::ALIGNMENT;
 /// Alignment that the file system demands of direct I/O, in bytes; both are powers of two and at most [`ALIGNMENT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DirectAlignment {
-    /// Of memory addresses.
+    /// Alignment of memory addresses.
     pub(super) memory: usize,
-    /// Of file offsets and lengths.
+    /// Alignment of file offsets and lengths.
     pub(super) offset: usize,
 }
 

@@ -145,7 +145,7 @@ impl Directory {
         for file in files {
             self.open_files.keep(&file);
             match file.reopen() {
-                // Somebody else removed it.
+                // Another thread or process removed it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 outcome => outcome?,
             }

@@ -43,7 +43,7 @@ impl Condvar {
     ) -> (LockResult<MutexGuard<'a, T>>, bool) {
         let lock = guard.lock;
         task::yield_point();
-        // Nobody else runs between the release and the wait, so no notification is missed.
+        // No other task runs between the release and the wait, so no notification is missed.
         drop(guard.inner.take());
         let timed_out =
             task::wait_released(lock.address(), Wait::Notification { address: self.address() }, time);

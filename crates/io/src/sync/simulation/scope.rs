@@ -30,8 +30,8 @@ pub fn scope<'env, T>(body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) 
         if !is_task() {
             return body(&scope);
         }
-        // `std` waits for the threads at the end, even of a panic: by then they must have ended as tasks, or this one
-        // would wait for them with the baton in its hands.
+        // `std` waits for the threads at the end, even after a panic: by then they must have ended as tasks, or this
+        // one would wait for them while it holds the baton.
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         loop {
             let task = scope.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop();

@@ -20,7 +20,7 @@ pub(super) struct Baton {
 impl Baton {
     pub fn give(&self) {
         self.is_here.store(true, Ordering::Release);
-        // A thread that has not come to `wait_for` yet finds the baton there.
+        // A thread that has not reached `wait_for` yet finds the baton there.
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
