@@ -8,9 +8,9 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Descriptors reserved for the process's sockets, logs, manifests, locks and rings, whatever its limit.
 const RESERVE: usize = 64;
-/// Minimum number of open files: with fewer, nearly each lookup would open a file.
+/// Minimum of the default number of open files: with fewer, nearly each lookup would open a file.
 const OPEN_FILES_MIN: usize = 16;
-/// Maximum number of open files. More are not worth having: opening a file takes microseconds.
+/// Maximum of the default number of open files. More are not worth having: opening a file takes microseconds.
 const OPEN_FILES_MAX: usize = 1 << 16;
 
 /// The files that are open for reading and may be closed, in a clock: when its hand passes, a file that was used since
@@ -30,7 +30,7 @@ struct Clock {
 }
 
 impl OpenFiles {
-    /// At most `max` files; by default half of the descriptors that the process may have now, less a reserve.
+    /// At most `max` files, at least one; [`default_max`] by default.
     pub fn new(max: Option<usize>) -> Self {
         let max = max.unwrap_or_else(default_max).max(1);
         Self { max, dropped: AtomicUsize::new(0), clock: Mutex::default() }
@@ -109,7 +109,7 @@ impl Clock {
     }
 }
 
-/// Half of the descriptors that the process may have now, less a reserve.
+/// Half of the descriptors that the process may have now, after the reserve is subtracted.
 fn default_max() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));

@@ -34,7 +34,7 @@ pub struct IoOptions {
     /// pool of threads reads.
     pub uring: Usage,
     /// Approximate number of files of the directory that are open for reading at a time: the others are opened when
-    /// they are used. Files that are written are open in addition. `None` is half of the descriptors that the process
-    /// may have when the directory is opened, less 64, but at least 16.
+    /// they are used. Files that are written are open in addition. `None` reserves 64 of the descriptors that the
+    /// process may have when the directory is opened, and takes half of the others: at least 16, at most 65,536.
     pub open_files_max: Option<usize>,
 }
