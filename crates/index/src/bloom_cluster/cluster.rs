@@ -12,7 +12,7 @@ use crate::prefetch::prefetch_bytes;
 const NAME: &str = "filter cluster";
 const KIND: u64 = 0x3154_534c_434d_4c42;
 
-/// The filters of all buckets and runs of a container. Immutable: another run or one less makes a new one.
+/// The filters of all buckets and runs of a container. Immutable: adding or removing a run makes a new cluster.
 ///
 /// # Bytes
 ///
@@ -21,7 +21,7 @@ const KIND: u64 = 0x3154_534c_434d_4c42;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BloomCluster {
     directory: ClusterDirectory,
-    /// The columns, each checked.
+    /// The columns, each already checked.
     bytes: Vec<u8>,
 }
 
@@ -35,11 +35,11 @@ impl BloomCluster {
         Self::build(buckets, |_, _| {}, builder)
     }
 
-    /// This cluster and one younger run, of which `hashes_of` gives the keys of each bucket in turn (by appending to an
-    /// empty list), in filters of `bits_per_key`.
+    /// Returns this cluster with one younger run, in filters of `bits_per_key`. `hashes_of` is called for each bucket
+    /// in turn and appends the hashes of the bucket's keys to an empty list.
     ///
     /// # Panics
-    /// When there are 255 runs already, or `bits_per_key` makes another number of probes than the runs here have.
+    /// When there are 255 runs already, or `bits_per_key` gives another number of probes than the runs here have.
     pub fn with_run(&self, bits_per_key: f64, mut hashes_of: impl FnMut(u64, &mut Vec<KeyHash>)) -> Self {
         let mut hashes = Vec::new();
         let add = |bucket, column: &mut ColumnBuilder| {
@@ -53,7 +53,7 @@ impl BloomCluster {
         Self::build(self.buckets(), add, ColumnBuilder::new(bits_per_key))
     }
 
-    /// The runs of this cluster that `keeps` says, numbered anew in the same order.
+    /// Returns the cluster with only those runs for which `keeps` returns true, renumbered in the same order.
     pub fn with_runs(&self, keeps: impl Fn(u32) -> bool) -> Self {
         let copy = |bucket, column: &mut ColumnBuilder| {
             if let Some(old) = self.column(bucket) {
@@ -91,7 +91,7 @@ impl BloomCluster {
         self.directory.runs()
     }
 
-    /// The column of `bucket`; `None` when there is no such bucket.
+    /// The column of `bucket`, or `None` if there is no such bucket.
     #[inline]
     pub fn column(&self, bucket: u64) -> Option<Column<'_>> {
         Column::trusted(self.column_bytes(bucket)?).ok()

@@ -8,7 +8,7 @@ use super::run_set::RunSet;
 
 const NAME: &str = "filter column";
 
-/// The most runs of a cluster.
+/// Maximum number of runs of a cluster.
 pub const RUNS_MAX: u32 = 255;
 
 const CHECKSUM_LEN: usize = 8;
@@ -16,17 +16,17 @@ const HEADER_LEN: usize = CHECKSUM_LEN + 4;
 
 const LENGTHS_LEN_AT: usize = CHECKSUM_LEN + 2;
 
-/// The most bytes of a filter, so that it has less than 2^32 bits.
+/// Maximum number of bytes of a filter: a filter has less than 2^32 bits.
 const FILTER_LEN_MAX: u64 = 1 << 28;
 
-/// The filters of a bucket in all runs, in bytes that were checked. See the module for the layout.
+/// The filters of a bucket in all runs, as checked bytes. See the module for the layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'bytes> {
     probes: u32,
     runs: u32,
-    /// Where their lengths begin.
+    /// Offset at which the filter lengths begin.
     lengths: usize,
-    /// Where the filters begin.
+    /// Offset at which the filters begin.
     filters: usize,
     bytes: &'bytes [u8],
 }
@@ -64,7 +64,7 @@ impl<'bytes> Column<'bytes> {
         Ok(Self { bytes: &bytes[..end], ..column })
     }
 
-    /// [`open`](Self::open) without a look at checksum and lengths: for bytes that it accepted before.
+    /// Like [`open`](Self::open) without checking checksum and lengths: for bytes that it accepted before.
     #[inline(always)]
     pub(super) fn trusted(bytes: &'bytes [u8]) -> Result<Self, Corruption> {
         let Some(header) = bytes.first_chunk::<HEADER_LEN>() else {
@@ -106,7 +106,7 @@ impl<'bytes> Column<'bytes> {
         self.runs
     }
 
-    /// Probes of a key.
+    /// Number of probes for each key.
     pub fn probes(&self) -> u32 {
         self.probes
     }
@@ -124,7 +124,7 @@ impl<'bytes> Column<'bytes> {
     /// The runs that may hold the key with `hash`, which belongs to the column's bucket. A run that holds it is always
     /// among them.
     ///
-    /// Cost: some 12 to 20 ns a run.
+    /// Cost: about 12 to 20 ns for each run.
     #[inline]
     pub fn runs_of(&self, hash: KeyHash) -> RunSet {
         let probes = Probes::new(hash, self.probes);
@@ -142,8 +142,8 @@ fn wrong(offset: usize, expected: impl Into<String>, found: impl Into<String>) -
     Corruption::new(NAME, offset as u64, expected, found)
 }
 
-/// Collects the filters of a bucket, old to young: those of a column that is rewritten, and new ones. Used again for
-/// each column.
+/// Collects the filters of a bucket, old to young: those copied from a column that is rewritten, and new ones. Reused
+/// for each column.
 #[derive(Clone, Debug)]
 pub struct ColumnBuilder {
     bits_per_key: f64,
@@ -152,13 +152,13 @@ pub struct ColumnBuilder {
     sets: Vec<u8>,
     lengths: Vec<u8>,
     filters: Vec<u8>,
-    /// A filter with the second set of probes.
+    /// Buffer for a filter built with the second set of probes.
     second: Vec<u8>,
     runs: u32,
 }
 
 impl ColumnBuilder {
-    /// A builder without runs, whose new filters have `bits_per_key` bits for each key.
+    /// A builder without runs. Its new filters have `bits_per_key` bits for each key.
     ///
     /// # Panics
     /// When `bits_per_key` is not above 0 and at most 64.
@@ -175,12 +175,12 @@ impl ColumnBuilder {
         }
     }
 
-    /// A builder that only copies.
+    /// A builder that only copies filters.
     pub(super) fn with_probes(probes: u32) -> Self {
         Self { probes, ..Self::new(1.0) }
     }
 
-    /// Probes of a key.
+    /// Number of probes for each key.
     pub fn probes(&self) -> u32 {
         self.probes
     }
@@ -190,7 +190,7 @@ impl ColumnBuilder {
         self.runs
     }
 
-    /// Forgets all runs.
+    /// Removes all runs.
     pub fn clear(&mut self) {
         self.sets.clear();
         self.lengths.clear();
@@ -198,7 +198,7 @@ impl ColumnBuilder {
         self.runs = 0;
     }
 
-    /// Adds the filters of those runs of `column` that `keeps` says.
+    /// Adds the filters of those runs of `column` for which `keeps` returns true.
     ///
     /// # Panics
     /// When there are more than 255 runs, or `column` has another number of probes.
@@ -212,7 +212,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds a run that has the keys with `hashes` in this bucket, none or more.
+    /// Adds a run whose keys in this bucket have `hashes`; there may be none.
     ///
     /// # Panics
     /// When there are more than 255 runs, or the filter has 2^28 bytes.
@@ -273,7 +273,7 @@ impl ColumnBuilder {
     }
 }
 
-/// How many bits are set.
+/// Number of bits that are set.
 fn ones(filter: &[u8]) -> u32 {
     filter.iter().map(|byte| byte.count_ones()).sum()
 }

@@ -8,20 +8,20 @@ use crate::elias_fano::wire::{WireReader, WireWriter};
 const NAME: &str = "filter cluster directory";
 const KIND: u64 = 0x3144_554c_434d_4c42;
 
-/// The most buckets: more than a container of any size has.
+/// Maximum number of buckets: more than a container of any size has.
 const BUCKETS_MAX: u64 = 1 << 40;
 
-/// Bytes to be read in one request.
+/// A range of bytes to read in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnRange {
-    /// The first one's offset in the cluster.
+    /// Offset of the first byte in the cluster.
     pub offset: u64,
-    /// How many: the column, and the zeros behind it.
+    /// Number of bytes: the column and the zeros behind it.
     pub length: u64,
 }
 
-/// The offsets of a cluster's columns, in about 12 bits a column: 0.01 bits an item. Immutable; a
-/// [`ClusterWriter`](super::ClusterWriter) makes it.
+/// The offsets of a cluster's columns, in about 12 bits for each column: 0.01 bits an item. Immutable; built by a
+/// [`ClusterWriter`](super::ClusterWriter).
 ///
 /// # Bytes
 ///
@@ -59,7 +59,7 @@ impl ClusterDirectory {
         self.buckets == 0
     }
 
-    /// Where the column of `bucket` is; `None` when there is no such bucket.
+    /// The location of the column of `bucket`, or `None` if there is no such bucket.
     #[inline]
     pub fn column(&self, bucket: u64) -> Option<ColumnRange> {
         if bucket >= self.buckets {

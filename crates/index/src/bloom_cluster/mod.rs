@@ -1,7 +1,7 @@
 //! BloomCluster: the Bloom filters of one bucket in all runs side by side, so that one request reads them all
 //! (LSM-trie, Wu, Xu, Shao, Jiang, USENIX ATC 2015; X. Wu's thesis, §4.2.4.3).
 //!
-//! A key lies in the same bucket of every run of its container. The filters of a bucket in all runs are its *column*:
+//! A key is in the same bucket of every run of its container. The filters of a bucket in all runs are its *column*:
 //!
 //! ```text
 //!              bucket 0     bucket 1     bucket 2
@@ -10,28 +10,28 @@
 //!   run 2    [ filter ]   [ filter ]   [ filter ]
 //! ```
 //!
-//! There are two forms of the same bytes. A [`BloomCluster`] has them in memory. On flash they lie in a file of the
-//! caller's, a [`ClusterWriter`] produces them column by column, and a [`ClusterDirectory`] in memory says where each
-//! column is. With [`Packing::Pages`] no column touches more pages of 4 KiB than its length needs: at 33 items a bucket
-//! and 16 bits an item, one page for up to 56 runs and two for up to 112.
+//! There are two forms of the same bytes. A [`BloomCluster`] holds them in memory. On flash they are stored in a file
+//! of the caller's: a [`ClusterWriter`] produces them column by column, and a [`ClusterDirectory`] in memory records
+//! where each column is. With [`Packing::Pages`] no column touches more pages of 4 KiB than its length needs: at 33
+//! items a bucket and 16 bits an item, one page for up to 56 runs and two for up to 112.
 //!
-//! A filter is sized by the items that its bucket has in its run, so a bucket's load does not change its rate of false
-//! positives, and runs may come at different bits an item.
+//! The size of a filter follows from the number of items that its bucket has in its run, so a bucket's load does not
+//! change its false positive rate, and runs may differ in bits per item.
 //!
 //! # Figures
 //!
-//! 16.3 bits an item, lengths and checksum included. A share of 0.6185^bits of absent keys pass a filter (Table 4.1
+//! 16.3 bits an item, lengths and checksum included. A fraction of 0.6185^bits of absent keys pass a filter (Table 4.1
 //! counts 4.59 % for 100 runs at 16 bits); with filters of only 33 items, 4.1 %. `bench index --structure
-//! bloom-cluster` measures it beside the table. Asking 112 runs takes 1.3 microseconds.
+//! bloom-cluster` measures it and compares it with the table. A lookup in 112 runs takes 1.3 microseconds.
 //!
 //! # Where we differ
 //!
-//! - Each of a key's probes has hash bits of its own. With two numbers and their multiples, as usual, a filter of 528
+//! - Each of a key's probes uses hash bits of its own. With the usual scheme, multiples of two numbers, a filter of 528
 //!   bits would pass half as many absent keys again.
-//! - A filter is built with each of two sets of probes, and the one with fewer set bits is kept: a bit a filter buys a
-//!   tenth of the false positives.
-//! - The paper's BloomCluster is a block of its own in a file of many; ours is a contiguous file section, so that a
-//!   container's filters are appended to by one sequential rewrite.
+//! - Each filter is built with both of two sets of probes, and the one with fewer set bits is kept: one bit for each
+//!   filter removes a tenth of the false positives.
+//! - The paper's BloomCluster is a block of its own in a file of many; ours is a contiguous file section, so that one
+//!   sequential rewrite appends to all of a container's filters.
 //!
 //! # Bytes of a column
 //!

@@ -19,7 +19,7 @@ impl RunSet {
         }
     }
 
-    /// Whether `run` is among them.
+    /// Whether `run` is in the set.
     pub fn contains(&self, run: u32) -> bool {
         self.words.get((run / 64) as usize).is_some_and(|word| word >> (run % 64) & 1 == 1)
     }
@@ -29,7 +29,7 @@ impl RunSet {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words == [0; WORDS]
     }

@@ -9,21 +9,21 @@ const PAGE_LEN: u64 = 4096;
 /// Where columns may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// One after the other, as in memory.
+    /// One directly after the other, as in memory.
     Dense,
-    /// So that none touches more pages of 4 KiB than its length needs, as on flash; zeros fill the gaps, which are less
-    /// than half of all for columns of at most a page.
+    /// No column touches more pages of 4 KiB than its length needs, as on flash. Zeros fill the gaps, which are less
+    /// than half of all bytes for columns of at most a page.
     Pages,
 }
 
-/// Writes the columns of a cluster in the order of buckets. Holds one column at a time, and two bytes for each that was
-/// written.
+/// Writes the columns of a cluster in the order of buckets. Holds one column at a time, and two bytes for each column
+/// written so far.
 #[derive(Clone, Debug)]
 pub struct ClusterWriter {
     packing: Packing,
     /// Offset of each column.
     offsets: Differences,
-    /// Where the last one ends.
+    /// Offset at which the last column ends.
     end: u64,
     runs: Option<(u32, u32)>,
 }
@@ -44,8 +44,8 @@ impl ClusterWriter {
         self.offsets.memory_bytes()
     }
 
-    /// Appends the next bucket's column to `out`, with what the packing wants before it: zeros that count to the
-    /// column before. `out` may have been emptied since the last call.
+    /// Appends the next bucket's column to `out`, preceded by the zeros that the packing needs; these count as part of
+    /// the previous column. `out` may have been emptied since the last call.
     ///
     /// # Panics
     /// When the column has another number of runs or probes than those before it.

@@ -1,4 +1,4 @@
-//! [`balance`]: which items of a group of buckets move where, so that no bucket holds more than a page.
+//! [`balance`]: decides which items of a group of buckets move where, so that no bucket holds more than a page.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use super::rank;
 /// The bits of a mark that are kept in memory.
 pub(super) const MARK_HIGH_BITS: u32 = 0xffff_0000;
 
-/// Hashes whose items a group takes, by their high halves, both included.
+/// The range of hashes whose items a group takes, by their high halves, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupRange {
     /// Lowest [`KeyHash::high`].
     pub low: u64,
-    /// Highest one.
+    /// Highest [`KeyHash::high`].
     pub high: u64,
 }
 
@@ -24,11 +24,11 @@ pub struct GroupRange {
 pub struct SizedItem {
     /// Hash of its key.
     pub hash: KeyHash,
-    /// Bytes that it takes in a bucket.
+    /// Number of bytes that it takes in a bucket.
     pub bytes: u32,
 }
 
-/// What fits into a bucket.
+/// The capacity of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketRules {
     /// Bytes of items, and of migrations at 6 bytes each.
@@ -37,32 +37,32 @@ pub struct BucketRules {
     pub first_page: u32,
 }
 
-/// Where the items of a group lie.
+/// Where the items of a group are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balance {
-    /// The bucket of each item, in the order in which they were given. Homes come first, then spares.
+    /// The bucket of each item, in the order in which the items were passed. Homes come first, then spares.
     pub buckets: Vec<u32>,
-    /// Buckets that hashes lead to.
+    /// Number of buckets that hashes lead to.
     pub homes: u32,
-    /// Buckets behind them that only take what others give.
+    /// Number of buckets behind them that only take items from others.
     pub spares: u32,
-    /// What was given, by the giving bucket and the mark.
+    /// The moved ranges, sorted by giving bucket, then by mark.
     pub migrations: Vec<(u32, Migration)>,
-    /// Bytes of items whose home is each bucket, migrations not counted: above the capacity, some were moved.
+    /// Bytes of the items whose home each bucket is, migrations not counted. Above the capacity, some were moved.
     pub home_bytes: Vec<u32>,
-    /// Bytes that lie in each bucket, migrations included, spares behind homes.
+    /// Bytes stored in each bucket, migrations included, spares behind homes.
     pub bytes: Vec<u32>,
 }
 
-/// Why a group can't be balanced, whatever the number of its buckets.
+/// Why a group can't be balanced with any number of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unbalanced {
-    /// Items of one bucket and one rank, which no mark tells apart, take so many bytes: more than a bucket has.
+    /// Items of one bucket with equal rank, which no mark separates, take more bytes than a bucket has.
     Tied {
         /// Their bytes.
         bytes: u32,
     },
-    /// A bucket would have to give to so many others that its migrations leave no room for items, or they are too far.
+    /// A bucket would have to give to more buckets than its migrations leave room for, or to one that is too far away.
     Crowded {
         /// The bucket, in the group.
         bucket: u32,
@@ -80,7 +80,7 @@ impl fmt::Display for Unbalanced {
 
 impl std::error::Error for Unbalanced {}
 
-/// The home, of `homes`, of an item of leading hash bits `high`.
+/// The home, in `0..homes`, of an item with leading hash bits `high`.
 ///
 /// # Panics
 /// In debug builds when `high` is not in `range`.
@@ -91,16 +91,16 @@ pub fn bucket_of(high: u64, range: GroupRange, homes: u32) -> u32 {
     (u128::from(high - range.low) * u128::from(homes) / span) as u32
 }
 
-/// Balances `items` over `homes` buckets, at least one, and as many spares as it takes. Deterministic; of items that
-/// come in another order the same ones are moved.
+/// Balances `items` over `homes` buckets, at least one, and as many spares as needed. Deterministic: the order of
+/// `items` does not change which ones are moved.
 ///
-/// Pairs are made as in §4.2.4.2: the most overloaded bucket with the most under-loaded one, then the next. A bucket
-/// whose excess fits in no other one gives to several; when none takes anything of it, to a spare.
+/// Buckets are paired as in §4.2.4.2: the most overloaded bucket with the most under-loaded one, then the next. A
+/// bucket whose excess fits in no single bucket gives to several; if none takes any of it, to a spare.
 ///
 /// Costs a sort of each overloaded bucket, and for each of them a pass over all buckets.
 ///
 /// # Errors
-/// When items are too much alike: see [`Unbalanced`].
+/// When too many items have hashes that are too similar: see [`Unbalanced`].
 pub fn balance(
     items: &[SizedItem],
     range: GroupRange,
@@ -143,7 +143,7 @@ pub fn balance(
 
 /// The items of the overloaded buckets.
 struct Members {
-    /// For each bucket its place in `lists`.
+    /// For each bucket, its index in `lists`.
     places: Vec<u32>,
     lists: Vec<Vec<u32>>,
 }
@@ -184,14 +184,14 @@ struct Part {
 
 impl Ranked {
     fn new(items: &[SizedItem], mut members: Vec<u32>, page: u32) -> Self {
-        // Equal ranks move together, so how they are ordered shows nowhere.
+        // Items of equal rank move together, so their order has no effect.
         members.sort_unstable_by_key(|&item| (rank(items[item as usize].hash, page), item));
         let ranks = members.iter().map(|&item| rank(items[item as usize].hash, page)).collect();
         let bytes = members.iter().map(|&item| items[item as usize].bytes).collect();
         Self { members, ranks, bytes }
     }
 
-    /// Gives away what does not fit, to those with the most of `rooms`, which it takes up; with spares at their end.
+    /// Gives away the excess to the buckets with the most room, and reduces `rooms` accordingly; spares are appended.
     fn give(&self, source: u32, capacity: u32, rooms: &mut Vec<u32>) -> Result<Vec<Part>, Unbalanced> {
         for count in 1..=capacity as usize / MIGRATION_BYTES / 2 {
             let kept_max = capacity - (count * MIGRATION_BYTES) as u32;
@@ -227,15 +227,15 @@ impl Ranked {
         Ok(parts)
     }
 
-    /// A mark between the item of that place and the one before: of those there are one without low bits, if any is,
-    /// since half of it is enough to remember it.
+    /// A mark between the item at `place` and the one before. Prefers a mark without low bits if there is one, since
+    /// its high half is then enough to remember it.
     fn mark_before(&self, place: usize) -> u32 {
         let (mark, before) = (self.ranks[place], place.checked_sub(1).map(|place| self.ranks[place]));
         let round = mark & MARK_HIGH_BITS;
         if before.is_none_or(|before| before < round) { round } else { mark }
     }
 
-    /// The end of the most items from `from` on that fit in `room` and are told apart from the next by their ranks.
+    /// The end of the longest range of items from `from` on that fits in `room` and does not end between equal ranks.
     fn end_of_what_fits(&self, from: usize, room: u32) -> usize {
         let (mut end, mut sum) = (from, 0);
         for place in from..self.members.len() {
@@ -251,7 +251,7 @@ impl Ranked {
     }
 }
 
-/// The first of the buckets that have the most room, and that room.
+/// The first of the buckets with the most room, and that room.
 fn most_room(rooms: &[u32]) -> (u32, u32) {
     (0..).zip(rooms).fold((0, 0), |most, (bucket, &room)| if room > most.1 { (bucket, room) } else { most })
 }

@@ -3,24 +3,24 @@
 use super::balance::Balance;
 use super::directory::{BucketDirectory, Group, Remembered};
 
-/// Collects the groups of a table in their order. Holds 12 bytes for each bucket that gave something.
+/// Collects the groups of a table in their order. Holds 12 bytes for each bucket that gave items away.
 #[derive(Clone, Debug)]
 pub struct BucketDirectoryBuilder {
     remembered_share: f64,
     groups: Vec<Group>,
     pages: u32,
-    /// What each giving bucket gave, with how much it was overloaded.
+    /// What each giving bucket gave, with the bytes of its home items.
     given: Vec<(u32, Remembered)>,
 }
 
 impl BucketDirectoryBuilder {
-    /// A builder of a directory that remembers the migrations of so large a share of all buckets, the most overloaded
-    /// ones: 0.2 in the paper. 0: lookups of moved items read two buckets each; 1: none does.
+    /// A builder of a directory that remembers the migrations of the fraction `remembered_share` of all buckets, the
+    /// most overloaded ones: 0.2 in the paper. With 0, lookups of moved items read two buckets each; with 1, none does.
     pub fn new(remembered_share: f64) -> Self {
         Self { remembered_share, groups: Vec::new(), pages: 0, given: Vec::new() }
     }
 
-    /// The same, with another share to remember.
+    /// Sets the fraction to remember.
     #[must_use]
     pub fn with_remembered_share(self, remembered_share: f64) -> Self {
         Self { remembered_share, ..self }
@@ -31,20 +31,20 @@ impl BucketDirectoryBuilder {
         self.pages
     }
 
-    /// Adds the group of the hashes from `low` on, above those of the groups before, as it was balanced.
+    /// Adds a balanced group whose hashes begin at `low`, above those of the groups before.
     pub fn push_group(&mut self, low: u64, balance: &Balance) {
         for given in balance.migrations.chunk_by(|(one, _), (other, _)| one == other) {
             let (source, page) = (given[0].0, self.pages + given[0].0);
             let remembered: Option<Vec<_>> =
                 given.iter().map(|&(_, migration)| Remembered::new(page, migration)).collect();
-            // One in some thousand has marks that take all their bits.
+            // One giving bucket in some thousand has marks that need all their bits.
             let remembered = remembered.into_iter().flatten();
             self.given.extend(remembered.map(|given| (balance.home_bytes[source as usize], given)));
         }
         self.push(low, balance.homes, balance.homes + balance.spares);
     }
 
-    /// Adds a group that could not be balanced, of `pages` pages: a lookup of its hashes looks at all of them.
+    /// Adds a group of `pages` pages that could not be balanced: a lookup of its hashes reads all of them.
     pub fn push_unbalanced(&mut self, low: u64, pages: u32) {
         self.push(low, 0, pages);
     }
@@ -54,10 +54,10 @@ impl BucketDirectoryBuilder {
         self.pages += pages;
     }
 
-    /// The directory, of a table whose hashes end with `high`.
+    /// Returns the directory of a table whose hashes end with `high`.
     pub fn finish(mut self, high: u64) -> BucketDirectory {
-        // A bucket that gave to several is remembered as a whole or not at all, its marks in order: so sorts are
-        // stable.
+        // A bucket that gave to several is remembered as a whole or not at all, with its marks in order: hence the
+        // stable sorts.
         self.given.sort_by_key(|(home_bytes, given)| (std::cmp::Reverse(*home_bytes), given.page));
         let buckets_max = (f64::from(self.pages) * self.remembered_share) as usize;
         let of_buckets = self.given.chunk_by(|(_, one), (_, other)| one.page == other.page);

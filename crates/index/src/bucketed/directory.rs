@@ -10,13 +10,13 @@ use crate::elias_fano::wire::{WireReader, WireWriter};
 const NAME: &str = "bucket directory";
 const KIND: u64 = 0x3152_4944_544b_4342;
 
-/// The most pages of a table.
+/// Maximum number of pages of a table.
 const PAGES_MAX: u64 = u32::MAX as u64;
 
-/// What of a table of buckets is in memory: where groups of buckets begin, and what the most overloaded buckets gave.
-/// Immutable; a [`BucketDirectoryBuilder`](super::BucketDirectoryBuilder) makes it.
+/// The part of a bucketed table that is in memory: where groups of buckets begin, and the migrations of the most
+/// overloaded buckets. Immutable; built by a [`BucketDirectoryBuilder`](super::BucketDirectoryBuilder).
 ///
-/// Cost: 20 bytes a group and 8 for each migration that is remembered; a binary search in each.
+/// Cost: 20 bytes a group and 8 for each remembered migration; a lookup does a binary search in each list.
 ///
 /// # Bytes
 ///
@@ -31,29 +31,29 @@ pub struct BucketDirectory {
     high: u64,
 }
 
-/// Buckets over a range of hashes that were balanced together.
+/// Buckets over a range of hashes that are balanced together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// Lowest hash.
     pub low: u64,
     pub first_page: u32,
-    /// Buckets that hashes lead to; 0 when all of the group's have to be looked at.
+    /// Number of buckets that hashes lead to; 0 when a lookup must read all buckets of the group.
     pub homes: u32,
-    /// The first of its migrations among those remembered.
+    /// Index of the group's first migration among the remembered ones.
     pub first_remembered: u32,
 }
 
-/// A migration in memory, whose mark has no low bits.
+/// A migration in memory. Its mark has no low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Remembered {
-    /// Page of the bucket that gave.
+    /// Page of the giving bucket.
     pub page: u32,
     mark_high: u16,
     distance: i16,
 }
 
 impl Remembered {
-    /// `None` when half of the mark says too little.
+    /// Returns `None` when the high half of the mark is not enough.
     pub fn new(page: u32, migration: Migration) -> Option<Self> {
         let is_enough = migration.mark & !MARK_HIGH_BITS == 0;
         let mark_high = (migration.mark >> 16) as u16;
@@ -64,7 +64,7 @@ impl Remembered {
 /// Where to look for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// On this page: or on another one, where the bucket there says that it was moved.
+    /// On this page, or on another one if the bucket there says that the item was moved.
     Page(u32),
     /// On any of the pages `first..=last`, of a group that could not be balanced.
     Pages {
@@ -95,31 +95,31 @@ impl BucketDirectory {
         self.remembered.len()
     }
 
-    /// The group, in `0..groups()`, that holds hashes of leading bits `high`; the nearest for those of none.
+    /// The group, in `0..groups()`, that holds hashes with leading bits `high`; the nearest group if none does.
     #[inline]
     pub fn group_of(&self, high: u64) -> usize {
         self.groups.partition_point(|group| group.low <= high).saturating_sub(1)
     }
 
-    /// Pages of the group of that number; empty when there is none.
+    /// Pages of group number `group`; empty if there is no such group.
     pub fn group_pages(&self, group: usize) -> std::ops::Range<u32> {
         let first = |group: usize| self.groups.get(group).map_or(self.pages, |group| group.first_page);
         first(group)..first(group + 1)
     }
 
-    /// Pages of the group that the page belongs to.
+    /// Pages of the group that `page` belongs to.
     pub fn pages_around(&self, page: u32) -> std::ops::Range<u32> {
         let group = self.groups.partition_point(|group| group.first_page <= page).saturating_sub(1);
         self.group_pages(group)
     }
 
-    /// Lowest and highest hash of the group of that number, which there is.
+    /// Lowest and highest hash of group `number`, which must exist.
     fn group_range(&self, number: usize) -> GroupRange {
         let high = self.groups.get(number + 1).map_or(self.high, |next| next.low - 1);
         GroupRange { low: self.groups[number].low, high }
     }
 
-    /// Where an item of `hash` lies first, before any migration; `None` when no hash of its leading bits is here.
+    /// The location of an item with `hash` before any migration, or `None` if no hash with its leading bits is here.
     #[inline]
     pub fn home(&self, hash: KeyHash) -> Option<Home> {
         let number = self.group_of(hash.high());
@@ -134,7 +134,7 @@ impl BucketDirectory {
         Some(Home::Page(group.first_page + bucket_of(hash.high(), range, group.homes)))
     }
 
-    /// Where to look for an item of `hash` first: where it was moved if that is remembered, else at home.
+    /// Where to look first for an item with `hash`: where it was moved, if that is remembered, else at home.
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> Option<Home> {
         let home = self.home(hash)?;
@@ -216,7 +216,7 @@ impl BucketDirectory {
         Ok(directory)
     }
 
-    /// What is expected and not so, if anything is.
+    /// Returns the first violated expectation, if any.
     fn check(&self) -> Result<(), &'static str> {
         let ascends = |one: &Group, other: &Group| one.low < other.low && one.first_page < other.first_page;
         if !self.groups.is_sorted_by(ascends) {

@@ -1,4 +1,4 @@
-//! [`Migration`]: what a bucket gave away, as it is written into the bucket.
+//! [`Migration`]: what a bucket gave away, as stored in the bucket.
 
 use alluvium_base::Corruption;
 
@@ -7,23 +7,23 @@ const NAME: &str = "migrations of a bucket";
 /// Bytes of a [`Migration`] in its bucket.
 pub const MIGRATION_BYTES: usize = 6;
 
-/// Items of a bucket from a rank on that lie in another one.
+/// Items of a bucket from a rank on that are stored in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Migration {
-    /// Lowest [`rank`](super::rank) that was moved; up to the mark of the bucket's next migration, if it has one.
+    /// Lowest [`rank`](super::rank) that was moved. The range ends at the mark of the bucket's next migration, if any.
     pub mark: u32,
-    /// How many pages further on the other bucket is; never 0.
+    /// Distance to the other bucket in pages; never 0.
     pub distance: i16,
 }
 
-/// How many pages further on an item of that `rank` lies; `None` when it was not moved. `migrations` are those of its
-/// home, by mark.
+/// The distance in pages to an item of that `rank`, or `None` if it was not moved. `migrations` are those of its home,
+/// sorted by mark.
 #[inline]
 pub fn destination_of(migrations: impl Iterator<Item = Migration>, rank: u32) -> Option<i16> {
     migrations.take_while(|migration| migration.mark <= rank).last().map(|migration| migration.distance)
 }
 
-/// Appends `migrations`, which ascend by mark: for each its mark (4 bytes), its distance (2).
+/// Appends `migrations`, which ascend by mark: for each, its mark (4 bytes) and its distance (2).
 pub fn write_migrations(migrations: &[Migration], out: &mut Vec<u8>) {
     for migration in migrations {
         out.extend_from_slice(&migration.mark.to_le_bytes());
@@ -34,7 +34,7 @@ pub fn write_migrations(migrations: &[Migration], out: &mut Vec<u8>) {
 /// Reads what [`write_migrations`] wrote, all of `bytes`.
 ///
 /// # Errors
-/// When the length is none, marks don't ascend or a distance is 0. The offset is relative to `bytes`.
+/// When the length is invalid, marks don't ascend or a distance is 0. The offset is relative to `bytes`.
 #[inline]
 pub fn read_migrations(bytes: &[u8]) -> Result<impl Iterator<Item = Migration> + use<'_>, Corruption> {
     let (records, rest) = bytes.as_chunks::<MIGRATION_BYTES>();
