@@ -1,6 +1,6 @@
-//! The memory of the table: one word of four tags and four offsets a bucket, 24 bytes in all.
+//! The memory of the table: for each bucket one word of four tags, and four offsets, 24 bytes in all.
 //!
-//! Tags and offsets lie in two arrays. A search for a displacement path and a lookup of an absent key read tags only,
+//! Tags and offsets are in two arrays. A search for a displacement path and a lookup of an absent key read tags only,
 //! a third of the memory; a word never crosses a cache line, nor do the four offsets of a bucket.
 
 use super::path::Lanes;

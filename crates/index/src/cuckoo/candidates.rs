@@ -1,8 +1,8 @@
-//! What a lookup returns: the entries whose tag is the key's.
+//! The result of a lookup: the entries whose tag is the key's.
 
 /// The position of an entry: bucket times four plus way.
 ///
-/// Names an entry only until the writer's next `insert` or `remove`, which may move it.
+/// Identifies an entry only until the writer's next `insert` or `remove`, which may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub(super) u32);
 
@@ -17,7 +17,7 @@ impl Slot {
 /// The entries that may be the key's: up to eight pairs of slot and offset, in no particular order.
 ///
 /// A tag match is no proof: the caller compares the key stored at the offset. One absent key in about 4300 has a
-/// candidate. An entry that the writer is moving may come twice.
+/// candidate. An entry that the writer is moving may appear twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Candidates {
     /// Bit `16 * way + side` is set for a match in `buckets[side]`.
@@ -56,7 +56,7 @@ pub(super) fn lowest_lane(lanes: u64) -> (u32, usize) {
     (bit >> 4, (bit & 1) as usize)
 }
 
-/// Where the offset of a lane is kept.
+/// Index of a lane's offset.
 #[inline(always)]
 pub(super) fn offset_index(way: u32, side: usize) -> usize {
     (way as usize * 2 + side) & 7

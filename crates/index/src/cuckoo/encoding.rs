@@ -1,8 +1,7 @@
 //! A table as bytes: checkpointed with the log, so that opening need not replay it.
 //!
-//! Payload, after the header of `envelope`: the tag words (8 bytes a bucket), then the offsets (4 bytes a slot, 0
-//! for an
-//! empty one), both in slot order and little endian.
+//! Payload, after the header of `envelope`: the tag words (8 bytes a bucket), then the offsets (4 bytes a slot, 0 for
+//! an empty one), both in slot order and little endian.
 
 use alluvium_base::Corruption;
 
@@ -24,7 +23,7 @@ const KIND: Kind = Kind {
 };
 
 impl CuckooTable {
-    /// The table as bytes, 6 a slot and 32 more, protected by a checksum. The writer must be at rest.
+    /// The table as bytes, 6 a slot and 32 more, protected by a checksum. The writer must not be running.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = KIND.begin(Header {
             tag_bits: TAG_BITS,
@@ -44,7 +43,7 @@ impl CuckooTable {
         KIND.seal(bytes)
     }
 
-    /// The table that [`to_bytes`](Self::to_bytes) made `bytes` of.
+    /// Reads the table from `bytes` that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// [`Corruption`] when `bytes` are anything else: wrong magic, version, length, checksum, tag or count. Its offset

@@ -39,9 +39,9 @@ pub(crate) struct Kind {
     /// Its name in errors.
     pub name: &'static str,
     pub magic: [u8; 8],
-    /// The widths of tags it may have.
+    /// The valid widths of its tags.
     pub tag_bits: RangeInclusive<u32>,
-    /// Bytes of payload; only asked of headers with sound tag bits and buckets.
+    /// Bytes of payload; called only for headers with valid tag bits and buckets.
     pub payload_len: fn(&Header) -> usize,
 }
 
@@ -66,17 +66,17 @@ impl Kind {
         bytes
     }
 
-    /// Completes what [`begin`](Self::begin) began.
+    /// Appends the checksum to what [`begin`](Self::begin) began.
     pub fn seal(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         let checksum = checksum64(&bytes, 0);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// Bytes of the stored structure with which `bytes` begin, by its header alone, which nothing has checked yet.
+    /// Length of the stored structure at the beginning of `bytes`, from its header alone, which is not verified yet.
     ///
     /// # Errors
-    /// [`Corruption`] when `bytes` are too few for a header or for what it says.
+    /// [`Corruption`] when `bytes` are too few for a header or for the length that it gives.
     pub fn len_in(&self, bytes: &[u8]) -> Result<usize, Corruption> {
         let too_short = |len: usize| {
             self.corruption(0, format!("at least {len} bytes"), format!("{} bytes", bytes.len()))
@@ -93,7 +93,7 @@ impl Kind {
         if bytes.len() < len { Err(too_short(len)) } else { Ok(len) }
     }
 
-    /// Header and payload of `bytes`, once magic, version, length and checksum are right.
+    /// Returns header and payload of `bytes` after checking magic, version, length and checksum.
     ///
     /// The length is compared before anything is allocated, so a false bucket count costs nothing.
     pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<(Header, &'a [u8]), Corruption> {

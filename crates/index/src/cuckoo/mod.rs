@@ -1,7 +1,7 @@
 //! Partial-key cuckoo hash table: the index of the log, 6 bytes an entry (SILT, SOSP 2011, §3.1).
 //!
-//! Maps a key's hash to the 32-bit offset of its record without keeping key or hash: a bucket has four ways, each of a
-//! 15-bit tag (0 means empty) and an offset. A key may lie in two buckets. From either one, the tag alone names the
+//! Maps a key's hash to the 32-bit offset of its record without storing key or hash: a bucket has four ways, each with
+//! a 15-bit tag (0 means empty) and an offset. A key may be in either of two buckets. The tag alone gives one from the
 //! other, `alternative = (h(tag) - bucket) mod n`, so entries can be displaced without reading their keys from flash.
 //! A lookup compares eight tags; every match is a candidate that the caller checks against the record.
 //!
@@ -35,13 +35,13 @@
 //! - SILT walks at random for up to 128 displacements and must undo them on failure. Here the path is searched breadth
 //!   first, before anything moves: at most five moves, nothing to undo, and 97 % instead of 93 % occupancy.
 //! - A new entry goes to the emptier of its buckets, so that only a tenth of the insertions need any displacement.
-//! - Readers take no lock beside the one writer: see `versions`.
+//! - Readers take no lock and run beside the one writer: see `versions`.
 //!
 //! # Limits
 //!
 //! At most eight entries of equal tag and buckets; at most 2^32 - 4 slots. A table does not grow: when it is full, the
-//! log is frozen. Chance makes small tables full earlier: one in a hundred below 95 % of 300 slots, 92 % of 100 and
-//! 84 % of 30. Above a thousand none of thousands was full at 95 %.
+//! log is frozen. Small tables may by chance be full earlier: one in a hundred is full below 95 % of 300 slots, 92 % of
+//! 100 and 84 % of 30. Of thousands of tables above a thousand slots, none was full at 95 %.
 
 mod buckets;
 mod candidates;

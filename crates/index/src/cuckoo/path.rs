@@ -1,6 +1,6 @@
-//! Finding room for an entry whose two buckets are full.
+//! Finds room for an entry whose two buckets are full.
 //!
-//! Breadth first from both buckets over the buckets that their entries could move to, down to the first with an empty
+//! Searches breadth first from both buckets, over the buckets that their entries could move to, until one has an empty
 //! slot. Unlike the random walk of SILT this changes nothing until a whole path is known, so there is nothing to undo;
 //! the path is the shortest one, a handful of moves instead of up to 128; and its loads do not wait for one another.
 
@@ -16,7 +16,7 @@ const NODES_MAX: usize = 2048;
 /// Depth of a tree of [`NODES_MAX`] nodes.
 const MOVES_MAX: usize = 5;
 
-/// A chain of slots: each entry moves one on, the last into an empty slot.
+/// A chain of slots: each entry moves to the next slot, the last into an empty one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// From a root bucket to the bucket with the empty slot.
@@ -52,13 +52,13 @@ impl Path {
         self.steps[0]
     }
 
-    /// The moves as (from, to), far end first, so that each `to` is empty when its turn comes.
+    /// The moves as (from, to), far end first, so that each `to` is empty when its entry moves.
     pub fn moves(&self) -> impl Iterator<Item = (Step, Step)> + '_ {
         (0..self.moves).rev().map(|index| (self.steps[index], self.steps[index + 1]))
     }
 }
 
-/// What a path leads through: buckets of four lanes, each 0 or an entry that may lie in one other bucket.
+/// What a path leads through: buckets of four lanes, each 0 or an entry that may be in one other bucket.
 pub(crate) trait Lanes {
     /// The lanes of `bucket`, as a word of `tag_word`.
     fn lanes(&self, bucket: u32) -> u64;
@@ -70,8 +70,8 @@ pub(crate) trait Lanes {
 /// The shortest path that empties a slot of one of the full buckets `roots`, if there is one among the first
 /// [`NODES_MAX`] buckets.
 ///
-/// No bucket comes twice on the path: the way on from its second visit would have been found at its first. So every
-/// entry on the path is still where the search saw it when its move comes.
+/// No bucket is on the path twice: the continuation from its second visit would have been found at its first. So
+/// every entry on the path is still where the search saw it when it is moved.
 pub(crate) fn find(buckets: &impl Lanes, roots: [u32; 2]) -> Option<Path> {
     search::<NODES_SMALL>(buckets, roots).or_else(|| search::<NODES_MAX>(buckets, roots))
 }

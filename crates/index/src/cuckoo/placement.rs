@@ -1,4 +1,4 @@
-//! Where a key may lie: its tag and its two buckets.
+//! Where a key may be stored: its tag and its two buckets.
 //!
 //! Part of the format: tables of items in slot order and their stored filters depend on these functions, which must
 //! never change.
@@ -11,7 +11,7 @@ pub(crate) const WAYS: u32 = 4;
 /// Bits of a tag.
 pub(crate) const TAG_BITS: u32 = 15;
 
-/// The most buckets: slot numbers and their count fit in 32 bits.
+/// Maximum number of buckets: slot numbers and their count fit in 32 bits.
 pub(crate) const BUCKETS_MAX: u32 = (1 << 30) - 1;
 
 /// 2^32 divided by the golden ratio: consecutive tags spread evenly over all buckets.
@@ -35,8 +35,8 @@ impl Placement {
         Self::with_tag_bits(hash, bucket_count, TAG_BITS)
     }
 
-    /// The placement by a tag of fewer bits, which selects the alternative bucket: two keys that share tag and one
-    /// bucket share both.
+    /// The placement by a tag of fewer bits, which selects the alternative bucket: two keys that share the tag and one
+    /// bucket share both buckets.
     #[inline(always)]
     pub fn with_tag_bits(hash: KeyHash, bucket_count: u32, tag_bits: u32) -> Self {
         let low = hash.low();
@@ -46,7 +46,7 @@ impl Placement {
     }
 }
 
-/// The other bucket of an entry with `tag` that lies in `bucket`; its own inverse.
+/// The other bucket of an entry with `tag` in `bucket`; its own inverse.
 #[inline(always)]
 pub(crate) fn alternative(bucket: u32, tag: u16, bucket_count: u32) -> u32 {
     let sum = scale(u32::from(tag).wrapping_mul(TAG_SPREAD), bucket_count);

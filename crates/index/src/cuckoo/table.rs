@@ -13,10 +13,10 @@ use super::versions::Versions;
 use super::writer::WriterFlag;
 use crate::sync::{AtomicU32, Ordering, spin_hint};
 
-/// The fraction of the slots that [`CuckooTable::with_entries`] counts on, in percent.
+/// Expected occupancy for [`CuckooTable::with_entries`], in percent of the slots.
 const OCCUPANCY_PERCENT: u64 = 95;
 
-/// Lookups in flight together in [`CuckooTable::candidates_batch`]: enough to hide a memory access behind the work of
+/// Number of concurrent lookups in [`CuckooTable::candidates_batch`]: enough to hide a memory access behind the work of
 /// the others, and few enough for the line-fill buffers of a core.
 const BATCH_LEN: usize = 16;
 
@@ -28,7 +28,7 @@ pub struct CuckooTable {
     writer: WriterFlag,
 }
 
-/// No room for a key: no chain of moves within reach ends in an empty slot. The table is unchanged.
+/// There is no room for a key: no chain of moves within reach ends in an empty slot. The table is unchanged.
 ///
 /// At ordinary sizes this happens at 97 % occupancy; freeze the log then. It also happens, at any occupancy, to the
 /// ninth entry with the same tag and buckets, so overwrites must go to [`CuckooTable::replace`].
@@ -44,9 +44,8 @@ impl fmt::Display for Full {
 impl std::error::Error for Full {}
 
 impl CuckooTable {
-    /// An empty table in which `entries` entries take 95 % of the slots. Below a thousand, chance may make it full a
-    /// few
-    /// entries earlier (see the module documentation).
+    /// An empty table in which `entries` entries take 95 % of the slots. Below a thousand entries, it may by chance be
+    /// full a few entries earlier (see the module documentation).
     ///
     /// # Panics
     /// When `entries` exceeds 4.08 × 10^9 (slot numbers have 32 bits).
@@ -67,13 +66,13 @@ impl CuckooTable {
         }
     }
 
-    /// Entries in the table. Beside a writer, a moment's count.
+    /// Number of entries. A snapshot if a writer is running.
     #[inline]
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -95,11 +94,11 @@ impl CuckooTable {
         size_of::<Self>() + self.buckets.heap_bytes() + self.versions.heap_bytes()
     }
 
-    /// The entries that may be those of the key with `hash`: see [`Candidates`].
+    /// The entries that may belong to the key with `hash`: see [`Candidates`].
     ///
-    /// Takes no lock and may run in any number of threads beside one writer. An entry that is in the table from before
-    /// the call to after it is never missed, however often it is moved meanwhile; each offset was at some moment of
-    /// the call the offset of an entry with the key's tag.
+    /// Takes no lock and may run in any number of threads beside one writer. An entry that is in the table throughout
+    /// the call is never missed, however often it is moved meanwhile. Each returned offset was, at some moment of the
+    /// call, the offset of an entry with the key's tag.
     #[inline(always)]
     pub fn candidates(&self, hash: KeyHash) -> Candidates {
         self.candidates_at(Placement::of(hash, self.buckets.count()))
@@ -117,7 +116,7 @@ impl CuckooTable {
         }
     }
 
-    /// One look at both buckets, consistent only if the version stays.
+    /// Reads both buckets once; the result is consistent only if the version did not change.
     #[inline(always)]
     fn read(&self, placement: Placement) -> Candidates {
         let lanes = self.matching_lanes(placement);
@@ -132,7 +131,7 @@ impl CuckooTable {
         found
     }
 
-    /// Both buckets' matches in the form of [`Candidates::lanes`]. Without a branch on the side, which is a coin toss.
+    /// Both buckets' matches in the form of [`Candidates::lanes`]. Avoids a branch on the side, which is unpredictable.
     #[inline(always)]
     fn matching_lanes(&self, placement: Placement) -> u64 {
         let [primary, other] = placement.buckets;
@@ -142,7 +141,7 @@ impl CuckooTable {
         first >> 15 | second >> 14
     }
 
-    /// [`candidates`](Self::candidates) of many keys, their memory accesses overlapped: about twice as fast as one by
+    /// [`candidates`](Self::candidates) of many keys with overlapped memory accesses: about twice as fast as one by
     /// one.
     ///
     /// # Panics
@@ -184,8 +183,8 @@ impl CuckooTable {
         }
     }
 
-    /// Starts loading what a lookup or an insertion of the key with `hash` reads first. Called some ten keys ahead it
-    /// hides the memory's latency, also over many tables.
+    /// Starts loading what a lookup or an insertion of the key with `hash` reads first. Called about ten keys ahead,
+    /// also over many tables, it hides memory latency.
     #[inline(always)]
     pub fn prefetch(&self, hash: KeyHash) {
         self.prefetch_tags(Placement::of(hash, self.buckets.count()));
@@ -197,7 +196,7 @@ impl CuckooTable {
         self.buckets.prefetch_tags(placement.buckets[1]);
     }
 
-    /// Adds an entry, beside any that has the same hash.
+    /// Adds an entry, even if there is one with the same hash.
     ///
     /// The entry goes into the emptier of its two buckets, which keeps full pairs rare; if both are full, others are
     /// moved along the shortest path to an empty slot. One writer at a time, which debug builds check; readers need
@@ -294,7 +293,7 @@ impl CuckooTable {
 
     /// All entries as (slot, tag, offset) in slot order: the order of the items in the HashStore made from this table.
     ///
-    /// Meant for a table that no longer changes; beside a writer, entries being moved may be missed or come twice.
+    /// For a table that no longer changes: beside a writer, entries being moved may be missed or returned twice.
     pub fn entries(&self) -> impl Iterator<Item = (u32, u16, u32)> + '_ {
         (0..self.buckets.count()).flat_map(move |bucket| {
             let word = self.buckets.tags(bucket);

@@ -1,4 +1,4 @@
-//! Counters that tell a reader that an entry with its tag moved or left while it looked.
+//! Counters by which a reader detects that an entry with its tag was moved or removed during a lookup.
 //!
 //! The writer moves an entry from slot S to slot D in this order, every store releasing:
 //!
@@ -12,17 +12,17 @@
 //! - *No offset belongs to another tag.* Had it read the tag of S before step 3 and an offset stored after step 4, the
 //!   second count would include step 4 and the first would not (else it had seen step 3).
 //!
-//! A removal is steps 3 and 4. Neither side waits for the other: a reader repeats only if the writer got on, and only
-//! for an entry of its stripe, a move that lasts a few nanoseconds. Counts wrap; a reader would be fooled if exactly
-//! 2^32 of them fell within one lookup.
+//! A removal is steps 3 and 4. Neither side waits for the other: a reader repeats only if the writer made progress, and
+//! only for an entry of its stripe, whose move takes a few nanoseconds. Counts wrap: a reader would miss a change only
+//! if exactly 2^32 counts fell within one lookup.
 
 use crate::sync::{AtomicU32, Ordering};
 
 const STRIPES_MAX: u32 = 64;
 const BUCKETS_PER_STRIPE: u32 = 64;
 
-/// One counter per stripe of tags. Striped by tag and not by bucket, because the tag is what an entry keeps when it
-/// moves: one counter guards both buckets of a lookup.
+/// One counter per stripe of tags. Striped by tag and not by bucket, because an entry keeps its tag when it moves: one
+/// counter guards both buckets of a lookup.
 pub(super) struct Versions {
     stripes: Box<[AtomicU32]>,
 }
@@ -49,7 +49,7 @@ impl Versions {
         Version(self.stripe(tag).load(Ordering::Acquire))
     }
 
-    /// After a reader's last load: whether nothing of this stripe moved. Relaxed is enough, for the loads before it
+    /// After a reader's last load: whether nothing of this stripe moved. Relaxed is enough, because the loads before it
     /// acquire and so stay before it.
     #[inline(always)]
     pub fn is_current(&self, tag: u16, begun: Version) -> bool {

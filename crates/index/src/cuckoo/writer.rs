@@ -3,7 +3,7 @@
 #[cfg(debug_assertions)]
 use crate::sync::{AtomicU32, Ordering};
 
-/// 1 while a writer is at work. Costs nothing in release builds.
+/// 1 while a writer is active. Costs nothing in release builds.
 #[derive(Default)]
 pub(super) struct WriterFlag {
     #[cfg(debug_assertions)]
@@ -22,7 +22,7 @@ impl WriterFlag {
     /// Marks a write until the result is dropped.
     ///
     /// # Panics
-    /// In debug builds when another write is going on.
+    /// In debug builds when another write is in progress.
     #[inline(always)]
     pub fn enter(&self) -> Writing<'_> {
         #[cfg(debug_assertions)]
