@@ -1,4 +1,4 @@
-//! [`Differences`]: a growing non-decreasing list, held as varints until its length and end are known.
+//! [`Differences`]: a growing non-decreasing list, stored as varints until its length and end are known.
 
 use alluvium_base::varint;
 

@@ -26,16 +26,16 @@ pub struct EliasFano {
 }
 
 impl EliasFano {
-    /// The list of `values`, which don't decrease.
+    /// The list of `values`, which must not decrease.
     ///
     /// # Panics
-    /// When they do.
+    /// When they decrease.
     pub fn new(values: &[u64]) -> Self {
         assert!(values.is_sorted(), "numbers of an Elias-Fano list don't decrease");
         Self::from_sorted(values.iter().copied(), values.len() as u64, values.last().copied().unwrap_or(0))
     }
 
-    /// From `count` sorted values of which `largest` is the last.
+    /// The list of `count` sorted values; `largest` is the last one.
     pub(crate) fn from_sorted(values: impl Iterator<Item = u64>, count: u64, largest: u64) -> Self {
         // Rounded up near the next power of two, where the shorter bit vector makes up for the longer low part.
         let mean = largest / count.max(1);
@@ -68,7 +68,7 @@ impl EliasFano {
         self.len() == 0
     }
 
-    /// Number `index` from 0, or `None` beyond the end.
+    /// Number `index`, counted from 0, or `None` beyond the end.
     #[inline]
     pub fn get(&self, index: u64) -> Option<u64> {
         if index >= self.len() {
@@ -78,7 +78,7 @@ impl EliasFano {
         Some((position - index) << self.lows.width() | self.lows.get(index))
     }
 
-    /// Numbers `index` and `index + 1`, or `None` when there are not both. Costs little more than one.
+    /// Numbers `index` and `index + 1`, or `None` if the list does not have both. Costs little more than one.
     #[inline]
     pub fn get_pair(&self, index: u64) -> Option<(u64, u64)> {
         if index.saturating_add(1) >= self.len() {
@@ -92,7 +92,7 @@ impl EliasFano {
         Some((first, second))
     }
 
-    /// Index of the last number that is at most `value`; `None` when all are above it.
+    /// Index of the last number that is at most `value`, or `None` if all are above it.
     #[inline]
     pub fn last_at_most(&self, value: u64) -> Option<u64> {
         self.counts(value).1.checked_sub(1)
@@ -100,7 +100,7 @@ impl EliasFano {
 
     /// How many numbers are below `value`, and how many are at most `value`.
     ///
-    /// Without unpredictable branches for evenly spread numbers, so that a processor works on several searches at a
+    /// Has no unpredictable branches for evenly spread numbers, so that a processor works on several searches at a
     /// time.
     #[inline]
     pub fn counts(&self, value: u64) -> (u64, u64) {
@@ -118,7 +118,7 @@ impl EliasFano {
         let end = self.zeros.select(processor, &self.highs, high);
         let after = end - high;
         let low = value & !(u64::MAX << width);
-        // The ones right before the zero are the numbers of this high part.
+        // The ones directly before the zero are the numbers with this high part.
         let group = u64::from((!read_before(&self.highs, end)).leading_zeros());
         let (above, equal) = if group <= LANES && width <= LANE_BITS_MAX {
             self.lows.compare_before(after, group, low)
@@ -128,8 +128,8 @@ impl EliasFano {
         Found { at_most: after - above, equal, position: end - above }
     }
 
-    /// How many of the numbers with high part `high`, which end before number `after`, have low parts above `low`, and
-    /// how many have that one. By halves.
+    /// Among the numbers with high part `high`, which end before number `after`: how many have low parts above `low`,
+    /// and how many have that low part. Binary search.
     #[cold]
     #[inline(never)]
     fn compare_group(&self, high: u64, after: u64, low: u64) -> (u64, u64) {
@@ -159,7 +159,7 @@ impl EliasFano {
         Upwards { list: self, index, position }
     }
 
-    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there upwards.
+    /// Index of the last number that is at most `value` (0 if there is none) and the numbers from there upwards.
     #[inline(always)]
     pub(crate) fn upwards_from_last_at_most(
         &self,
@@ -175,7 +175,7 @@ impl EliasFano {
         }
     }
 
-    /// Index of the last number that is at most `value` (0 when there is none) and the numbers from there downwards.
+    /// Index of the last number that is at most `value` (0 if there is none) and the numbers from there downwards.
     #[inline(always)]
     pub(crate) fn downwards_from_last_at_most(
         &self,
@@ -253,13 +253,13 @@ impl EliasFano {
     }
 }
 
-/// Where a search ended.
+/// Result of a search.
 struct Found {
     /// How many numbers are at most the value.
     at_most: u64,
     /// How many of them equal it.
     equal: u64,
-    /// A position in the high bits after the one of the last of them, with nothing but zeros between.
+    /// A position in the high bits after the one of the last of these numbers, with only zeros between.
     position: u64,
 }
 

@@ -1,17 +1,17 @@
 //! Elias-Fano lists: non-decreasing numbers in about 2 + log2(universe / count) bits each, with random access and
 //! predecessor search.
 //!
-//! Each number is cut in two. The low `l` bits, about log2(universe / count), are stored as they are; the rest, the
+//! Each number is split in two. The low `l` bits, about log2(universe / count), are stored as they are; the rest, the
 //! *high part*, is stored in unary: element `i` with high part `h` sets bit `h + i` of one bit vector. Position of the
 //! i-th one gives element `i`; position of the h-th zero gives the number of elements with high part at most `h`.
-//! Every 256th one and every 16th zero have their position sampled, as its distance from a straight line (see
-//! `near_linear`).
+//! The positions of every 256th one and every 16th zero are sampled, each stored as its distance from a straight line
+//! (see `near_linear`).
 //!
 //! Sources: P. Elias 1974, R. Fano 1971; the bit vector layout and the broadword selection follow S. Vigna,
 //! "Quasi-succinct indices", WSDM 2013. We differ in having one plain sample level and no skip pointers: our lists have
 //! evenly spread numbers, for which one sample, 64 bits from there and one word of low parts answer a predecessor
 //! search without an unpredictable branch. For clustered numbers the scan grows with the largest run of the bit vector;
-//! answers stay right.
+//! results stay correct.
 //!
 //! # Bytes
 //!

@@ -8,21 +8,21 @@ use super::wire::{WireReader, WireWriter};
 /// Fractional bits of the slope.
 const SLOPE_LOG2: u32 = 32;
 
-/// Log2 of how many numbers share a frame.
+/// Log2 of the number of numbers that share a frame.
 const FRAME_LOG2: u32 = 5;
 
 /// A non-decreasing list from 0 on, each number stored as its distance from a straight line.
 ///
-/// The distances of uniform keys are those of a random walk: small against the numbers, but growing with the length of
-/// the list. So every 32 numbers share a *frame*, the least of their distances, and each keeps what it is above the
-/// frame: for the first ranks of buckets of 256 keys 9 bits at any length, and 14 bits a frame at 16 M keys. An
-/// Elias-Fano list would take as much, but reading it takes select operations; here it is two packed numbers. Uneven
-/// lists take wider numbers, never more than 64 bits.
+/// The distances of uniform keys are those of a random walk: small compared with the numbers, but growing with the
+/// length of the list. So every 32 numbers share a *frame*, the minimum of their distances, and each stores its
+/// excess over the frame: for the first ranks of buckets of 256 keys 9 bits at any length, and 14 bits a frame at 16 M
+/// keys. An Elias-Fano list would take as much, but reading it takes select operations; here it is two packed numbers.
+/// Uneven lists take wider numbers, never more than 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NearLinearList {
-    /// Least distance from the line of each 32 numbers, plus `bias`.
+    /// Minimum distance from the line of each 32 numbers, plus `bias`.
     frames: PackedInts,
-    /// What each distance is above its frame.
+    /// The excess of each distance over its frame.
     rests: PackedInts,
     bias: u64,
     slope: u128,
@@ -30,7 +30,7 @@ pub(crate) struct NearLinearList {
 }
 
 impl NearLinearList {
-    /// The list of `values`, of which there are `count` and `last` is the last.
+    /// The list of `values`: `count` numbers, the last of which is `last`.
     pub(crate) fn new(values: impl Iterator<Item = u64> + Clone, count: u64, last: u64) -> Self {
         let slope = slope(last, count.saturating_sub(1));
         let lines = (0..).map(|index| line(slope, index));
@@ -59,7 +59,7 @@ impl NearLinearList {
         Self { frames, rests, bias, slope, last }
     }
 
-    /// Numbers `index` and `index + 1`, in order and at most [`last`](Self::last). Indices beyond the end count as the
+    /// Numbers `index` and `index + 1`, in order and at most [`last`](Self::last). For an index beyond the end, the
     /// last pair.
     #[inline(always)]
     pub(crate) fn pair(&self, index: u64) -> (u64, u64) {
@@ -71,7 +71,7 @@ impl NearLinearList {
         self.last
     }
 
-    /// Number `index`; beyond the end, some number.
+    /// Number `index`; unspecified beyond the end.
     #[inline(always)]
     pub(crate) fn get(&self, index: u64) -> u64 {
         let distance = self.frames.get(index >> FRAME_LOG2).wrapping_add(self.rests.get(index));
@@ -93,8 +93,8 @@ impl NearLinearList {
         writer.words(self.rests.words());
     }
 
-    /// Reads a list of `pairs + 1` numbers and checks that it starts at 0, ends as it says, and never decreases nor
-    /// grows by more than `step_max`.
+    /// Reads a list of `pairs + 1` numbers and checks that it starts at 0, ends at its stored last number, and never
+    /// decreases nor grows by more than `step_max`.
     pub(crate) fn read(pairs: u64, step_max: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         let last = reader.word()?;
         let bias = reader.word()?;
@@ -104,7 +104,7 @@ impl NearLinearList {
         let rests = packed(widths[1], count, reader)?;
         let list = Self { frames, rests, bias, slope: slope(last, pairs), last };
         if widths == [0, 0] {
-            // A straight line takes no bytes, so its length promises none: check it without walking it.
+            // A straight line takes no bytes, so the input does not bound its length: check it without iterating.
             let step_most = list.slope.div_ceil(1 << SLOPE_LOG2);
             if bias != 0 || list.get(pairs) != last || step_most > u128::from(step_max) {
                 return Err(

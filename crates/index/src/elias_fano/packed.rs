@@ -1,9 +1,9 @@
 //! [`PackedInts`]: numbers of one fixed width, without gaps.
 
-/// Numbers that [`PackedInts::compare_before`] compares at most.
+/// Maximum number of numbers that [`PackedInts::compare_before`] compares.
 pub(super) const LANES: u64 = 4;
 
-/// Bits that such a number has at most, so that one word holds all.
+/// Maximum number of bits of each of them, so that one word holds all.
 pub(super) const LANE_BITS_MAX: u32 = 64 / LANES as u32;
 
 /// Numbers of `width` bits each, 0 to 64, packed into words from the lowest bit up. Costs `width` bits a number.
@@ -28,13 +28,13 @@ impl PackedInts {
         ints
     }
 
-    /// Words that `count` numbers take; `None` when that is no possible length.
+    /// Number of words for `count` numbers, or `None` if that length is impossible.
     pub(crate) fn word_count(width: u32, count: u64) -> Option<usize> {
         let bits = count.checked_mul(u64::from(width))?;
         usize::try_from(bits.div_ceil(64)).ok()
     }
 
-    /// From words that hold exactly `count` numbers; `None` when the words are too few or too many, or when bits
+    /// From words that hold exactly `count` numbers. Returns `None` if the words are too few or too many, or if bits
     /// beyond the last number are set.
     pub(crate) fn from_words(words: Vec<u64>, width: u32, count: u64) -> Option<Self> {
         if width > 64 || Self::word_count(width, count)? != words.len() {
@@ -67,7 +67,7 @@ impl PackedInts {
         (self.words.capacity() * size_of::<u64>()) as u64
     }
 
-    /// Appends `value`, of which only the low `width` bits are kept.
+    /// Appends the low `width` bits of `value`.
     pub(crate) fn push(&mut self, value: u64) {
         if self.width == 0 {
             self.count += 1;
@@ -88,7 +88,7 @@ impl PackedInts {
         self.count += 1;
     }
 
-    /// Gives unused capacity back.
+    /// Frees unused capacity.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.words.shrink_to_fit();
     }
@@ -100,13 +100,13 @@ impl PackedInts {
         let word = (bit / 64) as usize;
         let shift = (bit % 64) as u32;
         let low = self.words.get(word).copied().unwrap_or(0);
-        // No branch on whether the number crosses words: it would be mispredicted as often as it does.
+        // No branch on whether the number crosses words: it would be mispredicted as often as one crosses.
         let high = self.words.get(word + 1).copied().unwrap_or(0);
         let bits = low >> shift | high << 1 << (63 - shift);
         bits & mask(self.width)
     }
 
-    /// How many of the `count` numbers before number `after` are above `value`, and how many equal it. At most
+    /// Among the `count` numbers before number `after`: how many are above `value`, and how many equal it. At most
     /// [`LANES`] numbers of at most [`LANE_BITS_MAX`] bits: all are compared at once, without a branch.
     #[inline(always)]
     pub(super) fn compare_before(&self, after: u64, count: u64, value: u64) -> (u64, u64) {

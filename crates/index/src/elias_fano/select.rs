@@ -1,13 +1,13 @@
-//! Position of the k-th one or zero in a bit vector, helped by samples.
+//! Finds the position of the k-th one or zero in a bit vector with the help of samples.
 
 use super::near_linear::NearLinearList;
 use crate::broadword::select_in_word;
 use crate::processor::Processor;
 
-/// Log2 of how many ones lie between two samples: access is the rarer operation.
+/// Log2 of the number of ones between two samples: access is the rarer operation.
 const ONES_LOG2: u32 = 8;
 
-/// Log2 of how many zeros lie between two samples. With as many ones as zeros, 64 bits nearly always hold the rest.
+/// Log2 of the number of zeros between two samples. With as many ones as zeros, 64 bits nearly always hold the rest.
 const ZEROS_LOG2: u32 = 4;
 
 /// Sampled positions of every 256th set bit of a vector of words, or of every 16th clear one: 5 to 7 bits a sample for
@@ -45,8 +45,8 @@ impl<const ONES: bool> SelectSamples<ONES> {
         Self { positions: NearLinearList::new(positions.iter().copied(), positions.len() as u64, last) }
     }
 
-    /// Position of bit number `rank`, from 0, among the set (or clear) bits. The caller keeps `rank` below their
-    /// number; above it, some position.
+    /// Position of bit number `rank`, from 0, among the set (or clear) bits. `rank` must be below their number;
+    /// otherwise the position is unspecified.
     ///
     /// Where the samples are dense enough, the 64 bits after one hold the bit, and nothing is mispredicted.
     #[inline(always)]
@@ -78,7 +78,7 @@ fn bits_from<const ONES: bool>(words: &[u64], position: u64) -> u64 {
     if ONES { bits } else { !bits }
 }
 
-/// Position of bit number `left` from `position` on; the end of the words when there is none.
+/// Position of bit number `left` from `position` on; the end of the words if there is none.
 #[cold]
 #[inline(never)]
 fn select_from<const ONES: bool>(words: &[u64], position: u64, mut left: u32) -> u64 {
@@ -95,7 +95,7 @@ fn select_from<const ONES: bool>(words: &[u64], position: u64, mut left: u32) ->
     words.len() as u64 * 64
 }
 
-/// Position of the last one before `position`; 0 when there is none.
+/// Position of the last one before `position`; 0 if there is none.
 #[inline]
 pub(super) fn one_before(words: &[u64], position: u64) -> u64 {
     let mut index = (position / 64) as usize;
@@ -113,7 +113,7 @@ pub(super) fn one_before(words: &[u64], position: u64) -> u64 {
     }
 }
 
-/// Position of the first one at or after `position`; the end of the words when there is none.
+/// Position of the first one at or after `position`; the end of the words if there is none.
 #[inline]
 pub(super) fn next_one(words: &[u64], position: u64) -> u64 {
     let mut index = (position / 64) as usize;

@@ -27,14 +27,14 @@ impl WireWriter {
         self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
-    /// Appends words whose number the reader can tell from fields before them.
+    /// Appends words. The reader must know their number from fields before them.
     pub(crate) fn words(&mut self, words: &[u64]) {
         for &word in words {
             self.word(word);
         }
     }
 
-    /// Appends a structure within this one, its length in bytes first.
+    /// Appends a nested structure, preceded by its length in bytes.
     pub(crate) fn nested(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
@@ -48,7 +48,7 @@ impl WireWriter {
     }
 }
 
-/// Reads the words of a structure whose kind and checksum are right.
+/// Reads the words of a structure whose kind and checksum were verified.
 pub(crate) struct WireReader<'bytes> {
     name: &'static str,
     bytes: &'bytes [u8],
@@ -89,7 +89,7 @@ impl<'bytes> WireReader<'bytes> {
         Ok(u64::from_le_bytes(*word))
     }
 
-    /// The next word, which is at most `most`. `what` names it in errors.
+    /// The next word, which must be at most `most`. `what` names it in errors.
     pub(crate) fn word_up_to(&mut self, most: u64, what: &str) -> Result<u64, Corruption> {
         let word = self.word()?;
         if word > most {
@@ -99,7 +99,7 @@ impl<'bytes> WireReader<'bytes> {
         Ok(word)
     }
 
-    /// The next `count` words; an error before anything is allocated when there are fewer.
+    /// The next `count` words. If there are fewer, fails before it allocates.
     pub(crate) fn words(&mut self, count: usize) -> Result<Vec<u64>, Corruption> {
         let bytes = count
             .checked_mul(WORD_BYTES)
@@ -110,7 +110,7 @@ impl<'bytes> WireReader<'bytes> {
         Ok(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
     }
 
-    /// The bytes of a structure within this one, and their offset in this one.
+    /// The bytes of a nested structure, and their offset in this one.
     pub(crate) fn nested(&mut self) -> Result<(&'bytes [u8], u64), Corruption> {
         let length = self.word()?;
         let bytes = usize::try_from(length)
@@ -131,7 +131,7 @@ impl<'bytes> WireReader<'bytes> {
         Ok(())
     }
 
-    /// A corruption at the present offset.
+    /// A corruption at the current offset.
     pub(crate) fn corruption(&self, expected: impl Into<String>, found: impl Into<String>) -> Corruption {
         Corruption::new(self.name, self.offset as u64, expected, found)
     }
