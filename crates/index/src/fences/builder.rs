@@ -19,8 +19,7 @@ impl PageFencesBuilder {
     /// A builder for a table that covers the hashes `range_low..=range_high` with about `pages_expected` pages.
     ///
     /// `resolution_bits` is `r`: there are `pages_expected × 2^r` cells and a page costs `r + 2` bits. A wrong
-    /// `pages_expected` costs space or second pages, never
-    /// correctness. The number of cells stops at 2^48.
+    /// `pages_expected` costs space or second pages, never correctness. The number of cells is limited to 2^48.
     ///
     /// # Panics
     /// When `range_low` is above `range_high`.
@@ -35,7 +34,7 @@ impl PageFencesBuilder {
         }
     }
 
-    /// The cell of a hash. A writer that starts a new page only where the cell changes, and tells so by
+    /// The cell of a hash. A writer that starts a new page only where the cell changes, and reports it with
     /// [`push_page_after`](Self::push_page_after), gets exactly one page for every lookup.
     #[inline]
     pub fn cell_of(&self, hash_high: u64) -> u64 {
@@ -52,24 +51,24 @@ impl PageFencesBuilder {
         self.boundaries.memory_bytes()
     }
 
-    /// Adds a page whose first key has the high hash half `first_hash_high`, when the end of the page before is not
-    /// known. Then the first key of a page shares the boundary's cell: one lookup in "keys per page" needs two pages.
+    /// Adds a page whose first key has the high hash half `first_hash_high`, when the end of the previous page is not
+    /// known. The first key of the page then shares the boundary's cell: one lookup in "keys per page" needs two pages.
     /// Right for the first page; for others prefer [`push_page_after`](Self::push_page_after).
     ///
     /// # Panics
-    /// When the hash lies outside the range or below that of the page before.
+    /// When the hash is outside the range or below that of the previous page.
     pub fn push_page(&mut self, first_hash_high: u64) {
-        // Nothing lies before the first page.
+        // There is nothing before the first page.
         self.aligned &= self.boundaries.is_empty();
         self.push(self.cells.cell(first_hash_high), first_hash_high);
     }
 
     /// Adds a page whose first key has the high hash half `first_hash_high`, after one whose last key has
-    /// `last_hash_high_before`. The boundary is put into a cell between the two that holds neither, where there is
-    /// one. When they never share a cell, every lookup finds exactly one page.
+    /// `last_hash_high_before`. The boundary is a cell between the two that holds neither, if there is one. If the two
+    /// never share a cell, every lookup finds exactly one page.
     ///
     /// # Panics
-    /// When the hashes lie outside the range or before those of the page before.
+    /// When the hashes are outside the range or before those of the previous page.
     pub fn push_page_after(&mut self, last_hash_high_before: u64, first_hash_high: u64) {
         assert!(
             (self.last_hash..=first_hash_high).contains(&last_hash_high_before),
@@ -81,10 +80,10 @@ impl PageFencesBuilder {
     }
 
     /// Adds a page whose first key has the high hash half `first_hash_high`, in a later cell than the last key of the
-    /// page before. The boundary is that cell, so that pages of one crowded cell have equal boundaries.
+    /// previous page. The boundary is that cell, so that pages of one crowded cell have equal boundaries.
     ///
     /// # Panics
-    /// When the hash lies outside the range or below that of the page before.
+    /// When the hash is outside the range or below that of the previous page.
     pub fn push_aligned_page(&mut self, first_hash_high: u64) {
         self.push(self.cells.cell(first_hash_high), first_hash_high);
     }

@@ -4,14 +4,14 @@ use alluvium_base::Corruption;
 
 use crate::elias_fano::wire::{WireReader, WireWriter};
 
-/// The most cells a range is cut into.
+/// Maximum number of cells of a range.
 pub(crate) const CELLS_MAX: u64 = 1 << 48;
 
 /// The hashes from `low` to `high`, both included, cut into `count` cells of equal size up to rounding.
 ///
-/// The number of cells need not be a power of two, so a structure gets the mean occupancy it asks for. The product of
-/// hash and scale has the cell in its high word; its low word is the position within the cell, which keeps the order
-/// and the difference of hashes.
+/// The number of cells need not be a power of two, so a structure gets the mean occupancy it asks for. The high word
+/// of the product of hash and scale is the cell; its low word is the position within the cell, which preserves the
+/// order and the difference of hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
     low: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Cuts the range `low..=high` into `count` cells; `count` is brought into `1..=2^48`.
+    /// Cuts the range `low..=high` into `count` cells; `count` is clamped to `1..=2^48`.
     ///
     /// # Panics
     /// When `low` is above `high`.
@@ -42,7 +42,7 @@ impl Cells {
         self.count
     }
 
-    /// Whether `hash` lies in the range.
+    /// Whether `hash` is in the range.
     pub(crate) fn contains(&self, hash: u64) -> bool {
         (self.low..=self.high).contains(&hash)
     }

@@ -15,7 +15,7 @@ const KIND: u64 = 0x3153_4543_4e45_4650;
 pub struct PageRange {
     /// The first of them.
     pub first: u64,
-    /// The last of them. Read this one first: more of the cell's keys tend to lie in it.
+    /// The last of them. Read this one first: it tends to hold more of the cell's keys.
     pub last: u64,
 }
 
@@ -77,8 +77,8 @@ impl PageFences {
         self.cells.cell(hash_high)
     }
 
-    /// The pages that may hold a key whose hash has the high half `hash_high`; `None` when there are no pages. A key
-    /// of the table lies in one of them. For a key that no page can hold, some page.
+    /// The pages that may hold a key whose hash has the high half `hash_high`, or `None` if there are no pages. A key
+    /// of the table is in one of them. For a key that no page can hold, an arbitrary page.
     #[inline]
     pub fn lookup(&self, hash_high: u64) -> Option<PageRange> {
         if self.boundaries.is_empty() {
@@ -90,8 +90,8 @@ impl PageFences {
         Some(PageRange { first, last })
     }
 
-    /// Whether the page behind `page` begins in the cell right behind that of the hash: so it may be where the page was
-    /// ended by [`PageFencesBuilder::push_page_after`] behind a key of that cell, and is not where one was ended behind
+    /// Whether the page after `page` begins in the cell directly after that of the hash. This is possible if
+    /// [`PageFencesBuilder::push_page_after`] ended `page` with a key of that cell, and impossible if `page` ended with
     /// a key of a later cell.
     #[inline]
     pub fn ends_page(&self, page: u64, hash_high: u64) -> bool {

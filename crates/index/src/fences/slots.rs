@@ -6,7 +6,7 @@ use crate::elias_fano::{EliasFano, EliasFanoBuilder};
 
 const NAME: &str = "slot fences";
 
-/// The first slot of every page of a table whose items lie in slot order. Immutable.
+/// The first slot of every page of a table whose items are in slot order. Immutable.
 ///
 /// Cost: about 2.3 + log2(slots / pages) bits a page, one predecessor search a lookup. Stored as its Elias-Fano list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl SlotFencesBuilder {
     /// Adds a page whose first item has slot `first_slot`.
     ///
     /// # Panics
-    /// When the slot is below that of the page before.
+    /// When the slot is below that of the previous page.
     pub fn push_page(&mut self, first_slot: u64) {
         self.first_slots.push(first_slot);
     }
@@ -51,8 +51,8 @@ impl SlotFences {
         self.first_slots.len()
     }
 
-    /// The page that holds `slot`: the last one that starts at or before it. `None` when the slot lies before the
-    /// first page. A slot beyond the last item counts to the last page.
+    /// The page that holds `slot`: the last one that starts at or before it, or `None` if the slot is before the first
+    /// page. A slot beyond the last item counts to the last page.
     #[inline]
     pub fn page_of(&self, slot: u64) -> Option<u64> {
         self.first_slots.last_at_most(slot)
