@@ -1,7 +1,7 @@
-//! A filter as bytes: written beside its HashStore, read when the table is first asked.
+//! A filter as bytes: written beside its HashStore, read at the first lookup in the table.
 //!
-//! Payload, after the header shared with the cuckoo table: slot after slot in `tag_bits` bits, least significant bit
-//! first; 0 is an empty slot. The bits that fill up the last byte are 0.
+//! Payload, after the header shared with the cuckoo table: the slots in order, `tag_bits` bits each, least significant
+//! bit first; 0 is an empty slot. The bits that fill up the last byte are 0.
 
 use alluvium_base::Corruption;
 
@@ -26,7 +26,7 @@ impl HashFilter {
         KIND.seal(bytes)
     }
 
-    /// The filter that [`to_bytes`](Self::to_bytes) made `bytes` of.
+    /// Reads the filter from `bytes` that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// [`Corruption`] when `bytes` are anything else: wrong magic, version, length, checksum, tag width, count or

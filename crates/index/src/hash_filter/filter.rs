@@ -1,4 +1,4 @@
-//! The filter itself: built from a table, asked for slots.
+//! The filter itself: built from a table, queried for slots.
 
 use std::ops::Range;
 
@@ -87,7 +87,7 @@ impl HashFilter {
 
     /// The slots whose tag is that of the key with `hash`; none if the key is certainly absent.
     ///
-    /// Both buckets come from the whole hash, so narrow stored tags don't matter to the placement.
+    /// Both buckets follow from the whole hash, so narrow stored tags do not affect the placement.
     #[inline(always)]
     pub fn candidates(&self, hash: KeyHash) -> FilterCandidates {
         let placement = Placement::of(hash, self.tags.buckets());
@@ -114,8 +114,8 @@ impl HashFilter {
         self.tags.matches(primary, tag) | self.tags.matches(other, tag) != 0
     }
 
-    /// Starts loading what a lookup of the key with `hash` reads. Called some ten keys ahead, over one filter or many,
-    /// it hides the memory's latency.
+    /// Starts loading what a lookup of the key with `hash` reads. Called about ten keys ahead, over one filter or many,
+    /// it hides memory latency.
     #[inline(always)]
     pub fn prefetch(&self, hash: KeyHash) {
         let [primary, other] = Placement::of(hash, self.tags.buckets()).buckets;
@@ -130,7 +130,7 @@ impl HashFilter {
         })
     }
 
-    /// Slots, those of the table.
+    /// Number of slots, the same as in the table.
     #[inline]
     pub fn slots(&self) -> usize {
         self.tags.buckets() as usize * WAYS as usize
@@ -160,9 +160,9 @@ impl HashFilter {
     }
 }
 
-/// The slots, as two ranges of a bucket each, in one of which the key with `hash` lies if a filter of `slots` slots has
-/// it: what is left to know when the filter itself is out of memory. Both are the same for about one key in
-/// `slots / 4`.
+/// The slots, as one range for each of two buckets, that hold the key with `hash` if a filter of `slots` slots has it:
+/// all that is known when the filter itself is not in memory. The two ranges are equal for about one key in `slots /
+/// 4`.
 #[inline]
 pub fn bucket_slots(hash: KeyHash, slots: u32) -> [Range<u32>; 2] {
     Placement::of(hash, slots / WAYS).buckets.map(|bucket| bucket * WAYS..(bucket + 1) * WAYS)

@@ -1,7 +1,7 @@
 //! Hash filter: the tags of a frozen cuckoo table, in slot order, without the offsets (SILT, SOSP 2011, §3.2).
 //!
-//! A HashStore keeps its items in the order of the table's slots, so a tag match names the item's position and the
-//! offsets can go. The filter answers "which slots may hold this key": up to eight, none for most absent keys.
+//! A HashStore stores its items in the order of the table's slots, so a tag match gives the item's position and the
+//! offsets are not needed. The filter answers "which slots may hold this key": up to eight, none for most absent keys.
 //!
 //! ```text
 //!   bucket 0                    bucket 1                    one bucket = 4 × tag_bits bits, no gaps
@@ -16,9 +16,8 @@
 //! | false candidates of an absent key | 8 × occupancy / (2^tag_bits - 1) | 0.0232 % | 0.0238 % |
 //! | lookup of an absent key | | 25 ns, 17 ns with memory fetched ahead | the same |
 //!
-//! SILT has 16.1 bit/key at 0.024 %. Unlike SILT's, the width of the stored tag is free, 4 to 15 bits: buckets are
-//! found
-//! by the whole hash, so narrowing costs only false positives.
+//! SILT has 16.1 bit/key at 0.024 %. Unlike SILT's, the width of the stored tag is free, 4 to 15 bits: buckets follow
+//! from the whole hash, so narrowing costs only false positives.
 
 mod encoding;
 mod filter;
