@@ -1,4 +1,4 @@
-//! [`MultiLevelFilterBuilder`]: the filter while keys come.
+//! [`MultiLevelFilterBuilder`]: the filter while keys are added.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,27 +13,27 @@ use crate::cuckoo::placement::{BUCKETS_MAX, Placement, WAYS, alternative};
 use crate::cuckoo::tag_word::{empties, first_way, matches, tag_at, with_tag};
 use crate::packed_tags::PackedTags;
 
-/// Share of the keys that blind puts may bring into the secondary table: half a bit of memory per key.
+/// Fraction of the keys that blind puts may add to the secondary table: half a bit of memory per key.
 pub const SECONDARY_SHARE_MAX: f64 = 1.0 / 256.0;
 
-/// Secondary entries that the smallest filters may have.
+/// Minimum limit on secondary entries, for the smallest filters.
 const SECONDARY_LEN_MIN: usize = 8;
 
-/// The fraction of the slots that [`MultiLevelFilterBuilder::new`] counts on, in percent.
+/// Expected occupancy for [`MultiLevelFilterBuilder::new`], in percent of the slots.
 const OCCUPANCY_PERCENT: u64 = 95;
 
-/// Whether a key that is inserted is in the filter already.
+/// Whether an inserted key is already in the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// It is not.
     Absent,
     /// It is, in an older run.
     Present,
-    /// Nobody has looked.
+    /// Not checked.
     Unknown,
 }
 
-/// A filter that takes keys, older runs before younger ones.
+/// A filter to which keys are added, older runs before younger ones.
 #[derive(Debug)]
 pub struct MultiLevelFilterBuilder {
     primary: Primary,
@@ -71,7 +71,7 @@ impl Primary {
         *word = with_tag(*word, way, lane);
     }
 
-    /// An empty slot in the emptier of the two buckets, or made by moving other entries.
+    /// Returns an empty slot in the emptier of the two buckets, or makes one by moving other entries.
     #[inline(always)]
     fn make_room(&mut self, [primary, other]: [u32; 2]) -> Result<(u32, u32), Full> {
         let free = [primary, other].map(|bucket| empties(self.words[bucket as usize]));
@@ -93,7 +93,7 @@ impl Primary {
     }
 }
 
-/// What a lane shifted by the run's bits keeps of its own.
+/// The bits that belong to each lane after a shift by the run's bits.
 const FINGERPRINT_LANES: u64 = 0x1fff_1fff_1fff_1fff;
 
 impl Lanes for Primary {
@@ -133,7 +133,7 @@ impl MultiLevelFilterBuilder {
         }
     }
 
-    /// The filter to which more runs are added.
+    /// Reopens a finished filter to add more runs.
     pub fn reopen(filter: &MultiLevelFilter) -> Self {
         let lanes = filter.lanes();
         let word = |bucket| (0..WAYS).fold(0, |word, way| with_tag(word, way, lanes.tag(bucket, way)));
@@ -148,7 +148,7 @@ impl MultiLevelFilterBuilder {
         }
     }
 
-    /// Says that the newest item of the key with `hash` is in run `run`, which is as young as all before or younger.
+    /// Records that the newest item of the key with `hash` is in `run`, which is no older than any run before.
     ///
     /// 100 ns on average while filling to 95 %, most of it one or two waits for memory.
     ///
@@ -173,7 +173,7 @@ impl MultiLevelFilterBuilder {
         Ok(())
     }
 
-    /// The key or another one of its fingerprint is there.
+    /// Inserts where the key, or another one with its fingerprint, is present.
     #[cold]
     #[inline(never)]
     fn insert_again(&mut self, hash: KeyHash, run: u8, known: Known, (bucket, way, lane): (u32, u32, u16)) {
@@ -195,12 +195,12 @@ impl MultiLevelFilterBuilder {
         self.is_ambiguous |= known == Known::Unknown;
     }
 
-    /// Keys so far; one that came blindly and is there already may be counted twice.
+    /// Number of keys so far; a key that was put blindly may be counted twice.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether no key has come.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -217,7 +217,7 @@ impl MultiLevelFilterBuilder {
     }
 }
 
-/// The hash of a key hash: its high half as it is.
+/// Hashes a key hash to its high half.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassedHash(u64);
 

@@ -29,7 +29,7 @@ const KIND: Kind = Kind {
 
 /// Bytes of the secondary table's head.
 const HEAD_LEN: usize = 12;
-/// Sets the secondary table's checksum apart from the primary one's.
+/// Distinguishes the secondary table's checksum from the primary one's.
 const SECONDARY_SEED: u64 = 1;
 /// Bytes of a secondary entry.
 const ENTRY_LEN: usize = 17;
@@ -56,7 +56,7 @@ impl MultiLevelFilter {
         bytes
     }
 
-    /// The filter that [`to_bytes`](Self::to_bytes) made `bytes` of.
+    /// Reads the filter from `bytes` that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// [`Corruption`] when `bytes` are anything else. Its offset is relative to `bytes`.
@@ -83,7 +83,7 @@ fn occupied(lanes: &PackedTags) -> u64 {
     (0..lanes.buckets()).map(of_bucket).sum()
 }
 
-/// The secondary table at `start` of `bytes`, whether the filter is ambiguous, and its keys.
+/// The secondary table at `start` of `bytes`, whether the filter is ambiguous, and its number of keys.
 fn secondary(bytes: &[u8], start: usize) -> Result<(Secondary, bool, u32), Corruption> {
     let rest = &bytes[start..];
     let wrong_len = |expected: usize| {

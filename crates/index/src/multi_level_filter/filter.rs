@@ -1,4 +1,4 @@
-//! [`MultiLevelFilter`]: asked for runs.
+//! [`MultiLevelFilter`]: queried for runs.
 
 use alluvium_base::KeyHash;
 
@@ -9,7 +9,7 @@ use crate::packed_tags::PackedTags;
 /// Bits of a lane that number the run.
 pub(super) const RUN_BITS: u32 = 3;
 
-/// Runs that a filter can stand for.
+/// Maximum number of runs that a filter covers.
 pub const RUNS_MAX: u32 = 1 << RUN_BITS;
 
 /// The narrowest fingerprints, in bits.
@@ -18,7 +18,7 @@ pub const FINGERPRINT_BITS_MIN: u32 = 4;
 /// The widest fingerprints, in bits: lanes have 15.
 pub const FINGERPRINT_BITS_MAX: u32 = 12;
 
-/// In which run a key is. Immutable. See the module documentation.
+/// Maps a key to its run. Immutable. See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultiLevelFilter {
     lanes: PackedTags,
@@ -27,7 +27,7 @@ pub struct MultiLevelFilter {
     is_ambiguous: bool,
 }
 
-/// The runs that may hold a key, young to old: one at most unless the filter is ambiguous.
+/// The runs that may hold a key, young to old: at most one unless the filter is ambiguous.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Runs {
     next: u8,
@@ -66,8 +66,8 @@ impl MultiLevelFilter {
         &self.secondary
     }
 
-    /// The runs that may hold the key with `hash`; none if it is certainly in no run. Where the filter is not
-    /// ambiguous, a key that is in some run has exactly the youngest one that it is in.
+    /// The runs that may hold the key with `hash`; none if it is certainly in no run. If the filter is not ambiguous, a
+    /// key that is in some run gets exactly the youngest run that holds it.
     #[inline(always)]
     pub fn runs(&self, hash: KeyHash) -> Runs {
         let placement = Placement::with_tag_bits(hash, self.lanes.buckets(), self.fingerprint_bits());
@@ -92,8 +92,7 @@ impl MultiLevelFilter {
         Runs { next: run, left: if self.is_ambiguous { run + 1 } else { 1 } }
     }
 
-    /// Starts loading what a lookup of the key with `hash` reads. Called some ten keys ahead it hides the memory's
-    /// latency.
+    /// Starts loading what a lookup of the key with `hash` reads. Called about ten keys ahead, it hides memory latency.
     #[inline(always)]
     pub fn prefetch(&self, hash: KeyHash) {
         let placement = Placement::with_tag_bits(hash, self.lanes.buckets(), self.fingerprint_bits());
@@ -101,12 +100,12 @@ impl MultiLevelFilter {
         self.lanes.prefetch(placement.buckets[1]);
     }
 
-    /// Keys; one that came blindly may be counted twice.
+    /// Number of keys; a key that was put blindly may be counted twice.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there is no key.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -116,7 +115,7 @@ impl MultiLevelFilter {
         self.secondary.len()
     }
 
-    /// Whether a lookup may name several runs: blind puts have brought more than the secondary table takes.
+    /// Whether a lookup may name several runs: blind puts have added more keys than the secondary table takes.
     pub fn is_ambiguous(&self) -> bool {
         self.is_ambiguous
     }
@@ -126,7 +125,7 @@ impl MultiLevelFilter {
         self.lanes.buckets() as usize * WAYS as usize
     }
 
-    /// Keys of the primary table that fit, nearly always: 95 % of its slots.
+    /// Number of keys that nearly always fit in the primary table: 95 % of its slots.
     pub fn keys_max(&self) -> usize {
         self.slots() / 100 * 95 + self.slots() % 100 * 95 / 100
     }

@@ -2,9 +2,9 @@
 //! §3.2).
 //!
 //! A lane of the primary table is a fingerprint and the number of the run that holds the newest item of its key. No two
-//! keys of the table share fingerprint and buckets: the second of them goes to the secondary table, which keeps whole
-//! hashes. So a lookup names one run at most, and a get that trusts it reads one page at most, however many runs there
-//! are; filters for each run would send it to several now and then, which is what makes latencies long.
+//! keys of the table share fingerprint and buckets: the second of them goes to the secondary table, which stores whole
+//! hashes. So a lookup names at most one run, and a get that trusts it reads at most one page, however many runs there
+//! are; with a filter for each run, some gets would read several pages, which causes long tail latencies.
 //!
 //! ```text
 //!   lane:  [ fingerprint | run: 3 bits ]    four lanes a bucket, no gaps; 0 = empty slot
@@ -16,11 +16,11 @@
 //!
 //! # What the caller knows
 //!
-//! [`MultiLevelFilterBuilder::insert`] asks whether the key is in the filter already (Algorithm 2 asks the store). A
-//! get before the put says [`Known::Absent`] or [`Known::Present`], and lookups are exact. After a blind put it is
-//! [`Known::Unknown`]: a key with a fingerprint that is there goes to the secondary table, be it an overwrite or not,
-//! and nothing is wrong, but memory grows with overwrites. Where that exceeds [`SECONDARY_SHARE_MAX`], the newest run
-//! is written over the lane and the filter becomes *ambiguous*: a lane then means "in this run, or in an older one".
+//! [`MultiLevelFilterBuilder::insert`] must be told whether the key is in the filter already (Algorithm 2 asks the
+//! store). After a get, a put passes [`Known::Absent`] or [`Known::Present`], and lookups are exact. A blind put passes
+//! [`Known::Unknown`]: a key whose fingerprint is present goes to the secondary table, whether it is an overwrite or
+//! not. Results stay correct, but memory grows with overwrites. Beyond [`SECONDARY_SHARE_MAX`], the newest run is
+//! written over the lane and the filter becomes *ambiguous*: a lane then means "in this run, or in an older one".
 //!
 //! # Figures
 //!
@@ -35,9 +35,9 @@
 //! # Where we differ from SlimDB
 //!
 //! - The number of buckets is free, not a power of two (see `cuckoo`).
-//! - The secondary table keeps 128-bit hashes, not keys: keys may be 64 KiB long. Equal hashes are taken for equal
+//! - The secondary table stores 128-bit hashes, not keys: keys may be 64 KiB long. Equal hashes are taken for equal
 //!   keys; among a billion keys two share a hash with a chance of 10^-21, and the reader compares keys anyway.
-//! - A filter is built once and then immutable, like the runs it stands for.
+//! - A filter is built once and then immutable, like the runs that it covers.
 
 mod builder;
 mod encoding;

@@ -1,12 +1,12 @@
-//! [`Secondary`]: whole hashes of the keys whose fingerprints were taken, with their runs.
+//! [`Secondary`]: whole hashes, with their runs, of the keys whose fingerprints were taken.
 
 use alluvium_base::KeyHash;
 
-/// Entries of a group on average: a lookup reads where the group begins, and then two cache lines.
+/// Average number of entries of a group: a lookup reads where the group begins, and then two cache lines.
 const GROUP_LEN: usize = 8;
 
-/// Hash to run, sorted by the low half, then the high half: those of one filter share leading bits, but their low
-/// halves are uniform, so equal shares of them are groups of nearly equal size.
+/// Hash to run, sorted by the low half, then the high half. The high halves of one filter share leading bits, but the
+/// low halves are uniform, so equal ranges of them are groups of nearly equal size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Secondary {
     hashes: Box<[KeyHash]>,
@@ -16,7 +16,7 @@ pub(super) struct Secondary {
 }
 
 impl Secondary {
-    /// Of these entries, each hash once.
+    /// From these entries, with each hash once.
     pub fn new(mut entries: Vec<(KeyHash, u8)>) -> Self {
         entries.sort_unstable_by_key(|(hash, _)| order(*hash));
         let groups = entries.len().div_ceil(GROUP_LEN).max(1);
@@ -57,7 +57,7 @@ impl Secondary {
     }
 }
 
-/// What entries are sorted by.
+/// The sort order of entries.
 #[inline(always)]
 pub(super) fn order(hash: KeyHash) -> u128 {
     hash.0.rotate_left(64)
