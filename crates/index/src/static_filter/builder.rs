@@ -1,26 +1,26 @@
-//! Solving the equations of all keys.
+//! Solves the equations of all keys.
 
 use alluvium_base::KeyHash;
 
 use super::equation::{BAND, Equation};
 use super::filter::{ROW_SLOTS, StaticFilter};
 
-/// Slots beyond the keys that are tried first, in percent. With more than a million keys less is in vain.
+/// Percentage of extra slots that is tried first. With more than a million keys, fewer never succeed.
 fn first_percent(keys: u64) -> u64 {
     if keys > 1 << 20 { 4 } else { 2 }
 }
 
-/// Tries after which the slots grow by a percent.
+/// Number of tries after which the slots grow by a percent.
 const TRIES: u64 = 2;
 
-/// Equations in a form with at most one for each slot: that of slot `i` starts there.
+/// Equations in banded form: at most one for each slot, and that of slot `i` starts there.
 struct Banded {
-    /// 0: none starts here.
+    /// 0: no equation starts here.
     coefficients: Vec<u128>,
     fingerprints: Vec<u32>,
 }
 
-/// A filter of `width` bits for keys of `hashes`, of which some may be equal.
+/// Builds a filter of `width` bits for keys with `hashes`, some of which may be equal.
 pub(super) fn build(hashes: &[KeyHash], width: u32) -> StaticFilter {
     let keys = hashes.len() as u64;
     let mut percent = first_percent(keys);
@@ -34,7 +34,7 @@ pub(super) fn build(hashes: &[KeyHash], width: u32) -> StaticFilter {
     unreachable!("equations with enough slots have a solution");
 }
 
-/// Gaussian elimination as keys come. `None` when two equations contradict each other.
+/// Gaussian elimination, key by key. Returns `None` if two equations contradict each other.
 fn band(hashes: &[KeyHash], width: u32, seed: u64, slots: u64) -> Option<Banded> {
     let mut banded = Banded { coefficients: vec![0; slots as usize], fingerprints: vec![0; slots as usize] };
     let mask = u32::MAX >> (u32::BITS - width);
@@ -64,12 +64,12 @@ fn band(hashes: &[KeyHash], width: u32, seed: u64, slots: u64) -> Option<Banded>
     Some(banded)
 }
 
-/// Back substitution, from the last slot to the first: rows of `width` words, of which word `j` has bit `j` of each of
-/// the row's slots.
+/// Back substitution, from the last slot to the first. Rows have `width` words; word `j` holds bit `j` of each of the
+/// row's slots.
 fn solve(banded: &Banded, width: u32) -> Vec<u64> {
     let slots = banded.coefficients.len();
     let mut rows = vec![0; slots / ROW_SLOTS as usize * width as usize];
-    // For each bit of the width, that bit of the 128 slots from the present one on.
+    // For each bit of the width, that bit of the 128 slots from the current one on.
     let mut later = vec![0u128; width as usize];
     for slot in (0..slots).rev() {
         let (coefficients, fingerprint) = (banded.coefficients[slot], banded.fingerprints[slot]);

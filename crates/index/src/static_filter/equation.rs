@@ -1,8 +1,8 @@
-//! [`Equation`]: what a key says of the slots.
+//! [`Equation`]: the constraint of a key on the slots.
 
 use alluvium_base::KeyHash;
 
-/// Slots in a row that a key's coefficients reach.
+/// Number of consecutive slots that a key's coefficients cover.
 pub(super) const BAND: u64 = 128;
 
 /// The golden ratio as a fraction of 2^64.
@@ -15,7 +15,7 @@ pub(super) struct Equation {
     pub(super) start: u64,
     /// The lowest one is 1.
     pub(super) coefficients: u128,
-    /// As many low bits as a slot has.
+    /// Its number of low bits in use is the width of a slot.
     pub(super) fingerprint: u32,
 }
 

@@ -1,4 +1,4 @@
-//! [`StaticFilter`]: asked for keys.
+//! [`StaticFilter`]: queried for keys.
 
 use alluvium_base::{Corruption, KeyHash};
 
@@ -11,10 +11,10 @@ use crate::processor::{Processor, Work, specialized};
 const NAME: &str = "static filter";
 const KIND: u64 = 0x3149_4d49_5441_5453;
 
-/// Bits of the widest filter.
+/// Maximum width of a filter in bits.
 pub const WIDTH_MAX: u32 = 32;
 
-/// Slots of a row.
+/// Number of slots in a row.
 pub(super) const ROW_SLOTS: u64 = 64;
 
 /// The most slots, so that counts of bits are numbers.
@@ -35,7 +35,7 @@ impl StaticFilter {
     /// hashes in the same order make the same filter.
     ///
     /// # Panics
-    /// When `width` is not 1 to 32, or memory for 20 bytes a key is not to be had.
+    /// When `width` is not 1 to 32, or 20 bytes of memory for each key can't be allocated.
     pub fn new(hashes: &[KeyHash], width: u32) -> Self {
         assert!((1..=WIDTH_MAX).contains(&width), "a width of {width} bits: 1 to {WIDTH_MAX} are supported");
         builder::build(hashes, width)
@@ -45,8 +45,8 @@ impl StaticFilter {
         Self { width, keys, slots, seed, rows }
     }
 
-    /// Whether the key with `hash` may be among those that the filter was made of: true for each of them, and for a
-    /// share of 2^-width of the others.
+    /// Whether the key with `hash` may be among those that the filter was built from: true for each of them, and for a
+    /// fraction of 2^-width of the others.
     #[inline]
     pub fn may_contain(&self, hash: KeyHash) -> bool {
         self.keys > 0 && specialized(Ask { filter: self, hash })
@@ -57,7 +57,7 @@ impl StaticFilter {
         let Equation { start, coefficients, fingerprint } = Equation::new(hash, self.seed, self.slots);
         let (row, shift) = ((start / ROW_SLOTS) as usize, (start % ROW_SLOTS) as u32);
         let width = self.width as usize;
-        // Three rows hold the 128 slots, wherever in the first they begin.
+        // Three rows hold the 128 slots, wherever in the first row they begin.
         let spread = [
             (coefficients << shift) as u64,
             ((coefficients << shift) >> 64) as u64,
@@ -80,12 +80,12 @@ impl StaticFilter {
         }
     }
 
-    /// Keys that the filter was made of, equal ones counted.
+    /// Number of keys that the filter was built from, equal ones counted.
     pub fn len(&self) -> u64 {
         self.keys
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys == 0
     }

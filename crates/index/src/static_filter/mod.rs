@@ -1,7 +1,7 @@
 //! Static filter: a filter of any width for keys that are all known, in 1.02 to 1.05 bits for each bit of its width.
 //!
 //! A standard ribbon filter (Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021). Each
-//! key stands for one equation over bits: the sum of those slots, of 128 in a row, that its coefficients name is its
+//! key gives one equation over bits: among 128 consecutive slots, the sum of those that its coefficients select is its
 //! fingerprint of `w` bits. The filter is a solution of all equations. An absent key's equation holds by chance, with a
 //! probability of 2^-w.
 //!
@@ -11,17 +11,17 @@
 //!   slots   . . . [1 0 1 1 0 ... 0 1] . . .       w bits a slot; sum of the slots at ones = fingerprint?
 //! ```
 //!
-//! Rival of the hash filter (`hash_filter`) for immutable runs: it takes 1.02 to 1.05 × w bits a key for a rate of
-//! 2^-w, where cuckoo tags take (w + 3) / 0.95; but it says nothing of where the key is, takes all keys at once, and is
-//! built at a fifth of the speed.
+//! An alternative to the hash filter (`hash_filter`) for immutable runs: it takes 1.02 to 1.05 × w bits a key for a
+//! rate of 2^-w, where cuckoo tags take (w + 3) / 0.95; but it does not say where the key is, takes all keys at once,
+//! and is built at a fifth of the speed.
 //!
 //! # Cost
 //!
-//! Slots are 1.02 to 1.04 times the keys for thousands to millions of keys, and at least 128. Building sorts nothing,
-//! holds 20 bytes a slot, and takes 130 to 200 ns a key in filters of 32 Ki keys, a microsecond in one of millions, as
-//! much again for each further try. A lookup reads up to three adjacent rows of `w` words: present keys take 23 ns at
-//! 4 bits of width and 65 ns at 15; absent ones leave after two bits on average, but a branch that can't be foreseen
-//! makes 36 to 53 ns of that.
+//! Slots are 1.02 to 1.04 times the keys for thousands to millions of keys, and at least 128. Building does not sort,
+//! holds 20 bytes a slot, and takes 130 to 200 ns a key in filters of 32 Ki keys, a microsecond in one of millions, and
+//! the same again for each further try. A lookup reads up to three adjacent rows of `w` words: present keys take 23 ns
+//! at 4 bits of width and 65 ns at 15; absent ones exit after two bits on average, but an unpredictable branch makes
+//! that 36 to 53 ns.
 //!
 //! # Where we differ
 //!
@@ -29,9 +29,9 @@
 //!   new seed each time, instead of being derived from a table for a chance of failure.
 //! - Rows of 64 slots, each with one word for each bit of the width: fewer slots are lost to rounding than with 128.
 //!
-//! Weighed and left out: binary fuse filters of four slots a key (Graf, Lemire 2022), which need 14 to 16 % more slots
-//! than keys for 32 Ki keys, 24 % for a thousand, by our measurements; bumped ribbon filters, which save the last 4 %
-//! for a second structure.
+//! Considered and rejected: binary fuse filters of four slots a key (Graf, Lemire 2022), which need 14 to 16 % more
+//! slots than keys for 32 Ki keys, 24 % for a thousand, by our measurements; bumped ribbon filters, which save the last
+//! 4 % at the price of a second structure.
 //!
 //! # Bytes
 //!
