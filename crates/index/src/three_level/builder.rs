@@ -14,8 +14,8 @@ use crate::trie::{Granularity, TrieBuilder, TrieConfig};
 
 /// Takes the hashes of a table's items in order, each with its page, and makes a [`ThreeLevelIndex`].
 ///
-/// Memory while building: the first two levels as they become, about three bytes a page, and 32 bytes for each prefix
-/// of the present bucket. No group is held, however large.
+/// Memory while building: the first two levels as they grow, about three bytes a page, and 32 bytes for each prefix of
+/// the current bucket. No group is held in memory, however large.
 #[derive(Debug)]
 pub struct ThreeLevelBuilder {
     suffix_code: SuffixCode,
@@ -23,20 +23,20 @@ pub struct ThreeLevelBuilder {
     is_dense: bool,
     groups: GroupsBuilder,
     separators: Separators,
-    /// Boundaries on both sides of which there is the same hash.
+    /// Boundaries with the same hash on both sides.
     ties: EliasFanoBuilder,
-    /// Numbers of the pages so far, once one was left out.
+    /// Numbers of the pages so far, once a number was skipped.
     numbers: Option<EliasFanoBuilder>,
-    /// Pages so far in which items begin.
+    /// Number of pages so far in which items begin.
     pages: u64,
     /// The last item and its page.
     last: Option<(KeyHash, u64)>,
     group: Group,
-    /// Whether the cell before the group lies in one page, so that more groups of the page may come to it.
+    /// Whether the cell before the group is within one page, so that more groups of the page may join it.
     cell_is_open: bool,
 }
 
-/// The group whose items come at present.
+/// The group whose items are being added.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     first_page: u64,
@@ -46,7 +46,7 @@ struct Group {
 }
 
 impl ThreeLevelBuilder {
-    /// A builder for a table of which `config` says what is known.
+    /// A builder for a table with the properties in `config`.
     ///
     /// # Panics
     /// When the config's range is empty or its buckets hold no prefix.
@@ -83,11 +83,11 @@ impl ThreeLevelBuilder {
             + self.numbers.as_ref().map_or(0, EliasFanoBuilder::memory_bytes)
     }
 
-    /// Adds the next item, whose prefix has the hash `hash.high()` and whose suffix the hash `hash.low()`, and which
-    /// begins in `page`. Items may share their hash.
+    /// Adds the next item, which begins in `page`. The hash of its prefix is `hash.high()`, that of its suffix is
+    /// `hash.low()`. Several items may have the same hash.
     ///
     /// # Panics
-    /// When `hash` or `page` is below the one before it, or the prefix lies outside the config's range.
+    /// When `hash` or `page` is below the one before it, or the prefix is outside the config's range.
     pub fn push(&mut self, hash: KeyHash, page: u64) {
         let Some((last, last_page)) = self.last.replace((hash, page)) else {
             self.start_page(page);
@@ -124,7 +124,7 @@ impl ThreeLevelBuilder {
         self.pages += 1;
     }
 
-    /// Ends a page after `last`; the next one begins with `first`.
+    /// Ends a page whose last item has the hash `last`; the next page begins with `first`.
     fn end_page(&mut self, last: KeyHash, first: KeyHash) {
         if last == first {
             self.ties.push(self.pages - 1);

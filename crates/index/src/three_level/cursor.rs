@@ -1,7 +1,6 @@
-//! [`Cursor`]: reads a bit string from some position upwards.
+//! [`Cursor`]: reads a bit string upwards from a position.
 
-/// A position in words of bits, as [`BitWriter`](crate::trie::bits::BitWriter) wrote them. Beyond the end there are
-/// zeros.
+/// A position in words of bits that [`BitWriter`](crate::trie::bits::BitWriter) wrote. Bits beyond the end are zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'words> {
     words: &'words [u64],
@@ -24,13 +23,13 @@ impl<'words> Cursor<'words> {
         low >> shift | high << 1 << (63 - shift)
     }
 
-    /// Moves over `length` bits.
+    /// Skips `length` bits.
     #[inline(always)]
     pub(super) fn skip(&mut self, length: u64) {
         self.position = self.position.saturating_add(length);
     }
 
-    /// Takes a number of `length` bits, at most 63.
+    /// Reads a number of `length` bits, at most 63.
     #[inline(always)]
     pub(super) fn take(&mut self, length: u32) -> u64 {
         let value = self.peek() & !(u64::MAX << (length & 63));

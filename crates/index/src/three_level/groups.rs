@@ -5,11 +5,11 @@ use alluvium_base::Corruption;
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::elias_fano::{Differences, EliasFano, NearLinearList};
 
-/// Where each cell begins, as `2 × page`, plus 1 unless it begins with the page; and `2 × pages` at the end. A cell is
-/// a group of keys with one prefix, or several groups that lie in one page.
+/// The beginning of each cell, as `2 × page`, plus 1 unless it begins with the page; and `2 × pages` at the end. A cell
+/// is a group of keys with one prefix, or several groups within one page.
 ///
-/// With the one bit that says whether a page begins with a cell, its end follows from the next one's beginning (SlimDB
-/// has the same from numbering first and last keys of pages in one sequence).
+/// One bit says whether a page begins with a cell, so the end of a cell follows from the beginning of the next (SlimDB
+/// gets the same by numbering first and last keys of pages in one sequence).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Groups {
     begins: Begins,
@@ -17,7 +17,7 @@ pub(super) struct Groups {
     pages: u64,
 }
 
-/// The list of beginnings, in the form that takes less, where the first counts for a fifth less because it is read
+/// The list of beginnings, in the smaller form. The size of `Line` counts as a fifth smaller, because it is read
 /// without selecting bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Begins {
@@ -27,14 +27,14 @@ enum Begins {
     List(EliasFano),
 }
 
-/// [`Groups`] while cells come.
+/// [`Groups`] while cells are added.
 #[derive(Debug, Default)]
 pub(super) struct GroupsBuilder {
     begins: Differences,
 }
 
 impl GroupsBuilder {
-    /// Adds a cell that begins in `page`, with the page or within.
+    /// Adds a cell that begins in `page`: within it if `is_within`, else with it.
     pub(super) fn push(&mut self, page: u64, is_within: bool) {
         self.begins.push(page * 2 + u64::from(is_within));
     }
@@ -70,14 +70,14 @@ impl Groups {
         self.pages
     }
 
-    /// First and last page of `cell`; beyond the last cell, some pages.
+    /// First and last page of `cell`; unspecified pages beyond the last cell.
     #[inline(always)]
     pub(super) fn pages_of(&self, cell: u64) -> (u64, u64) {
         let (begin, next) = match &self.begins {
             Begins::Line(line) => line.pair(cell),
             Begins::List(list) => list.get_pair(cell).unwrap_or((0, 0)),
         };
-        // Wrong bytes under a right checksum may say anything.
+        // Wrong bytes under a valid checksum may give any number.
         let first = (begin / 2).min(self.pages.saturating_sub(1));
         (first, (next.saturating_sub(1) / 2).clamp(first, self.pages.max(1) - 1))
     }
@@ -143,5 +143,5 @@ impl Groups {
     }
 }
 
-/// The most pages, so that twice as many are a number.
+/// Maximum number of pages, so that twice as many fit in a `u64`.
 const PAGES_MAX: u64 = 1 << 62;

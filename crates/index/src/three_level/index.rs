@@ -14,14 +14,14 @@ use crate::trie::Trie;
 const NAME: &str = "three-level index";
 const KIND: u64 = 0x314c_5645_4c33_4c53;
 
-/// The pages of a semi-sorted table's keys and prefixes. Immutable; made by
+/// Maps a semi-sorted table's keys and prefixes to pages. Immutable; built by
 /// [`ThreeLevelBuilder`](super::ThreeLevelBuilder). See the module for idea, cost and bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreeLevelIndex {
     parts: Parts,
 }
 
-/// What an index consists of. Pages are counted here among those in which items begin.
+/// The parts of an index. Page numbers here count only pages in which items begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     /// From prefix to cell.
@@ -30,9 +30,9 @@ pub(super) struct Parts {
     pub(super) groups: Groups,
     /// From suffix to one of the cell's pages.
     pub(super) suffixes: Suffixes,
-    /// Boundaries, each by the page before it, on both sides of which there is the same hash.
+    /// Boundaries with the same hash on both sides, each given by the page before it.
     pub(super) ties: EliasFano,
-    /// The numbers of pages; none when they are 0, 1, 2 and so on.
+    /// The numbers of pages; empty when they are 0, 1, 2 and so on.
     pub(super) numbers: EliasFano,
 }
 
@@ -46,7 +46,7 @@ impl ThreeLevelIndex {
         self.parts.groups.pages()
     }
 
-    /// The number of the last page in which items begin; `None` when there are no items.
+    /// The number of the last page in which items begin, or `None` if there are no items.
     pub fn last_page(&self) -> Option<u64> {
         let last = self.pages().checked_sub(1)?;
         Some(if self.parts.numbers.is_empty() {
@@ -73,7 +73,7 @@ impl ThreeLevelIndex {
 
     /// The pages in which the item may begin whose prefix has the hash `hash.high()` and whose suffix the hash
     /// `hash.low()`. An item of the table begins in one of them. It is one page, unless items with this very hash
-    /// begin in several or the key is absent; `None` when there are no items at all. For absent keys, some page.
+    /// begin in several. For absent keys, arbitrary pages. Returns `None` if there are no items at all.
     #[inline]
     pub fn lookup(&self, hash: KeyHash) -> Option<PageRange> {
         let cell = self.parts.prefixes.lookup(KeyHash::from_halves(hash.high(), 0))?;
@@ -98,8 +98,8 @@ impl ThreeLevelIndex {
         self.numbered(tied, page)
     }
 
-    /// The pages in which the items begin whose prefix has the hash `prefix_hash`, or some other prefixes' pages when
-    /// there are none; `None` when there are no items at all.
+    /// The pages in which the items with the prefix hash `prefix_hash` begin, or pages of other prefixes if there are
+    /// no such items. Returns `None` if there are no items at all.
     #[inline]
     pub fn prefix_pages(&self, prefix_hash: u64) -> Option<PageRange> {
         let cell = self.parts.prefixes.lookup(KeyHash::from_halves(prefix_hash, 0))?;
@@ -107,7 +107,7 @@ impl ThreeLevelIndex {
         Some(self.numbered(first, last))
     }
 
-    /// Whether the same hash is in `page` and the next.
+    /// Whether `page` ends and the next one begins with the same hash.
     fn is_tied(&self, page: u64) -> bool {
         let found = self.parts.ties.last_at_most(page);
         found.and_then(|index| self.parts.ties.get(index)) == Some(page)
@@ -149,8 +149,8 @@ impl ThreeLevelIndex {
     /// The index that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// When checksum, fields, lists or lengths are wrong. Codes are not decoded: should they be wrong under a right
-    /// checksum, lookups give some pages of the table and still end.
+    /// When checksum, fields, lists or lengths are wrong. Codes are not decoded: if they are wrong under a valid
+    /// checksum, lookups return some pages of the table and still end.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Corruption> {
         let mut reader = WireReader::new(NAME, KIND, bytes)?;
         let (nested, offset) = reader.nested()?;

@@ -1,7 +1,7 @@
 //! Three-level block index: the page of a key (prefix, suffix) in a semi-sorted table, in less than a bit a key.
 //!
 //! Source: SlimDB (Ren, Zheng, Arulraj, Gibson, VLDB 2017, §3.1). Items are ordered by the hash of their prefix, then
-//! by that of their suffix, so the items of a prefix, a *group*, lie together and a scan of them reads adjacent pages.
+//! by that of their suffix, so the items of a prefix, a *group*, are adjacent and a scan of them reads adjacent pages.
 //!
 //! ```text
 //!   hash of the prefix ──► 1. entropy-coded trie ──► cell ──► 2. where cells begin ──► pages first ..= last
@@ -9,12 +9,12 @@
 //!   hash of the suffix ──────────────────────► 3. what separates those pages' suffixes ◄──┘
 //! ```
 //!
-//! 1. A trie over the table's different prefixes (see `trie`). Where groups have four items and more, it tells every
-//!    prefix apart; where they have fewer, only groups that lie in different pages (a sparse trie), so that a table of
-//!    unique prefixes takes 1.4 bits a key and not 3. Either gives a *cell*: a group, or groups of one page.
+//! 1. A trie over the table's different prefixes (see `trie`). If groups have four items and more, it separates all
+//!    prefixes; if they have fewer, only groups in different pages (a sparse trie), so that a table of unique prefixes
+//!    takes 1.4 bits a key and not 3. Either gives a *cell*: a group, or groups of one page.
 //! 2. The beginnings of cells, as distances from a straight line or as an Elias-Fano list, whichever is smaller. They
 //!    also say whether a page begins with the cell, which gives its last page. A group may have any number of pages,
-//!    and a table may hold a piece of a group that goes on in other tables.
+//!    and a table may hold a piece of a group that continues in other tables.
 //! 3. For each boundary of pages within a group its separator, the shortest string of bits between the two suffixes
 //!    (see [`SuffixCode`]): as an array, 4 bits and a log2 of the group's items each, or as a trie for each group,
 //!    9 bits each.
@@ -25,10 +25,10 @@
 //!   find the rank of keys that they *hold*. Most keys of a table are neither first nor last in a page, and for them
 //!   such a trie gives the rank of some key with the same leading bits, not of the next one. So our first level holds
 //!   all prefixes (or stops where they share a page), and our tries of suffixes say on which side of each separator
-//!   any suffix lies. This takes more than the 2.5 bits a page that the paper counts, and is exact.
+//!   any suffix is. This takes more than the 2.5 bits a page that the paper counts, and is exact.
 //! - Separators of an array are coded by the frequency of their lengths, not with six bits for each length.
-//! - Items with one hash in several pages (hash collisions, of which 2^64 suffixes of a large group have some) make a
-//!   lookup give all these pages.
+//! - If items with one hash are in several pages (hash collisions, of which 2^64 suffixes of a large group have some),
+//!   a lookup returns all these pages.
 //!
 //! # Figures
 //!
@@ -51,13 +51,16 @@
 //! | 1 | kind, `0x314c_5645_4c33_4c53` |
 //! | n | nested: the trie of prefixes (see `trie`), each as a hash with this high half and a low half of 0 |
 //! | 1 | number of pages in which items begin |
-//! | 1 + n | beginnings of cells, twice the page, plus 1 within a page, at the end twice the pages: 0, then a list near a line (as in `trie`), or 1, then a nested Elias-Fano list |
+//! | 1 + n | beginnings of cells: 0, then a list near a line (as in `trie`), or 1, then a nested Elias-Fano list |
 //! | n | nested Elias-Fano list: boundaries, each by the page before, on both sides of which there is one hash |
 //! | n | nested Elias-Fano list: numbers of the pages; empty when they are 0, 1, 2 ... |
 //! | 1 | form of the third level: 0 partial suffixes, 1 tries |
-//! | n | partial suffixes: low bits of a rank, 66 symbols by rank in bytes and six zeros, positions of every eighth boundary near a line, code |
+//! | n | partial suffixes: low bits of a rank, 66 symbols by rank in bytes and six zeros, positions, code |
 //! | n | tries: log2 of cells between positions, usual bits of a lone separator, positions near a line, code |
 //! | 1 | XXH3-64 of everything before, seeded with the kind |
+//!
+//! The beginning of a cell is twice its page, plus 1 within a page; the list ends with twice the number of pages. The
+//! positions of partial suffixes are those of every eighth boundary, near a line.
 
 mod builder;
 mod config;

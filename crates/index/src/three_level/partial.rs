@@ -3,7 +3,7 @@
 //! One entry for each boundary between pages: its symbol, then the bits of its separator (see `separator`). Symbols are
 //! coded by their rank when sorted by frequency: `rank / 2^k` zeros, a one, `k` bits. So tables whose groups all have
 //! the same size, tables of tiny groups, most of whose boundaries split none, and any mixture are coded within 0.3 bit
-//! of the entropy, and no symbol takes a branch to decode. The position of every eighth entry is kept.
+//! of the entropy, and no symbol takes a branch to decode. The position of every eighth entry is stored.
 
 use alluvium_base::Corruption;
 
@@ -13,16 +13,16 @@ use crate::elias_fano::NearLinearList;
 use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::trie::bits::BitWriter;
 
-/// Log2 of the entries between two whose position is kept.
+/// Log2 of the distance between entries whose position is stored.
 const BLOCK_LOG2: u32 = 3;
 
-/// The most low bits of a rank that are written as they are.
+/// Maximum number of low bits of a rank that are written as they are.
 const LOW_BITS_MAX: u32 = 3;
 
-/// The most zeros in front of a code, so that one word shows all of it.
+/// Maximum number of zeros in front of a code, so that one word shows all of it.
 const ZEROS_MAX: usize = 40;
 
-/// The most bits of an entry.
+/// Maximum number of bits of an entry.
 const ENTRY_BITS_MAX: u64 = ZEROS_MAX as u64 + 1 + LOW_BITS_MAX as u64 + 63;
 
 /// Partial suffixes of all boundaries.
@@ -62,7 +62,7 @@ impl PartialSuffixes {
         Self { symbols, low_bits, starts, code: out.finish() }
     }
 
-    /// How many of the boundaries `first..after`, which all split one group, lie at or before `suffix`.
+    /// Counts the boundaries at or before `suffix` among `first..after`, which all split one group.
     #[inline(always)]
     pub(super) fn count_at_most(&self, first: u64, after: u64, suffix: u64) -> u64 {
         let block = self.last_block_at_most(first, after, suffix);
@@ -79,11 +79,11 @@ impl PartialSuffixes {
         index - first
     }
 
-    /// The last block whose first entry lies at or before `suffix`, of those with boundaries `first..after`; the first
-    /// of them when there is none.
+    /// The last block with boundaries of `first..after` whose first entry is at or before `suffix`; the first of these
+    /// blocks if there is none.
     ///
-    /// Suffixes of a group are uniform, so the search begins where the suffix should lie and takes growing steps from
-    /// there: two entries are read however large the group is.
+    /// Suffixes of a group are uniform, so the search begins at the expected position of the suffix and takes growing
+    /// steps from there: two entries are read however large the group is.
     #[inline(always)]
     fn last_block_at_most(&self, first: u64, after: u64, suffix: u64) -> u64 {
         let (mut low, mut high) = (first >> BLOCK_LOG2, after.saturating_sub(1) >> BLOCK_LOG2);
@@ -139,7 +139,7 @@ impl PartialSuffixes {
         let zeros = bits.trailing_zeros().min(ZEROS_MAX as u32);
         let low = bits >> (zeros + 1) & ((1 << self.low_bits) - 1);
         let rank = (zeros as usize) << self.low_bits | low as usize;
-        // Ranks beyond the last are those of wrong bits.
+        // Only wrong bits give ranks beyond the last.
         (self.symbols.get(rank).copied().unwrap_or(0), zeros + 1 + self.low_bits)
     }
 
@@ -162,12 +162,12 @@ impl PartialSuffixes {
         Separator::from_parts(symbol, cursor.take(value_bits))
     }
 
-    /// Bytes of memory that it owns.
+    /// Bytes of memory that the array owns.
     pub(super) fn memory_bytes(&self) -> u64 {
         (self.code.capacity() * size_of::<u64>()) as u64 + self.starts.memory_bytes()
     }
 
-    /// Appends the symbols by rank in nine words, the low bits of ranks, the positions and the code.
+    /// Appends the low bits of ranks, the symbols by rank in nine words, the positions and the code.
     pub(super) fn write(&self, writer: &mut WireWriter) {
         writer.word(u64::from(self.low_bits));
         for symbols in self.symbols.chunks(size_of::<u64>()) {
@@ -179,7 +179,7 @@ impl PartialSuffixes {
         writer.words(&self.code);
     }
 
-    /// Reads those of `boundaries` boundaries.
+    /// Reads the array for `boundaries` boundaries.
     pub(super) fn read(boundaries: u64, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         let low_bits = reader.word_up_to(u64::from(LOW_BITS_MAX), "low bits of a rank")? as u32;
         let words = reader.words(SYMBOLS.div_ceil(size_of::<u64>()))?;
@@ -198,7 +198,7 @@ impl PartialSuffixes {
     }
 }
 
-/// The number of low bits that codes ranks which occur `counts` times in the fewest bits.
+/// The number of low bits that gives the shortest code for ranks that occur `counts` times.
 fn best_low_bits(counts: &[u64; SYMBOLS]) -> u32 {
     let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
     let cost = |low_bits: u32| -> u64 {

@@ -1,17 +1,17 @@
-//! [`Separator`]: what tells the suffixes of two adjacent pages apart.
+//! [`Separator`]: separates the suffixes of two adjacent pages.
 
 use super::cursor::Cursor;
 use crate::trie::bits::BitWriter;
 
-/// Number of symbols: one for "nothing to tell apart", one for each number of bits from 0 to 63, one for zero.
+/// Number of symbols: one for "splits no group", one for each number of bits from 0 to 63, one for zero.
 pub(super) const SYMBOLS: usize = 66;
 
 const NONE: u8 = 0;
 const ZERO: u8 = SYMBOLS as u8 - 1;
 
-/// The point at which a group goes on in the next page, as the shortest string of bits that does it: the bits that the
-/// last suffix of one page and the first of the next share, then a one, which is understood. Suffixes from the point on
-/// lie in the later page. Or that the boundary splits no group.
+/// The point at which a group continues in the next page, as the shortest string of bits that separates them: the bits
+/// that the last suffix of one page and the first of the next share, then a one, which is implicit. Suffixes from the
+/// point on are in the later page. Or a mark that the boundary splits no group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Separator {
     symbol: u8,
@@ -22,7 +22,7 @@ impl Separator {
     /// A boundary between two groups.
     pub(super) const NONE: Self = Self { symbol: NONE, value: 0 };
 
-    /// Between suffix `before` and `first`, which is not below it. For equal ones the point is that suffix.
+    /// Between suffix `before` and `first`, which is not below it. If they are equal, the point is that suffix.
     pub(super) fn between(before: u64, first: u64) -> Self {
         let shared = (before ^ first).leading_zeros();
         Self::at(if shared == 64 { first } else { first & (u64::MAX << (63 - shared)) })
@@ -58,7 +58,7 @@ impl Separator {
         self.symbol != NONE
     }
 
-    /// The first suffix behind the boundary; 0 when there is none to tell.
+    /// The first suffix after the boundary; 0 if the boundary splits no group.
     #[inline(always)]
     pub(super) fn point(self) -> u64 {
         match self.symbol {
@@ -74,8 +74,8 @@ pub(super) fn value_bits(symbol: u8) -> u32 {
     if symbol >= ZERO { 0 } else { u32::from(symbol).saturating_sub(1) }
 }
 
-/// The separators of all boundaries while the builder works, before it is known how they are coded best: a byte and
-/// the bits of each.
+/// The separators of all boundaries while the index is built, before the best code for them is known: a byte and the
+/// bits of each.
 #[derive(Debug, Default)]
 pub(super) struct Separators {
     symbols: Vec<u8>,
@@ -83,7 +83,7 @@ pub(super) struct Separators {
 }
 
 impl Separators {
-    /// Appends the next boundary's.
+    /// Appends the separator of the next boundary.
     pub(super) fn push(&mut self, separator: Separator) {
         self.symbols.push(separator.symbol);
         self.values.put(separator.value, value_bits(separator.symbol));
@@ -94,7 +94,7 @@ impl Separators {
         self.symbols.capacity() as u64 + self.values.memory_bytes()
     }
 
-    /// All of them, to be read.
+    /// Finishes the list for reading.
     pub(super) fn finish(self) -> FinishedSeparators {
         FinishedSeparators { symbols: self.symbols, values: self.values.finish() }
     }

@@ -6,12 +6,12 @@
 //!             code(|T|, |left|) encode(left) encode(right)          otherwise
 //! ```
 //!
-//! A trie for each group that boundaries split, over the points of its separators. Pages are about equally full, so the
+//! Each group that boundaries split has a trie over the points of its separators. Pages are about equally full, so the
 //! points are spread more evenly than random ones, and a split is coded by its distance from the middle. Below the
-//! last split, a separator is coded as it is. Unlike a trie over keys it tells on which side of every separator *any*
-//! suffix lies, since the suffixes of most keys are not among the pages' last ones.
+//! last split, a separator is coded as it is. Unlike a trie over keys it says on which side of every separator *any*
+//! suffix is, since the suffixes of most keys are not among the pages' last ones.
 //!
-//! Tries of [`LONG_MIN`] separators and more, when they are a group's whole or a left half, start with their length,
+//! Tries of [`LONG_MIN`] separators and more, if they are a group's whole trie or a left half, start with their length,
 //! so that a lookup of one in `n` separators skips some codes on each of `log2(n)` levels.
 
 use alluvium_base::Corruption;
@@ -24,27 +24,27 @@ use crate::elias_fano::wire::{WireReader, WireWriter};
 use crate::trie::bits::BitWriter;
 use crate::trie::golomb;
 
-/// Separators from which on a part says how long it is.
+/// Number of separators from which on a part stores its length.
 const LONG_MIN: u64 = 8;
 
-/// Boundaries between two positions that are kept, about.
+/// Approximate number of boundaries between two stored positions.
 const BLOCK_BOUNDARIES: u64 = 4;
 
-/// Log2 of the most cells between two positions that are kept.
+/// Log2 of the maximum number of cells between two stored positions.
 const CELLS_LOG2_MAX: u32 = 4;
 
 /// Order of the code of a lone separator's length.
 const LONE_ORDER: u32 = 1;
 
-/// The most bits that a separator takes: below each of 64 splits, its own, and its part in the lengths.
+/// Maximum number of bits of a separator: below each of 64 splits, its own, and its part in the lengths.
 const SEPARATOR_BITS_MAX: u64 = 64 * 64;
 
 /// Tries of separators, one for each group that boundaries split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SuffixTries {
-    /// Log2 of the cells between two positions that are kept.
+    /// Log2 of the number of cells between two stored positions.
     cells_log2: u32,
-    /// Length of a lone separator in a group with one, most often.
+    /// Usual length of a lone separator in a group with one separator.
     lone_bits: u32,
     /// Position of the first bit of every `2^cells_log2`th cell, and the number of bits.
     starts: NearLinearList,
@@ -54,14 +54,14 @@ pub(super) struct SuffixTries {
 /// A trie to be read.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Separators.
+    /// Number of separators.
     count: u64,
     /// Bits above its root.
     depth: u32,
 }
 
 impl SuffixTries {
-    /// Codes `separators`, which split groups as `groups` says.
+    /// Codes `separators`, which split the groups in `groups`.
     pub(super) fn new(separators: &FinishedSeparators, groups: &Groups) -> Self {
         let block_cells = groups.cells().saturating_mul(BLOCK_BOUNDARIES) / groups.pages().max(1);
         let cells_log2 = block_cells.max(1).ilog2().min(CELLS_LOG2_MAX);
@@ -85,7 +85,7 @@ impl SuffixTries {
         Self { cells_log2, lone_bits, starts, code: out.finish() }
     }
 
-    /// How many of the boundaries that split the group `cell` lie at or before `suffix`.
+    /// Counts the boundaries at or before `suffix` among those that split the group `cell`.
     #[inline(always)]
     pub(super) fn count_at_most(&self, groups: &Groups, cell: u64, suffix: u64) -> u64 {
         let block = cell >> self.cells_log2;
@@ -130,11 +130,11 @@ impl SuffixTries {
                 count -= left;
             }
         }
-        // What has no bit left to differ in is equal.
+        // Points without any bits left to differ in are equal.
         before + count
     }
 
-    /// Bytes of memory that it owns.
+    /// Bytes of memory that the tries own.
     pub(super) fn memory_bytes(&self) -> u64 {
         (self.code.capacity() * size_of::<u64>()) as u64 + self.starts.memory_bytes()
     }
@@ -147,7 +147,7 @@ impl SuffixTries {
         writer.words(&self.code);
     }
 
-    /// Reads those of `groups`.
+    /// Reads the tries for `groups`.
     pub(super) fn read(groups: &Groups, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         let cells_log2 = reader.word_up_to(u64::from(CELLS_LOG2_MAX), "a distance of positions")? as u32;
         let lone_bits = reader.word_up_to(64, "a number of bits")? as u32;
@@ -159,14 +159,14 @@ impl SuffixTries {
     }
 }
 
-/// Bits of a lone separator at the root of a group with `count` separators, most often: twice the separators, one bit
-/// more.
+/// Usual number of bits of a lone separator at the root of a group with `count` separators: one bit more for twice as
+/// many separators.
 #[inline(always)]
 fn usual_bits(lone_bits: u32, count: u64) -> u32 {
     lone_bits + count.max(1).ilog2()
 }
 
-/// The median of what the separators have beyond the logarithm of their number.
+/// The median excess of the separators' lengths over the logarithm of their number in the group.
 fn usual_lone_bits(separators: &FinishedSeparators, groups: &Groups) -> u32 {
     let mut rest = separators.iter().filter(|separator| separator.splits());
     let mut counts = [0u64; 65];
@@ -188,7 +188,7 @@ fn usual_lone_bits(separators: &FinishedSeparators, groups: &Groups) -> u32 {
     median.unwrap_or(0) as u32
 }
 
-/// Writes a part whose beginning a reader looks for: its length first if it is long.
+/// Writes a part whose beginning a reader must find: preceded by its length if it is long.
 fn put_counted(points: &[u64], depth: u32, usual: u32, out: &mut BitWriter) {
     let count = points.len() as u64;
     if count < LONG_MIN || depth == u64::BITS {
@@ -219,7 +219,7 @@ fn put(points: &[u64], depth: u32, usual: u32, out: &mut BitWriter) {
     }
 }
 
-/// Moves over a part that [`put_counted`] wrote; `None` when there is none.
+/// Skips a part that [`put_counted`] wrote; `None` if there is none.
 #[inline(always)]
 fn skip(cursor: &mut Cursor<'_>, part: Part, usual: u32) -> Option<()> {
     match part.count {
@@ -235,7 +235,7 @@ fn skip(cursor: &mut Cursor<'_>, part: Part, usual: u32) -> Option<()> {
     }
 }
 
-/// [`skip`] for less than [`LONG_MIN`] separators: as many parts wait at most.
+/// [`skip`] for less than [`LONG_MIN`] separators, which also limits the number of pending parts.
 fn skip_short(cursor: &mut Cursor<'_>, part: Part, usual: u32) -> Option<()> {
     let mut waiting = [part; LONG_MIN as usize];
     let mut last = 0;
@@ -260,7 +260,7 @@ fn skip_short(cursor: &mut Cursor<'_>, part: Part, usual: u32) -> Option<()> {
     }
 }
 
-/// Most often; what it is not costs bits.
+/// Usual number of bits; a deviation only costs bits.
 fn mean_bits(count: u64) -> u64 {
     count * 9
 }
@@ -272,8 +272,8 @@ fn take_length(cursor: &mut Cursor<'_>, count: u64) -> Option<u64> {
     Some(bits)
 }
 
-/// Distances of even numbers have one middle, those of odd ones two. With evenly spread points they grow as
-/// `sqrt(count) / 8`.
+/// The distance of a split from the middle: even counts have one middle, odd counts two. With evenly spread points
+/// distances grow as `sqrt(count) / 8`.
 #[inline(always)]
 fn split_order(count: u64) -> u32 {
     (count.ilog2() / 2).saturating_sub(2).max((count & 1) as u32)
@@ -292,7 +292,7 @@ fn take_split(cursor: &mut Cursor<'_>, count: u64) -> Option<u64> {
     (left <= count).then_some(left)
 }
 
-/// Writes the bits of a separator below its last split, where `usual` of the group are left at the root.
+/// Writes the bits of a separator below its last split. `usual` is the usual number of bits at the group's root.
 fn put_lone(rest: u64, depth: u32, usual: u32, out: &mut BitWriter) {
     let bits = if rest == 0 { 0 } else { u64::BITS - rest.trailing_zeros() };
     let usual = usual.saturating_sub(depth);

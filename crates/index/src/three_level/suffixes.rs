@@ -8,7 +8,7 @@ use super::partial::PartialSuffixes;
 use super::suffix_trie::SuffixTries;
 use crate::elias_fano::wire::{WireReader, WireWriter};
 
-/// What tells the suffixes of adjacent pages apart.
+/// Separates the suffixes of adjacent pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Suffixes {
     Partial(PartialSuffixes),
@@ -34,7 +34,7 @@ impl Suffixes {
         (first + passed).min(last)
     }
 
-    /// Bytes of memory that it owns.
+    /// Bytes of memory that the level owns.
     pub(super) fn memory_bytes(&self) -> u64 {
         match self {
             Self::Partial(suffixes) => suffixes.memory_bytes(),
@@ -56,7 +56,7 @@ impl Suffixes {
         }
     }
 
-    /// Reads what belongs to `groups`.
+    /// Reads the third level for `groups`.
     pub(super) fn read(groups: &Groups, reader: &mut WireReader<'_>) -> Result<Self, Corruption> {
         Ok(match reader.word_up_to(1, "a form of the third level")? {
             0 => Self::Partial(PartialSuffixes::read(groups.pages().saturating_sub(1), reader)?),
