@@ -25,7 +25,7 @@ impl BitWriter {
         (self.words.capacity() * size_of::<u64>()) as u64
     }
 
-    /// Appends the low `length` bits of `code`, at most 64; the bits above them are clear.
+    /// Appends the low `length` bits of `code`, at most 64; the bits above them must be clear.
     #[inline(always)]
     pub(crate) fn put(&mut self, code: u64, length: u32) {
         self.last |= code << self.last_bits;
@@ -61,7 +61,7 @@ impl BitWriter {
         other.last_bits = 0;
     }
 
-    /// The words, of which the last may be partly used.
+    /// The words; the last may be partly used.
     pub(crate) fn finish(mut self) -> Vec<u64> {
         if self.last_bits > 0 {
             self.words.push(self.last);
@@ -71,27 +71,27 @@ impl BitWriter {
     }
 }
 
-/// Part of `words` that is read from one of its ends: from bit `origin` upwards, or from the bit before it downwards.
+/// A part of `words` that is read from one of its ends: from bit `origin` upwards, or from the bit before it downwards.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'words> {
     pub(super) words: &'words [u64],
     pub(super) origin: u64,
-    /// Bits of the part.
+    /// Number of bits in the part.
     pub(super) length: u64,
     pub(super) downwards: bool,
 }
 
 impl<'words> Frame<'words> {
-    /// The 64 bits from `position` on, the first one lowest; beyond the end they have no meaning.
+    /// The 64 bits from `position` on, the first one lowest; unspecified beyond the end.
     ///
-    /// The direction is a coin toss, so it decides no branch.
+    /// The direction is unpredictable, so it decides no branch.
     #[inline(always)]
     fn peek(&self, position: u64) -> u64 {
         let upwards = self.origin.wrapping_add(position);
         let downwards = self.origin.wrapping_sub(position).wrapping_sub(64);
         let start = select(self.downwards, downwards, upwards);
         let bits = if start > u64::MAX - 64 {
-            // The first bits of all, read downwards.
+            // The first bits of all words, read downwards.
             self.words.first().map_or(0, |word| word << (start.wrapping_neg() & 63))
         } else {
             let (word, shift) = ((start / 64) as usize, start % 64);
@@ -102,8 +102,8 @@ impl<'words> Frame<'words> {
         select(self.downwards, bits.reverse_bits(), bits)
     }
 
-    /// Two parts of this one: the `length` bits from `position` on, read in the same direction, or those after them,
-    /// read from their end.
+    /// Splits off one of two parts: the `length` bits from `position` on, read in the same direction, or those after
+    /// them, read from their end.
     #[inline(always)]
     pub(super) fn part(&self, position: u64, length: u64, second: bool) -> Frame<'words> {
         let near = self.at(position);
@@ -122,7 +122,7 @@ impl<'words> Frame<'words> {
     }
 }
 
-/// One of two numbers without a branch.
+/// Selects one of two numbers without a branch.
 #[inline(always)]
 pub(super) fn select(condition: bool, yes: u64, no: u64) -> u64 {
     let mask = u64::from(condition).wrapping_neg();
@@ -132,14 +132,14 @@ pub(super) fn select(condition: bool, yes: u64, no: u64) -> u64 {
 /// Reads a [`Frame`] from a position on, 64 bits at a time.
 pub(super) struct BitReader<'words> {
     frame: Frame<'words>,
-    /// Of the window's first bit.
+    /// Position of the window's first bit.
     position: u64,
-    /// The bits at `position`, those that were taken shifted out.
+    /// The bits at `position`; consumed bits are shifted out.
     window: u64,
     taken: u32,
 }
 
-/// Bits that [`BitReader::bits`] shows at least.
+/// Minimum number of bits that [`BitReader::bits`] shows.
 pub(super) const SHOWN: u32 = 40;
 
 impl<'words> BitReader<'words> {
@@ -148,14 +148,14 @@ impl<'words> BitReader<'words> {
         Self { frame, position, window: frame.peek(position), taken: 0 }
     }
 
-    /// The next bits, at least [`SHOWN`] of them; `None` when the frame ended before. So every loop that takes bits
+    /// The next bits, at least [`SHOWN`] of them, or `None` if the frame ended before. So every loop that consumes bits
     /// ends, whatever they are.
     #[inline(always)]
     pub(super) fn bits(&mut self) -> Option<u64> {
         if self.taken > 64 - SHOWN { self.refill() } else { Some(self.window) }
     }
 
-    /// The next 64 bits; `None` when the frame ended before.
+    /// The next 64 bits, or `None` if the frame ended before.
     #[inline(always)]
     pub(super) fn refill(&mut self) -> Option<u64> {
         self.position += u64::from(self.taken);
@@ -164,21 +164,21 @@ impl<'words> BitReader<'words> {
         (self.position <= self.frame.length).then_some(self.window)
     }
 
-    /// Moves over `length` bits, at most 64.
+    /// Skips `length` bits, at most 64.
     #[inline(always)]
     pub(super) fn take(&mut self, length: u32) {
         self.window = self.window >> (length >> 1) >> (length - (length >> 1));
         self.taken += length;
     }
 
-    /// Moves over `length` bits, less than 64.
+    /// Skips `length` bits, less than 64.
     #[inline(always)]
     pub(super) fn take_short(&mut self, length: u32) {
         self.window >>= length & 63;
         self.taken += length;
     }
 
-    /// The position after the bits that were taken.
+    /// The position after the consumed bits.
     #[inline(always)]
     pub(super) fn position(&self) -> u64 {
         self.position + u64::from(self.taken)

@@ -14,7 +14,7 @@ use crate::fences::cells::Cells;
 
 /// Takes key hashes in ascending order, as a merge emits them, and makes a [`Trie`].
 ///
-/// Memory while building: the trie so far plus about 32 bytes for each key of the present bucket.
+/// Memory while building: the trie so far plus about 32 bytes for each key of the current bucket.
 #[derive(Debug)]
 pub struct TrieBuilder {
     config: TrieConfig,
@@ -24,7 +24,7 @@ pub struct TrieBuilder {
     /// Whether two keys of the bucket have the same place.
     places_tie: bool,
     scratch: Scratch<u64>,
-    /// Number of the present bucket; its keys wait in `places` and `lows`.
+    /// Number of the current bucket; its keys wait in `places` and `lows`.
     bucket: u64,
     /// Keys in finished buckets.
     encoded_keys: u64,
@@ -32,17 +32,17 @@ pub struct TrieBuilder {
     code: BitWriter,
     first_ranks: Differences,
     code_starts: Differences,
-    /// First ranks of the pages begun so far, where they are listed.
+    /// First ranks of the pages begun so far, if pages are listed.
     page_starts: EliasFanoBuilder,
-    /// Of those, the ones after the present bucket's first key.
+    /// Those of them that are after the current bucket's first key.
     recent_page_starts: Vec<u64>,
     page_is_open: bool,
     fragments: PackedInts,
 }
 
 impl TrieBuilder {
-    /// A builder for about `keys_expected` keys, which determine the number of buckets. Another number of keys than
-    /// expected costs space (fewer: the directory is made for those expected) or time per lookup (more), never
+    /// A builder for about `keys_expected` keys, which determine the number of buckets. A wrong number costs space
+    /// (fewer keys than expected: the directory is made for those expected) or time per lookup (more keys), never
     /// correctness.
     ///
     /// # Panics
@@ -67,7 +67,7 @@ impl TrieBuilder {
         let mut code_starts = Differences::default();
         first_ranks.push(0);
         code_starts.push(0);
-        // An expectation is no promise: take no more than 64 MiB on its word.
+        // An expectation may be wrong: reserve no more than 64 MiB for it.
         let code_bits = (keys_expected as f64 * bits_per_key).min((1u64 << 29) as f64) as u64;
         Self {
             config,
@@ -114,7 +114,7 @@ impl TrieBuilder {
     /// Adds the next key. Keys may share their hash; each has a rank of its own.
     ///
     /// # Panics
-    /// When `hash` is below the one before it, its high half lies outside the config's range, or a bucket gets 2^32
+    /// When `hash` is below the one before it, its high half is outside the config's range, or a bucket gets 2^32
     /// keys.
     #[inline]
     pub fn push(&mut self, hash: KeyHash) {
@@ -137,7 +137,7 @@ impl TrieBuilder {
     }
 
     /// Ends a page of a [`Granularity::ListedPage`] trie after the keys so far; the next key starts the next page.
-    /// A page in which no key starts (the inside of a long value) is ended by a call without a key before it. Without
+    /// To end a page in which no key starts (the inside of a long value), call this without adding a key before. No
     /// effect for other granularities.
     pub fn end_page(&mut self) {
         if self.config.granularity == Granularity::ListedPage {
@@ -230,7 +230,7 @@ impl TrieBuilder {
     }
 }
 
-/// The bits of a hash that serve as its fragment: the leading ones of the half that does not decide the order.
+/// The bits of a hash that serve as its fragment: the leading ones of the half that does not determine the order.
 #[inline]
 pub(super) fn fragment(hash: KeyHash, bits: u32) -> u64 {
     if bits == 0 { 0 } else { hash.low() >> (64 - bits) }

@@ -1,4 +1,4 @@
-//! [`TrieConfig`]: what a trie tells apart and how much memory it may spend on it.
+//! [`TrieConfig`]: what a trie distinguishes and how much memory it may use.
 
 /// What a lookup finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,12 +10,12 @@ pub enum Granularity {
         /// Keys in a page, at least 1.
         keys_per_page: u32,
     },
-    /// The number of the page, where pages end as [`TrieBuilder::end_page`](super::TrieBuilder::end_page) says. About
-    /// 0.84 bit/key at 32 keys a page on average, of which 0.23 are the list of the pages' first ranks.
+    /// The number of the page, where [`TrieBuilder::end_page`](super::TrieBuilder::end_page) ends pages. About 0.84
+    /// bit/key at 32 keys a page on average; 0.23 of that is the list of the pages' first ranks.
     ListedPage,
 }
 
-/// Settings of a trie, the same for building and rebuilding: from the same hashes any config can be built.
+/// Settings of a trie, for building and rebuilding: any config can be built from the same hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrieConfig {
     /// What a lookup finds. Default: the key's rank.
@@ -23,10 +23,11 @@ pub struct TrieConfig {
     /// Average number of keys in a virtual bucket, `g` in the thesis, at least 1. Default 256. Lookups take little more
     /// time for more keys; the directory takes about `20 / g` bit/key.
     pub bucket_keys_mean: u32,
-    /// Bits of each key's hash kept as a filter, 0 to 64. Default 0: none. They cost that many bits a key, and a lookup
-    /// of an absent key then ends in "absent" but for a share of 2^-bits (dense), or keys per page times that (sparse).
+    /// Bits of each key's hash stored as a filter, 0 to 64. Default 0: none. They cost that many bits a key, and a
+    /// lookup of an absent key then returns "absent" except for a fraction of 2^-bits (dense), or keys per page times
+    /// that (sparse).
     pub fragment_bits: u32,
-    /// First hash (its high half) of the range that the keys lie in. Default 0.
+    /// First hash (its high half) of the range that the keys are in. Default 0.
     pub range_low: u64,
     /// Last hash of the range. Default `u64::MAX`. A range wider than the keys' own costs speed, not correctness.
     pub range_high: u64,
@@ -45,7 +46,7 @@ impl Default for TrieConfig {
 }
 
 impl TrieConfig {
-    /// The defaults with `granularity`.
+    /// The default settings with `granularity`.
     pub fn new(granularity: Granularity) -> Self {
         Self { granularity, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Walking one bucket down to a key.
+//! Walks one bucket down to a key.
 
 use super::bits::{BitReader, Frame, SHOWN, select};
 use super::dense::find_rank;
@@ -8,7 +8,7 @@ use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::pages::{NumberedPages, PageMap};
 use super::sparse::find_page;
 
-/// The bits of a key that a walk consumes: place within the bucket, low half of the hash, then `fill` for ever.
+/// The bits of a key that a walk consumes: place within the bucket, low half of the hash, then `fill` forever.
 #[derive(Clone, Copy)]
 pub(super) struct WalkKey {
     bits: u128,
@@ -33,7 +33,7 @@ impl WalkKey {
         ((self.bits >> 64) as u64) << (skipped & 63) >> 63 != 0
     }
 
-    /// All bits turned if `turned`.
+    /// All bits inverted if `turned`.
     #[inline(always)]
     fn mirrored(self, turned: bool) -> Self {
         let mask = u128::from(turned).wrapping_neg();
@@ -54,14 +54,14 @@ pub(super) struct Bucket<'words> {
 /// A subtrie that starts at a known position of a frame.
 pub(super) struct Part<'words> {
     pub(super) reader: BitReader<'words>,
-    /// Keys, of which the lowest has rank `rank`.
+    /// Number of keys; the lowest has rank `rank`.
     pub(super) count: u64,
     pub(super) rank: u64,
     /// The wanted key's bits below the subtrie's root.
     pub(super) key: WalkKey,
 }
 
-/// The rank of `key` in `bucket`, or that of some key of the bucket when the key is absent or the bits are wrong.
+/// The rank of `key` in `bucket`, or that of some key of the bucket if the key is absent or the bits are wrong.
 #[inline(always)]
 pub(super) fn rank_in(bucket: Bucket<'_>, key: WalkKey, lengths: &impl Lengths) -> u64 {
     let codes = SplitCodes::shared();
@@ -71,7 +71,7 @@ pub(super) fn rank_in(bucket: Bucket<'_>, key: WalkKey, lengths: &impl Lengths) 
     }
 }
 
-/// The page of `key` in `bucket`, or that of some key of the bucket when the key is absent or the bits are wrong.
+/// The page of `key` in `bucket`, or that of some key of the bucket if the key is absent or the bits are wrong.
 #[inline(always)]
 pub(super) fn page_in<Pages>(bucket: Bucket<'_>, key: WalkKey, pages: Pages, lengths: &impl Lengths) -> u64
 where
@@ -89,10 +89,11 @@ where
     }
 }
 
-/// Goes down the regions of `bucket` (see [`encode_bucket`](super::encoder::encode_bucket)) to the part of the last
-/// that holds `key`. Else the rank of a key: of the only one, of one in the page of all, or when the bits end before.
+/// Descends the regions of `bucket` (see [`encode_bucket`](super::encoder::encode_bucket)) to the part of the last
+/// region that holds `key`. If there is no such part, returns the rank of a key as the error: of the only key, of one
+/// in the page that holds all keys, or of any if the bits end before.
 ///
-/// Which side a key lies on is a coin toss, so it decides no branch: both are computed.
+/// The side of a key is unpredictable, so it decides no branch: both are computed.
 #[inline(always)]
 fn find_part<'words>(
     codes: &SplitCodes,
@@ -154,13 +155,13 @@ fn find_part<'words>(
     }
 }
 
-/// Bits of the left half, which has `left` keys, and the length of their code.
+/// Number of bits of the left half, which has `left` keys, and the length of their code.
 #[inline(always)]
 fn left_length(reader: &mut BitReader<'_>, left: u64, lengths: &impl Lengths) -> Option<(u64, u32)> {
     let mean = lengths.bits_mean(left);
     match golomb::decode_half(left, mean, reader.bits()?) {
         Some((bits, length)) if length <= SHOWN => Some((bits, length)),
-        // Crowded keys may have codes longer than a reader shows at least.
+        // Crowded keys may have longer codes than a reader is guaranteed to show.
         _ => golomb::decode_half(left, mean, reader.refill()?),
     }
 }

@@ -1,4 +1,4 @@
-//! Walking down a subtrie in pre-order to the rank of a key.
+//! Walks down a subtrie in pre-order to the rank of a key.
 
 use super::bits::{BitReader, select};
 use super::decoder::{Part, WalkKey, split};
@@ -38,7 +38,7 @@ pub(super) fn find_rank(codes: &SplitCodes, part: Part<'_>) -> u64 {
     rank
 }
 
-/// Goes down to a subtrie of less than 64 keys. `None` when the bits end before.
+/// Descends to a subtrie of less than 64 keys. `None` if the bits end before.
 #[cold]
 #[inline(never)]
 fn walk_far(
@@ -70,19 +70,19 @@ fn walk_far(
     Some(())
 }
 
-/// Moves `reader` over a subtrie of `count` keys, below 64; `None` when the bits end before.
+/// Moves `reader` over a subtrie of `count` keys, below 64. `None` if the bits end before.
 ///
-/// Several codes a step, by table. The subtries that remain wait in one register, a byte for the size of each, the
-/// next one lowest.
+/// Decodes several codes in one step, by table. The remaining subtries are queued in one register: the size of each
+/// in one byte, the next one lowest.
 #[inline(always)]
 fn skip(codes: &SplitCodes, reader: &mut BitReader<'_>, count: u64) -> Option<()> {
-    /// Below this the register has room for the three subtries that a step may leave of one.
+    /// Below this the register has room for the three subtries that a step may make of one.
     const NEAR_MAX: u64 = 1 << 48;
 
     let mut near = count;
     loop {
         let mut bits = reader.bits()?;
-        // Four steps of at most 8 bits, which the reader shows at least.
+        // Four steps of at most 8 bits, which the reader always shows.
         for _ in 0..4 {
             let entry = codes.skip(near, bits);
             if entry == 0 || near >= NEAR_MAX {
@@ -99,7 +99,7 @@ fn skip(codes: &SplitCodes, reader: &mut BitReader<'_>, count: u64) -> Option<()
     }
 }
 
-/// [`skip`] for what a step can't: sizes in `near`, then those in `waiting`.
+/// [`skip`] for cases that a step can't handle: sizes in `near`, then those in `waiting`.
 #[cold]
 #[inline(never)]
 fn skip_far(

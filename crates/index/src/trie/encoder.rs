@@ -1,12 +1,12 @@
-//! Encoding one bucket.
+//! Encodes one bucket.
 //!
 //! ```text
 //! encode(T):  nothing                                              if T lies in one page (dense: |T| <= 1)
 //!             code(|T|, |left|) encode(left) encode(right)         otherwise
 //! ```
 //!
-//! What the code below changes: a run of bits that all keys share is found at once; subtries of two or three keys are
-//! written at once; and the parts of a bucket lie so that less has to be skipped (see [`encode_bucket`]).
+//! The code below differs from this: a run of bits that all keys share is found at once; subtries of two or three keys
+//! are written at once; and the parts of a bucket are ordered so that less has to be skipped (see [`encode_bucket`]).
 
 use super::bits::BitWriter;
 use super::golomb;
@@ -15,12 +15,12 @@ use super::key_bits::KeyBits;
 use super::pages::{PageCursor, PageMap};
 use crate::processor::{Processor, Work, specialized};
 
-/// Memory that encoding a bucket needs, kept between buckets.
+/// Memory for encoding a bucket, reused between buckets.
 #[derive(Debug)]
 pub(super) struct Scratch<Key> {
-    /// For each level of regions within regions.
+    /// One for each level of regions within regions.
     levels: Vec<Level<Key>>,
-    /// Parts of a part that is written in pre-order.
+    /// Pending parts of a part that is written in pre-order.
     waiting: Vec<Waiting>,
 }
 
@@ -53,15 +53,15 @@ impl<Key> Scratch<Key> {
 
 /// Writes a bucket, whose first key has rank `rank`.
 ///
-/// A bucket is a *region*: a subtrie of which a reader knows the first and the last bit. A region is its first split
-/// that tells keys apart, its left half, and its right half *mirrored*: the trie of its complemented keys in reverse
-/// order, with its bits in reverse order too, so that it is read from the region's end. Mirroring twice gives the part
-/// as it was. From `region_keys_min` keys on the halves are regions themselves, and the bits of the left one are
-/// written after the split; below, they are in pre-order.
+/// A bucket is a *region*: a subtrie whose first and last bit a reader knows. A region is its first split that
+/// separates keys, its left half, and its right half *mirrored*: the trie of its complemented keys in reverse order,
+/// with its bits in reverse order too, so that it is read from the region's end. Mirroring twice restores the part.
+/// From `region_keys_min` keys on the halves are regions themselves, and the length of the left one in bits is written
+/// after the split; below, they are in pre-order.
 ///
 /// So a reader gets to a part of about a quarter of `region_keys_min` keys without skipping anything, for 6 to 8 bits a
-/// region that says where its halves meet. A region that lies in one page has no bits. `bits_mean` gives the usual
-/// length of a left half by its number of keys.
+/// region that say where its halves meet. A region within one page has no bits. `bits_mean` gives the usual length of
+/// a left half by its number of keys.
 pub(super) fn encode_bucket<Key: KeyBits>(
     keys: &[Key],
     rank: u64,
@@ -74,9 +74,9 @@ pub(super) fn encode_bucket<Key: KeyBits>(
     regions.put(keys, 0, Ranks { rank, downwards: false }, scratch, out);
 }
 
-/// What determines the size and usual length of regions.
+/// Determines the size and usual length of regions.
 pub(super) trait Lengths {
-    /// Keys from which on the halves of a region are regions.
+    /// Number of keys from which on the halves of a region are regions.
     fn region_keys_min(&self) -> u64;
 
     /// Bits that `keys` keys take on average.
@@ -159,8 +159,8 @@ fn mirror<Key: KeyBits>(keys: &[Key], out: &mut Vec<Key>) {
     out.extend(keys.iter().rev().map(|key| key.mirrored()));
 }
 
-/// Writes the shared bits after the first `depth` and the first split of at least two keys; gives the keys on the left
-/// and the depth below. `None` without a trace when there are fewer keys.
+/// Writes the shared bits after the first `depth` and the first split of at least two keys; returns the number of keys
+/// on the left and the depth below. With fewer keys, writes nothing and returns `None`.
 fn put_node<Key: KeyBits>(
     codes: &SplitCodes,
     keys: &[Key],
@@ -183,7 +183,7 @@ struct Subtrie<'keys, Key, Pages> {
     keys: &'keys [Key],
     depth: u32,
     pages: Pages,
-    /// Parts that come after the present one, the next one last. Empty before and after; as deep as keys have bits.
+    /// Parts that come after the current one, the next one last. Empty before and after; as deep as keys have bits.
     waiting: &'keys mut Vec<Waiting>,
     out: &'keys mut BitWriter,
 }
@@ -267,7 +267,7 @@ fn put_pair(codes: &SplitCodes, out: &mut BitWriter, bits: u32) {
     }
 }
 
-/// Writes `bits` times that all keys have the same bit.
+/// Writes that all keys have the same bit, `bits` times.
 #[inline(always)]
 fn put_chain(codes: &SplitCodes, out: &mut BitWriter, count: u64, bits: u32) {
     for _ in 0..bits {

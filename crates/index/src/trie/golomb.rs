@@ -1,11 +1,11 @@
-//! Exponential Golomb codes: splits of large subtries, and where the middle of a bucket lies.
+//! Exponential Golomb codes: splits of large subtries, and the position of the middle of a bucket.
 //!
 //! The thesis (§3.1.4) writes splits above `h_max` keys in Elias-gamma, as the folded difference from the mean. Such
 //! differences have the size of the standard deviation, `sqrt(n) / 2`, so we send that many low bits as they are and
 //! only the rest in Elias-gamma: an exponential Golomb code whose order follows from `n`. Order 0 would be the thesis'
 //! code; the order saves 0.02 bit/key.
 
-/// The most keys of one bucket, so that a code fits in the 64 bits that a reader sees at once.
+/// Maximum number of keys of one bucket, so that a code fits in the 64 bits that a reader sees at once.
 pub(super) const BUCKET_KEYS_MAX: u64 = u32::MAX as u64;
 
 /// Zeros in front of the longest code's head.
@@ -39,7 +39,7 @@ pub(crate) fn fold(number: u64, mean: u64) -> u64 {
     if number >= mean { (number - mean) * 2 } else { (mean - number) * 2 - 1 }
 }
 
-/// What [`fold`] made `folded` of, wrapping where there is none. Below or above is a coin toss, so it is no branch.
+/// The inverse of [`fold`], wrapping if there is none. Below or above is unpredictable, so there is no branch.
 #[inline(always)]
 pub(crate) fn unfold(folded: u64, mean: u64) -> u64 {
     mean.wrapping_add(folded >> 1 ^ (folded & 1).wrapping_neg())
@@ -55,7 +55,7 @@ pub(super) fn split_code(n: u64, left: u64) -> (u64, u32) {
     code(fold(left, n / 2), split_order(n))
 }
 
-/// The split of `n` keys, above 64, in front of `bits`, and its length. `None` when no split of `n` keys has this code.
+/// The split of `n` keys, above 64, in front of `bits`, and its length. `None` if no split of `n` keys has this code.
 #[inline(always)]
 pub(super) fn decode_split(n: u64, bits: u64) -> Option<(u64, u32)> {
     let (folded, length) = decode(bits, split_order(n))?;
@@ -63,7 +63,7 @@ pub(super) fn decode_split(n: u64, bits: u64) -> Option<(u64, u32)> {
     (left < n).then_some((left, length))
 }
 
-/// The second order is for crowds of keys that share most of their bits, whose halves may have 192 bits a key.
+/// The second order is for crowds of keys that share most of their bits, whose halves may take 192 bits a key.
 #[inline(always)]
 fn half_order(n: u64) -> u32 {
     let log2 = n.max(2).ilog2();

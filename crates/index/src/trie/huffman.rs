@@ -8,33 +8,32 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::OnceLock;
 
-/// The largest subtrie whose split has a Huffman code (`h_max` of the thesis).
+/// Maximum number of keys of a subtrie whose split has a Huffman code (`h_max` of the thesis).
 pub(super) const HUFFMAN_KEYS_MAX: u64 = 64;
 
-/// Bits that a decode table is indexed by. Longer codes are 2 to 4 % of all symbols.
+/// Number of bits that index a decode table. Longer codes are 2 to 4 % of all symbols.
 const WINDOW_BITS: u32 = 8;
 const WINDOWS: usize = 1 << WINDOW_BITS;
 
-/// Bits of the longest code; weights are raised so that none is longer.
+/// Maximum length of a code in bits; weights are raised so that none is longer.
 const CODE_BITS_MAX: usize = 22;
 
-/// The least probability that a symbol is given is 2^-15, so that no code is longer than `CODE_BITS_MAX`.
+/// The minimum probability of a symbol is 2^-15, so that no code is longer than `CODE_BITS_MAX`.
 const RARE_LOG2: u32 = 15;
 
-/// Sizes 1 to 64, of which 1 has no codes: a power of two, so that masked indices need no bounds check.
+/// Sizes 1 to 64; size 1 has no codes. A power of two, so that masked indices need no bounds check.
 const SIZES: usize = HUFFMAN_KEYS_MAX as usize;
 
 /// Codes by subtrie size and symbol. The symbol is the number of keys in the left half; 0 also stands for "all of
-/// them" (both mean that this bit tells nothing apart). Codes are written and read from the lowest bit up.
+/// them" (in both cases this bit separates no keys). Codes are written and read from the lowest bit up.
 pub(super) struct SplitCodes {
     /// At `(n - 1) · 64 + left`: code in the low 24 bits, its length above.
     codes: [u32; SIZES * 64],
     /// At `(n - 1) · 256 + window`: length in the low 5 bits (0: longer than the window), left above.
     splits: [u16; SIZES * WINDOWS],
-    /// At `n · 256 + window`, for `n` below 64: what is left of skipping a subtrie of `n` keys after reading all
-    /// whole codes in the
-    /// window. Bits 0 to 3: bits read, 0 when the first code is longer than the window. Bits 4 and 5: how many
-    /// subtries remain, at most three. Then their sizes in bytes, the next one lowest.
+    /// At `n · 256 + window`, for `n` below 64: what remains of skipping a subtrie of `n` keys after reading all whole
+    /// codes in the window. Bits 0 to 3: bits read, 0 when the first code is longer than the window. Bits 4 and 5:
+    /// number of remaining subtries, at most three. Then their sizes in bytes, the next one lowest.
     skips: [u32; SIZES * WINDOWS],
     canonical: Vec<Canonical>,
 }
@@ -148,7 +147,7 @@ impl SplitCodes {
                 return (u64::from(canonical.symbols[(symbol + code - first) as usize]), length as u32);
             }
         }
-        // A Huffman code leaves no bits without meaning; a symbol that ends the walk keeps this total.
+        // A Huffman code assigns a meaning to all bits; a symbol that ends the walk keeps this function total.
         (0, CODE_BITS_MAX as u32)
     }
 
@@ -181,7 +180,7 @@ fn weights(n: usize) -> Vec<u128> {
     weights.into_iter().map(|weight| weight.max(floor)).collect()
 }
 
-/// Huffman code lengths; among equal weights the earlier symbol, then the earlier inner node, goes first.
+/// Huffman code lengths; among equal weights the earlier symbol, then the earlier inner node, comes first.
 fn code_lengths(weights: &[u128]) -> Vec<usize> {
     let mut heap: BinaryHeap<_> =
         weights.iter().enumerate().map(|(node, &weight)| Reverse((weight, node))).collect();

@@ -1,4 +1,4 @@
-//! [`KeyBits`]: what the encoder needs of a key.
+//! [`KeyBits`]: what the encoder needs from a key.
 
 /// The bits of a key, the highest first. Keys of one bucket are sorted and differ.
 pub(super) trait KeyBits: Copy {
@@ -8,7 +8,7 @@ pub(super) trait KeyBits: Copy {
     /// Whether the bit after the first `depth` is clear.
     fn bit_is_clear(self, depth: u32) -> bool;
 
-    /// The key with all bits turned; the order of such keys is reversed.
+    /// The key with all bits inverted; the order of such keys is reversed.
     fn mirrored(self) -> Self;
 }
 
@@ -31,7 +31,7 @@ impl KeyBits for u64 {
 }
 
 /// A key of a bucket in which places tie: place, low half of the hash, and for keys of one hash their number, so that
-/// all differ. A lookup goes on with zeros after the hash and finds the first of them.
+/// all differ. A lookup continues with zeros after the hash and finds the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WideKey {
     hash: u128,

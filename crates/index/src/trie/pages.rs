@@ -1,4 +1,4 @@
-//! Where pages end, seen while part of a bucket is walked in one direction.
+//! Page boundaries, as seen while part of a bucket is walked in one direction.
 
 use super::bits::select;
 use super::config::Granularity;
@@ -6,15 +6,15 @@ use super::encoder::Lengths;
 use crate::elias_fano::{Downwards, EliasFano, Upwards};
 use crate::processor::Portable;
 
-/// A walk over keys, forwards or backwards, that knows which subtries lie within one page.
+/// A walk over keys, forwards or backwards, that knows which subtries are within one page.
 pub(super) trait PageCursor {
     /// Whether every key is a page of its own, as in a dense trie.
     const EVERY_KEY: bool = false;
 
-    /// Whether the next `keys` keys lie in one page; always so for one key.
+    /// Whether the next `keys` keys are in one page; always true for one key.
     fn holds(&self, keys: u64) -> bool;
 
-    /// Moves over `keys` keys, which [`holds`](Self::holds) said lie in one page (any number in a dense trie).
+    /// Skips `keys` keys, for which [`holds`](Self::holds) must be true (any number in a dense trie).
     fn advance(&mut self, keys: u64);
 }
 
@@ -24,7 +24,7 @@ pub(super) trait NumberedPages: PageCursor {
     fn page(&self) -> u64;
 }
 
-/// Where walks begin.
+/// Starts walks.
 pub(super) trait PageMap: Copy {
     /// A walk in either direction.
     type Cursor: PageCursor;
@@ -34,13 +34,13 @@ pub(super) trait PageMap: Copy {
 }
 
 impl Lengths for Granularity {
-    /// Dense: buckets of 256 keys are cut in eight parts. Sparse: in four, for their parts have few bits to skip.
+    /// Dense: buckets of 256 keys are cut in eight parts. Sparse: in four, because their parts have few bits to skip.
     #[inline(always)]
     fn region_keys_min(&self) -> u64 {
         if *self == Self::Key { 96 } else { 192 }
     }
 
-    /// What the trie of one page and its boundary take: close for 1 to 64 keys a page.
+    /// The bits of the trie of one page and its boundary: a close estimate for 1 to 64 keys a page.
     #[inline(always)]
     fn bits_mean(&self, keys: u64) -> u64 {
         let keys_per_page = match self {
@@ -78,7 +78,7 @@ impl PageCursor for EveryKey {
     fn advance(&mut self, _keys: u64) {}
 }
 
-/// Pages of equally many keys, at least one.
+/// Pages with the same number of keys, at least one.
 #[derive(Clone, Copy)]
 pub(super) struct RegularPages {
     pub(super) keys_per_page: u64,
@@ -87,10 +87,10 @@ pub(super) struct RegularPages {
 /// A walk of [`RegularPages`].
 pub(super) struct RegularCursor {
     keys_per_page: u64,
-    /// Keys of the present page in front of the walk.
+    /// Keys of the current page that the walk has not passed.
     left: u64,
     page: u64,
-    /// From a page to the next one of the walk: one more or, wrapping, one less.
+    /// Difference from a page to the next one of the walk: one more or, wrapping, one less.
     step: u64,
 }
 
@@ -123,20 +123,20 @@ impl PageCursor for RegularCursor {
 }
 
 impl NumberedPages for RegularCursor {
-    /// Below page 0 there is none: a walk that got there was led by wrong bits.
+    /// There is no page below 0: only wrong bits lead a walk there.
     #[inline(always)]
     fn page(&self) -> u64 {
         if self.page == u64::MAX { 0 } else { self.page }
     }
 }
 
-/// Pages that start at listed ranks, as a finished trie has them.
+/// Pages that start at listed ranks, as stored in a finished trie.
 #[derive(Clone, Copy)]
 pub(super) struct ListedPages<'list> {
     pub(super) starts: &'list EliasFano,
 }
 
-/// Pages that start at listed ranks, as a builder has them: only those that start in the present bucket. Their numbers
+/// Pages that start at listed ranks, as stored in a builder: only those that start in the current bucket. Their numbers
 /// have no meaning.
 #[derive(Clone, Copy)]
 pub(super) struct RecentPages<'list> {
@@ -145,7 +145,7 @@ pub(super) struct RecentPages<'list> {
 
 /// A walk upwards over listed pages.
 pub(super) struct ListedAfter<Starts> {
-    /// First ranks of the pages after the present one.
+    /// First ranks of the pages after the current one.
     starts: Starts,
     rank: u64,
     end: u64,
@@ -154,7 +154,7 @@ pub(super) struct ListedAfter<Starts> {
 
 /// A walk downwards over listed pages.
 pub(super) struct ListedBefore<Starts> {
-    /// First ranks of the pages before the present one, downwards.
+    /// First ranks of the pages before the current one, downwards.
     starts: Starts,
     rank: u64,
     start: u64,
@@ -251,7 +251,7 @@ impl<Starts: Iterator<Item = u64>> ListedAfter<Starts> {
     #[inline]
     fn advance(&mut self, keys: u64) {
         self.rank += keys;
-        // More than once where no key starts in a page.
+        // Repeats where no key starts in a page.
         while self.rank >= self.end {
             self.page += 1;
             self.end = self.starts.next().unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Walking down a subtrie in pre-order to the page of a key.
+//! Walks down a subtrie in pre-order to the page of a key.
 
 use super::bits::BitReader;
 use super::decoder::{Part, split};
@@ -6,7 +6,7 @@ use super::huffman::{HUFFMAN_KEYS_MAX, SplitCodes};
 use super::pages::NumberedPages;
 use super::waiting::Waiting;
 
-/// The page of the part's key, or of some key of the part; `pages` stands in front of the part's first.
+/// The page of the part's key, or of some key of the part; `pages` is positioned before the part's first key.
 #[inline(always)]
 pub(super) fn find_page(codes: &SplitCodes, part: Part<'_>, mut pages: impl NumberedPages) -> u64 {
     let Part { mut reader, mut count, mut key, .. } = part;
@@ -40,7 +40,7 @@ fn next_split(codes: &SplitCodes, reader: &mut BitReader<'_>, count: u64) -> Opt
     }
 }
 
-/// Moves `reader` and `pages` over a subtrie of `size` keys; `None` when the bits end before.
+/// Moves `reader` and `pages` over a subtrie of `size` keys. `None` if the bits end before.
 #[inline(always)]
 fn skip(
     codes: &SplitCodes,

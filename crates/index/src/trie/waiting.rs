@@ -1,6 +1,6 @@
 //! [`Waiting`]: a stack of subtries.
 
-/// Sizes of subtries that wait to be skipped, the next one last. Bounded by the bits of the bucket, one a size.
+/// Sizes of subtries to be skipped, the next one last. Bounded by the bits of the bucket, one bit for each size.
 pub(super) struct Waiting {
     inline: [u32; INLINE],
     count: usize,
@@ -16,7 +16,7 @@ impl Waiting {
         Self { inline: [0; INLINE], count: 0, overflow: Vec::new() }
     }
 
-    /// Adds a subtrie; none for size 0.
+    /// Adds a subtrie; size 0 adds nothing.
     #[inline]
     pub(super) fn push(&mut self, size: u64) {
         if size == 0 {
