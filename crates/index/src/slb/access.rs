@@ -38,7 +38,7 @@ pub(super) fn through<'a, I: Lookup, M: Mode, C: Clock>(
     }
 }
 
-/// Caches what the index had, if there is room or it is hot.
+/// Caches the item that the index returned, if there is room or it is hot.
 #[inline(never)]
 fn consider<M: Mode, C: Clock>(
     table: &Table<M>,

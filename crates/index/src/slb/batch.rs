@@ -1,7 +1,7 @@
 //! Lookups of many keys in one call, for buffers of either mode.
 //!
-//! Past the table they are a loop over the index and nothing else: what a buffer aside costs is counted once for all of
-//! them. Through it, the lines of the next keys are loaded ahead.
+//! Direct lookups are a loop over the index and nothing else: the cost of a bypassed buffer is paid once for all of
+//! them. For lookups through the table, the lines of the next keys are loaded ahead.
 
 use std::borrow::Borrow;
 
@@ -12,10 +12,11 @@ use super::mode::Mode;
 use super::pilot::Pilot;
 use super::table::Table;
 
-/// Keys whose lines are loaded before the first of them is looked up: about as many loads as a core has under way.
+/// Number of keys whose lines are loaded before the first of them is looked up: about as many loads as a core can
+/// have in flight.
 const AHEAD: usize = 16;
 
-/// Looks up the first of `keys`, one at least, up to the pilot's next turn, which is not due. Returns the others.
+/// Looks up the first of `keys`, at least one, up to the pilot's next turn, which must not be due. Returns the others.
 #[inline(always)]
 pub(super) fn some<'a, 'k, I: Lookup, M: Mode, C: Clock, K: Borrow<I::Key>>(
     index: &'a I,
@@ -36,7 +37,7 @@ pub(super) fn some<'a, 'k, I: Lookup, M: Mode, C: Clock, K: Borrow<I::Key>>(
     later
 }
 
-/// By itself, so that what the loop needs of the index stays in registers.
+/// A separate function, so that what the loop needs of the index stays in registers.
 #[inline(never)]
 fn directly<'a, 'k, I: Lookup, K: Borrow<I::Key>>(
     index: &'a I,

@@ -1,8 +1,8 @@
-//! [`Clock`]: how a buffer learns what lookups cost.
+//! [`Clock`]: how a buffer measures the cost of lookups.
 
 use std::time::Instant;
 
-/// Nanoseconds since any moment, never falling. Read once in each thousand lookups of a trial.
+/// Nanoseconds since an arbitrary moment, never decreasing. Read once in each thousand lookups of a trial.
 pub trait Clock {
     /// The time.
     fn now_ns(&self) -> u64;

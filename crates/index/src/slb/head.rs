@@ -5,12 +5,12 @@
 //!  [ version: changes so far   |changers|lock|count 6|  ...  |count 0]
 //! ```
 //!
-//! A *change* is what a writer does to a key: from before the index is changed until after. `version` counts the
-//! changes that began in this line, `changers` those that are going on. `lock` is held for the few stores that edit the
-//! line, never while anything else runs.
+//! A *change* of a key lasts from before a writer changes the index until after. `version` counts the changes that
+//! began in this line, `changers` those in progress. `lock` is held for the few stores that edit the line, never while
+//! anything else runs.
 //!
 //! A version that has reached its maximum stays there, and so does a line with more than 62 changes at once: it is
-//! *retired*, holds no entry and takes none. So no count wraps, and nobody waits for room in one.
+//! *retired*, holds no entry and takes none. So no count wraps, and no thread waits for room in one.
 
 use super::line::WAYS;
 
@@ -51,7 +51,7 @@ impl Head {
         Self(self.0 | LOCK)
     }
 
-    /// With one more change, which may retire the line.
+    /// The head with one more change, which may retire the line.
     pub fn with_change_begun(self) -> Self {
         let is_last = self.version() + 1 >= VERSION_MAX || self.changers() == CHANGERS_MAX;
         if self.is_retired() || is_last {
@@ -60,7 +60,7 @@ impl Head {
         Self(self.0 + CHANGER + (1 << VERSION_SHIFT))
     }
 
-    /// With one change less. Of a retired line nothing is counted.
+    /// The head with one change less. A retired line counts nothing.
     pub fn with_change_ended(self) -> Self {
         if self.is_retired() { self } else { Self(self.0 - CHANGER) }
     }
@@ -74,8 +74,8 @@ impl Head {
         Self(self.0 & !(COUNT_MAX << shift) | count.min(COUNT_MAX) << shift)
     }
 
-    /// With one more hit of `way`. A count at its maximum stays, and another one that isn't zero goes down, which
-    /// `random` picks (§2.3.3.1).
+    /// The head with one more hit of `way`. A count at its maximum stays, and another one that isn't zero, picked by
+    /// `random`, is decremented (§2.3.3.1).
     pub fn with_hit(self, way: usize, random: u64) -> Self {
         let count = self.count(way);
         if count < COUNT_MAX {

@@ -2,10 +2,10 @@
 //!
 //! A lookup touches one line anywhere in a table of many megabytes; with pages of 4 KiB it also walks page tables.
 
-/// A table of `count` elements, where the system may use huge pages for it.
+/// A table of `count` elements, in huge pages if the system permits.
 pub(super) fn filled<T>(count: usize, element: impl FnMut(usize) -> T) -> Box<[T]> {
     let mut elements = Vec::with_capacity(count);
-    // Before anything is stored: pages are chosen at the first access.
+    // Before anything is stored, because pages are chosen at the first access.
     advise(&elements);
     elements.extend((0..count).map(element));
     elements.into_boxed_slice()

@@ -17,10 +17,10 @@ use crate::sync::spin_hint;
 /// Entries of a line.
 pub(super) const WAYS: usize = 7;
 
-/// Hits that a new entry is taken to have had.
+/// Number of hits that a new entry starts with.
 const COUNT_FIRST: u64 = 1;
 
-/// How often an edit that may fail tries to get the lock while only counts of hits are in its way.
+/// Number of times that an edit that may fail tries to get the lock while only counts of hits are in its way.
 const EDIT_TRIES: usize = 4;
 
 /// See the module.
@@ -33,12 +33,12 @@ pub(super) struct Line<W: Word> {
 
 const _: () = assert!(size_of::<Line<std::cell::Cell<u64>>>() == 64);
 
-/// A change of a key that is going on.
+/// A change of a key in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Changing {
     version: u64,
     was_alone: bool,
-    /// Whether the key had an entry, and how often that was hit.
+    /// The hit count of the key's entry, or `None` if there was none.
     count: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl<W: Word> Line<W> {
         Head(self.head.load())
     }
 
-    /// The head behind all loads so far.
+    /// Loads the head after all loads so far.
     #[inline(always)]
     pub fn head_after(&self) -> Head {
         W::fence_loads();
@@ -87,8 +87,8 @@ impl<W: Word> Line<W> {
         self.matches(0) != 0
     }
 
-    /// Puts `entry` in place of the coldest, unless a change has begun since `version` or is going on, or another
-    /// thread edits the line. Whether the entry is there then.
+    /// Puts `entry` into an empty way, or in place of the coldest entry, unless a change has begun since `version` or
+    /// is in progress, or another thread edits the line. Returns whether the entry is in the line afterwards.
     pub fn emit(&self, version: u64, entry: u64) -> bool {
         let Some(head) = self.lock_if(|head| head.version() == version && head.changers() == 0) else {
             return false;
@@ -104,7 +104,7 @@ impl<W: Word> Line<W> {
         true
     }
 
-    /// Counts a hit of `way`. One that another thread's edit gets in the way of is not counted.
+    /// Counts a hit of `way`. A hit that conflicts with another thread's edit is not counted.
     pub fn count_hit(&self, way: usize, random: u64) {
         let head = Head(self.head.load_relaxed());
         if !head.is_locked() {
@@ -139,8 +139,8 @@ impl<W: Word> Line<W> {
         Changing { version: head.version(), was_alone, count }
     }
 
-    /// Ends a change. With `entry`, the key's new one takes the place of the old one, if there was an old one and no
-    /// other change overlapped with this one, else nobody could tell which of two came last.
+    /// Ends a change. `entry` is the key's new entry: it replaces the old one, if there was an old one and no other
+    /// change overlapped with this one, since otherwise it is unknown which of two came last.
     pub fn end_change(&self, changing: Changing, entry: Option<u64>) {
         loop {
             let head = Head(self.head.load_relaxed());
@@ -165,7 +165,7 @@ impl<W: Word> Line<W> {
         }
     }
 
-    /// Empties the line, for an owner who knows that nobody else is there.
+    /// Empties the line. The owner must know that no other thread uses it.
     pub fn clear(&mut self) {
         *self = Self::new();
     }

@@ -1,16 +1,17 @@
-//! [`LogTable`]: which items that are not in the cache table were looked up lately (§2.3.3.2).
+//! [`LogTable`]: recent lookups of items that are not in the cache table (§2.3.3.2).
 //!
 //! ```text
 //!   half 0: where the next tag goes, 0 to 14      halves 1 to 15: tags of 32 bits, a ring; 0: empty
 //! ```
 //!
-//! Threads that append to one line at once may lose an append. A log decides what is kept, never what is true.
+//! Threads that append to one line at once may lose an append. A log affects what is cached, never what a lookup
+//! returns.
 
 use super::large_memory::filled;
 use super::mode::Word;
 use super::place::Place;
 
-/// Tags of a line.
+/// Number of tags in a line.
 const TAGS: u64 = 15;
 
 /// Bytes of a line.
@@ -38,7 +39,7 @@ impl<W: Word> LogTable<W> {
         size_of_val(&*self.lines)
     }
 
-    /// Appends a lookup of `place` and says how often the line's ring has its tag now, this time included.
+    /// Appends a lookup of `place`. Returns how often the line's ring has its tag now, this time included.
     pub fn append(&self, place: Place) -> u32 {
         let line = &self.lines[place.line_of(self.lines.len())];
         let tag = place.log_tag();
@@ -80,12 +81,12 @@ mod tests {
         for number in 2..=13 {
             assert_eq!(log.append(place(number)), 1);
         }
-        // Fifteen are in; the next takes the place of the oldest, which is of the same tag.
+        // Fifteen are in the ring; the next one replaces the oldest, which has the same tag.
         assert_eq!(log.append(place(1)), 3);
         for number in 20..34 {
             assert_eq!(log.append(place(number)), 1);
         }
-        // Of four only the last was left, and it was the oldest.
+        // Only the last of four was left, and it was the oldest.
         assert_eq!(log.append(place(1)), 1);
         assert_eq!(log.append(place(1)), 2);
     }

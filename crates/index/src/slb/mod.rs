@@ -1,7 +1,7 @@
-//! Search Lookaside Buffer: a small table of hot items' places in front of any index (Wu's thesis, chapter 2).
+//! Search Lookaside Buffer: a small table of hot items' locations in front of any index (Wu's thesis, chapter 2).
 //!
-//! A lookup that walks an index loads cache lines that it needs only to get on: nodes of a tree, links of a chain.
-//! The buffer answers most lookups with one line of its own, which holds the places of seven hot items:
+//! A lookup that walks an index loads cache lines that it needs only for navigation: nodes of a tree, links of a chain.
+//! The buffer answers most lookups with one line of its own, which holds the locations of seven hot items:
 //!
 //! ```text
 //!  key ──► hash ──► line of the cache table: [head | tag, reference | ... 7]
@@ -13,31 +13,31 @@
 //!                       item                             ▼ emit, in place of the coldest of the line
 //! ```
 //!
-//! [`SharedBuffer`] is for many threads, [`OwnedBuffer`] for one; [`Table`] is what both have in common, with the
-//! operations of the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
+//! [`SharedBuffer`] is for many threads, [`OwnedBuffer`] for one; [`Table`] is their common part, with the operations
+//! of the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
 //!
 //! # Figures
 //!
 //! | what | figure |
 //! |---|---|
-//! | memory | 9.14 bytes an item that there is room for, and as much for the log |
+//! | memory | 9.14 bytes for each item of capacity, and as much for the log |
 //! | a hit | one line of the table, and the item's |
 //! | a change of a key | one line of the table |
-//! | a lookup of one key, aside | a subtraction in memory and a jump: 1 to 2 ns beside an index that takes 55 ns |
-//! | lookups of many keys in a call ([`OwnedBuffer::get_each`]), aside | the same once a call |
+//! | a lookup of one key during a bypass | a subtraction in memory and a jump: 1 to 2 ns if the index takes 55 ns |
+//! | lookups of many keys in a call ([`OwnedBuffer::get_each`]), during a bypass | the same once a call |
 //!
 //! `bench index --structure slb` measures it in front of six indexes.
 //!
 //! # Where we differ from the thesis
 //!
 //! - Readers take no lock, and a line's own version replaces the 1,024 spinlocks: see [`Table`] for why no answer is
-//!   stale. Locks need not be taken in any order, for changes don't exclude each other.
+//!   stale. Locks need not be taken in any order, because changes do not exclude each other.
 //! - Counters have four bits instead of eight, which makes room for that version in the same line, and hits are sampled
 //!   like misses: hot lines stay clean in all processors' caches.
 //! - The log is as large as the cache table instead of four times.
-//! - Whether a table is full, and so whether an item needs to be hot to get in, is asked of its line, not of the table.
+//! - Whether the table is full, and so whether an item must be hot to enter, is decided by its line, not by the table.
 //! - Lookups of many keys in one call load the lines of the next sixteen ahead (decision 0042).
-//! - It steps aside where it doesn't pay, as it does not on a short chain: [`Stats::is_aside`], `pilot`.
+//! - It is bypassed where it does not pay, for example on a short chain: [`Stats::is_aside`], `pilot`.
 
 mod access;
 mod batch;

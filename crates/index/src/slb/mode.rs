@@ -1,4 +1,4 @@
-//! Who may use a table: any thread, or its owner alone. One source, two modes.
+//! Which threads may use a table: any thread, or its owner alone. One source, two modes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -39,23 +39,23 @@ impl Mode for Owned {
     type Word = Cell<u64>;
 }
 
-/// Eight bytes that a mode's threads may all change.
+/// Eight bytes that all threads of a mode may change.
 pub trait Word: fmt::Debug {
     /// A word of this value.
     fn new(value: u64) -> Self;
-    /// Loads; what the thread that stored the value did before is visible then.
+    /// Loads with acquire semantics: what the thread that stored the value did before is visible then.
     fn load(&self) -> u64;
-    /// Loads with no such promise.
+    /// Loads without this guarantee.
     fn load_relaxed(&self) -> u64;
-    /// Stores, behind everything this thread did before.
+    /// Stores, after everything that this thread did before.
     fn store(&self, value: u64);
-    /// Stores with no such promise.
+    /// Stores without this guarantee.
     fn store_relaxed(&self, value: u64);
-    /// Replaces `current`, both acquiring and releasing; whether it was the value.
+    /// Replaces `current`, both acquiring and releasing. Returns whether `current` was the value.
     fn replace(&self, current: u64, new: u64) -> bool;
-    /// Nothing that this thread loaded before the fence moves behind it.
+    /// Nothing that this thread loaded before the fence moves after it.
     fn fence_loads();
-    /// Nothing that this thread stores behind the fence moves before it.
+    /// Nothing that this thread stores after the fence moves before it.
     fn fence_stores();
 }
 

@@ -14,13 +14,13 @@ use super::stats::Stats;
 use super::table::Table;
 
 /// A lookaside buffer that belongs to one thread at a time, which the compiler checks. Nothing is locked, counted or
-/// validated. Partition an index by giving each thread a buffer of its own.
+/// validated. To partition an index, give each thread a buffer of its own.
 #[derive(Debug)]
 pub struct OwnedBuffer<I, C = SystemClock> {
     index: I,
     table: Table<Owned>,
     pilot: Pilot<C>,
-    /// Whether the index was changed while nobody looked at the table, which so knows nothing any more.
+    /// Whether the index was changed during a bypass, without updating the table, whose entries are therefore invalid.
     is_outdated: bool,
 }
 
@@ -32,7 +32,7 @@ impl<I: Lookup> OwnedBuffer<I> {
 }
 
 impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
-    /// An empty buffer with a clock and a seed for what it samples.
+    /// An empty buffer with a clock and a seed for its sampling.
     pub fn with_clock(index: I, config: Config, clock: C, seed: u64) -> Self {
         let table = Table::new(config.cache_bytes, config.log_bytes);
         let pilot = Pilot::new(config.pace, table.capacity(), seed, clock);
@@ -44,7 +44,7 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         &self.index
     }
 
-    /// The index again.
+    /// Returns the index.
     pub fn into_index(self) -> I {
         self.index
     }
@@ -68,8 +68,8 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         self.get_otherwise(key)
     }
 
-    /// Looks up `keys`, one after the other, and gives each to `take` with its item. While the buffer is aside this is
-    /// a loop over the index: the way for an index whose lookups take so few instructions that one more counts.
+    /// Looks up `keys`, one after the other, and passes each to `take` with its item. While the buffer is bypassed this
+    /// is a loop over the index: use it for an index whose lookups take so few instructions that one more matters.
     #[inline(always)]
     pub fn get_each<'a, 'k, K: Borrow<I::Key>>(
         &'a mut self,
@@ -85,7 +85,7 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         }
     }
 
-    /// A lookup that is not known to go past the table.
+    /// A lookup that is not known to bypass the table.
     #[inline(never)]
     fn get_otherwise(&mut self, key: &I::Key) -> Option<I::Item<'_>> {
         let Self { index, table, pilot, is_outdated } = self;
@@ -98,10 +98,10 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         through(index, table, pilot, key, index.hash(key))
     }
 
-    /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
-    /// now, or `None` if it is gone or nobody knows, and whatever the caller wants back.
+    /// Changes the item of `key` in the index: inserts, replaces, moves or removes it. `mutate` returns the item's new
+    /// location, or `None` if the item is gone or its location is unknown, and a value that is passed to the caller.
     ///
-    /// While the buffer has stepped aside this is a call of `mutate`.
+    /// While the buffer is bypassed this only calls `mutate`.
     #[inline]
     pub fn change<R>(&mut self, key: &I::Key, mutate: impl FnOnce(&mut I) -> (Option<Reference>, R)) -> R {
         if self.pilot.is_aside() {
@@ -117,7 +117,7 @@ impl<I: Lookup, C: Clock> OwnedBuffer<I, C> {
         result
     }
 
-    /// What was done.
+    /// The counters of this buffer.
     pub fn stats(&self) -> Stats {
         self.pilot.stats()
     }

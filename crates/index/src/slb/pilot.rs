@@ -6,16 +6,17 @@
 //!                                     │                                   the hit ratio fell
 //!                                     │ does not pay
 //!                                     ▼         after an interval
-//!                                   aside ──────────────────────► learning: warming, every miss logged ──► trial
+//!                                  bypass ──────────────────────► learning: warming, every miss logged ──► trial
 //! ```
 //!
 //! A trial is an experiment on the caller's own lookups (see `trial`), so it measures what counts: time from one lookup
 //! to the next, whatever the index is, however much of it is in the processor's caches, and whatever else runs.
-//! What the caller does between lookups adds to both sides alike, or is rare and left out.
+//! The caller's work between lookups adds to both sides alike, or is rare and left out.
 //!
-//! *Hysteresis.* To come in, the table has to take less than [`RATIO_IN`] of the time of direct lookups; to stay, less
-//! than [`RATIO_STAY`]. *Price.* A trial knows what it cost: the lookups that went the slower way, times the difference
-//! that it found. The interval after it is so long that this is at most [`PRICE_MAX`] of it. It doubles besides while
+//! *Hysteresis.* To become engaged, the table has to take less than [`RATIO_IN`] of the time of direct lookups; to stay
+//! engaged, less than [`RATIO_STAY`]. *Price.* A trial knows its cost: the number of lookups that went the slower way,
+//! times the difference that it found. The interval after it is long enough that the cost is at most [`PRICE_MAX`] of
+//! it. The interval also doubles while verdicts stay the same.
 //! verdicts stay the same.
 
 use super::clock::Clock;
@@ -23,41 +24,41 @@ use super::config::Pace;
 use super::stats::Stats;
 use super::trial::{Block, Trial, Verdict};
 
-/// Time through the table, in terms of that without, below which a buffer that is not engaged becomes so. A trial
-/// favours the table by some percent: its direct lookups share the processor's caches with the table, as they don't
-/// afterwards.
+/// Ratio of the time through the table to the time without it, below which a buffer that is not engaged becomes so. A
+/// trial favours the table by some percent: its direct lookups share the processor's caches with the table, which later
+/// direct lookups do not.
 const RATIO_IN: f64 = 0.9;
 
-/// The same for one that is engaged to remain so.
+/// The same ratio, below which an engaged buffer stays engaged.
 const RATIO_STAY: f64 = 0.99;
 
-/// Rise of the hit ratio from one window to the next below which the table counts as warm.
+/// Minimum rise of the hit ratio from one window to the next while the table is still warming.
 const RISE_MIN: f64 = 0.01;
 
-/// Fall of the hit ratio since the last trial that makes the next one due.
+/// Maximum fall of the hit ratio since the last trial before the next one is due.
 const FALL_MAX: f64 = 0.05;
 
-/// What trials may cost of all time.
+/// Maximum fraction of all time that trials may cost.
 const PRICE_MAX: f64 = 0.01;
 
-/// Most windows of learning between aside and a trial.
+/// Maximum number of windows of learning between a bypass and a trial.
 const LEARNING_WINDOWS: u64 = 4;
 
-/// While a table is filled each window is twice as long as the one before, until it is so many times the first.
+/// While a table is filled each window is twice as long as the one before, up to this multiple of the first.
 const WINDOW_GROWTH_MAX: u32 = 16;
 
-/// Most lookups that fill a table, in terms of its entries.
+/// Maximum number of lookups that fill a table, as a multiple of its entries.
 const FILLING_MAX: u64 = 4;
 
-/// Of how many lookups one is sampled, on average: 5 % (§2.3.3.3).
+/// Average number of lookups for each sampled one: 5 % are sampled (§2.3.3.3).
 const SAMPLE_EVERY: u64 = 20;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Pilot<C> {
-    /// Lookups past the table until the next decision; 0 while lookups go through it.
+    /// Direct lookups until the next decision; 0 while lookups go through the table.
     left_direct: u32,
-    /// Lookups through the table until the next decision; 0 while they go past it.
+    /// Lookups through the table until the next decision; 0 while lookups bypass it.
     left_table: u32,
     uses_table: bool,
     until_sample: u32,
@@ -68,13 +69,13 @@ pub(super) struct Pilot<C> {
     logged: u64,
     block: u32,
     stage: Stage,
-    /// Lookups of the present stage that have no block yet.
+    /// Lookups of the current stage that are not yet in a block.
     ahead: u64,
     interval: u64,
     lookups: u64,
     lookups_direct: u64,
     window: Window,
-    /// Lookups through the table and without it when the present attempt to come in, or the trial, began.
+    /// Numbers of lookups through the table and without it when the current attempt to engage, or the trial, began.
     attempt: [u64; 2],
     /// Hit ratio of the window before the last trial.
     hit_ratio_at_trial: f64,
@@ -93,7 +94,7 @@ enum Stage {
     Aside,
 }
 
-/// Where a window began.
+/// The counts at which a window began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     lookups: u64,
@@ -137,17 +138,17 @@ impl<C: Clock> Pilot<C> {
         self.left() == 0
     }
 
-    /// Lookups before the next turn.
+    /// Number of lookups before the next turn.
     #[inline(always)]
     pub fn left(&self) -> usize {
         (self.left_direct + self.left_table) as usize
     }
 
-    /// Counts a lookup past the table; false if it must go through it, or a turn is due. All that a lookup pays while
-    /// the buffer is aside.
+    /// Counts a direct lookup; false if the lookup must go through the table, or a turn is due. This is the only cost
+    /// of a lookup while the buffer is bypassed.
     #[inline(always)]
     pub fn count_direct(&mut self) -> bool {
-        // One subtraction in memory and a branch on its carry, which lookups aside go straight through. Not
+        // One subtraction in memory and a branch on its carry, which direct lookups do not take. Not
         // `left -= u32::from(left != 0)`, whose store the compiler loses (rustc 1.95, LLVM 22.1).
         let (left, is_used_up) = self.left_direct.overflowing_sub(1);
         self.left_direct = left;
@@ -158,7 +159,7 @@ impl<C: Clock> Pilot<C> {
         !is_used_up
     }
 
-    /// Counts so many lookups past the table, of which there are so many [left](Self::left).
+    /// Counts `lookups` direct lookups. At least that many must be [left](Self::left).
     #[inline(always)]
     pub fn count_direct_many(&mut self, lookups: usize) {
         self.left_direct -= lookups as u32;
@@ -176,14 +177,14 @@ impl<C: Clock> Pilot<C> {
         self.left_table -= 1;
     }
 
-    /// Whether this lookup is among those that are counted and logged.
+    /// Whether this lookup is sampled, that is, counted and logged.
     #[inline(always)]
     pub fn is_sampled(&mut self) -> bool {
         self.until_sample -= 1;
         self.until_sample == 0
     }
 
-    /// After a sampled lookup: a random number, which also says when the next one is due.
+    /// Draws a random number after a sampled lookup. It also determines when the next lookup is sampled.
     pub fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -205,12 +206,12 @@ impl<C: Clock> Pilot<C> {
         self.logged += 1;
     }
 
-    /// Whether lookups go past the table, for longer than a comparison.
+    /// Whether lookups bypass the table, for longer than a comparison.
     pub fn is_aside(&self) -> bool {
         matches!(self.stage, Stage::Aside)
     }
 
-    /// Decides what the next lookups are.
+    /// Decides where the next lookups go.
     #[cold]
     #[inline(never)]
     pub fn turn(&mut self) {
@@ -284,7 +285,7 @@ impl<C: Clock> Pilot<C> {
         }
         self.hit_ratio_at_trial = now;
         if self.trials == 0 {
-            // To fill the table is not part of what is done again.
+            // The first filling of the table is not a cost that recurs.
             self.attempt = [self.window.lookups, self.lookups_direct];
         }
         self.begin_trial();
@@ -302,7 +303,7 @@ impl<C: Clock> Pilot<C> {
         self.last.is_some_and(|(_, pays)| pays)
     }
 
-    /// What a trial has to find less than for lookups to go through the table.
+    /// The ratio that a trial must stay below for lookups to go through the table.
     fn ratio_max(&self) -> f64 {
         if self.was_engaged() { RATIO_STAY } else { RATIO_IN }
     }
@@ -323,7 +324,7 @@ impl<C: Clock> Pilot<C> {
         self.begin_stretch(pays);
     }
 
-    /// What the attempt that ends with this verdict cost, in lookups of the faster way.
+    /// The cost of the attempt that ends with this verdict, in lookups of the faster way.
     fn spent(&self, verdict: Verdict, pays: bool) -> f64 {
         let (slower, excess) = match pays {
             true => (self.lookups_direct - self.attempt[1], 1.0 / verdict.ratio - 1.0),
@@ -332,7 +333,7 @@ impl<C: Clock> Pilot<C> {
         slower as f64 * excess.max(0.0)
     }
 
-    /// The next block of a stage that lasts for an interval.
+    /// Begins the next block of a stage that lasts for an interval.
     fn begin_stretch(&mut self, uses_table: bool) {
         let most = if uses_table { self.pace.window.max(1) } else { u32::MAX };
         let lookups = u64::from(most).min(self.ahead) as u32;
@@ -379,7 +380,7 @@ impl<C: Clock> Pilot<C> {
     }
 }
 
-/// Where it is called, the compiler lays the code out as if that were rare.
+/// Tells the compiler to lay out the code at the call as a rare path.
 #[cold]
 #[inline(always)]
 fn off_the_straight_way() {}

@@ -1,6 +1,6 @@
-//! [`Place`]: what the tables make of a key's hash.
+//! [`Place`]: what the tables derive from a key's hash.
 
-/// A key's 64-bit hash, cut up:
+/// A key's 64-bit hash, split into fields:
 ///
 /// ```text
 ///   63                 48 47            16 15        0
@@ -24,13 +24,13 @@ impl Place {
         ((u128::from(self.hash) * lines as u128) >> 64) as usize
     }
 
-    /// Its tag in the cache table: never 0, which is the tag of nothing.
+    /// Its tag in the cache table: never 0, which marks an empty entry.
     #[inline(always)]
     pub fn tag(self) -> u16 {
         (self.hash as u16).max(1)
     }
 
-    /// Its tag in the log: never 0 either.
+    /// Its tag in the log: never 0.
     pub fn log_tag(self) -> u32 {
         ((self.hash >> 16) as u32).max(1)
     }

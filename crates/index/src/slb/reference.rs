@@ -9,13 +9,13 @@ impl Reference {
     /// Bits of a reference.
     pub const BITS: u32 = 48;
 
-    /// The reference of this number; none for a number that has more than 48 bits.
+    /// The reference with this number, or `None` if the number has more than 48 bits.
     #[inline(always)]
     pub const fn new(number: u64) -> Option<Self> {
         if number >> Self::BITS == 0 { Some(Self(number)) } else { None }
     }
 
-    /// The number it was made of.
+    /// The number of the reference.
     #[inline(always)]
     pub const fn number(self) -> u64 {
         self.0

@@ -15,8 +15,8 @@ use super::table::Table;
 
 /// A lookaside buffer in front of an index that many threads use: lookups take no lock and never wait.
 ///
-/// Who changes the index tells the buffer by [`change`](Self::change), around each change. Lookups are then as if the
-/// index were asked: none is stale, in any interleaving (see [`Table`]).
+/// A thread that changes the index notifies the buffer with [`change`](Self::change) around each change. Lookups then
+/// return what the index would return: none is stale, in any interleaving (see [`Table`]).
 #[derive(Debug)]
 pub struct SharedBuffer<I> {
     index: I,
@@ -35,7 +35,7 @@ impl<I: Lookup> SharedBuffer<I> {
         &self.index
     }
 
-    /// The index again.
+    /// Returns the index.
     pub fn into_index(self) -> I {
         self.index
     }
@@ -50,12 +50,12 @@ impl<I: Lookup> SharedBuffer<I> {
         &self.table
     }
 
-    /// What a thread looks up with.
+    /// Creates a thread's reader for lookups.
     pub fn reader(&self) -> Reader {
         self.reader_with(SystemClock::default(), 1)
     }
 
-    /// A reader with a clock and a seed for what it samples.
+    /// A reader with a clock and a seed for its sampling.
     pub fn reader_with<C: Clock>(&self, clock: C, seed: u64) -> Reader<C> {
         Reader { pilot: Pilot::new(self.config.pace, self.table.capacity(), seed, clock) }
     }
@@ -69,7 +69,7 @@ impl<I: Lookup> SharedBuffer<I> {
         self.get_otherwise(&mut reader.pilot, key)
     }
 
-    /// Looks up `keys`, one after the other, and gives each to `take` with its item: see
+    /// Looks up `keys`, one after the other, and passes each to `take` with its item: see
     /// [`OwnedBuffer::get_each`](super::OwnedBuffer::get_each).
     #[inline(always)]
     pub fn get_each<'a, 'k, C: Clock, K: Borrow<I::Key>>(
@@ -87,7 +87,7 @@ impl<I: Lookup> SharedBuffer<I> {
         }
     }
 
-    /// A lookup that is not known to go past the table.
+    /// A lookup that is not known to bypass the table.
     #[inline(never)]
     fn get_otherwise<C: Clock>(&self, pilot: &mut Pilot<C>, key: &I::Key) -> Option<I::Item<'_>> {
         if pilot.is_turn_due() {
@@ -99,8 +99,8 @@ impl<I: Lookup> SharedBuffer<I> {
         through(&self.index, &self.table, pilot, key, self.index.hash(key))
     }
 
-    /// Changes what the index has of `key`: inserts, replaces, moves or removes it. `mutate` returns where the item is
-    /// now, or `None` if it is gone or nobody knows, and whatever the caller wants back.
+    /// Changes the item of `key` in the index: inserts, replaces, moves or removes it. `mutate` returns the item's new
+    /// location, or `None` if the item is gone or its location is unknown, and a value that is passed to the caller.
     ///
     /// Until `mutate` returns, lookups of the key go to the index. Changes never wait for each other here.
     #[inline]
@@ -117,15 +117,15 @@ impl<I: Lookup> SharedBuffer<I> {
 
 /// One thread's lookups in a [`SharedBuffer`]: decides whether they go through the table.
 ///
-/// It belongs to no buffer, so that a thread can keep it beside a shared pointer to one. Lookups are right with any
-/// reader; one that serves several buffers decides for all of them together.
+/// It belongs to no buffer, so that a thread can keep it beside a shared pointer to one. Lookups are correct with any
+/// reader; a reader used with several buffers decides for all of them together.
 #[derive(Debug)]
 pub struct Reader<C = SystemClock> {
     pilot: Pilot<C>,
 }
 
 impl<C: Clock> Reader<C> {
-    /// What was done with it.
+    /// The counters of this reader.
     pub fn stats(&self) -> Stats {
         self.pilot.stats()
     }

@@ -2,20 +2,20 @@
 //!
 //! # Why no answer is stale
 //!
-//! Let a change of a key be what happens between [`change`](Table::change) and the end of the [`Change`] that it
+//! Let a change of a key be the time between [`change`](Table::change) and the end of the [`Change`] that it
 //! returns; the index is changed within. Then, for a table that several threads use:
 //!
-//! 1. *While a change goes on its key has no entry.* The beginning removes it under the line's lock, and an emission
-//!    takes the same lock and finds the change counted.
-//! 2. *No entry is older than the last change.* An emission goes through only if no change has begun in the line since
-//!    the ticket was taken, which was before the index was searched, and none was going on then.
+//! 1. *During a change its key has no entry.* The beginning of the change removes it under the line's lock, and an
+//!    emission takes the same lock and finds the change counted.
+//! 2. *No entry is older than the last change.* An emission succeeds only if no change has begun in the line since
+//!    the ticket was taken, which was before the index was searched, and none was in progress then.
 //! 3. *So at the moment at which a reader loads an entry, the index has that item at that reference.* That moment is
 //!    when the lookup takes effect.
 //! 4. *What the reader then reads of the item belongs to that moment.* It counts only if no change has begun in the
-//!    line when it has been read: had it read a byte that a change wrote, it would see that change counted, for the
-//!    change was counted before a release fence, and the reader looks behind an acquire fence.
+//!    line by the end of the read: had the reader read a byte that a change wrote, it would see that change counted,
+//!    because the change was counted before a release fence, and the reader checks after an acquire fence.
 //!
-//! An index that lends out items instead of copying them has to keep them alive and unchanged by itself.
+//! An index that lends out items instead of copying them must itself keep them alive and unchanged.
 
 use super::large_memory::filled;
 use super::line::{Changing, Line, entry};
@@ -24,7 +24,7 @@ use super::mode::Mode;
 use super::place::Place;
 use super::reference::Reference;
 
-/// Lookups that the log must know of an item before it takes another one's place (§2.3.3.2).
+/// Number of lookups in the log that an item must exceed to replace another one (§2.3.3.2).
 const THRESHOLD: u32 = 3;
 
 /// A cache table and a log table: see the module.
@@ -34,20 +34,20 @@ pub struct Table<M: Mode> {
     log: LogTable<M::Word>,
 }
 
-/// What a lookup found.
+/// Result of a lookup.
 #[derive(Debug)]
 pub enum Outcome<T> {
-    /// What the caller made of the reference.
+    /// What the caller's `resolve` returned for the reference.
     Hit(T, Way),
-    /// Nothing. With a ticket, what the index has may be emitted.
+    /// Nothing. With a ticket, the result of searching the index may be emitted.
     Miss(Option<Ticket>),
 }
 
-/// Which entry was hit.
+/// The entry that was hit.
 #[derive(Clone, Copy, Debug)]
 pub struct Way(u32);
 
-/// Allows to emit what a search of the index finds that began after the ticket was taken. It lapses with the next
+/// Permits emitting the result of a search of the index that began after the ticket was taken. It expires with the next
 /// change of any key in the same line.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticket {
@@ -62,7 +62,7 @@ impl Ticket {
     }
 }
 
-/// A change of a key. The index is changed while it lives; until it is dropped, no lookup of the key hits.
+/// A change of a key. The index is changed while this value lives; until it is dropped, no lookup of the key hits.
 #[derive(Debug)]
 #[must_use = "the change ends when this is dropped"]
 pub struct Change<'a, M: Mode> {
@@ -73,8 +73,8 @@ pub struct Change<'a, M: Mode> {
 }
 
 impl<M: Mode> Change<'_, M> {
-    /// Says where the key's item is now. If its old place was cached and no other change overlapped with this one, the
-    /// new one is when the change ends. Without it, the change is an invalidation.
+    /// Sets the key's new location. If its old location was cached and no other change overlapped with this one, the
+    /// new one is cached when the change ends. Without this call, the change is an invalidation.
     pub fn update(mut self, reference: Reference) {
         self.reference = Some(reference);
     }
@@ -89,7 +89,7 @@ impl<M: Mode> Drop for Change<'_, M> {
 
 impl<M: Mode> Table<M> {
     /// A table of `cache_bytes`, with 7 entries in each 64 bytes, and a log of `log_bytes`, with 15 lookups in each 64
-    /// bytes; both are rounded down to whole lines, of which there is one at least.
+    /// bytes; both are rounded down to whole lines, but to at least one.
     pub fn new(cache_bytes: usize, log_bytes: usize) -> Self {
         Self {
             lines: filled((cache_bytes / LINE_BYTES).max(1), |_| Line::new()),
@@ -102,7 +102,7 @@ impl<M: Mode> Table<M> {
         size_of_val(&*self.lines) + self.log.heap_bytes()
     }
 
-    /// Entries that there is room for.
+    /// Maximum number of entries.
     pub fn capacity(&self) -> usize {
         self.lines.len() * super::line::WAYS
     }
@@ -117,8 +117,8 @@ impl<M: Mode> Table<M> {
         &self.lines[place.line_of(self.lines.len())]
     }
 
-    /// Calls `resolve` with the references of the key's tag, one or two as a rule none or one, until it has something.
-    /// What it returns counts only if no change has begun meanwhile; else the lookup is a miss.
+    /// Calls `resolve` with the references of the key's tag, usually none or one, until it returns an item. The item
+    /// counts only if no change has begun meanwhile; otherwise the lookup is a miss.
     #[inline(always)]
     pub fn find<T>(&self, hash: u64, mut resolve: impl FnMut(Reference) -> Option<T>) -> Outcome<T> {
         let place = Place::of(hash);
@@ -154,24 +154,24 @@ impl<M: Mode> Table<M> {
         crate::prefetch_element(&self.lines, Place::of(hash).line_of(self.lines.len()));
     }
 
-    /// Counts a hit for the choice of what goes. `random` is any number that differs from call to call.
+    /// Counts a hit, for choosing the entry to evict. `random` is any number that differs from call to call.
     pub fn count_hit(&self, hash: u64, way: Way, random: u64) {
         self.line(Place::of(hash)).count_hit(way.0 as usize, random);
     }
 
-    /// Hits counted of the entry at `way`, 0 to 15, as far as they are remembered.
+    /// Number of hits counted for the entry at `way`, 0 to 15, as far as they are remembered.
     pub fn hits(&self, hash: u64, way: Way) -> u64 {
         self.line(Place::of(hash)).head().count(way.0 as usize)
     }
 
-    /// Notes in the log that the key was looked up and missed; whether that is often enough for it to be emitted.
+    /// Records in the log that a lookup of the key missed. Returns whether it missed often enough to be emitted.
     pub fn log_miss(&self, hash: u64) -> bool {
         self.log.append(Place::of(hash)) > THRESHOLD
     }
 
-    /// Caches where the index has the key's item, in place of the item of the line with the fewest hits if it is full.
-    /// Not if the ticket has lapsed; whether it is cached. `reference` must come from a search that began after the
-    /// ticket was taken.
+    /// Caches the location of the key's item in the index. If the line is full, replaces its entry with the fewest
+    /// hits. Does nothing if the ticket has expired. Returns whether the item is cached. `reference` must come from a
+    /// search that began after the ticket was taken.
     pub fn emit(&self, ticket: Ticket, hash: u64, reference: Reference) -> bool {
         let place = Place::of(hash);
         self.line(place).emit(ticket.version, entry(place.tag(), reference))
@@ -185,7 +185,7 @@ impl<M: Mode> Table<M> {
         Change { line, tag: place.tag(), changing: line.begin_change(place.tag()), reference: None }
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.lines.iter_mut().for_each(Line::clear);
     }

@@ -1,6 +1,6 @@
-//! Comparing the tags of a line all at once: an unsafe leaf.
+//! Compares the tags of a line all at once: an unsafe leaf.
 //!
-//! Seven comparisons one by one are some forty instructions, half of what a hit takes once memory is in the cache. The
+//! Seven separate comparisons are some forty instructions, half of the cost of a hit once memory is in the cache. The
 //! compiler may not join atomic loads into wider ones; so the loads are written out.
 
 use std::arch::asm;

@@ -1,32 +1,32 @@
-//! [`Trial`]: blocks of lookups through the table and without it, timed in turns.
+//! [`Trial`]: blocks of lookups through the table and without it, timed alternately.
 
 use super::config::Pace;
 
-/// Pairs after which a trial may end early.
+/// Number of pairs after which a trial may end early.
 const PAIRS_CLEAR: usize = 3;
 
-/// How far from what it is asked for, divided by their number, all pairs have to be for a trial to end early: a tenth
-/// after three, a twentieth after six.
+/// A trial ends early only if the ratio of every pair differs from the requested one by at least this divided by the
+/// number of pairs: a tenth after three, a twentieth after six.
 const MARGIN_CLEAR: f64 = 0.3;
 
-/// What a stretch must take less than, in terms of the time per lookup of the one before, for the processor's caches to
-/// be still settling.
+/// A stretch whose time per lookup, relative to the stretch before, is below this shows that the processor's caches are
+/// still settling.
 const SETTLING_RATIO: f64 = 0.97;
 
-/// The longest stretch, in blocks.
+/// Maximum length of a stretch in blocks.
 const STRETCH_BLOCKS_MAX: usize = 512;
 
-/// A trial that is going on. Which of a pair comes first alternates, so that a drift favours neither.
+/// A running trial. The sides of a pair alternate in order, so that a drift favours neither.
 ///
-/// Each side of a pair is a row of stretches, each twice as long as the one before. After lookups of the other side
+/// Each side of a pair is a series of stretches, each twice as long as the one before. After lookups of the other side
 /// they get faster, while memory that only this side uses comes back to the processor's caches: in the end a side may
-/// be twice as fast as in its first few thousand lookups. What counts is the first stretch that is no faster than the
-/// one before, which it may be only after some hundred thousand lookups. Short stretches tell nothing of that: what
-/// they get faster by is less than they differ by chance.
+/// be twice as fast as in its first few thousand lookups. The stretch that counts is the first that is no faster than
+/// the one before, which may take some hundred thousand lookups. Short stretches do not show this: their speed-up is
+/// smaller than their random variation.
 ///
-/// A stretch is a row of blocks, each of them timed. How long it takes is taken from its faster half, for what stops
-/// the thread now and then belongs to no side: another process on its processor, or whatever the caller does that is
-/// not lookups. The later a stretch, the longer, so that most pauses are in one that counts.
+/// A stretch is a series of blocks, each of them timed. Its time is the mean of its faster half, which discards
+/// interruptions unrelated to either side: another process on the same processor, or work of the caller other than
+/// lookups. Later stretches are longer, so that most pauses are in one that counts.
 #[derive(Debug)]
 pub(super) struct Trial {
     /// Nanoseconds of a lookup through the table, and of one without.
@@ -36,17 +36,17 @@ pub(super) struct Trial {
     block: u32,
     stretch_ns_min: u64,
     half: usize,
-    /// Blocks of the present stretch, when it is over.
+    /// Number of blocks in the current stretch.
     stretch: usize,
     /// Nanoseconds of its blocks so far.
     blocks_ns: Vec<u64>,
-    /// Nanoseconds of a lookup in the stretch before; none in a side's first.
+    /// Nanoseconds of a lookup in the stretch before; `None` in a side's first.
     lookup_ns_before: Option<f64>,
-    /// When the present block began; none before the trial's first.
+    /// Start time of the current block; `None` before the trial's first.
     began_ns: Option<u64>,
 }
 
-/// What a trial found.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Verdict {
     /// Median of the time through the table divided by the time without.
@@ -55,7 +55,7 @@ pub(super) struct Verdict {
     pub lookup_ns: [f64; 2],
 }
 
-/// What lookups come next.
+/// The kind and number of the next lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub lookups: u32,
@@ -63,7 +63,8 @@ pub(super) struct Block {
 }
 
 impl Trial {
-    /// A trial of whether the ratio is less than `ratio_asked`, and its first block, whose time doesn't count.
+    /// Begins a trial of whether the ratio is less than `ratio_asked`. Returns it and its first block, whose time does
+    /// not count.
     pub fn begin(pace: &Pace, ratio_asked: f64) -> (Self, Block) {
         let pairs_wanted = pace.pairs.max(1) as usize;
         let trial = Self {
@@ -82,7 +83,7 @@ impl Trial {
         (trial, block)
     }
 
-    /// After a block: the next one, or what was found.
+    /// Called after a block: returns the next block, or the verdict.
     pub fn step(&mut self, now_ns: u64) -> Result<Block, Verdict> {
         let Some(began_ns) = self.began_ns.replace(now_ns) else { return Ok(self.next()) };
         self.blocks_ns.push(now_ns.saturating_sub(began_ns));
@@ -117,7 +118,7 @@ impl Trial {
         Block { lookups: self.block, uses_table: self.uses_table() }
     }
 
-    /// Whether enough pairs are done, and all of them far on one side.
+    /// Whether enough pairs are done, and all of them are clearly on one side.
     fn is_clear(&self) -> bool {
         let margin = 1.0 + MARGIN_CLEAR / self.pairs.len() as f64;
         let [low, high] = [self.ratio_asked / margin, self.ratio_asked * margin];
@@ -141,7 +142,7 @@ impl Trial {
     }
 }
 
-/// The mean of the smaller half. A quantile would jump where about as many blocks are disturbed as it leaves out.
+/// The mean of the smaller half. A quantile would jump if the fraction of disturbed blocks is near the one it excludes.
 fn undisturbed_mean(numbers: &mut [u64]) -> f64 {
     numbers.sort_unstable();
     let half = &numbers[..numbers.len().div_ceil(2)];
@@ -157,19 +158,19 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Lookups that take so many nanoseconds through the table and without. After one of the other side those without
-    /// take four times as many; half of the excess goes with each `settling` lookups.
+    /// Lookups that take `ns` nanoseconds through the table and without. After a lookup of the other side, those
+    /// without take four times as long; half of the excess disappears with each `settling` lookups.
     #[derive(Clone, Copy)]
     struct Lookups {
         ns: [u64; 2],
         settling: f64,
-        /// A pause of so many nanoseconds comes with each so many lookups.
+        /// A pause of this many nanoseconds comes with each `pause_every` lookups.
         pause_ns: u64,
         pause_every: u64,
     }
 
     impl Lookups {
-        /// Nothing that would have to settle, and no pause.
+        /// Lookups without anything to settle, and without pauses.
         fn steady(ns: [u64; 2]) -> Self {
             Self { ns, settling: 0.01, pause_ns: 0, pause_every: 1 }
         }
@@ -178,8 +179,8 @@ mod tests {
             Self { settling, ..Self::steady(ns) }
         }
 
-        /// Runs a trial of them, in stretches of so many nanoseconds at least, behind so many lookups. Returns also
-        /// what the two sides were given.
+        /// Runs a trial of these lookups, with stretches of at least `stretch_ns_min` nanoseconds, after `before`
+        /// lookups. Also returns the number of lookups that each side was given.
         fn try_out(self, stretch_ns_min: u64, before: u64) -> (Verdict, [u32; 2]) {
             let pace = Pace { block: 100, stretch_ns_min, pairs: 5, ..Pace::default() };
             let (mut trial, mut block) = Trial::begin(&pace, 0.95);
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_goes_too_slowly_to_be_seen_in_short_stretches_does_not_count_either() {
-        // Half of the excess goes with sixty blocks: a fiftieth from the first stretch to the second.
+        // Half of the excess disappears with sixty blocks: a fiftieth from the first stretch to the second.
         let slow = Lookups::settling([45, 50], 6_000.0);
         let [(short, _), (long, _)] = [0, 800_000].map(|stretch_ns_min| slow.try_out(stretch_ns_min, 0));
         assert!(short.ratio < 0.3 && (0.85..=0.9).contains(&long.ratio), "{short:?} {long:?}");
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_the_caller_does_in_half_of_all_blocks_counts_on_both_sides_or_neither() {
-        // On one side only it would be 1.0 or 0.33.
+        // With pauses on one side only, it would be 1.0 or 0.33.
         for pause_every in 150..250 {
             let lookups = Lookups { pause_ns: 5_000, pause_every, ..Lookups::steady([25, 50]) };
             let (verdict, _) = lookups.try_out(200_000, 0);
