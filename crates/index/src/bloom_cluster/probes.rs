@@ -1,14 +1,14 @@
-//! [`Probes`]: where a key's bits are in filters of any size.
+//! [`Probes`]: the positions of a key's bits in filters of any size.
 
 use alluvium_base::KeyHash;
 
-/// The most probes of a key.
+/// Maximum number of probes for each key.
 pub(super) const PROBES_MAX: u32 = 24;
 
-/// The golden ratio as a fraction of 2^64: steps that never meet.
+/// The golden ratio as a fraction of 2^64: multiples of it never coincide.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The values from which a key's probes follow, computed once for all runs. They are part of the format.
+/// The values that determine a key's probes, computed once for all runs. They are part of the format.
 ///
 /// A key has two sets of probes, and each filter uses one or the other. Two values of 32 bits come from each output of
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which starts from both halves of the hash.
@@ -18,7 +18,7 @@ pub struct Probes {
     count: u32,
 }
 
-/// Probes that are looked at together, without a branch: one absent key in sixteen has all of them.
+/// Number of probes that are tested together, without a branch: one absent key in sixteen has all of them.
 const TOGETHER: usize = 4;
 
 impl Probes {
@@ -37,7 +37,7 @@ impl Probes {
         Self { sets, count }
     }
 
-    /// The number of probes that lets the fewest absent keys pass at `bits_per_key`.
+    /// The number of probes with the lowest false positive rate at `bits_per_key`.
     pub fn best_count(bits_per_key: f64) -> u32 {
         (bits_per_key * std::f64::consts::LN_2).round().clamp(1.0, f64::from(PROBES_MAX)) as u32
     }
@@ -47,7 +47,7 @@ impl Probes {
         &self.sets[usize::from(uses_second)][..self.count as usize]
     }
 
-    /// Whether all of the key's bits are set in `filter`; never in an empty one.
+    /// Whether all of the key's bits are set in `filter`; false for an empty filter.
     #[inline(always)]
     pub(super) fn pass(&self, filter: &[u8], uses_second: bool) -> bool {
         let bits = filter.len() as u64 * 8;
@@ -61,7 +61,7 @@ impl Probes {
             && others.iter().all(|&value| bit(value) == 1)
     }
 
-    /// Sets the key's bits in `filter`, which is not empty.
+    /// Sets the key's bits in `filter`, which must not be empty.
     pub(super) fn set(&self, filter: &mut [u8], uses_second: bool) {
         let bits = filter.len() as u64 * 8;
         for &value in self.values(uses_second) {
@@ -71,7 +71,7 @@ impl Probes {
     }
 }
 
-/// The bit of `value` among `bits`, which are less than 2^32.
+/// The bit that `value` selects among `bits` bits, which are less than 2^32.
 #[inline(always)]
 fn place(value: u32, bits: u64) -> u64 {
     (u64::from(value) * bits) >> 32
