@@ -17,7 +17,7 @@ pub const WIDTH_MAX: u32 = 32;
 /// Number of slots in a row.
 pub(super) const ROW_SLOTS: u64 = 64;
 
-/// The most slots, so that counts of bits are numbers.
+/// Maximum number of slots, so that counts of bits fit in a `u64`.
 const SLOTS_MAX: u64 = 1 << 48;
 
 /// A filter of known keys. Immutable. See the module for idea, cost and bytes.
