@@ -1,4 +1,4 @@
-//! Selection of bits by arithmetic on whole words, for processors without an instruction for it.
+//! Selects bits by arithmetic on whole words, for processors without an instruction for it.
 
 const IN_BYTE: [[u8; 256]; 8] = in_byte();
 
@@ -20,7 +20,7 @@ const fn in_byte() -> [[u8; 256]; 8] {
 }
 
 /// Position of set bit number `rank` of `word`, by byte sums in one word (Vigna 2008, "Broadword implementation of
-/// rank/select queries"). `rank` is below the number of set bits, or the position has no meaning.
+/// rank/select queries"). `rank` must be below the number of set bits; otherwise the position has no meaning.
 #[inline(always)]
 pub(crate) fn select_in_word(word: u64, rank: u32) -> u32 {
     const STEP: u64 = 0x0101_0101_0101_0101;

@@ -1,6 +1,6 @@
 //! Tags of 4 to 15 bits, four to a bucket, packed without gaps and compared four at once.
 //!
-//! A bucket takes `4 * width` bits, so it begins at a multiple of four bits and, with at most 60 bits, always lies
+//! A bucket takes `4 * width` bits, so it begins at a multiple of four bits and, with at most 60 bits, is always
 //! inside one unaligned 64-bit load. Seven bytes of padding keep the last load inside the allocation.
 
 use alluvium_base::Corruption;
@@ -88,7 +88,7 @@ impl PackedTags {
         self.bytes.len()
     }
 
-    /// The four tags of `bucket` in the low `4 * width` bits; what is above belongs to others.
+    /// The four tags of `bucket` in the low `4 * width` bits; the bits above belong to other buckets.
     #[inline(always)]
     fn load(&self, bucket: u32) -> u64 {
         let (byte, shift) = position(bucket, self.width);

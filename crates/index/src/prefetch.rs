@@ -33,7 +33,7 @@ pub fn prefetch_address<T>(address: *const T) {
     let _ = address;
 }
 
-/// As [`prefetch_element`], for what is used a while later: into a cache behind the nearest.
+/// Like [`prefetch_element`], for data that is used later: into a cache beyond the nearest.
 #[inline(always)]
 pub fn prefetch_element_far<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -46,8 +46,8 @@ pub fn prefetch_element_far<T>(slice: &[T], index: usize) {
     prefetch_element(slice, index);
 }
 
-/// Starts loading the lines of `bytes[start..start + len]`, four at most: what lies beyond, the processor's own
-/// prefetching follows.
+/// Starts loading the lines of `bytes[start..start + len]`, at most four: the processor's own prefetching covers the
+/// rest.
 #[inline(always)]
 pub fn prefetch_bytes(bytes: &[u8], start: usize, len: usize) {
     const LINE_BYTES: usize = 64;

@@ -1,13 +1,13 @@
 //! Code in the form that this processor runs fastest.
 //!
 //! A leaf module of `unsafe` code: a function compiled for more instructions than every processor has may only be
-//! called on one that has them, which is asked here.
+//! called on one that has them, which is checked here.
 
 use crate::broadword;
 
 /// Operations that a processor may have an instruction for.
 pub(crate) trait Processor: Copy {
-    /// Position of set bit number `rank` of `word`; some position when it has no more than `rank`.
+    /// Position of set bit number `rank` of `word`; unspecified if it has at most `rank` set bits.
     fn select_in_word(self, word: u64, rank: u32) -> u32;
 }
 
@@ -22,13 +22,13 @@ impl Processor for Portable {
     }
 }
 
-/// A piece of work that gains from the instructions of newer processors.
+/// A piece of work that benefits from the instructions of newer processors.
 pub(crate) trait Work {
-    /// What it gives.
+    /// The type of the result.
     type Output;
 
-    /// Does it. An implementation is marked `#[inline(always)]`, and so is all that it calls often, for only code that
-    /// is inlined into the specialized function is compiled for it.
+    /// Does the work. An implementation is marked `#[inline(always)]`, and so is everything that it calls often,
+    /// because only code that is inlined into the specialized function is compiled for it.
     fn run(self, processor: impl Processor) -> Self::Output;
 }
 
@@ -36,7 +36,7 @@ pub(crate) trait Work {
 /// LZCNT and POPCNT, without which shifts by variable amounts and counts of bits take three to ten times as many
 /// instructions). AMD's before Zen 3 have them too, but are slow at the one that selects bits.
 ///
-/// Asking costs about a nanosecond: `work` should be a whole lookup, not a step of one.
+/// The check costs about a nanosecond: `work` should be a whole lookup, not a step of one.
 #[inline(always)]
 pub(crate) fn specialized<W: Work>(work: W) -> W::Output {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -57,7 +57,7 @@ mod x86 {
     const ABSENT: u8 = 1;
     const PRESENT: u8 = 2;
 
-    /// One flag for all four extensions; the standard library would look at one after the other at every call.
+    /// One flag for all four extensions; the standard library would check them one after the other at every call.
     /// Relaxed: every thread that finds `UNKNOWN` computes the same.
     static BIT_MANIPULATION: AtomicU8 = AtomicU8::new(UNKNOWN);
 

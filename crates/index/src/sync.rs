@@ -1,4 +1,4 @@
-//! Every atomic of this crate comes through here, so that loom can replace it.
+//! All atomics of this crate are imported from here, so that loom can replace them.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
