@@ -27,7 +27,7 @@
 //! # Where we differ
 //!
 //! - Each of a key's probes uses hash bits of its own. With the usual scheme, multiples of two numbers, a filter of 528
-//!   bits would pass half as many absent keys again.
+//!   bits would pass 1.5 times as many absent keys.
 //! - Each filter is built with both of two sets of probes, and the one with fewer set bits is kept: one bit for each
 //!   filter removes a tenth of the false positives.
 //! - The paper's BloomCluster is a block of its own in a file of many; ours is a contiguous file section, so that one

@@ -12,12 +12,12 @@ pub const MIGRATION_BYTES: usize = 6;
 pub struct Migration {
     /// Lowest [`rank`](super::rank) that was moved. The range ends at the mark of the bucket's next migration, if any.
     pub mark: u32,
-    /// Distance to the other bucket in pages; never 0.
+    /// Number of pages from this bucket forward to the other one, negative if backward; never 0.
     pub distance: i16,
 }
 
-/// The distance in pages to an item of that `rank`, or `None` if it was not moved. `migrations` are those of its home,
-/// sorted by mark.
+/// The [distance](Migration::distance) to an item of that `rank`, or `None` if it was not moved. `migrations` are those
+/// of its home, sorted by mark.
 #[inline]
 pub fn destination_of(migrations: impl Iterator<Item = Migration>, rank: u32) -> Option<i16> {
     migrations.take_while(|migration| migration.mark <= rank).last().map(|migration| migration.distance)

@@ -41,7 +41,7 @@
 //!
 //! At most eight entries of equal tag and buckets; at most 2^32 - 4 slots. A table does not grow: when it is full, the
 //! log is frozen. Small tables may by chance be full earlier: one in a hundred is full below 95 % of 300 slots, 92 % of
-//! 100 and 84 % of 30. Of thousands of tables above a thousand slots, none was full at 95 %.
+//! 100 and 84 % of 30. Among thousands of tables above a thousand slots, none was full at 95 %.
 
 mod buckets;
 mod candidates;

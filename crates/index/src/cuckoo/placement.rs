@@ -20,7 +20,7 @@ const TAG_SPREAD: u32 = 0x9e37_79b1;
 /// The tag of a key and the two buckets that may hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// 1..=32767; 0 marks an empty slot, so no key has it.
+    /// 1..=32767; 0 marks an empty slot and is not the tag of any key.
     pub tag: u16,
     /// The primary and the alternative bucket; they are equal for about one key in `bucket_count`.
     pub buckets: [u32; 2],

@@ -159,7 +159,7 @@ impl<M: Mode> Table<M> {
         self.line(Place::of(hash)).count_hit(way.0 as usize, random);
     }
 
-    /// Number of hits counted for the entry at `way`, 0 to 15, as far as they are remembered.
+    /// Number of hits remembered for the entry at `way`, 0 to 15.
     pub fn hits(&self, hash: u64, way: Way) -> u64 {
         self.line(Place::of(hash)).head().count(way.0 as usize)
     }

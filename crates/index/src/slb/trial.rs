@@ -9,8 +9,8 @@ const PAIRS_CLEAR: usize = 3;
 /// number of pairs: a tenth after three, a twentieth after six.
 const MARGIN_CLEAR: f64 = 0.3;
 
-/// A stretch whose time per lookup, relative to the stretch before, is below this shows that the processor's caches are
-/// still settling.
+/// Ratio of a stretch's time per lookup to that of the stretch before, below which the processor's caches are still
+/// settling.
 const SETTLING_RATIO: f64 = 0.97;
 
 /// Maximum length of a stretch in blocks.

@@ -1,7 +1,7 @@
 //! Encodes one bucket.
 //!
 //! ```text
-//! encode(T):  nothing                                              if T lies in one page (dense: |T| <= 1)
+//! encode(T):  nothing                                              if T is within one page (dense: |T| <= 1)
 //!             code(|T|, |left|) encode(left) encode(right)         otherwise
 //! ```
 //!
