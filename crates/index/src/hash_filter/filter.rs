@@ -161,8 +161,8 @@ impl HashFilter {
 }
 
 /// The slots, as one range for each of two buckets, that hold the key with `hash` if a filter of `slots` slots contains
-/// it: all that is known when the filter itself is not in memory. The two ranges are equal for about one key in `slots
-/// / 4`.
+/// it: all that is known when the filter itself is not in memory. The two ranges are equal for about one key in
+/// `slots / 4`.
 #[inline]
 pub fn bucket_slots(hash: KeyHash, slots: u32) -> [Range<u32>; 2] {
     Placement::of(hash, slots / WAYS).buckets.map(|bucket| bucket * WAYS..(bucket + 1) * WAYS)

@@ -5,8 +5,8 @@ use super::config::Pace;
 /// Number of pairs after which a trial may end early.
 const PAIRS_CLEAR: usize = 3;
 
-/// A trial ends early only if the ratio of every pair differs from the requested one by at least this divided by the
-/// number of pairs: a tenth after three, a twentieth after six.
+/// A trial ends early only if the ratio of every pair differs from `ratio_asked` by more than this fraction divided by
+/// the number of pairs: a tenth after three, a twentieth after six.
 const MARGIN_CLEAR: f64 = 0.3;
 
 /// Ratio of a stretch's time per lookup to that of the stretch before, below which the processor's caches are still

@@ -272,8 +272,8 @@ fn take_length(cursor: &mut Cursor<'_>, count: u64) -> Option<u64> {
     Some(bits)
 }
 
-/// The distance of a split from the middle: even counts have one middle, odd counts two. With evenly spread points
-/// distances grow as `sqrt(count) / 8`.
+/// Order of the code of a split's distance from the middle: even counts have one middle, odd counts two. With evenly
+/// spread points distances grow as `sqrt(count) / 8`.
 #[inline(always)]
 fn split_order(count: u64) -> u32 {
     (count.ilog2() / 2).saturating_sub(2).max((count & 1) as u32)
