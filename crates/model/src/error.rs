@@ -7,13 +7,13 @@ use crate::PlanError;
 /// Why a model has no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelError {
-    /// A parameter lies where the model means nothing.
+    /// A parameter is outside the range in which the model is valid.
     OutOfRange {
         /// The parameter, as the command line writes it.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
-        /// What it may be.
+        /// The range it must be in.
         expected: String,
     },
     /// The plan itself is not legal.
@@ -37,7 +37,7 @@ impl From<PlanError> for ModelError {
     }
 }
 
-/// Refuses a value outside `low..=high`, and what is no number.
+/// Refuses a value outside `low..=high`, and NaN.
 pub(crate) fn within(name: &'static str, value: f64, low: f64, high: f64) -> Result<f64, ModelError> {
     if value >= low && value <= high {
         return Ok(value);
@@ -45,7 +45,7 @@ pub(crate) fn within(name: &'static str, value: f64, low: f64, high: f64) -> Res
     Err(ModelError::OutOfRange { name, value, expected: format!("it lies between {low} and {high}") })
 }
 
-/// Refuses what is not a finite number above 0.
+/// Refuses a value that is not a finite number above 0.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, ModelError> {
     if value > 0.0 && value.is_finite() {
         return Ok(value);

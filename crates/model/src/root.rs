@@ -1,12 +1,12 @@
 //! One equation in one unknown above 0.
 
-/// Steps after which the search ends wherever it is. Bisection alone would need fewer.
+/// Maximum number of steps; the search ends there wherever it is. Bisection alone would need fewer.
 const STEPS_MAX: usize = 200;
-/// Longest step in the logarithm of the unknown while no upper or lower bound is known.
+/// Maximum step in the logarithm of the unknown while no upper or lower bound is known.
 const STEP_MAX: f64 = 8.0;
-/// A Newton step this short doubles the digits once more and is the last: what remains is its square.
+/// A Newton step this short doubles the correct digits once more and is the last: the remaining error is its square.
 const NEWTON_END: f64 = 1e-8;
-/// Where Newton does not lead, the bracket shrinks to this.
+/// Width to which the bracket shrinks where Newton steps do not converge.
 const BISECTION_END: f64 = 1e-15;
 
 /// Finds `x > 0` where `f` crosses zero, for increasing `f`.
@@ -55,7 +55,7 @@ mod tests {
             let root = increasing(1.0, |x| (2.0 * x.ln() - f64::ln(target), 2.0));
             assert!((root * root / target - 1.0).abs() < 1e-12, "{target}");
         }
-        // No slope to follow: bisection finds the place.
+        // No slope to follow: bisection finds the root.
         let root = increasing(1.0, |x| (if x < 50.0 { -1.0 } else { 1.0 }, 0.0));
         assert!((root - 50.0).abs() < 1e-9);
     }

@@ -1,16 +1,16 @@
-//! The lowest point of a smooth function of a few unknowns, by the method of Broyden, Fletcher, Goldfarb and Shanno
+//! Finds the minimum of a smooth function of a few unknowns, by the method of Broyden, Fletcher, Goldfarb and Shanno
 //! with gradients by central differences.
 
-/// Distance of the points of a difference. Unknowns are logarithms; the models are exact to about 10⁻⁹, so a slope is
-/// exact to about 10⁻⁵.
+/// Distance between the points of a difference. Unknowns are logarithms; the models are exact to about 10⁻⁹, so a slope
+/// is exact to about 10⁻⁵.
 const DIFFERENCE: f64 = 1e-4;
-/// Steps after which the search ends wherever it is; 10 to 30 are usual.
+/// Maximum number of steps; the search ends there wherever it is. 10 to 30 are usual.
 const STEPS_MAX: usize = 200;
-/// Halvings of a step before the direction is given up.
+/// Maximum number of halvings of a step before the direction is given up.
 const HALVINGS_MAX: usize = 40;
 /// The search ends when a step gains less than this share of the value.
 const GAIN_END: f64 = 1e-11;
-/// Share of the descent that the slope promises which a step must bring (Armijo).
+/// Minimum share of the descent promised by the slope that a step must achieve (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 
 /// Where the search ended.
@@ -41,7 +41,7 @@ pub(super) fn minimize(mut f: impl FnMut(&[f64]) -> f64, start: Vec<f64>) -> Min
         let descent = dot(&direction, &gradient);
         let found = if descent < 0.0 { search(&mut f, &point, value, &direction, descent) } else { None };
         let Some((next, lower)) = found else {
-            // A spoilt estimate of the curvature may point nowhere: once more along the gradient.
+            // A bad estimate of the curvature may point in a useless direction: try once more along the gradient.
             if is_fresh {
                 break;
             }
@@ -62,7 +62,7 @@ pub(super) fn minimize(mut f: impl FnMut(&[f64]) -> f64, start: Vec<f64>) -> Min
     Minimum { point, value, evaluations }
 }
 
-/// Halves the step until it brings enough.
+/// Halves the step until it achieves enough.
 fn search(
     f: &mut impl FnMut(&[f64]) -> f64,
     point: &[f64],
@@ -70,7 +70,7 @@ fn search(
     direction: &[f64],
     descent: f64,
 ) -> Option<(Vec<f64>, f64)> {
-    // Unknowns are logarithms: no step goes farther than a factor of e.
+    // Unknowns are logarithms: no step exceeds a factor of e.
     let longest = direction.iter().fold(0.0, |longest: f64, part| longest.max(part.abs()));
     let mut length = 1f64.min(1.0 / longest.max(f64::MIN_POSITIVE));
     for _ in 0..HALVINGS_MAX {
@@ -108,7 +108,7 @@ fn slope(f: &mut impl FnMut(&[f64]) -> f64, point: &[f64], value: f64) -> Vec<f6
 /// The estimate of the inverse curvature after a step that changed the gradient by `bend`.
 fn update(inverse: &mut [Vec<f64>], step: &[f64], bend: &[f64]) {
     let curvature = dot(step, bend);
-    // Without positive curvature along the step the estimate would no longer lead down.
+    // Without positive curvature along the step, the estimate would no longer point downhill.
     if curvature <= 1e-12 * dot(bend, bend).max(f64::MIN_POSITIVE) {
         return;
     }

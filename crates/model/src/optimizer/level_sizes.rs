@@ -1,27 +1,27 @@
-//! LevelDB's level sizes that write least (Lim's thesis, §4.6).
+//! LevelDB's level sizes that minimize writes (Lim's thesis, §4.6).
 //!
-//! Kept as they are: the log, the tables of level 0, the number of levels and the keys, so lookups and memory cost the
-//! same. Unknown are the sizes of all levels but the last. The thesis hands a primal and a dual form to a nonlinear
-//! solver, with some 12,000 evaluations of the model. Here the unknowns are the logarithms of the factors, in turn
-//! logarithms, by which each level is larger than the one above: levels grow whatever the numbers are, nothing borders
-//! the search, and a descent from a few starts finds the same sizes with a few hundred evaluations.
+//! The log, the tables of level 0, the number of levels and the keys are fixed, so lookups and memory cost the same.
+//! The unknowns are the sizes of all levels but the last. The thesis passes a primal and a dual form to a nonlinear
+//! solver, which takes some 12,000 evaluations of the model. Here the unknowns are ln ln of the factor by which each
+//! level is larger than the one above. Levels then grow for any values of the unknowns, the search has no borders, and
+//! a descent from a few starts finds the same sizes with a few hundred evaluations.
 
 use super::descent::minimize;
 use crate::KeyDistribution;
 use crate::error::{ModelError, within};
 use crate::models::{Cost, LevelDb};
 
-/// Most levels below level 0, the last included.
+/// Maximum number of levels below level 0, including the last.
 const LEVELS_MAX: f64 = 16.0;
 
 /// The sizes found, and what they cost.
 #[derive(Clone, Debug)]
 pub struct LevelSizes {
-    /// The design with the sizes that write least.
+    /// The design with the sizes that minimize writes.
     pub design: LevelDb,
     /// What it costs.
     pub cost: Cost,
-    /// What the design cost with the sizes that it came with.
+    /// What the design cost with its original sizes.
     pub before: Cost,
     /// Evaluations of the model.
     pub evaluations: u64,
@@ -34,11 +34,11 @@ impl LevelSizes {
     }
 }
 
-/// Sizes of `levels` levels (the last, which holds all keys, counted but left out) that grow by the same factor from
-/// what level 0 hands on to all keys.
+/// Sizes of `levels` levels that grow by the same factor, from the size of a compaction of level 0 up to all keys. The
+/// last level, which holds all keys, is counted but not returned.
 ///
 /// # Errors
-/// `levels` outside 1..=16, and what the design itself refuses.
+/// `levels` outside 1..=16, and any error of the design itself.
 pub fn even_sizes(design: &LevelDb, keys: &KeyDistribution, levels: u32) -> Result<Vec<f64>, ModelError> {
     within("levels", f64::from(levels), 1.0, LEVELS_MAX)?;
     let first = keys.unique(design.wal * design.level0_tables).min(keys.keys());
@@ -46,16 +46,16 @@ pub fn even_sizes(design: &LevelDb, keys: &KeyDistribution, levels: u32) -> Resu
     Ok((1..levels as i32).map(|level| first * growth.powi(level)).collect())
 }
 
-/// Finds the sizes for which the design writes least, with as many levels as it has for these keys.
+/// Finds the sizes that minimize the design's writes, with as many levels as it has for these keys.
 ///
-/// Never worse than the sizes it is given. About 300 evaluations of [`LevelDb::cost`]: a hundredth of a second for
-/// uniform keys, a second or two for a Zipf popularity.
+/// The result is never worse than the given sizes. Takes about 300 evaluations of [`LevelDb::cost`]: a hundredth of a
+/// second for uniform keys, one or two seconds for a Zipf popularity.
 pub fn optimize_level_sizes(design: &LevelDb, keys: &KeyDistribution) -> Result<LevelSizes, ModelError> {
     let before = design.cost(keys)?;
     let given: Vec<f64> = design.sizes.iter().copied().take_while(|&size| size < keys.keys()).collect();
     let levels = given.len() as u32 + 1;
     let even = even_sizes(design, keys, levels)?;
-    // Uniform keys want larger low levels than an even growth gives, skewed ones smaller.
+    // Uniform keys need larger low levels than an even growth gives, skewed keys smaller ones.
     let starts = [given.clone(), even.clone(), bent(&even, keys.keys(), 0.5)];
     let mut best: Option<(Vec<f64>, f64)> = None;
     let mut evaluations = 0;
@@ -99,10 +99,10 @@ fn from_point(point: &[f64], keys: f64) -> Vec<f64> {
     sizes
 }
 
-/// Rewrites with these sizes; infinite where they are none: levels grow, and stay below the keys.
+/// Rewrites with these sizes; infinite if the sizes are invalid: levels must grow and stay below the number of keys.
 fn price(design: &LevelDb, keys: &KeyDistribution, sizes: &[f64]) -> f64 {
     let grows = sizes.windows(2).all(|pair| pair[0] < pair[1]);
-    // Within rounding of all keys a level would be the last.
+    // A level within rounding of all keys would be the last.
     let ends = sizes.last().is_none_or(|&size| size < keys.keys() * (1.0 - 1e-9));
     if !grows || !ends {
         return f64::INFINITY;
@@ -111,7 +111,7 @@ fn price(design: &LevelDb, keys: &KeyDistribution, sizes: &[f64]) -> f64 {
     design.cost(keys).map_or(f64::INFINITY, |cost| cost.write_amplification())
 }
 
-/// The sizes drawn toward all keys: by `share` for the first, less for older ones.
+/// The sizes moved toward all keys: by `share` for the first, by less for older ones.
 fn bent(sizes: &[f64], keys: f64, share: f64) -> Vec<f64> {
     let levels = sizes.len() as f64 + 1.0;
     let bend = |(level, &size): (usize, &f64)| {
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// By another solver, which keeps a simplex of points and no slopes.
+    /// Solves with another solver, which keeps a simplex of points and no slopes.
     fn by_simplex(design: &LevelDb, keys: &KeyDistribution, sizes: &[f64]) -> f64 {
         let start: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
         let mut simplex = vec![start.clone()];

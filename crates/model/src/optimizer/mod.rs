@@ -1,4 +1,4 @@
-//! Parameters that make a design cheapest: [`optimize_level_sizes`], over a descent that needs no derivatives.
+//! Parameters that minimize a design's cost: [`optimize_level_sizes`], by a descent that needs no derivatives.
 
 mod descent;
 mod level_sizes;

@@ -9,49 +9,49 @@ use crate::error::ModelError;
 use crate::plan::{Growth, Plan};
 use crate::plan_model::{Amounts, PlanCost, PlanModel};
 
-/// Plans that are looked at with a part of their indexes dropped, beside those that are executed.
+/// Maximum number of plans, besides the executable ones, that are tried with a part of their indexes dropped.
 const DEGRADED_PLANS_MAX: usize = 1_000;
-/// Plans of other growth that come next, at most.
+/// Maximum number of runners-up, plans with other growths.
 const RUNNERS_UP_MAX: usize = 5;
 
-/// A plan with a name, beside the chosen one.
+/// A named plan, for comparison with the chosen one.
 #[derive(Clone, Debug)]
 pub struct NamedCandidate {
     /// Its name in [`Plan::NAMES`].
     pub name: &'static str,
     /// What it costs under the demand.
     pub candidate: Candidate,
-    /// Whether it keeps the limits.
+    /// Whether it is within the limits.
     pub keeps_limits: bool,
 }
 
-/// The answer to a demand.
+/// The planner's result for a demand.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The best plan; none where no plan keeps the limits.
+    /// The best plan, or `None` if no plan is within the limits.
     pub best: Option<Candidate>,
-    /// The best plan that the engine executes; none where no such plan keeps the limits.
+    /// The best plan that the engine executes, or `None` if no such plan is within the limits.
     pub executable: Option<Candidate>,
-    /// Where no plan keeps the limits with all its filters and indexes in memory: the best one that keeps them with a
-    /// part of those read from flash ([`Candidate::memory_limit_bytes`]).
+    /// If no plan is within the limits with all its filters and indexes in memory: the best one that is within them
+    /// when a part of these is read from flash ([`Candidate::memory_limit_bytes`]).
     pub degraded: Option<Candidate>,
-    /// The plans that come next, each of other growths than those before.
+    /// The next best plans, each with growths that differ from those before.
     pub runners_up: Vec<Candidate>,
-    /// What no other plan beats in writes, reads and memory, whatever the limits, by rising memory.
+    /// Plans that no other plan beats in writes, reads and memory, regardless of the limits, by rising memory.
     pub frontier: Vec<Candidate>,
-    /// What no other executable plan beats.
+    /// Executable plans that no other executable plan beats.
     pub executable_frontier: Vec<Candidate>,
     /// The papers' plans, unchanged.
     pub named: Vec<NamedCandidate>,
-    /// Plans compared.
+    /// Number of plans compared.
     pub plans: f64,
-    /// Why this one, a sentence each.
+    /// The reasons for the choice, one sentence each.
     pub explanation: Vec<String>,
 }
 
 impl Planned {
-    /// The plan to take: the best one that is executed, or where none is within the limits, the best one, or where none
-    /// is, the best one with less in memory.
+    /// The plan to use: the best executable one; if none is within the limits, the best one; if there is none either,
+    /// the best one with less in memory.
     pub fn recommended(&self) -> Option<&Candidate> {
         self.executable.as_ref().or(self.best.as_ref()).or(self.degraded.as_ref())
     }
@@ -59,11 +59,11 @@ impl Planned {
 
 /// Looks for the best plans of `space` under `demand`.
 ///
-/// Exact within the space: the choice is what comparing all its plans one by one gives. A few tenths of a second for
-/// uniform keys, a few seconds for a Zipf popularity.
+/// The choice is exact within the space: it is the one that comparing all plans one by one gives. Takes a few tenths of
+/// a second for uniform keys, a few seconds for a Zipf popularity.
 ///
 /// # Errors
-/// What the demand's parts refuse. That no plan keeps the limits is an answer, not an error.
+/// Any error that the demand's parts return. If no plan is within the limits, that is a result, not an error.
 pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     demand.validate()?;
     let legal = search(demand, space, Scope::Legal, false)?;
@@ -88,11 +88,11 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     Ok(planned)
 }
 
-/// The best plan of `space` under `demand` that the engine executes; where none keeps the limits, the one of least
-/// memory. Looks only at what may be the best.
+/// The best plan of `space` under `demand` that the engine executes; if none is within the limits, the one that takes
+/// the least memory. Looks only at plans that may be the best.
 ///
 /// # Errors
-/// What the demand's parts refuse, and a space without executable plans.
+/// Any error that the demand's parts return, and an error for a space without executable plans.
 pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, ModelError> {
     demand.validate()?;
     let within = search(demand, space, Scope::Executable, true)?.frontier;
@@ -114,7 +114,7 @@ impl Demand {
         model(self, plan.clone()).cost()
     }
 
-    /// What the candidate costs, with no more in memory than it keeps there.
+    /// What the candidate costs when it keeps no more in memory than its memory limit.
     pub fn cost_of(&self, candidate: &Candidate) -> Result<PlanCost, ModelError> {
         self.validate()?;
         let memory_limit_bytes = candidate.memory_limit_bytes;
@@ -128,7 +128,7 @@ impl Demand {
     }
 }
 
-/// The best of `candidates` within `limits`; of equal ones the one of less memory, then of fewer writes.
+/// The best of `candidates` within `limits`; among equal ones the one with less memory, then with fewer writes.
 pub(super) fn best<'a>(
     candidates: impl IntoIterator<Item = &'a Candidate>,
     demand: &Demand,
@@ -144,8 +144,8 @@ pub(super) fn best<'a>(
     })
 }
 
-/// The best plan with filters and indexes dropped until the rest fits in the memory that is allowed: of those that are
-/// executed, or where that leaves none, of those that take least memory.
+/// The best plan with filters and indexes dropped until the rest fits in the allowed memory: among the executable
+/// plans, or if that leaves none, among the plans that take the least memory.
 fn degraded(
     demand: &Demand,
     executable: &[Candidate],
@@ -159,7 +159,7 @@ fn degraded(
         let mut within = Vec::new();
         for candidate in pool {
             let limited = Candidate { memory_limit_bytes, ..candidate.clone() };
-            // A limit that not even the log's index keeps within is an error of the model.
+            // A limit below the size of the log's index is an error of the model.
             if let Ok(cost) = demand.cost_of(&limited) {
                 let figures = Figures::new(&Amounts::of_cost(&cost.cost), demand);
                 within.push(Candidate { figures, ..limited });
@@ -172,7 +172,8 @@ fn degraded(
     Ok(None)
 }
 
-/// The best within the limits of each sequence of growths but those before; shares of the items are one growth.
+/// The best plan within the limits for each sequence of growths that no plan before it has. Growths that differ in
+/// shares only count as one.
 fn runners_up(frontier: &[Candidate], demand: &Demand, best: Option<&Candidate>) -> Vec<Candidate> {
     let live = demand.workload.live_keys();
     let mut kept: Vec<&Candidate> =
@@ -190,7 +191,7 @@ fn runners_up(frontier: &[Candidate], demand: &Demand, best: Option<&Candidate>)
     next
 }
 
-/// Growths without shares; none for chains.
+/// Growths without shares; `None` for chains.
 fn shape(candidate: &Candidate) -> Option<Vec<Growth>> {
     let Plan::Levels { levels, .. } = &candidate.plan else { return None };
     let growths = levels.iter().map(|level| match level.growth {

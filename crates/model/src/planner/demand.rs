@@ -1,20 +1,20 @@
-//! [`Demand`]: what is asked of a plan.
+//! [`Demand`]: what a plan has to satisfy.
 
 use super::device::DeviceFigures;
 use crate::KeyDistribution;
 use crate::error::{ModelError, positive, within};
 use crate::plan_model::{ItemSize, Rules, Workload};
 
-/// Bytes of memory per item where no budget is given: what the store promises.
+/// Bytes of memory per item if no budget is given: what the store promises.
 const BYTES_PER_ITEM: f64 = 0.5;
-/// The budget where that is less: a log index has a least size.
+/// Minimum budget: a log index has a minimum size.
 const BUDGET_BYTES_MIN: f64 = 1_048_576.0;
 
-/// Keys for which plans are compared, at most: 10¹², as many as the models are made for. The number of plans grows
-/// with the levels that the keys fill, and with it time and memory.
+/// Maximum number of keys for which plans are compared: 10¹², the number for which the models are made. The number of
+/// plans grows with the levels that the keys fill, and with it time and memory.
 const KEYS_PLANNED_MAX: u64 = 1_000_000_000_000;
 
-/// How often each operation is done, in proportion to each other. They need not add up to 1.
+/// How often each operation is done, relative to the others. The numbers need not add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OperationMix {
     /// Puts, of new or present keys.
@@ -65,10 +65,10 @@ impl OperationMix {
     }
 }
 
-/// What a plan may cost at most. Infinite for no limit.
+/// The maximum that a plan may cost. Infinite for no limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Bytes of memory that find items: log index, filters and indexes.
+    /// Bytes of memory used to find items: log index, filters and indexes.
     pub memory_bytes: f64,
     /// Bytes written to the device for each byte that the user writes.
     pub write_amplification: f64,
@@ -92,14 +92,14 @@ impl Limits {
     }
 }
 
-/// What counts, and how much.
+/// The weight of each cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// Of the device's time for writing. Default 1.
+    /// Weight of the device's time for writing. Default 1.
     pub write: f64,
-    /// Of the device's time for lookups. Default 1.
+    /// Weight of the device's time for lookups. Default 1.
     pub read: f64,
-    /// Microseconds per operation that a byte of memory per item is worth. Default 0: the budget alone counts.
+    /// Microseconds per operation that a byte of memory per item is worth. Default 0: only the budget counts.
     pub memory_us: f64,
 }
 
@@ -118,35 +118,35 @@ impl Weights {
     }
 }
 
-/// What is stored and done, on what, within which limits.
+/// What is stored and done, on which device, and within which limits.
 ///
-/// Plans are compared at the number of keys with which the workload ends. All they keep is in memory: plans of which a
-/// part must stay on the device for want of memory are not considered.
+/// Plans are compared at the number of keys with which the workload ends, with all their filters and indexes in memory:
+/// plans that must keep a part of these on the device are not considered.
 #[derive(Clone, Debug)]
 pub struct Demand {
     /// What is stored and written. Its `delete_share` should be that of the mix.
     pub workload: Workload,
     /// How often each operation is done.
     pub mix: OperationMix,
-    /// What may not be exceeded.
+    /// The limits that may not be exceeded.
     pub limits: Limits,
-    /// What counts within the limits.
+    /// The weights of the costs within the limits.
     pub weights: Weights,
     /// What the device can do.
     pub device: DeviceFigures,
-    /// What storing costs besides the items.
+    /// The bytes that storing costs besides the items.
     pub rules: Rules,
 }
 
-/// For how many items [`Demand::unknown`] asks: a hundred million where it is not known how many are expected (0), and
-/// 10¹² at most.
+/// Number of items for which [`Demand::unknown`] plans: a hundred million if the expected number is unknown (0), and at
+/// most 10¹².
 pub fn items_expected(expected_items: u64) -> u64 {
     if expected_items == 0 { 100_000_000 } else { expected_items.min(KEYS_PLANNED_MAX) }
 }
 
 impl Demand {
-    /// The default mix on `keys` (1 to 10¹²) of this popularity, within half a byte of memory per item, under the rules
-    /// of the engine with writers as fast as it takes them: what has been promised then holds at the worst time, too.
+    /// The default mix on `keys` (1 to 10¹²) of this popularity, with at most half a byte of memory per item, under the
+    /// rules of the engine with writers as fast as it accepts them: the limits then hold at the worst time, too.
     pub fn new(keys: KeyDistribution, item: ItemSize, device: DeviceFigures) -> Self {
         let memory_bytes = (keys.keys() * BYTES_PER_ITEM).max(BUDGET_BYTES_MIN);
         Self {
@@ -159,7 +159,7 @@ impl Demand {
         }
     }
 
-    /// What to plan for where nothing is known but perhaps a number of items: items of 16+100 bytes, uniform, a hundred
+    /// The demand to plan for if at most the number of items is known: items of 16+100 bytes, uniform, a hundred
     /// million of them unless `expected_items` says otherwise.
     pub fn unknown(expected_items: u64, device: DeviceFigures) -> Result<Self, ModelError> {
         let items = items_expected(expected_items) as f64;
@@ -167,7 +167,7 @@ impl Demand {
         Ok(Self::new(KeyDistribution::uniform(items)?, item, device))
     }
 
-    /// The same with that mix.
+    /// Replaces the mix.
     pub fn with_mix(mut self, mix: OperationMix) -> Self {
         self.workload.delete_share = mix.delete_share();
         self.mix = mix;

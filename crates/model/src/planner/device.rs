@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, positive, within};
 
-/// Most depths at which reads are measured.
+/// Maximum number of depths at which reads are measured.
 const DEPTHS_MAX: f64 = 64.0;
 
 /// Rates of a device, as `alluvium calibrate` measures them.
@@ -12,25 +12,25 @@ const DEPTHS_MAX: f64 = 64.0;
 pub struct DeviceFigures {
     /// Random reads of 4 KiB by the number in flight, ascending. At least one.
     pub reads: Vec<ReadRate>,
-    /// Bytes written per second, one after another.
+    /// Bytes written sequentially per second.
     pub write_bytes_per_s: f64,
-    /// Bytes read per second, one after another.
+    /// Bytes read sequentially per second.
     pub read_bytes_per_s: f64,
-    /// Writes of 4 KiB, each followed by a sync, per second, one at a time.
+    /// Writes of 4 KiB per second, each followed by a sync, one at a time.
     pub syncs_per_s: f64,
 }
 
-/// How many reads a device does with so many in flight.
+/// The rate of random reads at one number of reads in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadRate {
-    /// Reads under way at any time.
+    /// Reads in flight at any time.
     pub in_flight: u32,
     /// Reads per second.
     pub reads_per_s: f64,
 }
 
 impl Default for DeviceFigures {
-    /// A virtual NVMe disk of two cores: where nothing was measured.
+    /// A virtual NVMe disk of a machine with two cores, used if nothing was measured.
     fn default() -> Self {
         let rate = |in_flight, reads_per_s| ReadRate { in_flight, reads_per_s };
         Self {
@@ -48,7 +48,7 @@ impl DeviceFigures {
         self.reads.iter().map(|rate| rate.reads_per_s).fold(0.0, f64::max)
     }
 
-    /// Refuses rates that are none.
+    /// Refuses invalid rates.
     pub fn validate(&self) -> Result<(), ModelError> {
         within("number of read rates", self.reads.len() as f64, 1.0, DEPTHS_MAX)?;
         for rate in &self.reads {

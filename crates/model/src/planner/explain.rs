@@ -1,16 +1,16 @@
-//! Why a plan, in words.
+//! Explains in words why a plan was chosen.
 
 use super::choice::{Planned, best};
 use super::demand::{Demand, Limits};
 use super::figures::{Candidate, Figures};
 
-/// How much looser a limit is made to see what it costs.
+/// Factor by which a limit is relaxed to see what it costs.
 const LOOSER: f64 = 1.25;
-/// How much memory the next cheaper plan may take.
+/// Share of the chosen plan's memory that the next cheaper plan may take.
 const CHEAPER: f64 = 0.8;
 
-/// Sentences: what was compared, what was chosen, which limits bind and what they cost, what the next cheaper plan
-/// would cost, and what the engine would have to learn.
+/// Sentences that say what was compared, what was chosen, which limits bind and what they cost, what the next cheaper
+/// plan would cost, and what the engine does not execute yet.
 pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
     let mut sentences = vec![format!(
         "{:.3e} legal plans were compared; {} of them are beaten by no other in writes, reads and memory at once.",
@@ -75,7 +75,7 @@ fn what_counts(demand: &Demand, figures: &Figures) -> String {
     )
 }
 
-/// A sentence for each limit that is set: whether it binds, and what a quarter more of it would save.
+/// A sentence for each limit that is set: whether it binds, and what relaxing it by a quarter would save.
 fn limits(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> Vec<String> {
     let set = demand.limits;
     let looser = [
@@ -112,7 +112,7 @@ fn limits(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> Vec<String
     looser.into_iter().filter(|(_, limit, _)| limit.is_finite()).map(sentence).collect()
 }
 
-/// What the best plan of a fifth less memory would cost.
+/// What the best plan with a fifth less memory would cost.
 fn cheaper(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> String {
     let memory_bytes = CHEAPER * chosen.figures.bytes_per_item * demand.workload.live_keys();
     match best(pool, demand, &Limits { memory_bytes, ..demand.limits }) {
@@ -125,7 +125,7 @@ fn cheaper(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> String {
     }
 }
 
-/// How far each figure can be brought down alone.
+/// The minimum of each figure alone.
 fn least(planned: &Planned) -> String {
     let least = |axis: usize| {
         let values = planned.frontier.iter().map(|candidate| candidate.figures.axes()[axis]);

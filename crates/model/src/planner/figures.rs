@@ -1,17 +1,17 @@
-//! [`Figures`]: what a plan costs under a demand, in the numbers by which plans are compared.
+//! [`Figures`]: what a plan costs under a demand, in the figures by which plans are compared.
 
 use super::demand::{Demand, Limits};
 use crate::Plan;
 use crate::plan_model::Amounts;
 
-/// What a plan costs. Writes, reads and memory are what the frontier is drawn over.
+/// What a plan costs. Writes, reads and memory are the axes of the frontier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// Bytes written to the device for each byte that the user writes.
     pub write_amplification: f64,
     /// Device reads per lookup, present and absent keys in proportion. Without lookups, per get of a present key.
     pub reads_per_lookup: f64,
-    /// Bytes of memory per live item that find items.
+    /// Bytes of memory per live item used to find items.
     pub bytes_per_item: f64,
     /// Device reads for a get of a present key.
     pub reads_per_get: f64,
@@ -39,7 +39,7 @@ impl Figures {
         [self.bytes_per_item, self.write_amplification, self.reads_per_lookup]
     }
 
-    /// Whether all limits are kept. A limit is exceeded only beyond the rounding of a sum.
+    /// Whether the plan is within all limits. A limit is exceeded only by more than the rounding error of a sum.
     pub fn keeps(&self, limits: &Limits, live_items: f64) -> bool {
         let within = |figure: f64, limit: f64| figure <= limit * (1.0 + 1e-9);
         within(self.bytes_per_item * live_items, limits.memory_bytes)
@@ -47,8 +47,8 @@ impl Figures {
             && within(self.reads_per_lookup, limits.reads_per_lookup)
     }
 
-    /// Microseconds of the device per operation of the demand, weighted, memory at its weight included: what the
-    /// planner makes as small as the limits allow. More writes, reads or memory never make it smaller.
+    /// Weighted microseconds of device time per operation of the demand, plus memory at its weight: the planner
+    /// minimizes this within the limits. More writes, reads or memory never reduce it.
     pub fn score_us(&self, demand: &Demand) -> f64 {
         let Demand { mix, weights, device, workload, .. } = demand;
         let lookups = mix.lookup_share();
@@ -68,7 +68,7 @@ pub struct Candidate {
     pub figures: Figures,
     /// Whether the engine executes it today.
     pub is_executable: bool,
-    /// Memory beyond which filters and indexes are read from flash instead; infinite where all of them fit.
+    /// Memory limit beyond which filters and indexes are read from flash instead; infinite if all of them fit.
     pub memory_limit_bytes: f64,
 }
 
@@ -77,7 +77,7 @@ impl Candidate {
         Self { is_executable: plan.is_executable(), plan, figures, memory_limit_bytes: f64::INFINITY }
     }
 
-    /// Whether it keeps less in memory than it has filters and indexes.
+    /// Whether it keeps only a part of its filters and indexes in memory.
     pub fn is_degraded(&self) -> bool {
         self.memory_limit_bytes.is_finite()
     }

@@ -1,10 +1,10 @@
-//! What nothing else beats in writes, reads and memory at once.
+//! The entries that no other entry beats in writes, reads and memory at once.
 
-/// Keeps the entries that no other entry equals or beats in all three of their axes; of equal ones the first.
+/// Keeps the entries that no other entry equals or beats in all three of their axes; among equal entries, the first.
 ///
-/// Sorted by the first axis; against those before it, an entry needs the other two only, and of these a staircase is
-/// kept: O(n log n) for n entries, but for shifts of a short array. Holds some thousand entries beside twice those that
-/// nothing beats, however many come.
+/// Entries are sorted by the first axis. Each entry is then compared with those before it in the other two axes only,
+/// by a staircase: O(n log n) for n entries, apart from shifts within a short array. Holds some thousand entries
+/// besides twice the number of undominated ones, regardless of how many are passed in.
 pub(super) fn undominated<T>(entries: impl IntoIterator<Item = T>, axes: impl Fn(&T) -> [f64; 3]) -> Vec<T> {
     let mut placed: Vec<([f64; 3], T)> = Vec::new();
     let mut room = ROOM_MIN;
@@ -19,11 +19,11 @@ pub(super) fn undominated<T>(entries: impl IntoIterator<Item = T>, axes: impl Fn
     placed.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Entries that are looked at together, at least.
+/// Minimum number of entries that are compared together.
 const ROOM_MIN: usize = if cfg!(test) { 8 } else { 8192 };
 
-/// Leaves those that nothing equals or beats, in the order of their axes; of equal ones the first, so that what was
-/// kept before stays.
+/// Keeps the entries that no other entry equals or beats, in the order of their axes; among equal entries the first, so
+/// that entries kept before stay.
 fn keep_undominated<T>(placed: &mut Vec<([f64; 3], T)>) {
     placed.sort_by(|(left, _), (right, _)| {
         let by = |axis: usize| left[axis].total_cmp(&right[axis]);
@@ -36,7 +36,7 @@ fn keep_undominated<T>(placed: &mut Vec<([f64; 3], T)>) {
         if place > 0 && stairs[place - 1].1 <= *third {
             return false;
         }
-        // Steps that this one undercuts; one of the same second axis stands just before.
+        // Steps that this entry undercuts. A step with the same second axis is just before them.
         let first = if place > 0 && stairs[place - 1].0 == *second { place - 1 } else { place };
         let last = place + stairs[place..].partition_point(|stair| stair.1 >= *third);
         stairs.splice(first..last, [(*second, *third)]);

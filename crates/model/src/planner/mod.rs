@@ -1,7 +1,7 @@
-//! The plan that fits a demand: what is stored and done, on what device, within which limits ([`Demand`]).
+//! The plan that fits a demand: what is stored and done, on which device, within which limits ([`Demand`]).
 //!
-//! [`plan`] looks at every plan of a [`Space`] and gives the best one, the best one that the engine executes today, all
-//! that nothing beats in writes, reads and memory, and the reasons in words.
+//! [`plan`] looks at every plan of a [`Space`]. It returns the best one, the best one that the engine executes today,
+//! all plans that no other beats in writes, reads and memory, and the reasons in words.
 
 mod choice;
 mod demand;

@@ -1,8 +1,8 @@
-//! The frontier of all plans of a space, exactly.
+//! The exact frontier of all plans of a space.
 //!
 //! How levels fill and empty is computed once for each sequence of growths. Tables, filters and indexes are then chosen
-//! level by level: costs are sums over levels, so what is beaten in writes, reads and memory up to some level stays
-//! beaten, and only what is not goes on. SlimDB (§4) searches heuristically.
+//! level by level. Costs are sums over levels, so a choice that is beaten in writes, reads and memory up to some level
+//! stays beaten; only the others are continued. SlimDB (§4) searches heuristically.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::plan_model::{Amounts, Parts, PlanModel, Workload};
 /// Which plans of the space count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All that are legal.
+    /// All legal plans.
     Legal,
     /// Those that the engine executes.
     Executable,
@@ -26,9 +26,9 @@ pub(super) enum Scope {
 /// What a search found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// What nothing beats, by rising memory.
+    /// Plans that no other plan beats, by rising memory.
     pub frontier: Vec<Candidate>,
-    /// Plans that were compared, those that were beaten half-way included.
+    /// Number of plans compared, including those dropped before their last level.
     pub plans: f64,
 }
 
@@ -39,11 +39,12 @@ struct Partial {
     amounts: Amounts,
 }
 
-/// Searches the space. Some thousand evaluations of a stack of levels: about a second for uniform keys, several
-/// seconds for a Zipf popularity, and less where only executable plans are asked for.
+/// Searches the space. Takes some thousand evaluations of a stack of levels: about a second for uniform keys, several
+/// seconds for a Zipf popularity, and less if only executable plans are asked for.
 ///
-/// `only_best` asks for no frontier but for what may be the best plan within the demand's limits: what, with the least
-/// that levels still to come cost, exceeds them or costs more than a plan already found goes no further.
+/// With `only_best`, looks only for the best plan within the demand's limits instead of the frontier. A partial plan is
+/// dropped if its cost plus the minimum cost of the levels still to come exceeds the limits or the cost of a plan
+/// already found.
 pub(super) fn search(
     demand: &Demand,
     space: &Space,
@@ -66,7 +67,7 @@ pub(super) fn search(
             continue;
         }
         found.plans += options.iter().map(|options| options.len() as f64).product::<f64>();
-        // Where the data end in an earlier level, the plan is that of fewer levels, which is looked at by itself.
+        // If the data end in an earlier level, this plan equals one with fewer levels, which is looked at by itself.
         if ended.iter().any(|ended| growths.len() > ended.len() && growths.starts_with(ended)) {
             continue;
         }
@@ -108,7 +109,7 @@ pub(super) fn search(
 /// A level's growth, whether it is the youngest, and whether it is the only one.
 type Position = (Growth, bool, bool);
 
-/// What levels may be, each asked of the space once.
+/// The layouts that levels may have; the space is asked once for each.
 #[derive(Debug, Default)]
 struct Layouts {
     known: Vec<(Position, Rc<[LevelSpec]>)>,
@@ -137,7 +138,7 @@ impl Layouts {
     }
 }
 
-/// The layouts that nothing beats, of those whose costs, with the least of all further levels, are kept.
+/// The undominated layouts whose cost plus the minimum cost of all further levels passes `keeps`.
 fn best_layouts(
     parts: &Parts<'_>,
     options: &[Rc<[LevelSpec]>],
@@ -163,7 +164,7 @@ fn best_layouts(
             priced.iter().map(move |(level, amounts)| (young, *level, partial.amounts + *amounts))
         });
         let longer = longer.filter(|(_, _, amounts)| keeps(&(*amounts + rest)));
-        // Levels are written down for what is left only: most choices are beaten.
+        // Only the levels of undominated choices are recorded: most choices are beaten.
         let kept = undominated(longer, |(_, _, amounts)| axes(amounts));
         let longer = kept.into_iter().map(|(young, level, amounts)| {
             let levels = [&partials[young].levels[..], &[level]].concat();
@@ -174,7 +175,7 @@ fn best_layouts(
     partials
 }
 
-/// The model of a plan at the size with which the store ends.
+/// The model of a plan at the size of the store at the end.
 pub(super) fn model(demand: &Demand, plan: Plan) -> PlanModel {
     let workload = Workload { start_keys: demand.workload.keys.keys(), ..demand.workload.clone() };
     PlanModel { plan, workload, rules: demand.rules, memory_limit_bytes: f64::INFINITY }

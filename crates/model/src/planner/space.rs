@@ -4,31 +4,31 @@ use crate::plan::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Shardi
 
 /// Sets of values; the planner considers each legal plan made of them.
 ///
-/// Growths: any number of tiering levels with one number of runs, then any number of leveling levels with one ratio;
-/// a store that ends in tiering has its last level's number of runs besides. So all papers' designs are in it; a level
-/// that tiers below one that levels is not: it would give up the older, larger level's few reads for the writes of the
-/// younger, cheaper one.
+/// Growths: any number of tiering levels with one number of runs, then any number of leveling levels with one ratio. A
+/// store whose last level is tiering has a separate number of runs for it. The space thus contains all the papers'
+/// designs. It excludes a tiering level below a leveling level: that would give up the few reads of the older, larger
+/// level for fewer writes of the younger, cheaper one.
 ///
-/// Log and shards stay at their defaults: what a small log costs besides (many small runs, each with its file and its
-/// part of a page unused) is not in the model.
+/// Log and shards stay at their defaults: the model does not contain the additional costs of a small log (many small
+/// runs, each with its file and a partly unused page).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
-    /// Most tiering levels.
+    /// Maximum number of tiering levels.
     pub tiering_levels_max: usize,
-    /// Most leveling levels.
+    /// Maximum number of leveling levels.
     pub leveling_levels_max: usize,
     /// Runs of a tiering level.
     pub runs: Vec<u32>,
-    /// Shares of the first level, taken with the largest number of runs.
+    /// Shares of the first level, combined with the largest number of runs.
     pub shares: Vec<f64>,
     /// Ratios of leveling levels.
     pub ratios: Vec<f64>,
-    /// Runs of a last level that only collects.
+    /// Runs of a last level that is tiering.
     pub last_runs: Vec<u32>,
     /// Bits of a tag in cuckoo filters.
     pub tag_bits: Vec<u32>,
-    /// Bits of static filters, which are offered for bucketed tables only: in the place of tags they would save memory,
-    /// but take ten times as long to make, and processor time has no price here.
+    /// Bits of static filters, which are offered for bucketed tables only. Elsewhere they would save memory compared
+    /// with tags, but building them takes ten times as long, and the model does not price processor time.
     pub static_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,
@@ -61,7 +61,7 @@ impl Default for Space {
 }
 
 impl Space {
-    /// The growths of all levels, for each plan of levels; no sequence twice.
+    /// The growths of all levels, for each plan of levels. No sequence occurs twice.
     pub(super) fn growths(&self) -> Vec<Vec<Growth>> {
         let mut all = vec![Vec::new()];
         let runs_largest = self.runs.iter().copied().max().unwrap_or(0);
@@ -76,7 +76,7 @@ impl Space {
         all.iter().flat_map(|young| self.continued(young)).collect()
     }
 
-    /// Tiering levels with each of the endings.
+    /// Tiering levels with each possible ending.
     fn continued(&self, young: &[Growth]) -> Vec<Vec<Growth>> {
         let mut endings: Vec<Vec<Growth>> = Vec::new();
         for levels in 1..=self.leveling_levels_max {
@@ -92,7 +92,7 @@ impl Space {
         endings.iter().map(|ending| [young, ending].concat()).collect()
     }
 
-    /// Every legal table of a level of that growth that is worth a look.
+    /// Every legal table of a level with that growth that is worth considering.
     pub(super) fn layouts(&self, growth: Growth) -> Vec<LevelSpec> {
         let mut filters = vec![
             Filter::None,

@@ -59,7 +59,7 @@ fn short_memory_is_kept_with_indexes_on_flash() {
     let enough = plan(&demand, &space).unwrap();
     let reads = enough.executable_frontier.iter().map(|plan| plan.figures.reads_per_get);
     let reads_per_get = reads.fold(f64::INFINITY, f64::min);
-    // Not even a log's own index would fit in much less.
+    // Less memory would not even hold the log's own index.
     demand.limits.memory_bytes = 0.95 * enough.frontier[0].figures.bytes_per_item * 1e9;
     let planned = plan(&demand, &space).unwrap();
     assert!(planned.best.is_none() && planned.executable.is_none());
@@ -68,7 +68,7 @@ fn short_memory_is_kept_with_indexes_on_flash() {
     assert!(chosen.figures.keeps(&demand.limits, 1e9));
     assert!(chosen.figures.reads_per_get > reads_per_get + 0.05, "{chosen:?}");
     assert!(close(demand.cost_of(chosen).unwrap().cost.bytes_per_item(), chosen.figures.bytes_per_item));
-    // The log's own index has to be in memory.
+    // The log's own index must be in memory.
     demand.limits.memory_bytes = 1_000.0;
     let planned = plan(&demand, &space).unwrap();
     assert!(planned.recommended().is_none());
@@ -143,7 +143,7 @@ fn limits_are_kept_and_explained() {
     let none = plan(&demand, &Space::default()).unwrap();
     assert!(none.recommended().is_none());
     assert!(none.explanation.iter().any(|sentence| sentence.contains("No plan keeps")));
-    // Who must have a plan gets the smallest.
+    // A caller that must have a plan gets the smallest.
     let smallest = plan_executable(&demand, &Space::default()).unwrap();
     let least = &none.executable_frontier[0];
     assert_eq!(&smallest, least);
