@@ -1,5 +1,5 @@
-//! What tables in buckets cost: the pages that items take, the reads that moved items cost, and the filters that are
-//! taken over from table to table (docs/decisions/0019).
+//! What bucketed tables cost: the pages that items take, the reads that moved items cost, and the filters that are
+//! copied from table to table (docs/decisions/0019).
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -9,13 +9,13 @@ use super::evaluate::PlanModel;
 use super::rules::Rules;
 use super::stack::LevelState;
 
-/// Bytes of a migration in memory.
+/// Bytes of a remembered migration in memory.
 const REMEMBERED_BYTES: f64 = 8.0;
 /// Bytes of a group of buckets in memory, and how many buckets it has.
 const GROUP_BYTES: f64 = 20.0;
 const GROUP_BUCKETS: f64 = 64.0;
 /// Items of a column of filters, and bytes that a column takes besides the filters: a checksum, three numbers and the
-/// bits of a set; its place, and what each filter of it takes.
+/// bits of a set; its place, and the overhead of each filter in it.
 const COLUMN_ITEMS_IN_MEMORY: f64 = 128.0;
 const COLUMN_ITEMS_ON_FLASH: f64 = 32.0;
 /// Items of a column of the youngest level's sections.
@@ -23,10 +23,10 @@ const COLUMN_ITEMS_ALONE: f64 = 1024.0;
 const COLUMN_BYTES: f64 = 13.0;
 const COLUMN_PLACE_BYTES: f64 = 1.5;
 const COLUMN_FILTER_BYTES: f64 = 1.6;
-/// Tables that share a filter in memory.
+/// Maximum number of tables that share a filter in memory.
 const TABLES_IN_MEMORY_MAX: f64 = 4.0;
-/// Of the tables over a place whose filters are on flash one in so many has its filter in memory, and all are
-/// rewritten when more would.
+/// Where filters are on flash, one table in this many over a place has its filter in memory. All filters are rewritten
+/// when more would.
 const TABLES_A_REWRITE: f64 = 8.0;
 
 impl Rules {
@@ -38,7 +38,7 @@ impl Rules {
         self.page_bytes / by_fill.min(whole.items_per_page(bytes, deviation_bytes))
     }
 
-    /// How full a bucket's home would be, of items that hashes spread: mean and standard deviation of its bytes, and
+    /// How full a bucket's home is, with items spread by their hashes: mean and standard deviation of its bytes, and
     /// its items.
     fn bucket_load(&self, bytes: f64, deviation_bytes: f64) -> (f64, f64, f64) {
         let item = bytes + self.page_item_bytes + self.length_bytes(bytes);
@@ -53,9 +53,9 @@ impl Rules {
         overloaded.min(self.remembered_share)
     }
 
-    /// Reads to fetch an item: two for those that were moved from a bucket that is not remembered, one of the less
-    /// overloaded. Loads are nearly normal; a bucket gives what is over its capacity, and the item at the mark, which
-    /// is met in proportion to its size.
+    /// Reads to fetch an item: two for items that were moved out of a bucket that is not remembered (one of the less
+    /// overloaded buckets), else one. Loads are nearly normal. A bucket gives away what exceeds its capacity, and the
+    /// item at the boundary, which is hit in proportion to its size.
     pub(super) fn bucket_reads(&self, bytes: f64, deviation_bytes: f64) -> f64 {
         if let Some(reads) = self.bucket_reads {
             return reads;
@@ -73,7 +73,7 @@ impl Rules {
         1.0 + (moved_bytes / item + buckets * at_mark) / items
     }
 
-    /// Bytes of memory for an item of what leads to its bucket.
+    /// Bytes of memory per item used to find its bucket.
     pub(super) fn bucket_index_bits(&self, bytes: f64, deviation_bytes: f64) -> f64 {
         let (_, _, items) = self.bucket_load(bytes, deviation_bytes);
         let remembered = self.remembered_buckets(bytes, deviation_bytes);
@@ -81,13 +81,13 @@ impl Rules {
     }
 }
 
-/// Bits of a clustered filter for an item, where so many tables share columns of so many items each.
+/// Bits of a clustered filter for an item, where `tables` tables share columns of `items` items each.
 fn cluster_bits(bloom_bits: f64, items: f64, tables: f64) -> f64 {
     let of_column = (COLUMN_BYTES + COLUMN_PLACE_BYTES) / tables.max(1.0) + COLUMN_FILTER_BYTES;
     bloom_bits + 8.0 * of_column / items
 }
 
-/// Tables over a place that are written until the filters of all are rewritten on flash.
+/// Number of tables written over a place between two rewrites of all its filters on flash.
 fn tables_a_rewrite(runs: f64) -> f64 {
     ((runs + 1.0) / TABLES_A_REWRITE).floor().max(1.0)
 }
@@ -117,17 +117,17 @@ impl PlanModel {
         share * cluster_bits(self.rules.bloom_bits, items, tables) + places
     }
 
-    /// Bits of a filter of its own that are written with each item of a table.
+    /// Bits of the table's own filter that are written with each item of a table.
     pub(super) fn own_filter_bits(&self, on_flash: bool) -> f64 {
         let items = if on_flash { COLUMN_ITEMS_ON_FLASH } else { COLUMN_ITEMS_IN_MEMORY };
         cluster_bits(self.rules.bloom_bits, items, 1.0)
     }
 
-    /// Filters that a new table of the level takes over, in items of their tables, for each item of its own.
+    /// Filters that a new table of the level copies, in items of their tables, for each item of its own.
     pub(super) fn filters_taken_over(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash: true } => state.runs / tables_a_rewrite(state.runs),
-            // The first of those that share one takes over none.
+            // The first of the tables that share a filter copies none.
             Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => {
                 state.runs.min((TABLES_IN_MEMORY_MAX - 1.0) / 2.0)
             }
@@ -135,12 +135,12 @@ impl PlanModel {
         }
     }
 
-    /// Bytes of filters that are taken over from tables of so many items.
+    /// Bytes of filters that are copied from tables of `items` items.
     pub(super) fn taken_over_bytes(&self, items: f64) -> f64 {
         if self.rules.stored_indexes { items * self.rules.bloom_bits / 8.0 } else { 0.0 }
     }
 
-    /// Of a place of the level with so many runs, the share of its filters that a new table takes over, on average.
+    /// Average share of the filters of a place with `runs` runs that a new table of the level copies.
     pub(super) fn share_taken_over(&self, level: &LevelSpec, number: usize, runs: f64) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash: true } => 1.0 / tables_a_rewrite(runs),
@@ -169,7 +169,7 @@ fn below(x: f64) -> f64 {
     if x >= 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Above which number such a share of the standard normal distribution lies, between -8 and 8.
+/// The number above which a given share of the standard normal distribution is, between -8 and 8.
 fn at_share_above(share: f64) -> f64 {
     let (mut low, mut high) = (-8.0, 8.0);
     for _ in 0..60 {

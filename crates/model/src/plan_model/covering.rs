@@ -1,17 +1,17 @@
-//! What filters cost that name one of the runs of a container: the room that they keep, and that each new table has the
-//! filter of all of them (docs/decisions/0022).
+//! What filters cost that name one of the runs of a container: their spare room, and that each new table has a filter
+//! that covers all of them (docs/decisions/0022).
 
 use crate::plan::{Filter, Growth, LevelSpec};
 
 use super::evaluate::PlanModel;
 
-/// The run number beside each fingerprint.
+/// Bits of the run number stored with each fingerprint.
 const RUN_BITS: u32 = 3;
 /// Bits of an entry of the secondary table: hash, run, and where groups begin.
 const SECONDARY_BITS: f64 = 140.0;
 
-/// Room of the filters of a container, as a share of the keys there are, on average over its numbers of runs, which are
-/// equally frequent: from three runs on a filter that is made anew has room for an even number of them.
+/// Room of the filters of a container, as a multiple of its number of keys, averaged over its possible numbers of runs,
+/// which are equally frequent: from three runs on, a rebuilt filter has room for an even number of runs.
 fn room(growth: Growth) -> f64 {
     let Growth::Tiering { runs_max, .. } = growth else { return 1.0 };
     let (mut keys, mut slots) = (0, 0);
@@ -23,25 +23,26 @@ fn room(growth: Growth) -> f64 {
 }
 
 impl PlanModel {
-    /// Bits of a filter with fingerprints of so many bits, for a key.
+    /// Bits per key of a filter with fingerprints of `fingerprint_bits` bits.
     pub(super) fn multi_level_bits(&self, fingerprint_bits: u32) -> f64 {
         let fill = self.rules.filter_fill;
-        // Keys whose fingerprint is in one of eight slots already.
+        // Keys whose fingerprint is already in one of eight slots.
         let secondary = SECONDARY_BITS * 4.0 * fill / 2f64.powi(fingerprint_bits as i32);
         f64::from(fingerprint_bits + RUN_BITS) / fill + secondary
     }
 
-    /// Bits of the filters of a level of such growth that are in memory for a key, with the room that they have.
+    /// Bits in memory per key of the filters of a level with this growth, including their room.
     pub(super) fn multi_level_memory_bits(&self, growth: Growth, fingerprint_bits: u32) -> f64 {
         self.multi_level_bits(fingerprint_bits) * self.multi_level_room(growth)
     }
 
-    /// Entries for which these filters have room, for each that they have.
+    /// Entries for which these filters have room, for each entry that they hold.
     pub(super) fn multi_level_room(&self, growth: Growth) -> f64 {
         if self.rules.stored_indexes { room(growth) } else { 1.0 }
     }
 
-    /// What a new table writes of the filters of `items` below it, as items whose Bloom filters take as much.
+    /// What a new table writes for the filters of `items` items below it, as the number of items whose Bloom filters
+    /// take as many bytes.
     pub(super) fn covered_as_bloom_items(&self, level: &LevelSpec, items: f64) -> f64 {
         match level.filter {
             Filter::MultiLevelCuckoo { tag_bits } => {

@@ -1,9 +1,10 @@
-//! What each device takes of the writes where young levels lie on one of their own.
+//! How many bytes each device takes if young levels are stored on a device of their own.
 
 use crate::models::Component;
 
-/// Of data written, as a plan's cost or its phases name them, those of the tables of the first `levels` levels: what
-/// goes to their device where they have one of their own, of which wears more evenly what is left (Wu's thesis, §4.3).
+/// The part of `writes`, as a plan's cost or its phases name them, that goes to the tables of the first `levels`
+/// levels. If these levels have a device of their own, it takes this part, and the remaining writes wear the other
+/// device more evenly (Wu's thesis, §4.3).
 pub fn young_writes(writes: &[Component], levels: usize) -> f64 {
     let is_young = |component: &&Component| {
         let number = component.name.strip_prefix("level ").and_then(|number| number.parse::<usize>().ok());

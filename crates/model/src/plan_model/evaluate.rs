@@ -1,4 +1,4 @@
-//! [`PlanModel`]: a plan, a workload and rules in, costs out.
+//! [`PlanModel`]: computes what a plan costs from the plan, a workload and rules.
 
 use crate::error::{ModelError, within};
 use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
@@ -10,7 +10,7 @@ use super::stack::{LevelState, Stack};
 use super::stream::WriteStream;
 use super::workload::Workload;
 
-/// Sizes of a growing store at which it is looked at.
+/// Number of sizes at which a growing store is evaluated.
 const GROWTH_STEPS: u32 = 64;
 
 /// A plan under a workload.
@@ -22,43 +22,43 @@ pub struct PlanModel {
     pub workload: Workload,
     /// What storing costs besides the items.
     pub rules: Rules,
-    /// Most bytes of memory for log index, filters and indexes. What does not fit stays on the device: filters first,
-    /// old ones before young ones, then indexes. Infinite for no limit.
+    /// Maximum bytes of memory for log index, filters and indexes. What does not fit stays on the device: filters
+    /// first, those of old levels before those of young ones, then indexes. Infinite for no limit.
     pub memory_limit_bytes: f64,
 }
 
 /// One level of a plan, on average over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelCost {
-    /// Records in it; repeats and tombstones count.
+    /// Records in it, including obsolete versions and tombstones.
     pub records: f64,
     /// Runs over a key.
     pub runs: f64,
-    /// Writes between two times that it hands on the same key. Infinite for the last level.
+    /// Writes between two times that the level passes on the same key. Infinite for the last level.
     pub interval_writes: f64,
 }
 
 /// What a plan costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanCost {
-    /// Writes are the mean over the growth of the store; reads, memory and space those at its end.
+    /// Writes are averaged over the growth of the store; reads, memory and space are those at its end.
     pub cost: Cost,
-    /// The levels, young to old. Levels too old for the data are left out.
+    /// The levels, young to old, without those that the data do not reach.
     pub levels: Vec<LevelCost>,
-    /// Memory that finds items, averaged over the second half of the growth, in bytes per item.
+    /// Memory used to find items, averaged over the second half of the growth, in bytes per item.
     pub bytes_per_item_second_half: f64,
-    /// Bytes of log held in memory besides.
+    /// Bytes of log held in memory in addition.
     pub write_buffer_bytes: f64,
 }
 
 impl PlanModel {
-    /// A model of the engine with memory for everything.
+    /// A model of the engine with enough memory for all filters and indexes.
     pub fn new(plan: Plan, workload: Workload) -> Self {
         Self { plan, workload, rules: Rules::engine(), memory_limit_bytes: f64::INFINITY }
     }
 
-    /// What the plan costs. A store that stays as it is takes about ten evaluations of a primitive per level; a growing
-    /// one 64 times as many.
+    /// What the plan costs. Takes about ten evaluations of a primitive per level for a store of constant size, 64 times
+    /// as many for a growing one.
     pub fn cost(&self) -> Result<PlanCost, ModelError> {
         self.plan.validate()?;
         self.workload.validate()?;
@@ -151,8 +151,8 @@ impl PlanModel {
         let user = self.workload.written_bytes();
         let amount = state.records_written * self.table_bytes(level, user)
             + state.live_written * self.table_bytes(level, self.workload.item.bytes());
-        // Filters of tables in buckets are written again with those that come to lie over them; a table that takes the
-        // place of others takes over none.
+        // Filters of bucketed tables are written again with the tables that are later stacked on them. A table that
+        // replaces others copies none.
         let taken_over = self.filters_taken_over(level, state) * state.records_written;
         (amount + self.taken_over_bytes(taken_over)) / user
     }
@@ -170,7 +170,7 @@ impl PlanModel {
 
     /// Bytes of log on the device for each live byte.
     pub(super) fn log_space(&self, stack: &Stack, live: f64) -> f64 {
-        // The active log is half full, and its successor is made ahead.
+        // The active log is half full, and its successor is created ahead.
         let logs = 1.5 + self.rules.frozen_logs;
         logs * stack.log_interval * self.log_record_bytes() / (live * self.workload.item.bytes())
     }
@@ -187,7 +187,7 @@ impl PlanModel {
         let levels = stack.levels.iter().enumerate().map(|(number, state)| {
             let is_last = number + 1 == stack.levels.len();
             let mean_bytes = if is_last { self.workload.item.bytes() } else { self.workload.written_bytes() };
-            // While a store grows, what the young levels hold has not come down to the last one yet.
+            // While a store grows, the records of the young levels have not reached the last level yet.
             let records = if is_last {
                 (state.records - self.workload.fresh_share * above).max(0.0)
             } else {
@@ -204,7 +204,7 @@ impl PlanModel {
         bytes + self.rules.log_record_bytes + self.rules.length_bytes(bytes)
     }
 
-    /// Bytes on the device of an item of so many key and value bytes, its share of filter and index included.
+    /// Bytes on the device of an item of `bytes` key and value bytes, including its share of filter and index.
     pub(super) fn table_bytes(&self, level: &LevelSpec, bytes: f64) -> f64 {
         let rules = &self.rules;
         let pages = match level.table {
@@ -219,12 +219,12 @@ impl PlanModel {
 
     fn items_per_page(&self, level: &LevelSpec, bytes: f64) -> f64 {
         let items = self.rules.items_per_page(bytes, self.workload.item.deviation_bytes);
-        // Pages end between cells, of which a page has 256 (docs/decisions/0003-pages-end-on-fences.md).
+        // Pages end between cells; a page has 256 cells (docs/decisions/0003-pages-end-on-fences.md).
         let is_fenced = level.table == TableLayout::Sorted && level.index == Index::Fences;
         if is_fenced && !self.rules.straddle && items > 1.0 { items * (1.0 - 1.0 / 256.0) } else { items }
     }
 
-    /// Memory of the level's filters, of so many `records` that are [`stored`](Self::stored) there.
+    /// Memory of the level's filters if [`stored`](Self::stored) says that `records` are there.
     pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash } => records * self.cluster_memory_bits(on_flash, state) / 8.0,
@@ -235,7 +235,7 @@ impl PlanModel {
         }
     }
 
-    /// Memory of the level's indexes, likewise.
+    /// Memory of the level's indexes, for the same `records`.
     pub(super) fn index_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
         records * self.index_bits(level) / 8.0 + state.sections * self.rules.section_bytes
     }
@@ -288,7 +288,7 @@ impl PlanModel {
         lookup
     }
 
-    /// The level as lookups meet it. `found` is the share of the gets of present keys that it or a younger level
+    /// The level as lookups see it. `found` is the share of the gets of present keys that it or a younger level
     /// answers, `resident` the shares of its filters and of its index that are in memory.
     pub(super) fn stage(
         &self,
@@ -304,9 +304,9 @@ impl PlanModel {
             }
             TableLayout::Hash | TableLayout::Sorted => 1.0,
         };
-        // Without its index in memory a table reads a page of it first.
+        // Without its index in memory, a table reads a page of the index first.
         let page_reads = page_reads + 1.0 - index_share;
-        // Eight slots are compared, of which so many are taken.
+        // A lookup compares eight slots; this is the number of them that are taken.
         let errors = 8.0 * self.rules.filter_fill;
         let (runs, younger, absent, before) = match level.filter {
             Filter::None => (state.runs, state.younger, 1.0, 0.0),
@@ -322,13 +322,14 @@ impl PlanModel {
             }
             Filter::BloomCluster { on_flash } => {
                 let absent = bloom_false_positive_rate(self.rules.bloom_bits);
-                // A table that lies alone is read at once.
+                // A single table is read at once.
                 let several = if on_flash { (state.runs - 1.0).clamp(0.0, 1.0) } else { 1.0 };
                 let before = if on_flash { several } else { 0.0 };
                 (state.runs, state.younger, absent * several + 1.0 - several, before)
             }
         };
-        // Of a filter on the device a page is read, or the runs are searched without it, whichever is less.
+        // If a filter is on the device, either a page of it is read or the runs are searched without it, whichever
+        // costs less.
         let away = 1.0 - filter_share;
         let reading = 1.0 + state.runs * absent < state.runs;
         let (before, absent) = if away > 0.0 && level.filter != Filter::None {

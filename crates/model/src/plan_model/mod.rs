@@ -1,9 +1,9 @@
 //! What a plan costs: one model for all plans, of which the papers' designs are special cases.
 //!
-//! Beyond the papers it counts bytes instead of items, with log and page overheads; lets the store grow; deletes;
+//! Beyond the papers, it counts bytes instead of items, with log and page overheads; lets the store grow; deletes;
 //! varies item sizes; keeps only part of filters and indexes in memory; and puts a cache in front.
 //!
-//! Limits: requests are independent of each other; items of one size class; compaction keeps up with writes.
+//! Limits: requests are independent of each other; all items are of one size class; compaction keeps up with writes.
 
 mod buckets;
 mod covering;

@@ -1,7 +1,7 @@
 //! [`Parts`]: what each level of a plan adds to its costs, so that a search can choose layouts level by level.
 //!
-//! How levels fill and empty follows from log and growths alone. Table, filter and index of a level then change what
-//! that level adds to writes, reads and memory, and nothing else: all costs are sums.
+//! How levels fill and empty follows from the log and the growths alone. Table, filter and index of a level then change
+//! only what that level adds to writes, reads and memory: all costs are sums.
 
 use super::evaluate::PlanModel;
 use super::stack::Stack;
@@ -10,8 +10,8 @@ use crate::error::ModelError;
 use crate::models::Cost;
 use crate::plan::{LevelSpec, Plan};
 
-/// What a part of a plan adds. Sums over parts are what [`PlanModel::cost`] gives for a store that stays as it is, with
-/// memory for everything.
+/// What a part of a plan adds. Sums over parts equal what [`PlanModel::cost`] gives for a store of constant size with
+/// enough memory for all filters and indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Amounts {
     /// Bytes written to the device for each byte that the user writes.
@@ -27,7 +27,7 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
-    /// In each the less of both.
+    /// The smaller amount of the two, for each cost.
     pub fn least(self, other: Self) -> Self {
         Self {
             writes: self.writes.min(other.writes),
@@ -38,7 +38,7 @@ impl Amounts {
         }
     }
 
-    /// Those of a whole plan.
+    /// The amounts of a whole plan.
     pub fn of_cost(cost: &Cost) -> Self {
         Self {
             writes: cost.write_amplification(),
@@ -64,21 +64,21 @@ impl std::ops::Add for Amounts {
     }
 }
 
-/// Log and levels of a plan at work, of whose levels only the growths count.
+/// The log and the levels of a plan as they fill and empty. Only the growths of the levels count.
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
     model: &'a PlanModel,
     stack: Stack,
-    /// Share of the gets that the log or levels up to each answer; the log's first.
+    /// Share of the gets that the log and the levels up to each one answer; the first entry is the log's.
     found: Vec<f64>,
-    /// Share of the gets of present keys that no cache in front answers.
+    /// Share of the gets of present keys that the cache in front does not answer.
     uncached: f64,
     stored: Vec<(f64, f64)>,
     live: f64,
 }
 
 impl<'a> Parts<'a> {
-    /// The plan of levels at the size with which the store ends.
+    /// The parts of a plan of levels, at the size of the store at the end.
     pub fn new(model: &'a PlanModel) -> Result<Self, ModelError> {
         let Plan::Levels { sharding, log, levels } = &model.plan else {
             unreachable!("a chained plan has no levels")
@@ -102,7 +102,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Levels that hold anything. Fewer than the plan's where the data end earlier.
+    /// Number of levels that hold anything: fewer than the plan has if the data end earlier.
     pub fn levels(&self) -> usize {
         self.stack.levels.len()
     }
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// What the level of that number adds with the table, filter and index of `spec`.
+    /// What level `number` adds with the table, filter and index of `spec`.
     pub fn level(&self, number: usize, spec: &LevelSpec) -> Amounts {
         let (model, state) = (self.model, &self.stack.levels[number]);
         let stage = model.stage(spec, state, self.found[number + 1], (1.0, 1.0));

@@ -5,11 +5,11 @@
 use crate::KeyDistribution;
 use crate::plan::LAST_GARBAGE_SHARE_MAX;
 
-/// What was written when: first each key once, then keys by their popularity.
+/// Which keys were written when: first each key once, then keys by their popularity.
 #[derive(Debug)]
 pub(super) struct Writes {
     keys: KeyDistribution,
-    /// Writes that loaded: those before this number.
+    /// The writes before this number were those of the load.
     loaded: f64,
     now: f64,
 }
@@ -19,12 +19,12 @@ impl Writes {
         Self { keys, loaded: 0.0, now: 0.0 }
     }
 
-    /// The next so many writes name a new key each.
+    /// Each of the next `writes` writes names a new key.
     pub fn begin_load(&mut self, writes: f64) {
         self.loaded = writes;
     }
 
-    /// Keys that are there.
+    /// Number of keys present.
     pub fn present(&self) -> f64 {
         self.keys(0.0, self.now).max(1.0)
     }
@@ -38,7 +38,7 @@ impl Writes {
         self.now = now;
     }
 
-    /// Different keys among the writes `from..to`. Which keys were loaded when is independent of which are overwritten.
+    /// Different keys among the writes `from..to`. When a key was loaded is independent of when it is overwritten.
     pub fn keys(&self, from: f64, to: f64) -> f64 {
         let fresh = (to.min(self.loaded) - from).max(0.0);
         let overwrites = to - from.max(self.loaded);
@@ -49,7 +49,7 @@ impl Writes {
         fresh + old - fresh * old / self.keys.keys()
     }
 
-    /// Which share of the keys among the writes `from..to` was written before, too.
+    /// Share of the keys among the writes `from..to` that were also written before.
     pub fn repeats(&self, from: f64, to: f64) -> f64 {
         let keys = self.keys(from, to);
         let new = self.keys(0.0, to) - self.keys(0.0, from);
@@ -62,29 +62,29 @@ impl Writes {
 pub(super) struct Run {
     pub from: f64,
     pub to: f64,
-    /// Share of its records that hide older ones, where that is asked.
+    /// Share of its records that make older ones obsolete, if that is tracked.
     pub repeats: f64,
 }
 
-/// What of a level merges next, and how far over its bound it is.
+/// Which place of a level merges next, and how far the level is over its bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub place: usize,
     pub pressure: f64,
-    /// How far the level is over its bound, for those who are to be slowed.
+    /// How far the level is over its bound, for slowing writers.
     pub slowing: f64,
-    /// Whether that is for old values, so that the place is merged with what the next level has there.
+    /// Whether it merges to drop obsolete versions, so that the place is merged with what the next level has there.
     pub collects: bool,
 }
 
-/// How a level is met by gets of present keys.
+/// The level as gets of present keys see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Met {
     /// Share of the gets that it answers.
     pub found: f64,
     /// Share of its places that have runs.
     pub occupied: f64,
-    /// Runs that are younger than the one that has the key, on average.
+    /// Average number of runs that are younger than the one that holds the key.
     pub younger: f64,
 }
 
@@ -132,20 +132,20 @@ impl PhaseLevel {
         self.places.iter_mut().for_each(|runs| runs.insert(0, run));
     }
 
-    /// Empties a place, which is not empty: the writes that its runs are of.
+    /// Empties a place that has runs. Returns the range of writes that its runs hold.
     pub fn take(&mut self, place: usize) -> (f64, f64) {
         let runs = std::mem::take(&mut self.places[place]);
         (runs[runs.len() - 1].from, runs[0].to)
     }
 
-    /// What comes to be of the runs of a place, which are taken, and what the writes `from..to` left above.
+    /// Takes the runs of a place and returns the run that merging them with the writes `from..to` from above makes.
     pub fn joined(&mut self, place: usize, from: f64, to: f64) -> Run {
         let old = std::mem::take(&mut self.places[place]);
         Run { from: old.last().map_or(from, |run| run.from), to, repeats: 0.0 }
     }
 
-    /// The youngest level: the fullest place while the level holds more than `items_max`. `by_garbage` is how far old
-    /// values are over their bound.
+    /// The youngest level: the place with most items while the level holds more than `items_max`. `by_garbage` is how
+    /// far obsolete versions are over their bound.
     pub fn of_runs(&self, writes: &Writes, runs_max: u32, items_max: f64, by_garbage: f64) -> Option<Due> {
         let by_items = self.items(writes) / items_max.max(1.0);
         let fullest = self.most(|place| self.items_of(writes, place))?;
@@ -156,7 +156,8 @@ impl PhaseLevel {
         Some(first_or_more((fullest, by_items), &others, by_items.max(by_garbage)))
     }
 
-    /// A level between: the tallest place while there are more runs over it on average than staggered places have.
+    /// A tiering level in between: the place with most runs while the average number of runs exceeds that of staggered
+    /// places.
     pub fn of_tiering(&self, writes: &Writes, runs_max: u32, by_garbage: f64) -> Option<Due> {
         let runs_max = f64::from(runs_max);
         let tallest = self.most(|place| self.runs(place))?;
@@ -170,7 +171,7 @@ impl PhaseLevel {
         Some(first_or_more((tallest, by_mean.max(by_height)), &[(foulest, by_garbage, true)], slowing))
     }
 
-    /// A last level that collects runs: the place that is most over its number of runs or over its share of garbage.
+    /// A last level that tiers: the place that exceeds its number of runs or its share of garbage most.
     pub fn of_last_tiering(&self, writes: &Writes, runs_max: u32) -> Option<Due> {
         let over = |place: usize| {
             let runs = self.runs(place);
@@ -185,7 +186,7 @@ impl PhaseLevel {
         Some(Due { place: worst, pressure: over(worst), slowing, collects: false })
     }
 
-    /// A level of one run between: the densest place while the level is larger than its ratio allows.
+    /// A leveling level in between: the place with most items while the level is larger than its ratio allows.
     pub fn of_leveling(&self, writes: &Writes, items_max: f64) -> Option<Due> {
         let place = self.most(|place| self.items_of(writes, place))?;
         let pressure = self.items(writes) / items_max.max(1.0);
@@ -197,7 +198,7 @@ impl PhaseLevel {
         self.places[place].len() as f64
     }
 
-    /// Runs over a place, on average.
+    /// Average number of runs over a place.
     pub fn runs_mean(&self) -> f64 {
         (0..self.places()).map(|place| self.runs(place) * self.span()).sum()
     }
@@ -207,7 +208,7 @@ impl PhaseLevel {
         self.places[place].iter().map(|run| writes.keys(run.from, run.to) * self.span()).sum()
     }
 
-    /// The level as gets of present keys meet it, each as likely.
+    /// The level as gets of present keys see it, where all keys are equally likely.
     pub fn met(&self, writes: &Writes) -> Met {
         let mut met = Met::default();
         let now = writes.now();
@@ -229,7 +230,7 @@ impl PhaseLevel {
         repeated.map(|run| writes.keys(run.from, run.to) * self.span() * run.repeats).sum()
     }
 
-    /// The place that has most, among those that have anything.
+    /// The place of the largest weight among the places that have runs.
     fn most(&self, weight: impl Fn(usize) -> f64) -> Option<usize> {
         let filled = (0..self.places()).filter(|&place| !self.places[place].is_empty());
         let weighed = filled.map(|place| (place, weight(place)));
@@ -237,7 +238,7 @@ impl PhaseLevel {
     }
 }
 
-/// The most pressing: of the others only what is due.
+/// The place with the highest pressure. Of the others, only those that are due count.
 fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f64) -> Due {
     let due = others.iter().filter(|(_, pressure, _)| *pressure > 1.0);
     let first = (first.0, first.1, false);
@@ -245,18 +246,18 @@ fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f6
     Due { place: most.0, pressure: most.1, slowing, collects: most.2 }
 }
 
-/// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and
+/// The mean number of runs over `places` places that are staggered evenly between 0 (a place just merged) and
 /// `runs_full`.
 pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
     runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
 }
 
-/// What [`mean_runs`] is the mean of.
+/// The inverse of [`mean_runs`]: its `runs_full`.
 pub(super) fn runs_full(mean_runs: f64, places: f64) -> f64 {
     (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
-/// Runs at which a place of a last level is full: from three quarters of `runs_max` to all.
+/// Number of runs at which a place of a last level is full: from three quarters of `runs_max` to all.
 fn staggered(runs_max: u32, place: usize) -> f64 {
     let spread = (place as f64 * 0.618_033_988_749_894_9).fract();
     let less = (spread * f64::from(runs_max / 4 + 1)).floor();

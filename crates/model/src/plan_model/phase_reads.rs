@@ -1,17 +1,17 @@
-//! Reads of gets between two phases: as [`PlanModel::cost`](super::PlanModel::cost) has them on average, of the runs
-//! that levels hold now.
+//! Reads of gets between two phases: computed as in [`PlanModel::cost`](super::PlanModel::cost), but for the runs that
+//! levels hold now instead of the average.
 
 use super::phases::Phases;
 use super::stack::LevelState;
 use crate::models::{Lookup, Stage};
 
 impl Phases<'_> {
-    /// Reads for a get of a key that is there, each as likely, with all filters and indexes in memory.
+    /// Reads for a get of a present key, all equally likely, with all filters and indexes in memory.
     pub fn reads_per_get(&self) -> f64 {
         self.lookup().reads_per_get()
     }
 
-    /// Reads for a get of a key that isn't there, likewise.
+    /// Reads for a get of an absent key, with all filters and indexes in memory.
     pub fn reads_per_miss(&self) -> f64 {
         self.lookup().reads_per_miss()
     }

@@ -10,7 +10,7 @@ fn sum(written: &[Component]) -> f64 {
 }
 
 /// Measured with `alluvium bench store --plan NAME --items 2000000 --value-size 100 --phases load,update`. The times of
-/// puts and merges in the rules are round figures, which any other machine has others of.
+/// puts and merges in the rules are round figures; other machines have others.
 #[test]
 fn phases_as_measured() {
     for (plan, loading, updating) in
@@ -25,15 +25,15 @@ fn phases_as_measured() {
     }
 }
 
-/// Plan `lsm-trie` without the level between: all but its youngest level has filters on flash.
+/// Plan `lsm-trie` without the middle level: all levels but the youngest have filters on flash.
 fn filters_on_flash() -> Plan {
     let Plan::Levels { sharding, log, levels } = Plan::lsm_trie() else { unreachable!() };
     Plan::Levels { sharding, log, levels: vec![levels[0], levels[levels.len() - 1]] }
 }
 
 /// Measured with `alluvium bench store --plan NAME --items 20000000 --value-size 100 --phases load,get,update,get`:
-/// mean bytes of memory an item in the second half of the load, and behind it; the same of the update. Means of two
-/// machines, of which one merged more slowly.
+/// mean bytes of memory per item in the second half of the load, and after it; the same for the update. Means of two
+/// machines, one of which merged more slowly.
 #[test]
 fn memory_of_phases_as_measured() {
     for (plan, measured) in [
@@ -55,13 +55,13 @@ fn memory_of_phases_as_measured() {
         assert_within(phases.bytes_per_item(), measured[1], 0.1, "memory of what was loaded");
         phases.update(2e7).unwrap();
         assert_within(phases.bytes_per_item_second_half(), measured[2], 0.1, "memory while updating");
-        // What `silt-deep` is left with swings by a fifth with when its middle level merged last.
+        // What remains of `silt-deep` varies by a fifth with the time of the last merge of its middle level.
         let tolerance = if is_deep { 0.2 } else { 0.1 };
         assert_within(phases.bytes_per_item(), measured[3], tolerance, "memory of what was updated");
     }
 }
 
-/// Likewise, with `--phases load,get,miss`: reads for a get of a key that is there, and of one that is not.
+/// Measured in the same way, with `--phases load,get,miss`: reads for a get of a present key, and of an absent key.
 #[test]
 fn reads_of_phases_as_measured() {
     for (plan, value_bytes, present, absent) in [
@@ -79,12 +79,13 @@ fn reads_of_phases_as_measured() {
         let mut phases = Phases::new(&model).unwrap();
         phases.load().unwrap();
         assert_within(phases.reads_per_get(), present, 0.02, "reads of a present key");
-        // Merges that end a run earlier or later make a tenth: five loads of `lsm-trie` left 0.0013 to 0.0015.
+        // Merges that end a run earlier or later make a difference of a tenth: five loads of `lsm-trie` left 0.0013 to
+        // 0.0015.
         assert_within(phases.reads_per_miss(), absent, 0.12, "reads of an absent key");
     }
 }
 
-/// Likewise: whatever comes down to the last level makes it a tenth garbage, so it is one run whenever one looks.
+/// Any run that reaches the last level makes it a tenth garbage, so it is one run at any time.
 #[test]
 fn a_last_level_that_is_merged_with_each_arrival_is_one_run() {
     let keys = KeyDistribution::uniform(2e7).unwrap();
@@ -94,7 +95,7 @@ fn a_last_level_that_is_merged_with_each_arrival_is_one_run() {
     assert_within(cost.cost.reads_per_get, 1.0, 0.1, "reads of a present key after updates");
 }
 
-/// Far from the load, a phase writes what the mean over all time is.
+/// Long after the load, a phase writes as much as the mean over all time.
 #[test]
 fn long_phases_agree_with_the_mean_over_time() {
     for plan in [Plan::silt(), Plan::silt_deep(), Plan::tiered(), Plan::leveled()] {

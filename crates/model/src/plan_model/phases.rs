@@ -1,10 +1,10 @@
 //! [`Phases`]: what a plan writes while a store is loaded and then overwritten, phase after phase.
 //!
-//! [`PlanModel::cost`] is the mean over all time of a store that goes on as it is. A phase is neither: overwriting as
-//! many items as there are begins with what the load left in each level, and ends before deep levels have merged twice.
-//! So the engine's rules of what merges when are executed here, in expectation. That takes no keys: whatever lies in
-//! one run at one place was written in one interval of time, and how many different keys an interval's writes name is
-//! known ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
+//! [`PlanModel::cost`] is the mean over all time for a store of constant size. A phase differs: overwriting as many
+//! items as there are begins with what the load left in each level, and ends before deep levels have merged twice. So
+//! the engine's rules of what merges when are executed here, in expectation. That needs no keys: all records in one run
+//! at one place were written in one interval of time, and the number of different keys that an interval's writes name
+//! is known ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
 
 use super::evaluate::PlanModel;
 use super::phase_level::{Due, PhaseLevel, Run, Writes, mean_runs, runs_full};
@@ -19,40 +19,39 @@ use crate::plan::{
     merge_delay_ns,
 };
 
-/// Parts of the hash space that are told apart below the youngest level, and at most there. More would be staggered
-/// more finely, which nobody could see.
+/// Number of parts of the hash space that are distinguished below the youngest level, and the maximum in it. More parts
+/// would be staggered more finely, with no visible effect.
 const PLACES: usize = 128;
-/// How much longer merges take that make buckets, which are balanced.
+/// How many times longer merges take that make buckets, which are balanced.
 const BUCKET_SLOWNESS: f64 = 1.3;
-/// From one freeze to the next, so many times it is looked how far behind merges are.
+/// Number of times between two freezes that the backlog of merges is checked.
 const STEPS: f64 = 8.0;
 
 /// A store that is loaded and overwritten.
-///
-/// Costs some thousand evaluations of a primitive for a phase that writes every item once. It holds for stores without
-/// deletes and expiry, whose places are not so large that their bytes are what makes them merge.
+/// Takes some thousand evaluations of a primitive for a phase that writes every item once. Valid for stores without
+/// deletes and expiry whose places are not so large that their bytes trigger merges.
 #[derive(Debug)]
 pub struct Phases<'a> {
     model: &'a PlanModel,
     specs: &'a [LevelSpec],
     levels: Vec<PhaseLevel>,
-    /// Parts of the youngest level that are merged one by one, of each of its places.
+    /// Parts of each place of the youngest level that are merged one by one.
     units_a_place: f64,
     writes: Writes,
     /// When the log began.
     log_since: f64,
     /// Records written into each level in this phase.
     records: Vec<f64>,
-    /// Records in each level whose filters were written again with those that came over them.
+    /// Records in each level whose filters were written again with tables stacked on them.
     taken_over: Vec<f64>,
-    /// Time that merges have, less what the one under way takes; in nanoseconds.
+    /// Time available to merges, less what the one in progress takes, in nanoseconds.
     merging_ns: f64,
-    /// Time that the conversion of the log that was frozen last still takes.
+    /// Time that the conversion of the most recently frozen log still takes.
     converting_ns: f64,
     memory: PhaseMemory,
 }
 
-/// How much runs may hold.
+/// The maximum that runs may hold.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     items_max: f64,
@@ -67,7 +66,7 @@ impl<'a> Phases<'a> {
     /// An empty store under the model's plan and rules, for the keys and items of its workload.
     ///
     /// # Errors
-    /// A plan that the engine refuses, or one without levels; figures out of range.
+    /// A plan that the engine refuses or that has no levels; figures out of range.
     pub fn new(model: &'a PlanModel) -> Result<Self, ModelError> {
         model.plan.validate()?;
         model.workload.validate()?;
@@ -98,8 +97,8 @@ impl<'a> Phases<'a> {
         })
     }
 
-    /// Puts every key once. Returns the bytes written for each byte of the user's, by log and level. Only before
-    /// anything else.
+    /// Puts every key once. Returns the bytes written for each byte of the user's, by log and level. Must be called
+    /// before anything else.
     pub fn load(&mut self) -> Result<Vec<Component>, ModelError> {
         assert!(self.writes.now() == 0.0, "a store is loaded when it is empty");
         let keys = self.model.workload.keys.keys();
@@ -107,7 +106,7 @@ impl<'a> Phases<'a> {
         self.run(keys, 1.0)
     }
 
-    /// Writes so many times to keys that are there, by their popularity. Returns what [`load`](Self::load) does.
+    /// Writes `writes` times to present keys, by their popularity. Returns the same as [`load`](Self::load).
     ///
     /// # Errors
     /// A number of writes that is not positive.
@@ -130,7 +129,7 @@ impl<'a> Phases<'a> {
             }
             self.freeze();
         }
-        // What merges were behind is caught up with.
+        // Merges that are behind catch up.
         while self.merge_next().is_some() {}
         (self.merging_ns, self.converting_ns) = (0.0, 0.0);
         let user = model.workload.item.bytes();
@@ -179,7 +178,7 @@ impl<'a> Phases<'a> {
         self.levels.iter().map(|level| level.items(&self.writes)).sum()
     }
 
-    /// Records that the log is cut for.
+    /// Number of records for which the log is cut.
     fn cut_for(&self) -> f64 {
         let (present, expected) = (self.present(), self.model.workload.expected_keys);
         self.model.plan.items_sharded(present as u64, expected as u64) as f64
@@ -210,7 +209,7 @@ impl<'a> Phases<'a> {
         self.log_since = to;
     }
 
-    /// Writers write, and are slowed; merges take the time that this takes.
+    /// Writers write and are slowed; merges use the time that this takes.
     fn write_until(&mut self, end: f64) {
         let Rules { put_ns, merge_byte_ns, .. } = self.model.rules;
         let writes = (end - self.writes.now()) / STEPS;
@@ -237,7 +236,7 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// Merges what is due most, if anything is: how long that takes, in nanoseconds.
+    /// Merges what is most due. Returns how long that takes in nanoseconds, or `None` if nothing is due.
     fn merge_next(&mut self) -> Option<f64> {
         let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
@@ -249,7 +248,7 @@ impl<'a> Phases<'a> {
         Some(reading_ns + self.writing_ns(target, records, merges))
     }
 
-    /// How long so many merges, or conversions, take that write so many records into a level; in nanoseconds.
+    /// Time in nanoseconds of `merges` merges, or conversions, that write `records` records into a level.
     fn writing_ns(&self, target: usize, records: f64, merges: f64) -> f64 {
         let spec = &self.specs[target];
         let slowness = if spec.table == TableLayout::Bucketed { BUCKET_SLOWNESS } else { 1.0 };
@@ -262,7 +261,7 @@ impl<'a> Phases<'a> {
         slowness * bytes * merge_byte_ns + filter_ns + merges * merge_ns
     }
 
-    /// How the levels stand that have bounds.
+    /// The state of the levels that have bounds.
     fn dues(&self) -> impl Iterator<Item = (usize, Due)> {
         let bounds = self.bounds();
         let writes = &self.writes;
@@ -298,8 +297,8 @@ impl<'a> Phases<'a> {
         dues.into_iter()
     }
 
-    /// The level above the last whose old values are to be collected first, and how far those of all these levels are
-    /// over their bound.
+    /// The level above the last whose obsolete versions are to be dropped first, and how far those of all these levels
+    /// are over their bound.
     fn old_values(&self, freeze_items: f64) -> Option<(usize, f64)> {
         let last = self.levels.len() - 1;
         let of_level: Vec<f64> = self.levels.iter().map(|level| level.garbage(&self.writes)).collect();
@@ -331,8 +330,8 @@ impl<'a> Phases<'a> {
         Bounds { items_max, garbage_max, room: full * freeze_items, freeze_items }
     }
 
-    /// Merges a place into the next level, with what that has there where old values are collected; one of the last
-    /// level into itself. Returns the level that got records, and how many.
+    /// Merges a place into the next level, together with what that level has there if obsolete versions are to be
+    /// dropped. A place of the last level is merged into itself. Returns the level that got records, and how many.
     fn merge(&mut self, number: usize, place: usize, collects: bool) -> (usize, f64) {
         let (from, to) = self.levels[number].take(place);
         if number + 1 == self.specs.len() {
@@ -363,7 +362,7 @@ impl<'a> Phases<'a> {
         (target, records)
     }
 
-    /// Whether merging the runs of a tiering level rids the store of old values under them, as the engine has it.
+    /// Whether merging the runs of a tiering level drops the obsolete versions under them, as in the engine.
     fn ends_garbage(&self, number: usize) -> bool {
         self.specs.get(number + 1).is_none_or(|below| matches!(below.growth, Growth::Leveling { .. }))
     }
@@ -375,13 +374,13 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// Whether the level collects runs for one that collects runs: then handing on runs ends few old values.
+    /// Whether the level and the next one are tiering: then passing on runs drops few obsolete versions.
     fn collects(&self, number: usize) -> bool {
         matches!(self.specs[number].growth, Growth::Tiering { .. }) && !self.ends_garbage(number)
     }
 }
 
-/// How far old values are over their bound, if the level of this number is the one to be merged for that.
+/// How far obsolete versions are over their bound, if level `number` is the one to be merged for that; else 0.
 fn pressure(old_values: &Option<(usize, f64)>, number: usize) -> f64 {
     old_values.filter(|&(foulest, _)| foulest == number).map_or(0.0, |(_, pressure)| pressure)
 }

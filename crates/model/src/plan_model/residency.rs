@@ -1,4 +1,4 @@
-//! [`Residency`]: which filters and indexes are in memory when it is short.
+//! [`Residency`]: which filters and indexes are in memory when memory is short.
 
 use crate::error::ModelError;
 use crate::models::Component;
@@ -10,7 +10,7 @@ enum Kind {
     Index,
 }
 
-/// Something that finds items.
+/// A structure used to find items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Structure {
     kind: Kind,

@@ -4,7 +4,7 @@ use crate::error::{ModelError, within};
 use crate::models::ChainDirectory;
 use crate::plan::{GARBAGE_SHARE_MAX, LAST_GARBAGE_SHARE_MAX, TIERS_GARBAGE_SHARE_MAX};
 
-/// Bytes of key and value from which on a value counts as long: 128 and a usual key.
+/// Minimum bytes of key and value at which a value counts as long: 128 and a usual key.
 const LONG_BYTES: f64 = 144.0;
 
 /// What the engine adds to items, and what its structures take.
@@ -18,12 +18,12 @@ pub struct Rules {
     pub page_header_bytes: f64,
     /// Bytes of an item on a page besides key and value.
     pub page_item_bytes: f64,
-    /// Bytes that items of long values take besides, on a page and in the log: their lengths are longer.
+    /// Additional bytes of items with long values, on a page and in the log: their lengths take more bytes.
     pub long_value_bytes: f64,
-    /// Whether every item may lie on two adjacent pages, fetched together, so that pages are always full.
+    /// Whether every item may straddle two adjacent pages, fetched together, so that pages are always full.
     pub straddle: bool,
-    /// Share of a page that may stay unused for the sake of whole items: an item as large goes on in the next page
-    /// where more would be lost.
+    /// Maximum share of a page that may stay unused to keep items whole. If more would be lost, the item continues on
+    /// the next page.
     pub page_loss_max: f64,
     /// Share of a hash table's slots that hold items; the others are written, too. 1 where items are packed.
     pub hash_fill: f64,
@@ -41,41 +41,42 @@ pub struct Rules {
     pub fence_bits: f64,
     /// Bits of an entropy-coded trie per page.
     pub trie_bits: f64,
-    /// Bytes that the filter and the index of one shard's part of a run take besides, however few its items.
+    /// Additional bytes of the filter and the index of one shard's part of a run, regardless of its number of items.
     pub section_bytes: f64,
     /// Bits of a three-level index per item.
     pub three_level_bits: f64,
     /// Share of a bucketed table's buckets whose migrations are kept in memory, 8 bytes each.
     pub remembered_share: f64,
-    /// Reads to fetch an item from a bucketed table; where none is given they follow from the items' sizes.
+    /// Reads to fetch an item from a bucketed table; `None` to derive them from the items' sizes.
     pub bucket_reads: Option<f64>,
-    /// How far young levels are over their bound, from 1: merges that only just keep up with writers at full speed find
-    /// more to merge at a time. The engine slows writers from 1.15 on.
+    /// How far young levels are over their bound, as a factor from 1: merges that barely keep up with writers at full
+    /// speed find more to merge at a time. The engine slows writers from 1.15 on.
     pub overrun: f64,
-    /// Nanoseconds that a put takes which is not slowed, in [`Phases`](super::Phases).
+    /// Nanoseconds of a put that is not slowed, in [`Phases`](super::Phases).
     pub put_ns: f64,
-    /// Nanoseconds that merging takes for each byte that it writes, likewise; 0 where merges keep up with any writer.
+    /// Nanoseconds of a merge for each byte that it writes, in [`Phases`](super::Phases); 0 if merges keep up with any
+    /// writer.
     pub merge_byte_ns: f64,
-    /// Nanoseconds that a merge takes however little it writes: for syncs of tables, directory and manifest.
+    /// Nanoseconds of a merge regardless of how little it writes: for syncs of tables, directory and manifest.
     pub merge_ns: f64,
-    /// Nanoseconds that it takes besides for each run that it merges: runs are read one after the other.
+    /// Additional nanoseconds of a merge for each run that it merges: runs are read one after the other.
     pub merged_run_ns: f64,
-    /// Nanoseconds besides for each item that it writes, where it makes a filter of all runs of a place. From all five
-    /// follows how far behind merges get: so far that writers are slowed to their speed.
+    /// Additional nanoseconds for each item written by a merge that makes a filter of all runs of a place. These five
+    /// rules determine how far behind merges get: so far that writers are slowed to the speed of merges.
     pub multi_level_item_ns: f64,
-    /// Frozen logs that wait for conversion or are being converted, in the mean over all time; each keeps its index in
-    /// memory.
+    /// Average number of frozen logs that wait for conversion or are being converted, over all time; each keeps its
+    /// index in memory.
     pub frozen_logs: f64,
-    /// Old values of items in the young levels, as a share of the live items, from which on they are merged whatever
+    /// Obsolete versions in the young levels, as a share of the live items, from which on they are merged regardless of
     /// their share.
     pub young_garbage_max: f64,
-    /// Old values of items in all tiering levels above the last, as a share of the live items, from which on the place
+    /// Obsolete versions in all tiering levels above the last, as a share of the live items, from which on the place
     /// that has most of them is merged with what the next level has there.
     pub tiers_garbage_max: f64,
-    /// Garbage in a last level that only collects runs, as a share of it, at which a container is rewritten; and in
-    /// the log of a chained plan.
+    /// Garbage in a last level that is tiering, as a share of the level, at which a container is rewritten. Also
+    /// applies to the log of a chained plan.
     pub garbage_share: f64,
-    /// Whether compaction of a leveling level rewrites tables of the next one that lie partly outside, as LevelDB does.
+    /// Whether compaction of a leveling level rewrites tables of the next one that are partly outside, as in LevelDB.
     pub false_overlaps: bool,
     /// Directory of a chained plan.
     pub chain_directory: ChainDirectory,
@@ -84,7 +85,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// This engine (docs/format.md); what it does not execute yet is taken from the papers.
+    /// The rules of this engine (docs/format.md). What it does not execute yet is taken from the papers.
     pub fn engine() -> Self {
         Self {
             log_record_bytes: 8.0,
@@ -139,7 +140,7 @@ impl Rules {
         }
     }
 
-    /// The papers' world: an item costs its own size wherever it is written, pages are always full.
+    /// The papers' rules: an item costs its own size wherever it is written, and pages are always full.
     pub fn papers() -> Self {
         Self {
             log_record_bytes: 0.0,
@@ -158,7 +159,7 @@ impl Rules {
         }
     }
 
-    /// Bytes of an item's lengths beyond those that every item has, by its bytes of key and value.
+    /// Bytes of an item's lengths beyond those that every item has, from its bytes of key and value.
     pub(super) fn length_bytes(&self, bytes: f64) -> f64 {
         if bytes >= LONG_BYTES { self.long_value_bytes } else { 0.0 }
     }
@@ -194,15 +195,16 @@ impl Rules {
         if item > payload {
             return 1.0 / (item / payload).ceil();
         }
-        // What the next item does not fit in stays empty. Equal items leave a fixed rest. Of items that vary, the page
-        // ends somewhere in one that is met in proportion to its size: half of E[s²]/E[s] is lost. After n items the
-        // end has spread by deviation · √n; between the two, go over to chance as it spreads over an item.
+        // The rest of a page in which the next item does not fit stays empty. With equal items, the rest is fixed. With
+        // items that vary, the page ends somewhere in an item that is hit in proportion to its size: half of E[s²]/E[s]
+        // is lost. After n items, the end has a deviation of `deviation` · √n. In between, interpolate from fixed to
+        // random as this deviation approaches the size of an item.
         let fixed = payload % item;
         let chance = (item + deviation_bytes * deviation_bytes / item) / 2.0;
         let spread = (2.0 * deviation_bytes * (payload / item).sqrt() / item).min(1.0);
         let lost = (1.0 - spread) * fixed + spread * chance;
-        // Of an item that goes on, a part as large as any lies on its page, so where pages end is chance: they are
-        // ended in front of an item where that loses less.
+        // An item that continues may have any part of it on its page, so page ends are random. A page is ended before
+        // an item if that loses less.
         let loss_max = self.page_loss_max * self.page_bytes;
         let lost =
             if item >= loss_max && lost > loss_max { loss_max * loss_max / (2.0 * item) } else { lost };
@@ -244,7 +246,7 @@ mod tests {
                 }
             }
             let modeled = rules.items_per_page(bytes, 0.0);
-            // Near the sizes that just waste what may be wasted, some pages do and some don't.
+            // Near the sizes that waste just the allowed share, some pages waste it and others don't.
             assert!((modeled * pages / 40_000.0 - 1.0).abs() < 0.065, "{bytes}: {modeled} on a page");
         }
     }

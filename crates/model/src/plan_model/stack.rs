@@ -1,7 +1,7 @@
-//! [`Stack`]: how log and levels of a plan fill and empty, at one size of the store.
+//! [`Stack`]: how the log and the levels of a plan fill and empty, at one size of the store.
 //!
-//! Each stage hands its items on at an interval, counted in writes; the next stage takes what so many writes wrote.
-//! From the intervals follow all rewrites, and from how full stages are on average follow reads and memory.
+//! Each stage passes its items on at an interval, counted in writes; the next stage takes what was written in that
+//! interval. All rewrites follow from the intervals; reads and memory follow from the average fill of the stages.
 
 use crate::error::ModelError;
 use crate::plan::{Growth, LevelSpec, LogSpec, Sharding};
@@ -10,35 +10,35 @@ use super::rules::Rules;
 use super::stream::WriteStream;
 use super::workload::Workload;
 
-/// Entries that a log index is made for, per entry that the log before took in its fullest shard.
+/// Entries for which a log index is made, per entry that the previous log took in its fullest shard.
 const LOG_ROOM: f64 = 17.0 / 16.0;
 
-/// One level at work.
+/// One level as it fills and empties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LevelState {
-    /// Records in the level, on average: repeats in several runs and tombstones count.
+    /// Average number of records in the level, including repeats in several runs and tombstones.
     pub records: f64,
-    /// Parts that runs over the log's shards consist of, each with a filter and an index of its own; 0 where parts are
+    /// Number of parts of the level's runs over the log's shards, each with its own filter and index; 0 if parts are
     /// large and few.
     pub sections: f64,
-    /// Share of the entries that the runs' filters are made for which their records take.
+    /// Share of the entries for which the runs' filters are made that their records take.
     pub filter_crowding: f64,
-    /// Runs over a place, on average.
+    /// Average number of runs over a place.
     pub runs: f64,
-    /// Share of the places that have any.
+    /// Share of the places that have any runs.
     pub occupied: f64,
-    /// Runs of this level that are younger than the one that holds a key found here, on average.
+    /// Average number of runs of this level that are younger than the one that holds a key found here.
     pub younger: f64,
-    /// Records written into the level per write of the user, tombstones among them.
+    /// Records written into the level per write of the user, including tombstones.
     pub records_written: f64,
     /// Live items written per write of the user: rewrites of a last level.
     pub live_written: f64,
-    /// Writes of the user between two times that the level hands on the same key. Infinite for the last level.
+    /// Writes of the user between two times that the level passes on the same key. Infinite for the last level.
     pub interval: f64,
 }
 
 impl LevelState {
-    /// A level that holds so many records in so many runs over a place, and takes in none.
+    /// A level that holds `records` records in `runs` runs over a place, and takes in none.
     pub fn of_runs(records: f64, runs: f64) -> Self {
         Self {
             records,
@@ -54,25 +54,25 @@ impl LevelState {
     }
 }
 
-/// Log and levels at work.
+/// The log and the levels as they fill and empty.
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
     /// Writes between freezes of the log.
     pub log_interval: f64,
     /// Different keys in a frozen log.
     pub log_records: f64,
-    /// Entries that the log index has room for, and the filter that it becomes.
+    /// Entries for which the log index has room, as has the filter that it becomes.
     pub log_entries: f64,
     /// Share of these entries that are taken at a freeze.
     log_crowding: f64,
-    /// Parts of the key space that freeze and merge by themselves.
+    /// Parts of the key space that freeze and merge independently.
     shards: f64,
-    /// Young to old. Levels below the one that can hold everything stay empty and are left out.
+    /// Young to old, without levels below the one that can hold everything: these stay empty.
     pub levels: Vec<LevelState>,
 }
 
 impl Stack {
-    /// The plan at the stream's size of the store.
+    /// The plan at the size of the store that `stream` has.
     pub fn new(
         plan: (&Sharding, &LogSpec, &[LevelSpec]),
         stream: &WriteStream,
@@ -97,10 +97,10 @@ impl Stack {
             let is_last = number + 1 == levels.len();
             let (state, next) = match level.growth {
                 Growth::Tiering { runs_max, .. } if !is_last => {
-                    // Containers of deeper levels are many.
+                    // Deeper levels have many containers.
                     let places = if number == 0 { stack.shards } else { f64::INFINITY };
-                    // What merges into one run rids itself of garbage there; what collects runs for a level of runs is
-                    // merged with that when it holds too much.
+                    // Merging into one run drops garbage there. A level that passes runs to a level of runs is merged
+                    // with that when it holds too much garbage.
                     let is_collected = matches!(levels[number + 1].growth, Growth::Leveling { .. });
                     let repeating = (1.0 - stream.fresh_share).max(f64::MIN_POSITIVE);
                     let by_garbage = match is_collected {
@@ -110,7 +110,7 @@ impl Stack {
                     let bound = level.growth.items_max(expected).min(by_garbage) * rules.overrun;
                     let runs_max = f64::from(runs_max);
                     if !is_collected {
-                        // The next level gets runs of what this one holds, and these are old values, too.
+                        // The next level gets runs of what this one holds, and these contain obsolete versions, too.
                         let above: f64 = stack.levels.iter().map(|state| state.records).sum();
                         let left = (rules.tiers_garbage_max * live / repeating - above).max(0.0);
                         let (state, next) = tiering(&arrivals, stream, runs_max, bound, places);
@@ -143,12 +143,12 @@ impl Stack {
                     (last_tiering(&arrivals, stream, workload, f64::from(runs_max), rules), arrivals)
                 }
             };
-            // What a store holds that was never fuller fits in this level, or in those above: nothing has come further.
+            // The data of a store that was never fuller fit in this level and those above: none has moved further.
             let above: f64 = stack.levels.iter().map(|state| state.records).sum();
             let left = (stream.keys.keys() - above).max(0.0);
             let hands_on_runs = match (level.growth, levels.get(number + 1).map(|next| next.growth)) {
                 (Growth::Tiering { .. }, Some(Growth::Tiering { .. })) => true,
-                // Right above the last level it is the shares and the garbage that count.
+                // Just above the last level, the shares and the garbage count.
                 (Growth::Tiering { .. }, Some(Growth::Leveling { .. })) => number + 2 < levels.len(),
                 _ => false,
             };
@@ -164,7 +164,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The log alone, as it is cut for a store of `cut_for` records.
+    /// Only the log, cut for a store of `cut_for` records.
     pub fn with_log(
         sharding: &Sharding,
         log: &LogSpec,
@@ -176,7 +176,8 @@ impl Stack {
         let items = cut_for as u64;
         let shards = sharding.shards(items) as f64;
         let entries = sharding.log_entries(items) as f64;
-        // The fullest shard freezes all: of so many normal numbers the largest lies this many deviations up.
+        // The fullest shard freezes all: the largest of that many normal numbers is this many deviations above the
+        // mean.
         let largest = if shards > 1.0 {
             let root = (2.0 * shards.ln()).sqrt();
             root - (shards.ln().ln() + (4.0 * std::f64::consts::PI).ln()) / (2.0 * root)
@@ -189,8 +190,8 @@ impl Stack {
         let by_bytes = log.segment_bytes_max as f64 / (workload.written_bytes() + rules.log_record_bytes);
         let log_interval = by_entries.min(by_bytes);
         let log_records = stream.unique(log_interval);
-        // A log that freezes by its bytes has room in each shard for as many as the fullest had before, and a
-        // sixteenth.
+        // A log that freezes by its bytes has room in each shard for as many entries as the fullest shard had before,
+        // plus a sixteenth.
         let (entries, log_crowding) = if by_bytes < by_entries {
             let mean = log_records / shards;
             let room = ((mean + largest * mean.sqrt()) * LOG_ROOM).min(entries);
@@ -208,61 +209,61 @@ impl Stack {
         }
     }
 
-    /// Memory of the index of the log.
+    /// Memory of the log's index.
     pub fn log_index_bytes(&self, rules: &Rules) -> f64 {
         self.log_entries * rules.log_slot_bytes / rules.filter_fill
     }
 
-    /// The same with the indexes of frozen logs.
+    /// Memory of the log's index and of the indexes of frozen logs.
     pub fn log_indexes_bytes(&self, rules: &Rules) -> f64 {
         (1.0 + rules.frozen_logs) * self.log_index_bytes(rules)
     }
 
-    /// Share of the entries that the log's index has room for which are taken at a freeze.
+    /// Share of the entries for which the log's index has room that are taken at a freeze.
     pub fn log_crowding(&self) -> f64 {
         self.log_crowding
     }
 
-    /// Parts of the key space that freeze and merge by themselves.
+    /// Parts of the key space that freeze and merge independently.
     pub fn shards(&self) -> f64 {
         self.shards
     }
 }
 
-/// Records in all levels, as the engine counts them to size log and young levels: live items, and besides them the
-/// records in young levels that repeat keys of the last one.
+/// Records in all levels, as the engine counts them to size log and young levels: live items, plus the records in young
+/// levels that repeat keys of the last one.
 fn present_records(levels: &[LevelSpec], stream: &WriteStream, workload: &Workload, rules: &Rules) -> f64 {
     let young = levels.iter().rev().skip(1).map(|level| match level.growth {
         Growth::Tiering { share, .. } => share,
         Growth::Leveling { .. } => 0.0,
     });
     let repeated = (1.0 - stream.fresh_share) * young.sum::<f64>();
-    // As a share of all records, not of the live items.
+    // Converted to a share of all records, instead of the live items.
     let garbage_max = 1.0 - 1.0 / (1.0 + rules.young_garbage_max);
     stream.keys.keys() * workload.live_share() / (1.0 - repeated.min(0.5).min(garbage_max))
 }
 
-/// What comes down to a level.
+/// What arrives at a level from above.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     /// Writes of the user between arrivals at the same place.
     interval: f64,
     /// Records of an arrival, over all places.
     records: f64,
-    /// What the stage above holds when full: a leveling level is sized by it.
+    /// What the stage above holds when full: the size of a leveling level is a multiple of it.
     room: f64,
-    /// Records of the level taken into that are rewritten because its tables lie partly outside what arrives.
+    /// Records of the target level that are rewritten because its tables are partly outside the arriving range.
     false_overlaps: f64,
-    /// As in [`LevelState`], of runs that are made of the arrivals.
+    /// As in [`LevelState`], for runs made of the arrivals.
     filter_crowding: f64,
 }
 
-/// Runs collect until the level holds `bound` records or one place has `runs_max` runs; then the fullest of so many
+/// Runs collect until the level holds `bound` records or one place has `runs_max` runs; then the fullest of `places`
 /// places is merged.
 ///
-/// Places are staggered evenly between none and R runs, so after a freeze and its merges they have (R − 1) / 2 on
-/// average. That is below the bound by half of what the last merge took away, R / `places`: with m runs at the bound,
-/// (R − 1) / 2 = m − R / 2 `places`.
+/// Places are staggered evenly between 0 and R runs, so after a freeze and its merges they have (R − 1) / 2 on average.
+/// That is below the bound by half of what the last merge removed, R / `places`: with m runs at the bound, (R − 1) / 2
+/// = m − R / 2 `places`.
 fn tiering(
     arrivals: &Arrivals,
     stream: &WriteStream,
@@ -289,7 +290,7 @@ fn tiering(
     (state, Arrivals { interval, records, room: records, false_overlaps: 0.0, filter_crowding: 1.0 })
 }
 
-/// A level over the last one that holds all that was written so far, each key once: nothing was merged yet.
+/// A level above the last one that holds all that was written so far, each key once: nothing has been merged yet.
 fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals) {
     let state = LevelState {
         records: runs * arrivals.records,
@@ -305,7 +306,7 @@ fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals
     (state, Arrivals { interval: f64::INFINITY, room: state.records, ..*arrivals })
 }
 
-/// One run of `size` keys, handed on place by place (Lim's thesis, Algorithm 3).
+/// One run of `size` keys, passed on place by place (Lim's thesis, Algorithm 3).
 fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules) -> (LevelState, Arrivals) {
     let written = stream.merge(arrivals.interval, size) + arrivals.false_overlaps;
     let interval = arrivals.interval + stream.dinterval(size);
@@ -325,10 +326,10 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
     (state, Arrivals { interval, records, room: size, false_overlaps, filter_crowding: 1.0 })
 }
 
-/// One run of everything that is live; none until something comes down to it.
+/// One run of all live items; no run until something arrives from above.
 fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload) -> LevelState {
     let live = stream.keys.keys() * workload.live_share();
-    // A store that was empty fills its young levels before anything comes down here.
+    // A store that started empty fills its young levels before anything arrives here.
     let has_begun = stream.fresh_share * arrivals.interval / 2.0 < stream.keys.keys();
     LevelState {
         records: if has_begun { live } else { 0.0 },
@@ -343,7 +344,7 @@ fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload)
     }
 }
 
-/// Runs that are rewritten when too much of them is garbage, or when they are too many.
+/// Runs that are rewritten when too much of them is garbage, or when there are too many.
 fn last_tiering(
     arrivals: &Arrivals,
     stream: &WriteStream,
@@ -355,9 +356,9 @@ fn last_tiering(
     let arriving = arrivals.records / arrivals.interval;
     let garbage = (arriving - stream.fresh_share).max(0.0);
     let garbage_max = live * rules.garbage_share / (1.0 - rules.garbage_share);
-    // Some thousandth of a write is rounding, not garbage.
+    // A difference this small is rounding, not garbage.
     let by_garbage = if garbage > 1e-6 {
-        // Garbage comes with runs: the one that makes it too much is waited for.
+        // Garbage arrives with runs: wait for the one that exceeds the limit.
         ((garbage_max / garbage / arrivals.interval).floor() + 1.0) * arrivals.interval
     } else {
         f64::INFINITY
@@ -370,7 +371,7 @@ fn last_tiering(
     };
     let interval = by_garbage.min(by_runs);
     let (runs, garbage_mean, rewritten) = if interval.is_finite() {
-        // The arrival that makes it too much lies there for no time.
+        // The arrival that exceeds the limit is rewritten at once.
         let waited = interval - arrivals.interval;
         (1.0 + waited / arrivals.interval / 2.0, garbage * waited / 2.0, live / interval)
     } else {
@@ -382,7 +383,7 @@ fn last_tiering(
         filter_crowding: arrivals.filter_crowding,
         runs,
         occupied: 1.0,
-        // After a rewrite nearly all items lie in the oldest run, else they are spread over all.
+        // After a rewrite nearly all items are in the oldest run, else they are spread over all.
         younger: if interval.is_finite() { runs - 1.0 } else { (runs - 1.0) / 2.0 },
         records_written: arriving,
         live_written: rewritten,

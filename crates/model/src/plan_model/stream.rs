@@ -1,4 +1,4 @@
-//! [`WriteStream`]: the primitives for writes of which some name new keys.
+//! [`WriteStream`]: the primitives for writes, some of which name new keys.
 
 use crate::KeyDistribution;
 use crate::root;
@@ -15,7 +15,7 @@ pub(super) struct WriteStream {
 }
 
 impl WriteStream {
-    /// Different keys among `writes` writes: new ones never repeat.
+    /// Different keys among `writes` writes. New keys never repeat.
     pub fn unique(&self, writes: f64) -> f64 {
         (self.fresh_share * writes + self.keys.unique(self.old(writes))).min(self.keys.keys())
     }

@@ -1,4 +1,4 @@
-//! The plan model against the papers' models, of which each is a special case, and against what was measured.
+//! The plan model compared with the papers' models, each of which is a special case, and with measurements.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::{Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sh
 const KILOBYTE: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 984.0, deviation_bytes: 0.0 };
 pub(super) const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
 
-/// One log of so many entries, as the papers have it.
+/// One log of `entries` entries, as in the papers.
 fn one_log(entries: u32) -> (Sharding, LogSpec) {
     let sharding =
         Sharding { log_entries_per_shard: entries, log_share: 0.999, shards_max: 1, ..Sharding::default() };
@@ -76,7 +76,7 @@ fn silt_is_one_filtered_level_over_one_run() {
         let cost = model.cost().unwrap().cost;
         let silt = Silt { table: 10_000.0, hash_stores: 30.0, ..Silt::default() }.cost(&keys).unwrap();
         assert_same_writes(&cost, &silt);
-        // SILT's log is on flash and its share of gets reads it; here the log's bytes are in memory.
+        // SILT's log is on flash, so its share of gets reads it; here the log's bytes are in memory.
         assert_within(cost.reads_per_miss, silt.reads_per_miss, 1e-3, "reads per miss");
         assert!(cost.reads_per_get < silt.reads_per_get);
     }
@@ -124,7 +124,7 @@ fn lsm_trie_is_tiering_all_the_way_down() {
     assert_within(cost.memory[1].amount, paper.memory[0].amount, 0.15, "filters");
 }
 
-/// The plan `silt` with the share that it had when the figures were taken.
+/// The plan `silt` with the share that it had when the figures were measured.
 fn silt(share: f64) -> Plan {
     let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
     levels[0].growth = Growth::Tiering { runs_max: 64, share };
@@ -148,7 +148,7 @@ fn the_engine_as_measured() {
     let load = at_full_speed(0.095, workload.clone());
     assert_within(load.cost.write_amplification(), 5.02, 0.05, "rewrites while loading");
     assert_within(load.bytes_per_item_second_half, 0.448, 0.05, "memory in the second half");
-    // Once merges have caught up.
+    // After merges have caught up.
     let load = settled(0.095, workload).cost;
     assert_within(load.bytes_per_item(), 0.272, 0.05, "memory at the end of the load");
     assert_within(load.space_amplification(), 1.078, 0.03, "space");
@@ -161,8 +161,8 @@ fn the_engine_as_measured() {
     assert_within(update.cost.space_amplification(), 1.174, 0.03, "space while updating");
 }
 
-/// Measured with `alluvium bench store --plan NAME --items 5000000 --phases load,get,miss`, 16+100 bytes: the engine's
-/// own count of bytes written, since others used the device.
+/// Measured with `alluvium bench store --plan NAME --items 5000000 --phases load,get,miss`, 16+100 bytes. Bytes written
+/// are the engine's own count, since other processes used the device.
 #[test]
 fn plans_of_more_levels_as_measured() {
     for (plan, writes, memory, reads_per_miss) in
@@ -172,7 +172,7 @@ fn plans_of_more_levels_as_measured() {
         let rules = Rules::engine_at_full_speed();
         let load = PlanModel { rules, ..PlanModel::new(plan.clone(), workload.clone()) }.cost().unwrap();
         assert_within(load.cost.write_amplification(), writes, 0.05, "rewrites while loading");
-        // Once merges have caught up.
+        // After merges have caught up.
         let load = PlanModel::new(plan, workload).cost().unwrap();
         assert_within(load.cost.bytes_per_item(), memory, 0.08, "memory when loaded");
         assert!((load.cost.reads_per_miss - reads_per_miss).abs() < 0.02, "{}", load.cost.reads_per_miss);
@@ -201,7 +201,7 @@ fn runs_that_collect_as_measured() {
     assert_within(cost.bytes_per_item(), 2.69, 0.1, "memory");
     assert_within(cost.reads_per_get, 1.0, 0.01, "reads per get");
     assert_within(cost.reads_per_miss, 0.0075, 0.2, "reads per miss");
-    // Overwriting: old values are a quarter of the items.
+    // Overwriting: obsolete versions are a quarter of the items.
     let keys = KeyDistribution::uniform(2.5e6).unwrap();
     let update = PlanModel::new(Plan::silt_tiering(), Workload::updates(keys, KILOBYTE)).cost().unwrap().cost;
     assert!(update.space_amplification() < 1.35, "{}", update.space_amplification());
@@ -241,7 +241,7 @@ fn short_memory_drops_filters_first_and_costs_reads() {
         assert_eq!(short.writes, all.writes);
         last = short.reads_per_miss;
     }
-    // One read for the filters, one for the index, one for the item, at most.
+    // At most one read for the filters, one for the index, one for the item.
     assert!(last < 3.1);
     assert!(PlanModel { memory_limit_bytes: 1e3, ..model }.cost().is_err());
 }
@@ -252,7 +252,7 @@ fn deletes_are_small_and_leave_space() {
     let kept = PlanModel::new(Plan::silt(), Workload::updates(keys.clone(), KILOBYTE)).cost().unwrap().cost;
     let workload = Workload { delete_share: 0.3, ..Workload::updates(keys, KILOBYTE) };
     let deleting = PlanModel::new(Plan::silt(), workload).cost().unwrap().cost;
-    // A tombstone is one more record for the young level, which so is full sooner, but hardly a byte of the user's.
+    // A tombstone is one more record for the young level, which is thus full sooner, but hardly a byte of the user's.
     let more = deleting.write_amplification() / kept.write_amplification();
     assert!(more > 1.2 && more < 1.0 / 0.7, "{more}");
     assert_within(deleting.space_amplification(), kept.space_amplification(), 0.05, "space");
@@ -336,7 +336,7 @@ proptest! {
         prop_assert!(cost.write_amplification() >= 1.0 && !levels.is_empty());
         let components = cost.writes.iter().chain(&cost.memory).chain(&cost.space);
         prop_assert!(components.into_iter().all(|component| component.amount >= 0.0), "{cost:?}");
-        // Memory that is short costs reads, never writes.
+        // Too little memory costs reads, never writes.
         let limit = 0.7 * cost.bytes_per_item() * model.workload.live_keys();
         let short = PlanModel { memory_limit_bytes: limit, ..model };
         if let Ok(short) = short.cost() {

@@ -24,27 +24,27 @@ impl ItemSize {
 /// Which keys gets ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetPopularity {
-    /// All keys alike.
+    /// All keys are equally likely.
     Uniform,
-    /// Each key as often as it is put.
+    /// Each key is as likely as in puts.
     LikePuts,
 }
 
 /// What is done to the store.
 ///
-/// Each write names a key: with [`fresh_share`](Self::fresh_share) one that was never written, else one of the keys so
-/// far by their popularity; with [`delete_share`](Self::delete_share) the latter is a delete. So of the keys ever
-/// written, a share of `delete_share` is deleted at any time, and put again at some other.
+/// Each write names a key: with probability [`fresh_share`](Self::fresh_share) one that was never written, else one of
+/// the keys so far by their popularity. With probability [`delete_share`](Self::delete_share), the latter is a delete.
+/// A share of `delete_share` of the keys ever written is thus deleted at any time; these keys are put again later.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Keys at the end, and their popularity among writes that name old keys. Deleted ones count.
+    /// Keys at the end, and their popularity among writes that name old keys. Includes deleted keys.
     pub keys: KeyDistribution,
-    /// Keys at the start: 0 to load an empty store, as many as at the end for a store that stays as it is.
+    /// Keys at the start: 0 to load an empty store, as many as at the end for a store of constant size.
     pub start_keys: f64,
-    /// Keys that the store is told to expect; 0 if it isn't. The plan's shares are taken of the larger of this and the
-    /// keys present.
+    /// Keys that the store is told to expect; 0 if it isn't. The plan's shares are relative to the larger of this and
+    /// the keys present.
     pub expected_keys: f64,
-    /// Share of the writes that name new keys. 1 for loading, 0 for a store that stays as it is.
+    /// Share of the writes that name new keys. 1 for loading, 0 for a store of constant size.
     pub fresh_share: f64,
     /// Share of the writes to old keys that delete.
     pub delete_share: f64,
