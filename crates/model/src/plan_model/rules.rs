@@ -123,10 +123,11 @@ impl Rules {
         }
     }
 
-    /// This engine while writers put as fast as it takes: conversion and merges are behind by as much as writers are
-    /// not slowed for. The backlogs are those seen in loads of 2 to 20 million items on two cores. The times are those
-    /// with which [`Phases`](super::Phases) come nearest to what loads and updates of 20 million items left behind
-    /// there under seven plans; merges took 4 to 18 ns a byte, by plan and by what else ran.
+    /// The rules of this engine while writers put as fast as it accepts: conversion and merges are as far behind as
+    /// they get before writers are slowed. The backlogs are those seen in loads of 2 to 20 million items on two cores.
+    /// The times are those with which [`Phases`](super::Phases) come nearest to what loads and updates of 20 million
+    /// items left behind there under seven plans; merges took 4 to 18 ns a byte, depending on the plan and on what else
+    /// ran.
     pub fn engine_at_full_speed() -> Self {
         Self {
             overrun: 1.1,
