@@ -3,21 +3,22 @@
 use super::{histogram, zipf};
 use crate::error::{ModelError, within};
 
-/// Most keys: beyond, a 64-bit float no longer counts single ones.
+/// Maximum number of keys: beyond it, a 64-bit float no longer counts single keys.
 const KEYS_MAX: f64 = 9_007_199_254_740_992.0;
-/// Largest skew: a steeper Zipf distribution is one key and a rounding error.
+/// Maximum skew: a steeper Zipf distribution is one key and a rounding error.
 pub(super) const SKEW_MAX: f64 = 16.0;
 
 /// Keys that share one probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyGroup {
-    /// How many keys. May be fractional: a group can stand for a stretch of a smooth distribution.
+    /// Number of keys. May be fractional: a group can represent a stretch of a smooth distribution.
     pub keys: f64,
-    /// Chance of one of them to be the key of a request; of a histogram handed in, any number in proportion to it.
+    /// Probability that the key of a request is a given key of the group. In a histogram passed in, any number in
+    /// proportion to it.
     pub probability: f64,
 }
 
-/// A group as the sums want it.
+/// A group in the form that the sums need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub keys: f64,
@@ -32,7 +33,7 @@ enum Shape {
     Histogram,
 }
 
-/// The popularity of the keys that requests name, compressed.
+/// The popularity of the keys that requests name, in compressed form.
 ///
 /// Sums over it agree with sums over all keys to a relative 10⁻⁶ or better (10⁻⁸ for skews up to 2).
 #[derive(Clone, Debug)]
@@ -58,8 +59,9 @@ impl KeyDistribution {
         Ok(Self::from_groups(keys, Shape::Zipf { skew }, zipf::groups(keys, skew)))
     }
 
-    /// Keys as measured: groups of keys with the requests each got (or anything in proportion). Keys that got none are
-    /// no keys of the workload and are left out. Neighbours within a thousandth are put together.
+    /// Measured keys: groups of keys with the number of requests of each key (or any number in proportion). Keys
+    /// without requests are not keys of the workload and are left out. Neighbours that differ by less than a thousandth
+    /// are merged.
     pub fn histogram(groups: &[KeyGroup]) -> Result<Self, ModelError> {
         for group in groups {
             within("keys of a group", group.keys, 0.0, KEYS_MAX)?;
@@ -71,7 +73,7 @@ impl KeyDistribution {
         Ok(Self::from_groups(keys, Shape::Histogram, groups))
     }
 
-    /// The same popularity over another number of keys: a Zipf distribution of the same skew; a histogram whose
+    /// The same popularity over another number of keys: a Zipf distribution of the same skew, or a histogram whose
     /// groups keep their shares of the keys and of the requests.
     pub fn with_keys(&self, keys: f64) -> Result<Self, ModelError> {
         within("keys", keys, 1.0, KEYS_MAX)?;

@@ -6,7 +6,7 @@ use super::compressed::Group;
 use crate::root;
 
 impl KeyDistribution {
-    /// Chance that a level holds the key at distance `distance` (0 to keys) behind the last compacted one, when
+    /// Probability that a level holds the key at distance `distance` (0 to keys) behind the last compacted one, when
     /// `interval` requests pass between compactions of the same key (Theorem 4.4).
     pub fn density(&self, interval: f64, distance: f64) -> f64 {
         self.unique(interval * distance / self.keys()) / self.keys()
@@ -21,8 +21,8 @@ impl KeyDistribution {
         self.groups.iter().map(|group| group.keys * present_share(group, interval, self.keys())).sum()
     }
 
-    /// Requests between compactions of the same key in a level of `size` keys (DInterval, from Theorem 4.4 and
-    /// Lemma 4.5). Infinite when the level can hold all keys but one: it then never needs compaction.
+    /// Requests between compactions of the same key in a level of `size` keys (DInterval, from Theorem 4.4 and Lemma
+    /// 4.5). Infinite if the level can hold all keys but one: it then never needs compaction.
     pub fn dinterval(&self, size: f64) -> f64 {
         if size <= 0.0 {
             return 0.0;
@@ -34,7 +34,8 @@ impl KeyDistribution {
         let slope = |interval: f64| -> f64 {
             self.groups.iter().map(|group| group.keys * present_slope(group, interval, self.keys())).sum()
         };
-        // As in `unique_inverse`: near saturation the missing keys tell more. The key just compacted always is.
+        // As in `unique_inverse`: near saturation the missing keys are more precise. The key just compacted is always
+        // missing.
         let keys = self.keys() - 1.0;
         root::increasing(2.0 * size, |interval| {
             let value = self.level_size(interval);
@@ -46,7 +47,8 @@ impl KeyDistribution {
         })
     }
 
-    /// [`unique`](Self::unique) averaged over 0 to `requests`: the keys in what fills from empty, at a random moment.
+    /// [`unique`](Self::unique) averaged over 0 to `requests`: the keys, at a random moment, in a structure that fills
+    /// from empty.
     pub fn mean_unique(&self, requests: f64) -> f64 {
         if requests <= 0.0 {
             return 0.0;
@@ -67,10 +69,10 @@ impl KeyDistribution {
     }
 }
 
-/// Mean over the distances d = 0 … keys − 1 of the chance 1 − e^(−a·d/keys), a = rate · interval.
+/// Mean of the probability 1 − e^(−a·d/keys) over the distances d = 0 … keys − 1, with a = rate · interval.
 ///
-/// The sum is geometric: 1 − ψ(a) · B(a/keys) with ψ(a) = (1 − e^−a)/a and B(h) = h/(1 − e^−h). Both factors are near
-/// 1 for small a, so their distances from 1 are what is computed.
+/// The sum is geometric: 1 − ψ(a) · B(a/keys) with ψ(a) = (1 − e^−a)/a and B(h) = h/(1 − e^−h). Both factors are near 1
+/// for small a, so the code computes their distances from 1.
 fn present_share(group: &Group, interval: f64, keys: f64) -> f64 {
     let a = group.rate * interval;
     let filled = filling_mean(a);

@@ -1,4 +1,4 @@
-//! Measured popularity: groups put together where they hardly differ.
+//! Measured popularity: merges groups that hardly differ.
 
 use super::KeyGroup;
 
@@ -6,8 +6,8 @@ use super::KeyGroup;
 /// below (1/512)² / 24 of it, at the worst r: 2 · 10⁻⁷.
 const WIDTH: f64 = 1.0 + 1.0 / 512.0;
 
-/// Groups by falling probability, neighbours within [`WIDTH`] as one group of their mean probability: the paper's
-/// compression (Lim's thesis, §4.6.2).
+/// Groups by falling probability, with neighbours within [`WIDTH`] merged into one group of their mean probability: the
+/// paper's compression (Lim's thesis, §4.6.2).
 pub(super) fn compress(groups: &[KeyGroup]) -> Vec<KeyGroup> {
     let is_used = |group: &&KeyGroup| group.keys > 0.0 && group.probability > 0.0;
     let mut sorted: Vec<KeyGroup> = groups.iter().filter(is_used).copied().collect();

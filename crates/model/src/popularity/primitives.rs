@@ -13,7 +13,7 @@ impl KeyDistribution {
         self.groups.iter().map(|group| -group.keys * (-group.rate * requests).exp_m1()).sum()
     }
 
-    /// Expected number of keys that are not among `requests` requests: accurate where [`unique`](Self::unique) is
+    /// Expected number of keys that are not among `requests` requests. Accurate even if [`unique`](Self::unique) is
     /// within rounding of all keys.
     pub fn missing(&self, requests: f64) -> f64 {
         if requests <= 0.0 {
@@ -22,7 +22,7 @@ impl KeyDistribution {
         self.groups.iter().map(|group| group.keys * (-group.rate * requests).exp()).sum()
     }
 
-    /// Requests after which `unique` different keys are expected (Lemma 4.2): infinite from all keys on, 0 for 0.
+    /// Requests after which `unique` different keys are expected (Lemma 4.2): 0 for 0, infinite for all keys or more.
     ///
     /// A distribution of one key jumps from 0 to 1 at once: anything in between takes 0 requests.
     pub fn unique_inverse(&self, unique: f64) -> f64 {
@@ -47,7 +47,7 @@ impl KeyDistribution {
                 ((value / unique).ln(), slope / value)
             });
         }
-        // Near saturation the missing keys tell more than the present ones.
+        // Near saturation the missing keys are more precise than the present ones.
         let missing = self.keys() - unique;
         root::increasing(unique, |requests| {
             let (mut value, mut slope) = (0.0, 0.0);
@@ -83,8 +83,8 @@ impl KeyDistribution {
         self.unique(sizes.iter().map(|&size| self.unique_inverse(size)).sum())
     }
 
-    /// Chance that the key of a request was named by one of the `requests` requests before it: the hit ratio of gets
-    /// that are as popular as puts, in whatever holds the newest so many puts.
+    /// Probability that the key of a request was named by one of the `requests` requests before it. This is the hit
+    /// ratio, in a structure that holds the newest `requests` puts, of gets that are as popular as puts.
     pub fn recent_share(&self, requests: f64) -> f64 {
         if requests <= 0.0 {
             return 0.0;
@@ -96,7 +96,7 @@ impl KeyDistribution {
             .min(1.0)
     }
 
-    /// Chance that the key of a request is in a cache of the `items` most recently used keys: the approximation of
+    /// Probability that the key of a request is in a cache of the `items` most recently used keys: the approximation of
     /// Che, Tung and Wang (2002), whose characteristic time is [`unique_inverse`](Self::unique_inverse).
     pub fn cache_hit_share(&self, items: f64) -> f64 {
         self.recent_share(self.unique_inverse(items))

@@ -1,4 +1,4 @@
-//! The primitives against direct summation over all keys, their laws, and the figures of Lim's thesis.
+//! The primitives compared with direct summation over all keys, their laws, and the figures of Lim's thesis.
 
 use proptest::prelude::*;
 
@@ -98,7 +98,7 @@ fn many_keys_keep_the_totals() {
         assert_close(mass, 1.0, 1e-12, "probability");
         assert_close(distribution.unique(1.0), 1.0, 1e-9, "one request is one key");
     }
-    // Few requests on many equal keys repeat none: 1 − e^−x must not lose its digits.
+    // Few requests on many equal keys name no key twice: 1 − e^−x must not lose its digits.
     let uniform = KeyDistribution::uniform(1e12).unwrap();
     assert_close(uniform.unique(10.0), 10.0, 1e-10, "ten requests");
     assert_close(uniform.level_size(1.0), 0.5, 1e-9, "half a request");

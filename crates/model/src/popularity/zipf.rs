@@ -2,12 +2,12 @@
 
 use super::KeyGroup;
 
-/// Keys that are groups of their own. Behind them the sum over ranks is an integral between half ranks; the first
-/// neglected term of Euler and Maclaurin is below skew / (80 · 512²) of the whole: 5 · 10⁻⁸ for skew 1.
+/// Number of keys that are groups of their own. For later keys, the sum over ranks is an integral between half ranks;
+/// the first neglected term of Euler and Maclaurin is below skew / (80 · 512²) of the whole: 5 · 10⁻⁸ for skew 1.
 const HEAD_KEYS: f64 = 512.0;
 
-/// Gauss-Legendre nodes on (0, 1) and their weights, 8 points: exact for polynomials up to degree 15. Only half of
-/// them; the others mirror.
+/// Gauss-Legendre nodes on (0, 1) and their weights, 8 points: exact for polynomials up to degree 15. Contains one half
+/// of them; the other half mirrors it.
 const NODES: [(f64, f64); 4] = [
     (0.019_855_071_751_231_884, 0.050_614_268_145_188_13),
     (0.101_666_761_293_186_63, 0.111_190_517_226_687_24),
@@ -17,8 +17,8 @@ const NODES: [(f64, f64); 4] = [
 
 /// Groups of `keys` keys (whole, at least 1) whose probability falls as rank^−`skew`, not normalised.
 ///
-/// A summand depends on the rank through rank^−skew: in the logarithm of the rank it bends on a scale of 1/skew, so
-/// panels of that width with 8 points each leave no error worth naming.
+/// A summand depends on the rank through rank^−skew. In the logarithm of the rank it bends on a scale of 1/skew, so
+/// panels of that width with 8 points each leave a negligible error.
 pub(super) fn groups(keys: f64, skew: f64) -> Vec<KeyGroup> {
     if skew == 0.0 {
         return vec![KeyGroup { keys, probability: 1.0 }];
@@ -52,12 +52,12 @@ fn tail_low() -> f64 {
 }
 
 /// Draws ranks, from 0, of a Zipf distribution: the head by its cumulative probabilities, the tail by inverting the
-/// integral that [`groups`] sums. Exact to 10⁻⁶ of each probability. A few nanoseconds to tens of them a draw.
+/// integral that [`groups`] sums. Exact to 10⁻⁶ of each probability. A draw takes a few nanoseconds to tens of them.
 #[derive(Clone, Debug)]
 pub(crate) struct ZipfSampler {
     keys: f64,
     skew: f64,
-    /// Chance of a rank in the head up to and including each.
+    /// Probability of a rank in the head up to and including each one.
     cumulative: Vec<f64>,
 }
 
@@ -90,7 +90,7 @@ impl ZipfSampler {
         let share = (chance - before) / (1.0 - before);
         let (low, high) = (tail_low(), self.keys + 0.5);
         let exponent = 1.0 - self.skew;
-        // ∫ x^−skew, inverted by way of the ratio so that skews near 1 lose no digits.
+        // ∫ x^−skew, inverted through the ratio so that skews near 1 lose no digits.
         let log_ratio = (high / low).ln();
         let rank = if exponent == 0.0 {
             low * (share * log_ratio).exp()
