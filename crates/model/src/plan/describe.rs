@@ -1,4 +1,4 @@
-//! Plans in one line, for people.
+//! Describes plans in one line, for people.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for LevelSpec {
 }
 
 impl LevelSpec {
-    /// The last level has no use for its ratio.
+    /// The ratio of the last level has no effect.
     fn describe(&self, out: &mut fmt::Formatter<'_>, is_last: bool) -> fmt::Result {
         match self.growth {
             Growth::Leveling { .. } if is_last => out.write_str("one run, ")?,

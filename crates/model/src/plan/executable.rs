@@ -1,15 +1,15 @@
-//! Which plans the engine executes today: the one rule that engine and planner share.
+//! Which plans the engine executes today: the rule that engine and planner share.
 //!
-//! The rule looks at one level at a time, so that a search can keep to it while it chooses.
+//! The rule looks at one level at a time, so that a search can apply it while it chooses.
 
 use super::{Filter, Growth, Index, LevelSpec, Plan, PlanError, TableLayout};
 
-/// Runs that one multi-level filter covers.
+/// Maximum number of runs that one multi-level filter covers.
 const MULTI_LEVEL_RUNS_MAX: u32 = 8;
 
 impl Plan {
-    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys, with
-    /// the reason when it doesn't.
+    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys. Returns
+    /// the reason if not.
     pub fn check_executable(&self) -> Result<(), PlanError> {
         self.check_levels(LevelSpec::check_executable)
     }
@@ -39,7 +39,7 @@ impl Plan {
 
 impl LevelSpec {
     /// Checks that the engine executes the level as number `number` (from 0) of `levels`, for keyspaces in the order of
-    /// hashed keys. Whether the level is legal is another question.
+    /// hashed keys. Does not check whether the level is legal.
     pub fn check_executable(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         self.check_executable_but_for_index(number, levels)
     }

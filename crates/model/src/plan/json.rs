@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::{Plan, PlanError};
 
 impl Plan {
-    /// The plan that `text` is, or that is within it as `alluvium plan --json` prints the one that it recommends.
+    /// Parses `text`: either a plan, or an object that contains one as `alluvium plan --json` prints its
+    /// recommendation.
     ///
     /// # Errors
-    /// [`PlanError`] with the place and the reason when there is none, or it isn't legal.
+    /// [`PlanError`] with the place and the reason if there is no plan, or it isn't legal.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         let bad = |error: serde_json::Error| PlanError(format!("not the JSON of a plan: {error}"));
         let value: Value = serde_json::from_str(text).map_err(bad)?;

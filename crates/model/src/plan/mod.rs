@@ -34,7 +34,7 @@ pub enum Plan {
 /// The log in front of the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogSpec {
-    /// Most bytes of one log segment; the log freezes at this size even when its index has room. Default 64 MiB.
+    /// Maximum bytes of one log segment; the log freezes at this size even when its index has room. Default 64 MiB.
     pub segment_bytes_max: u64,
     /// Bits of a tag in the log index. Fixed at 15 by the layout of a bucket (SILT §3.1).
     pub tag_bits: u32,
@@ -51,9 +51,9 @@ impl Default for LogSpec {
 pub struct LevelSpec {
     /// How the level takes in new runs.
     pub growth: Growth,
-    /// How items lie in a table.
+    /// How items are arranged in a table.
     pub table: TableLayout,
-    /// What keeps lookups of absent keys away from the table.
+    /// What avoids reading the table for absent keys.
     pub filter: Filter,
     /// What finds the page in a table.
     pub index: Index,
@@ -65,22 +65,22 @@ pub struct LevelSpec {
 pub enum Growth {
     /// Runs collect side by side and are merged together into the next level.
     Tiering {
-        /// Most runs over one container before they are merged.
+        /// Maximum number of runs over one container before they are merged.
         runs_max: u32,
-        /// Share of all items of the keyspace that the level may hold on average, between 0 and 1. The fullest
-        /// container is merged when the level holds more. Buys fewer rewrites with filter memory (SILT Eq. 4 and 7).
-        /// From [`Growth::ANY_SHARE`] on it never binds. Old values among the items are bounded besides
-        /// ([`GARBAGE_SHARE_MAX`]).
+        /// Maximum average share of all items of the keyspace that the level may hold, between 0 and 1. When the level
+        /// holds more, the fullest container is merged. A larger share trades filter memory for fewer rewrites (SILT
+        /// Eq. 4 and 7). From [`Growth::ANY_SHARE`] on it never binds. Obsolete versions among the items are bounded
+        /// separately ([`GARBAGE_SHARE_MAX`]).
         share: f64,
     },
     /// One run, into which the level above is merged.
     Leveling {
-        /// Most times larger than the level above. The last level has no bound and ignores it.
+        /// Maximum size relative to the level above. The last level has no bound and ignores it.
         ratio: f64,
     },
 }
 
-/// How items lie in a table.
+/// How items are arranged in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableLayout {
@@ -92,11 +92,11 @@ pub enum TableLayout {
     Sorted,
 }
 
-/// What keeps lookups of absent keys away from a table.
+/// What avoids reading a table for absent keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filter {
-    /// Nothing: each lookup that gets here reads.
+    /// No filter: each lookup that reaches the table reads.
     None,
     /// The log's cuckoo table without its offsets (SILT §3.2), one per run.
     Cuckoo {
@@ -134,29 +134,29 @@ pub enum Index {
     ThreeLevel,
 }
 
-/// Old values of items in young levels, as a share of all items, from which on the container that has most of them is
-/// merged: what bounds space where shares of young levels are larger.
+/// Obsolete versions in young levels, as a share of all items, from which on the container that has most of them is
+/// merged. Bounds space if the shares of young levels are larger.
 pub const GARBAGE_SHARE_MAX: f64 = 0.25;
 
-/// Old values in all tiering levels above the last together, as a share of the live items, from which on the container
-/// that has most of them is merged with what the next level has there. What bounds space where levels hand on runs to
-/// levels of runs.
+/// Obsolete versions in all tiering levels above the last together, as a share of the live items, from which on the
+/// container that has most of them is merged with what the next level has there. Bounds space where tiering levels pass
+/// runs on to tiering levels.
 pub const TIERS_GARBAGE_SHARE_MAX: f64 = 0.5;
 
-/// Old values, removed and expired items in a container of a last level that tiers, as a share of what it holds, from
-/// which on the container is merged into itself.
+/// Obsolete versions, removed and expired items in a container of a last level that is tiering, as a share of what it
+/// holds, from which on the container is merged into itself.
 pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;
 
-/// Shards, at most: each has a log index of its own, which takes about a kilobyte when it is empty.
+/// Maximum number of shards: each has its own log index, which takes about a kilobyte when empty.
 const SHARDS_MAX: u32 = 1 << 14;
 
-/// Levels, at most. Each holds a multiple of the one above, so a handful suffices for any store.
+/// Maximum number of levels. Each holds a multiple of the one above, so a handful suffices for any store.
 const LEVELS_MAX: usize = 64;
 
-/// Runs of a level, at most: each lookup may ask all of them.
+/// Maximum number of runs of a level: each lookup may check all of them.
 const RUNS_MAX: u32 = 4096;
 
-/// The largest ratio of a level to the one above.
+/// Maximum ratio of a level to the one above.
 const RATIO_MAX: f64 = 1e6;
 
 /// SkimpyStash's parameters.
@@ -179,10 +179,10 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Growth {
-    /// A share that never binds, as any larger one: the number of runs decides, and how much of them is garbage.
+    /// A share that, like any larger one, never binds: only the number of runs and their share of garbage count.
     pub const ANY_SHARE: f64 = 0.99;
 
-    /// Most items that a tiering level holds, of `items` in all; infinite where its share never binds.
+    /// Maximum number of items that a tiering level holds, of `items` in all; infinite if its share never binds.
     pub fn items_max(&self, items: f64) -> f64 {
         match *self {
             Self::Tiering { share, .. } if share < Self::ANY_SHARE => share * items,
@@ -206,7 +206,7 @@ impl Plan {
         }
     }
 
-    /// Checks that the parts fit together, with the reason when they don't.
+    /// Checks that the parts fit together. Returns the reason if they don't.
     pub fn validate(&self) -> Result<(), PlanError> {
         let refuse = |reason: &str| Err(PlanError(reason.to_owned()));
         let (sharding, log, levels) = match self {

@@ -2,11 +2,12 @@
 
 use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanError, Sharding, TableLayout};
 
-/// Fingerprints of SlimDB's filters.
+/// Bits of the fingerprints of SlimDB's filters.
 const SLIMDB_TAG_BITS: u32 = 12;
-/// Fingerprints of LSM-trie's filters in memory: with sixteen runs, one lookup in 500 reads a table in vain.
+/// Bits of the fingerprints of LSM-trie's filters in memory: with sixteen runs, one lookup in 500 reads a table in
+/// vain.
 const STATIC_BITS: u32 = 13;
-/// Tags of filters of plans whose levels are of sorted tables: one lookup in 500 reads a table in vain.
+/// Bits of the tags of filters in plans whose levels are of sorted tables: one lookup in 500 reads a table in vain.
 const SORTED_TAG_BITS: u32 = 12;
 
 impl Plan {
@@ -24,8 +25,8 @@ impl Plan {
         "skimpystash",
     ];
 
-    /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the part of all items
-    /// that sits in filtered hash runs on average.
+    /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the average part of
+    /// all items that is in filtered hash runs.
     pub fn silt() -> Self {
         Self::levels(vec![
             LevelSpec {
@@ -57,8 +58,9 @@ impl Plan {
     }
 
     /// SILT with a second level of filtered runs between its hash runs and its one sorted run: an item is written once
-    /// more and the sorted run rewritten a quarter as often. For stores much larger than their memory's share of
-    /// filters, or with fewer rewrites than `silt` at the price of two bytes of filter for each of more items.
+    /// more, and the sorted run is rewritten a quarter as often. For stores that are much larger than their memory for
+    /// filters, or for fewer rewrites than `silt` at the price of two bytes of filter for each additional filtered
+    /// item.
     pub fn silt_deep() -> Self {
         let Self::Levels { sharding, log, mut levels } = Self::silt() else {
             unreachable!("it is made of levels")
@@ -68,9 +70,10 @@ impl Plan {
         Self::Levels { sharding, log, levels }
     }
 
-    /// LSM-trie's way with sorted tables: runs at every level, and a last level of runs that are merged when they are
-    /// many or hold much garbage. Each item is written once a level; each has two bytes of filter. A get of a key in an
-    /// old one of 32 runs asks the filters of all younger ones, so these have a bit more than others.
+    /// The layout of LSM-trie with sorted tables: runs at every level, and a last level of runs that are merged when
+    /// there are many or they hold much garbage. Each item is written once per level and has two bytes of filter. A get
+    /// of a key in an old one of 32 runs checks the filters of all younger ones, so these have a few more bits than
+    /// others.
     pub fn tiered() -> Self {
         let Self::Levels { sharding, log, levels } = Self::silt() else {
             unreachable!("it is made of levels")
@@ -93,10 +96,10 @@ impl Plan {
         }
     }
 
-    /// LSM-trie: levels of runs with filters in memory, and a last level that only collects runs, its filters Bloom
-    /// filters clustered on flash. Three levels of sixteen runs where the prototype has four of eight: an item is
-    /// written once less on its way to ten terabytes. Those in memory are static ones, which need less of it than Bloom
-    /// filters and pass fewer absent keys; nothing is read to ask them, so they needn't lie side by side.
+    /// LSM-trie: levels of runs with filters in memory, and a last level that only collects runs and has Bloom filters
+    /// clustered on flash. There are three levels of sixteen runs, where the prototype has four of eight: an item is
+    /// written once less on its way to ten terabytes. The filters in memory are static ones, which need less memory
+    /// than Bloom filters and pass fewer absent keys. Checking them reads nothing, so they need not be adjacent.
     pub fn lsm_trie() -> Self {
         let bucketed = |runs_max, filter| LevelSpec {
             growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
@@ -130,9 +133,9 @@ impl Plan {
     }
 
     /// For semi-sorted keyspaces: SlimDB's all-tiering layout with a filter for each table instead of one for all runs
-    /// of a container, so that a merge touches only the filters of what it merges. Four runs as they come from the log,
-    /// then two levels of eight runs, the last of which is merged into itself. Each item is written once a level; it
-    /// has 12.6 bits of filter and about two of index.
+    /// of a container, so that a merge touches only the filters of the tables that it merges. Four runs as they come
+    /// from the log, then two levels of eight runs, the last of which is merged into itself. Each item is written once
+    /// per level; it has 12.6 bits of filter and about two bits of index.
     pub fn semi_sorted() -> Self {
         let tier = |runs_max| LevelSpec {
             growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
@@ -143,10 +146,10 @@ impl Plan {
         Self::levels(vec![tier(4), tier(8), tier(8)])
     }
 
-    /// What LevelDB and RocksDB do: four runs at most as they come from the log, then levels of one run each, ten times
-    /// larger than the one above, a filter on every table. The filters are cuckoo filters of 12-bit tags (12.6 bits a
-    /// key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): sorted
-    /// tables have no Bloom filters.
+    /// The layout of LevelDB and RocksDB: at most four runs as they come from the log, then levels of one run each, ten
+    /// times larger than the one above, with a filter on every table. The filters are cuckoo filters of 12-bit tags
+    /// (12.6 bits a key, one lookup in 500 wrong), not Bloom filters of 10 bits (one in 100): sorted tables have no
+    /// Bloom filters.
     pub fn leveled() -> Self {
         let young = Self::sorted(Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE });
         let mut levels = vec![Self::sorted(Growth::Leveling { ratio: 10.0 }); 5];

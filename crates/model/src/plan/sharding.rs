@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// How the hash space is cut into shards, each with one writer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sharding {
-    /// Most log-index entries of a shard before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
+    /// Maximum log-index entries of a shard before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
     /// 16,384. Larger shards mean fewer, larger runs and more memory per merge.
     pub log_entries_per_shard: u32,
     /// Share of the keyspace's items that the log holds before it freezes, within the bound above. Default 0.0115.
     /// A larger share costs index memory and disk space, a smaller one more runs.
     pub log_share: f64,
-    /// Most shards, a power of two. Shards double in number as the data grows. Default 1,024.
+    /// Maximum number of shards, a power of two. Shards double in number as the data grows. Default 1,024.
     pub shards_max: u32,
-    /// Items of a shard from eight shards on; every doubling of the items doubles the shards. Default 1.25 M. The
-    /// first eight shards come earlier, from 32,768 items each, so that a merge never needs much space.
+    /// Items of a shard once there are eight shards; every doubling of the items doubles the shards. Default 1.25 M.
+    /// The first eight shards are made earlier, from 32,768 items each, so that a merge never needs much space.
     pub items_per_shard: u64,
 }
 
@@ -29,24 +29,24 @@ impl Default for Sharding {
     }
 }
 
-/// Until there are this many shards, one comes for each [`EARLY_ITEMS_PER_SHARD`] items.
+/// Until there are this many shards, one is added for each [`EARLY_ITEMS_PER_SHARD`] items.
 const EARLY_SHARDS_MAX: u64 = 8;
 const EARLY_ITEMS_PER_SHARD: u64 = 32 << 10;
-/// Log entries of a shard before the log freezes, at least, unless `log_entries_per_shard` is smaller.
+/// Minimum log entries of a shard before the log freezes, unless `log_entries_per_shard` is smaller.
 const LOG_ENTRIES_MIN: u64 = 1024;
 
 impl Sharding {
     /// Shards of a keyspace of `items` items, a power of two.
     ///
-    /// A merge needs the space of a shard's runs twice: so that it is small beside small data, too, the first shards
-    /// come earlier than `items_per_shard` asks.
+    /// A merge needs twice the space of a shard's runs. To keep that small relative to small data, too, the first
+    /// shards are made earlier than `items_per_shard` requires.
     pub fn shards(&self, items: u64) -> u64 {
         let by_size = (items / self.items_per_shard + 1).next_power_of_two();
         let by_merge_space = (items / EARLY_ITEMS_PER_SHARD + 1).next_power_of_two().min(EARLY_SHARDS_MAX);
         by_size.max(by_merge_space).min(u64::from(self.shards_max))
     }
 
-    /// A number of items for which [`shards`](Self::shards) gives that many.
+    /// A number of items for which [`shards`](Self::shards) returns `shards`.
     pub fn items_for_shards(&self, shards: u64) -> u64 {
         let per_shard = if shards > EARLY_SHARDS_MAX { self.items_per_shard } else { EARLY_ITEMS_PER_SHARD };
         (shards - 1) * per_shard
