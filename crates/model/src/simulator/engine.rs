@@ -6,15 +6,15 @@ use crate::error::{ModelError, within};
 use crate::models::Component;
 use crate::plan::{GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, Sharding};
 
-/// A plan of the kind of `silt`, executed by key numbers.
+/// A plan of the same form as `silt`, executed by key numbers.
 #[derive(Debug)]
 pub struct EngineSimulation {
     sharding: Sharding,
     runs_max: u32,
     share: f64,
-    /// Keys that the store was told to expect.
+    /// Number of keys that the store was told to expect.
     expected_keys: u64,
-    /// Most records of a log segment.
+    /// Maximum number of records of a log segment.
     segment_records_max: u64,
     keys: u64,
     log: Log,
@@ -38,7 +38,7 @@ struct Log {
     number: u32,
 }
 
-/// Keys and whether they are deleted, by shard; merged shards are none.
+/// Keys and whether they are deleted, by shard; merged shards are `None`.
 #[derive(Debug)]
 struct Run {
     shard_bits: u32,
@@ -65,8 +65,8 @@ struct Unit {
 }
 
 impl EngineSimulation {
-    /// An empty store of up to `keys` keys. `expected_keys` is what it is told to expect, `segment_records_max` how
-    /// many records the plan's log segment holds.
+    /// An empty store of up to `keys` keys. `expected_keys` is the number of keys that it is told to expect,
+    /// `segment_records_max` the number of records that the plan's log segment holds.
     pub fn new(
         plan: &Plan,
         keys: u64,
@@ -80,7 +80,7 @@ impl EngineSimulation {
             return Err(unsupported());
         };
         let Growth::Leveling { .. } = last.growth else { return Err(unsupported()) };
-        // Which of the items are old values is not followed: smaller shares bound them.
+        // The simulation does not track which items are obsolete versions: smaller shares bound them.
         if *share > GARBAGE_SHARE_MAX {
             return Err(unsupported());
         }
@@ -117,7 +117,7 @@ impl EngineSimulation {
         self.cost()
     }
 
-    /// Writes `requests` times, of which `delete_share` delete.
+    /// Writes `requests` times; a share of `delete_share` of the writes delete.
     pub fn update(&mut self, stream: &mut RequestStream, requests: u64, delete_share: f64) -> SimulatedCost {
         self.counts = Counts::default();
         for _ in 0..requests {
@@ -150,7 +150,7 @@ impl EngineSimulation {
         self.counts.writes += 1;
     }
 
-    /// Which of 2^bits equal parts a key lies in.
+    /// Which of 2^bits equal parts a key is in.
     fn place(&self, key: u32, bits: u32) -> usize {
         ((u64::from(key) << bits) / self.keys) as usize
     }
@@ -213,7 +213,7 @@ impl EngineSimulation {
         (by_items > 1.0).then_some(*fullest)
     }
 
-    /// Parts for which some run has a section of exactly their size; others are halved.
+    /// Collects the parts for which some run has a section of exactly their size; other parts are halved.
     fn collect(&self, bits: u32, index: u64, bits_max: u32, units: &mut Vec<Unit>) {
         let is_unit = |run: &Run| run.shard_bits == bits && run.sections[index as usize].is_some();
         if self.runs.iter().any(is_unit) {
@@ -231,7 +231,7 @@ impl EngineSimulation {
     }
 
     fn merge(&mut self, unit: Unit) {
-        // Old runs first, so that the newest write of a key has the last word.
+        // Old runs first, so that the newest write of a key takes effect.
         for run in self.runs.iter_mut().filter(|run| run.shard_bits >= unit.bits) {
             let sections = within_unit(run.shard_bits, unit.bits, unit.index);
             for section in run.sections[sections].iter_mut().filter_map(Option::take) {
@@ -329,7 +329,7 @@ mod tests {
         let updated = engine.update(&mut requests, 3 * keys, 0.3);
         assert!((engine.sorted_keys() as f64 / (0.7 * keys as f64) - 1.0).abs() < 0.03);
         let distribution = KeyDistribution::uniform(keys as f64).unwrap();
-        // Records count alike in the simulation, so a tombstone must be as large as an item.
+        // All records count the same in the simulation, so a tombstone must be as large as an item.
         let item = ItemSize { key_bytes: 116.0, value_bytes: 0.0, deviation_bytes: 0.0 };
         let workload = Workload { delete_share: 0.3, ..Workload::updates(distribution, item) };
         assert_agrees(&updated, model(workload), 0.05, "deletes");

@@ -11,11 +11,11 @@ pub struct LevelDbSimulation {
     pub wal: u64,
     /// Tables of level 0 that start its compaction.
     pub level0_tables: usize,
-    /// Sizes from level 1 on at which a level is compacted, all but the last.
+    /// Sizes of the levels from level 1 on, except the last, at which a level is compacted.
     pub sizes: Vec<u64>,
-    /// Items of a table, at most (2 MiB there).
+    /// Maximum number of items of a table (2 MiB in LevelDB).
     pub table_items: usize,
-    /// Tables of the level after next that a table may overlap (10 there).
+    /// Number of tables of the level after next that a table may overlap (10 in LevelDB).
     pub overlapped_tables: usize,
 }
 
@@ -91,7 +91,7 @@ impl Levels<'_> {
         }
     }
 
-    /// The youngest level over its size.
+    /// The youngest level that exceeds its size.
     fn due(&self) -> Option<usize> {
         if self.tables[0].len() >= self.rules.level0_tables {
             return Some(0);
@@ -134,7 +134,7 @@ impl Levels<'_> {
         self.add(level + 1, tables);
     }
 
-    /// The first table behind the last one compacted, going round.
+    /// The first table after the last one compacted, in circular order.
     fn next_table(&self, level: usize) -> usize {
         let Some(last) = self.last_key[level] else { return 0 };
         let at = self.tables[level].partition_point(|table| table[0] <= last);

@@ -1,9 +1,9 @@
-//! Discrete simulation of multi-stage designs, in memory and by key numbers, to check the models against (Lim's thesis,
+//! Discrete simulation of multi-stage designs, in memory and by key numbers, to check the models (Lim's thesis,
 //! §4.3.5).
 //!
-//! Keys are places in a key space that popularity knows nothing of. All compaction is done at once when its trigger is
-//! met. A simulation does what the rules say, with none of the models' averages, and costs about as much memory as four
-//! bytes for each record stored.
+//! Keys are places in a key space that does not depend on popularity. All compaction is done at once when its trigger
+//! is met. A simulation applies the rules without any of the models' averages. It takes roughly four bytes of memory
+//! for each record stored.
 
 mod engine;
 mod leveldb;
@@ -25,7 +25,7 @@ pub struct SimulatedCost {
     pub writes: Vec<Component>,
     /// Records in all tables for each key, averaged over the phase.
     pub records_per_key: f64,
-    /// Runs over a place that are not the last level's, averaged over the phase.
+    /// Runs over a place, without those of the last level, averaged over the phase.
     pub runs: f64,
 }
 

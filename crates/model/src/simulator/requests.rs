@@ -1,4 +1,4 @@
-//! [`RequestStream`]: keys of requests, as reproducible as their seed.
+//! [`RequestStream`]: keys of requests, reproducible from their seed.
 
 use crate::error::{ModelError, within};
 use crate::popularity::ZipfSampler;
@@ -6,7 +6,7 @@ use crate::popularity::ZipfSampler;
 /// Rounds of the Feistel network: four make a pseudo-random permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 
-/// Draws keys of a Zipf popularity. A key is a place in 0..keys; popular keys lie anywhere.
+/// Draws keys of a Zipf popularity. A key is a place in 0..keys; popular keys are spread randomly.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     sampler: ZipfSampler,
@@ -49,7 +49,8 @@ impl RequestStream {
         (mix(self.state) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The key of that rank of popularity, from 0: all keys once, in random order, as the rank goes up to their number.
+    /// The key with that rank of popularity, from 0. Ranks from 0 up to the number of keys give all keys once, in
+    /// random order.
     pub fn key_of_rank(&self, rank: u64) -> u32 {
         debug_assert!(rank < self.keys);
         let mask = (1u64 << self.half_bits) - 1;

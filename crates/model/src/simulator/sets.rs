@@ -1,6 +1,6 @@
 //! Sorted sets of keys.
 
-/// The union of sorted sets without repeats.
+/// The union of sorted sets, without duplicates.
 pub(super) fn union(sets: &[&[u32]]) -> Vec<u32> {
     match sets {
         [] => Vec::new(),
@@ -27,7 +27,7 @@ fn union_of_two(left: &[u32], right: &[u32]) -> Vec<u32> {
     merged
 }
 
-/// Sorts keys and drops repeats.
+/// Sorts keys and drops duplicates.
 pub(super) fn sorted(mut keys: Vec<u32>) -> Vec<u32> {
     keys.sort_unstable();
     keys.dedup();

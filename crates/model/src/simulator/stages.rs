@@ -1,13 +1,13 @@
-//! Designs whose stages are handed on whole: COLA, SAMT, and SILT's stores (Lim's thesis, §4.1.1).
+//! Designs whose stages are passed on whole: COLA, SAMT, and SILT's stores (Lim's thesis, §4.1.1).
 
 use super::{RequestStream, SimulatedCost, sets};
 use crate::error::{ModelError, positive, within};
 use crate::models::Component;
 
-/// What a level does with a table that comes down.
+/// What a level does with an arriving table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageRule {
-    /// COLA: merges it into its one table.
+    /// COLA: merges it into its only table.
     Merge,
     /// SAMT and SILT: puts it beside the others.
     Collect,
@@ -20,9 +20,9 @@ pub struct StagesSimulation {
     pub rule: StageRule,
     /// Requests of the log after which memory becomes a table.
     pub wal: u64,
-    /// Levels; the last merges all that comes down into one table of all keys.
+    /// Number of levels; the last merges all arrivals into one table of all keys.
     pub levels: u32,
-    /// Tables that a level takes before it is handed on.
+    /// Number of tables that a level takes before it is passed on.
     pub growth: u32,
 }
 
@@ -33,7 +33,7 @@ struct Level {
 }
 
 impl StagesSimulation {
-    /// Starts with all keys in the last level; runs one round of all levels, then counts over `rounds` rounds. A round
+    /// Starts with all keys in the last level, runs one round of all levels, then counts over `rounds` rounds. A round
     /// is the time between merges into the last level.
     pub fn run(&self, stream: &mut RequestStream, rounds: u32) -> Result<SimulatedCost, ModelError> {
         positive("wal", self.wal as f64)?;
@@ -84,11 +84,11 @@ impl StagesSimulation {
 }
 
 impl Level {
-    /// Takes a table in; returns all that the level holds once it is full.
+    /// Takes a table in. Returns all that the level holds when it is full, else `None`.
     fn take(&mut self, table: Vec<u32>, rules: &StagesSimulation, written: &mut u64) -> Option<Vec<u32>> {
         self.taken += 1;
         let is_full = self.taken == rules.growth;
-        // COLA's last merge of a level goes straight on; SAMT writes each table when it comes.
+        // COLA's last merge of a level is passed on at once; SAMT writes each table when it arrives.
         if rules.rule == StageRule::Collect || !is_full {
             let merged = match rules.rule {
                 StageRule::Merge => match self.tables.pop() {
