@@ -1,4 +1,4 @@
-//! COLA: levels of one table each, merged into as often as the growth factor allows (Lim's thesis, §4.4 and
+//! COLA: levels of one table each; the growth factor limits how often a level is merged into (Lim's thesis, §4.4 and
 //! Algorithm 4).
 
 use super::cost::transition;
@@ -15,7 +15,7 @@ pub struct Cola {
     pub levels: u32,
     /// A level takes `growth` − 1 merges before its table moves on. Usually 2 to 4.
     pub growth: u32,
-    /// Bytes of index in memory per item of a table; 0 to leave it out, as the paper does.
+    /// Bytes of index in memory per item of a table; 0 to leave it out, as in the paper.
     pub index_bytes: f64,
 }
 
@@ -36,7 +36,7 @@ impl Cola {
             let written: f64 = (1..self.growth).map(|merges| keys.unique(interval * f64::from(merges))).sum();
             let next = interval * growth;
             writes.push(Component::new(transition(level), written / next));
-            // 0 to growth − 1 intervals, evenly; empty at 0.
+            // 0 to growth − 1 intervals, uniformly distributed; empty at 0.
             let found = keys.mean_recent_share(next);
             lookup.stages.push(Stage::single(found, (growth - 1.0) / growth, 1.0));
             space.push(Component::new(format!("level {level}"), written / growth / keys.keys()));

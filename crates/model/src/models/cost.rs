@@ -23,19 +23,19 @@ impl Component {
 /// What a design costs under a workload, on average over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// Data written to the device for each unit put, by source. Their sum is the write amplification.
+    /// Data written to the device for each unit put, by source. The sum is the write amplification.
     pub writes: Vec<Component>,
     /// Device reads for a get of a key that is present.
     pub reads_per_get: f64,
     /// Device reads for a get of a key that is not.
     pub reads_per_miss: f64,
-    /// Memory that finds items, in bytes per live item, by kind.
+    /// Memory used to find items, in bytes per live item, by kind.
     pub memory: Vec<Component>,
     /// Space on the device for each unit of live data, by kind. The sum is the space amplification.
     pub space: Vec<Component>,
 }
 
-/// Name of the writes that make a level out of the one above it; level 1 is made out of memory.
+/// Name of the writes that move data from the level above into a level; level 1 is made from memory.
 pub(super) fn transition(level: u32) -> String {
     if level == 1 { "memory to level 1".to_owned() } else { format!("level {} to {level}", level - 1) }
 }
@@ -51,7 +51,7 @@ impl Cost {
         sum(&self.writes)
     }
 
-    /// Bytes of memory per live item for finding it.
+    /// Bytes of memory per live item used to find it.
     pub fn bytes_per_item(&self) -> f64 {
         sum(&self.memory)
     }
@@ -67,12 +67,13 @@ impl Cost {
     }
 }
 
-/// What wears a device, and how much it takes. The default is the example of SILT's analysis (Lim's thesis, Table 2.4).
+/// What wears a device, and how much it endures. The default is the example of SILT's analysis (Lim's thesis, Table
+/// 2.4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wear {
     /// Size of the device.
     pub device_bytes: f64,
-    /// Times that each byte of it can be erased.
+    /// Number of times that each byte of it can be erased.
     pub erase_cycles: f64,
     /// Puts per second.
     pub puts_per_s: f64,
@@ -92,7 +93,7 @@ impl Default for Wear {
 }
 
 impl Wear {
-    /// Refuses what is no size or rate.
+    /// Refuses invalid sizes or rates.
     pub fn validate(&self) -> Result<(), ModelError> {
         positive("device-bytes", self.device_bytes)?;
         positive("erase-cycles", self.erase_cycles)?;
@@ -101,7 +102,7 @@ impl Wear {
         Ok(())
     }
 
-    /// Years until every byte has been erased as often as it can be, with perfect wear leveling (SILT Eq. 8).
+    /// Years until every byte has been erased the maximum number of times, with perfect wear leveling (SILT Eq. 8).
     pub fn lifetime_years(&self, write_amplification: f64) -> f64 {
         let bytes_per_s = self.puts_per_s * self.item_bytes * write_amplification;
         self.device_bytes * self.erase_cycles / bytes_per_s / YEAR_SECONDS

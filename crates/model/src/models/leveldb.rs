@@ -1,4 +1,4 @@
-//! LevelDB: tables of overlapping ranges in level 0, then levels of which one table at a time is merged into the next,
+//! LevelDB: tables of overlapping ranges in level 0, then levels that are merged into the next one table at a time,
 //! round-robin (Lim's thesis, §4.3 and Algorithm 3).
 
 use super::{Component, Cost, Lookup, Stage, bloom_false_positive_rate};
@@ -8,11 +8,12 @@ use crate::error::{ModelError, positive, within};
 /// LevelDB's parameters. Sizes in items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelDb {
-    /// Requests of one write-ahead log, after which the memtable becomes a table of level 0. 4 MiB by default there.
+    /// Requests of one write-ahead log, after which the memtable becomes a table of level 0. 4 MiB by default in
+    /// LevelDB.
     pub wal: f64,
-    /// Tables of level 0 that start its compaction (4 there).
+    /// Number of tables of level 0 that starts its compaction (4 in LevelDB).
     pub level0_tables: f64,
-    /// Sizes of the levels from 1 on, all but the last, which holds all keys. A size that reaches the number of keys
+    /// Sizes of the levels from 1 on, except the last, which holds all keys. A size that reaches the number of keys
     /// ends the list: that level is the last.
     pub sizes: Vec<f64>,
     /// Bits of Bloom filter per item, 0 for none. Filters and indexes are in memory.
@@ -45,7 +46,7 @@ impl LevelDb {
             Component::new("log", 1.0),
             Component::new("memory to level 0", keys.unique(self.wal) / self.wal),
         ];
-        // Interval(l): requests between compactions of one key from level l; it includes what younger levels hold.
+        // Interval(l): requests between compactions of one key from level l, including what younger levels hold.
         let mut interval = self.wal * self.level0_tables;
         let written = keys.merge(keys.unique(interval), sizes[0]);
         writes.push(Component::new("level 0 to 1", written / interval));
@@ -60,7 +61,7 @@ impl LevelDb {
         for (level, pair) in sizes.windows(2).enumerate() {
             interval += keys.dinterval(pair[0]);
             let moved = keys.unique(interval);
-            // The second term is false overlaps: tables of the next level that lie partly outside.
+            // The second term is false overlaps: tables of the next level that are partly outside the range.
             let written = keys.merge(moved, pair[1]) + moved;
             writes.push(Component::new(format!("level {} to {}", level + 1, level + 2), written / interval));
             lookup.stages.push(Stage::single(keys.mean_recent_share(interval), 1.0, rejected));
@@ -87,8 +88,9 @@ impl LevelDb {
         })
     }
 
-    /// Write amplification by asymptotic analysis, over so many keys: no two requests name the same key, so merging
-    /// tables makes one as long as both, and compaction goes evenly over a level (§4.3.4). The thesis compares with it.
+    /// Write amplification by asymptotic analysis, over `keys` keys: no two requests name the same key, so merging
+    /// tables makes one as long as both, and compaction goes evenly over a level (§4.3.4). The thesis uses it for
+    /// comparison.
     pub fn worst_case_write_amplification(&self, keys: f64) -> Result<f64, ModelError> {
         self.validate()?;
         positive("keys", keys)?;
@@ -99,7 +101,7 @@ impl LevelDb {
         Ok(2.0 + std::iter::once((level0, sizes[0])).chain(older).map(rewrites).sum::<f64>())
     }
 
-    /// Sizes of all levels from 1 on, the last of all keys.
+    /// Sizes of all levels from 1 on; the last holds all keys.
     fn level_sizes(&self, keys: f64) -> Vec<f64> {
         let mut sizes: Vec<f64> = self.sizes.iter().copied().take_while(|&size| size < keys).collect();
         sizes.push(keys);
@@ -183,7 +185,8 @@ mod tests {
     fn a_small_store_has_fewer_levels_and_filters_save_reads() {
         let keys = KeyDistribution::uniform(1e6).unwrap();
         let plain = LevelDb::default().cost(&keys).unwrap();
-        // Sizes of 1.05 and 10.5 million items are beyond: three levels, the last holds all keys.
+        // The sizes of 1.05 and 10.5 million items exceed the number of keys: three levels, the last of which holds all
+        // keys.
         assert_eq!(plain.writes.len(), 5);
         assert_eq!(plain.space.last().unwrap().amount, 1.0);
         let filtered = LevelDb { filter_bits: 10.0, ..LevelDb::default() }.cost(&keys).unwrap();

@@ -1,37 +1,38 @@
 //! Reads of a lookup that visits stages from young to old.
 
-/// Runs of one age class, as a lookup meets them at a random moment.
+/// Runs of one age class, as a lookup sees them at a random moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
     /// Share of the gets of present keys that are answered here or in a younger stage.
     pub found: f64,
-    /// Runs over a key, on average.
+    /// Average number of runs over a key.
     pub runs: f64,
-    /// Runs of the stage that are younger than the one that holds a key, on average over the keys found here.
+    /// Runs of the stage that are younger than the one that holds a key, averaged over the keys found here.
     pub younger: f64,
     /// Reads that a run costs when it does not hold the key: 1 without a filter, else its false positive rate.
     pub reads_absent: f64,
-    /// Reads that the run which holds the key costs.
+    /// Reads of the run that holds the key.
     pub reads_present: f64,
-    /// Reads for the stage as a whole before any run, such as that of a filter on the device.
+    /// Reads for the stage as a whole before any run, such as the read of a filter on the device.
     pub reads_before: f64,
 }
 
 impl Stage {
-    /// Answers from memory, at no read.
+    /// A stage that answers from memory, without reads.
     pub fn in_memory(found: f64) -> Self {
         Self { found, runs: 0.0, younger: 0.0, reads_absent: 0.0, reads_present: 0.0, reads_before: 0.0 }
     }
 
-    /// One run, which is there in a share `runs` of the time.
+    /// One run, which exists for a share `runs` of the time.
     pub fn single(found: f64, runs: f64, reads_absent: f64) -> Self {
         Self { found, runs, younger: 0.0, reads_absent, reads_present: 1.0, reads_before: 0.0 }
     }
 
-    /// Runs that collect one by one and leave together, `runs` on average.
+    /// Runs that collect one by one and are merged together, `runs` on average.
     ///
-    /// Their number goes evenly from 0 to twice the mean, and a key is more often found where there are many: with
-    /// n + 1 = 2 · mean + 1 numbers, the runs younger than the one that holds the key average (2 · mean − 1) / 3.
+    /// Their number is uniform between 0 and twice the mean, and a key is more often found when there are many: with n
+    /// + 1 = 2 · mean + 1 numbers, the average number of runs younger than the one that holds the key is (2 · mean − 1)
+    /// / 3.
     pub fn collecting(found: f64, runs: f64, reads_absent: f64) -> Self {
         let younger = ((2.0 * runs - 1.0) / 3.0).max(0.0);
         Self { younger, ..Self::single(found, runs, reads_absent) }
@@ -82,7 +83,7 @@ mod tests {
     fn a_filterless_stack_reads_every_younger_run() {
         let stages = vec![Stage::collecting(0.5, 1.0, 1.0), Stage::single(1.0, 1.0, 1.0)];
         let lookup = Lookup { stages };
-        // Half of the keys lie behind a third of a younger run, half behind the whole first stage.
+        // Half of the keys are behind a third of a younger run, half behind the whole first stage.
         assert!((lookup.reads_per_get() - (0.5 * (4.0 / 3.0) + 0.5 * 2.0)).abs() < 1e-12);
         assert_eq!(lookup.reads_per_miss(), 2.0);
         let lookup = Lookup { stages: vec![Stage::in_memory(1.0)] };

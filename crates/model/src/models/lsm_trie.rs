@@ -5,8 +5,8 @@ use super::{Component, Cost, Lookup, Stage};
 use crate::KeyDistribution;
 use crate::error::{ModelError, positive, within};
 
-/// Share of absent keys that one Bloom filter lets through, with `bits` bits a key and the best number of hash
-/// functions: 2^(−bits · ln 2).
+/// Share of absent keys that one Bloom filter passes, with `bits` bits a key and the best number of hash functions:
+/// 2^(−bits · ln 2).
 pub fn bloom_false_positive_rate(bits: f64) -> f64 {
     (-bits * std::f64::consts::LN_2 * std::f64::consts::LN_2).exp()
 }
@@ -14,11 +14,13 @@ pub fn bloom_false_positive_rate(bits: f64) -> f64 {
 /// LSM-trie's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LsmTrie {
-    /// Children of a container, and so how much larger a run of the next level is.
+    /// Number of children of a container, and thus the ratio of the size of a run of the next level to one of this
+    /// level.
     pub growth: u32,
-    /// Runs over a place at each level but the last, on average (the paper's sub-levels; they vary from 0 to twice).
+    /// Average number of runs over a place at each level but the last (the paper's sub-levels; the number varies from 0
+    /// to twice the average).
     pub runs: u32,
-    /// Levels above the last one. A store too small for them has fewer.
+    /// Maximum number of levels above the last one. A small store has fewer.
     pub upper_levels: u32,
     /// Size of an HTable, which is a run of level 0.
     pub table_bytes: f64,
@@ -28,13 +30,13 @@ pub struct LsmTrie {
     pub item_bytes: f64,
     /// Bits of Bloom filter per item.
     pub filter_bits: f64,
-    /// Reads to fetch an item from an HTable: above 1, since some items live in another bucket.
+    /// Reads to fetch an item from an HTable: more than 1, since some items are in another bucket.
     pub bucket_reads: f64,
     /// Share of the buckets whose migrations are remembered in memory, 8 bytes each.
     pub remembered_share: f64,
-    /// Whether a log is written first.
+    /// Whether items are first written to a log.
     pub log: bool,
-    /// Share of the last level that is garbage when a container of it is collected; 0 when keys are only inserted and
+    /// Share of the last level that is garbage when one of its containers is collected; 0 if keys are only inserted and
     /// nothing is ever collected.
     pub garbage_share: f64,
 }
@@ -59,8 +61,8 @@ impl Default for LsmTrie {
 }
 
 impl LsmTrie {
-    /// What it costs once all keys are in the store. Filters and remembered migrations of the upper levels are in
-    /// memory, the last level's filters are clustered on the device: one read for all of a key's.
+    /// What it costs when all keys are in the store. Filters and remembered migrations of the upper levels are in
+    /// memory; the last level's filters are clustered on the device: one read for all filters of a key.
     pub fn cost(&self, keys: &KeyDistribution) -> Result<Cost, ModelError> {
         self.validate()?;
         let growth = f64::from(self.growth);
@@ -77,12 +79,12 @@ impl LsmTrie {
         let mut space = Vec::new();
         let (mut upper_items, mut interval) = (0.0, run0_items * self.fill);
         for level in 0..upper_levels {
-            // Each run is written once; what repeats within it is written once.
+            // Each run is written once; a key that repeats within it is written once.
             let run_items = keys.unique(interval);
             writes.push(Component::new(format!("level {level}"), run_items / interval));
             upper_items += runs * run_items;
             space.push(Component::new(format!("level {level}"), runs * run_items / keys.keys() / self.fill));
-            // The runs vary from 0 to twice their mean, so that many gather before they are merged.
+            // The number of runs varies from 0 to twice its mean, so twice the mean gather before they are merged.
             interval *= growth;
             let found = keys.mean_recent_share(2.0 * runs / growth * interval);
             lookup.stages.push(Stage {
@@ -96,7 +98,7 @@ impl LsmTrie {
         let last_items = live / (1.0 - self.garbage_share);
         let last_runs = last_items / (run0_items * growth.powi(upper_levels as i32));
         if self.garbage_share > 0.0 {
-            // A collection rewrites the live share to win the garbage's place for as many new items.
+            // A collection rewrites the live share to free the garbage's space for as many new items.
             let rewritten = (1.0 - self.garbage_share) / self.garbage_share;
             writes.push(Component::new("garbage collection", rewritten * run_items / interval));
         }
@@ -125,13 +127,13 @@ impl LsmTrie {
         })
     }
 
-    /// Runs of all levels over a key whose lookup reaches the last level, and the chance that any of their filters is
-    /// wrong, as Table 4.1 counts it.
+    /// Probability that any filter is wrong among the `runs` runs of all levels over a key whose lookup reaches the
+    /// last level, as Table 4.1 counts it.
     pub fn false_positive_rate(&self, runs: f64) -> f64 {
         runs * bloom_false_positive_rate(self.filter_bits)
     }
 
-    /// Upper levels that so many items fill.
+    /// Number of upper levels that `items` items fill.
     fn upper_levels_used(&self, items: f64) -> u32 {
         let run0_items = self.table_bytes / self.item_bytes;
         let mut filled = 0.0;
@@ -188,7 +190,7 @@ mod tests {
         let items = (10.0 * TERABYTE / 64.0).round();
         let keys = KeyDistribution::uniform(items).unwrap();
         let cost = LsmTrie::default().cost(&keys).unwrap();
-        // Five levels, each written once. Few keys repeat on the way.
+        // Five levels, each written once. Few keys are written twice on the way.
         let total = cost.write_amplification();
         assert!(total <= 5.0 && total > 4.9, "{total}");
         // At most 2.05 reads: a BloomCluster, the item, and 5 % for the filters of 112 runs.

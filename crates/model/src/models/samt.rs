@@ -15,7 +15,7 @@ pub struct Samt {
     pub levels: u32,
     /// Tables that a level collects.
     pub growth: u32,
-    /// Bytes of index in memory per item of a table; 0 to leave it out, as the paper does.
+    /// Bytes of index in memory per item of a table; 0 to leave it out, as in the paper.
     pub index_bytes: f64,
 }
 

@@ -4,16 +4,16 @@ use super::{Component, Cost, Lookup, Stage};
 use crate::KeyDistribution;
 use crate::error::{ModelError, positive, within};
 
-/// SILT's parameters, of one instance.
+/// The parameters of one instance of SILT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Silt {
     /// Slots of the hash table of LogStore and HashStore.
     pub table: f64,
     /// Share of the slots that are filled when the LogStore is converted.
     pub occupancy: f64,
-    /// HashStores that are merged together into the SortedStore.
+    /// Number of HashStores that are merged together into the SortedStore.
     pub hash_stores: f64,
-    /// Bits of a tag: 2^(bits + 2) slots at most can be told apart by it, and a filter errs in 8 of 2^bits cases.
+    /// Bits of a tag: it can distinguish at most 2^(bits + 2) slots, and a filter errs in 8 of 2^bits cases.
     pub tag_bits: u32,
     /// Bytes of index per item of the SortedStore: 0.4 in SILT.
     pub sorted_bytes: f64,
@@ -45,7 +45,7 @@ impl Silt {
         // Requests that fill a LogStore, and those between merges.
         let conversion = keys.unique_inverse(entries);
         let merge = conversion * self.hash_stores;
-        // 0 to hash_stores tables, evenly: half of them on average (SILT Eq. 5).
+        // 0 to hash_stores tables, uniformly distributed: half of them on average (SILT Eq. 5).
         let runs = self.hash_stores / 2.0;
         let false_positives = 8.0 / 2f64.powi(self.tag_bits as i32);
         let log = keys.mean_recent_share(conversion);
@@ -58,7 +58,7 @@ impl Silt {
         };
         let per_item = |bytes: f64| bytes / keys.keys();
         let tag_bytes = f64::from(self.tag_bits) / 8.0;
-        // An entry of the LogStore has a valid bit and a pointer of 4 bytes besides the tag.
+        // An entry of the LogStore has a valid bit and a pointer of 4 bytes in addition to the tag.
         let log_entry_bytes = f64::from(self.tag_bits + 1) / 8.0 + 4.0;
         Ok(Cost {
             writes: vec![

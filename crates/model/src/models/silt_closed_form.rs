@@ -10,7 +10,7 @@ pub struct SiltClosedForm {
     pub items: f64,
     /// P: instances.
     pub instances: f64,
-    /// d: most items in the HashStores of an instance, which are then merged.
+    /// d: maximum number of items in the HashStores of an instance, at which they are merged.
     pub merge_items: f64,
     /// k: bits of a tag.
     pub tag_bits: u32,
@@ -24,7 +24,7 @@ impl Default for SiltClosedForm {
 }
 
 impl SiltClosedForm {
-    /// H, Eq. 2.5: HashStores of an instance, on average.
+    /// H, Eq. 2.5: average number of HashStores of an instance.
     pub fn hash_stores(&self) -> f64 {
         0.134 * self.merge_items / 2f64.powi(self.tag_bits as i32)
     }

@@ -1,6 +1,6 @@
-//! How many keys share a slot of SkimpyStash's directory, and what a chain of them costs to search.
+//! How many keys share a slot of SkimpyStash's directory, and what searching a chain of them costs.
 
-/// Slots by the number of their keys, as the number of slots goes to infinity.
+/// Distribution of the number of keys of a slot, as the number of slots goes to infinity.
 #[derive(Clone, Debug)]
 pub(crate) struct ChainLengths {
     /// Share of the slots with 0, 1, 2, … keys.
@@ -8,7 +8,7 @@ pub(crate) struct ChainLengths {
     mean: f64,
 }
 
-/// Lengths beyond the mean that are worth counting, in standard deviations of one choice.
+/// Maximum length that is counted, as the number of standard deviations of one choice above the mean.
 const DEVIATIONS: f64 = 12.0;
 /// Steps per key and slot when two choices are integrated: an error of 10⁻⁹.
 const STEPS_PER_KEY: f64 = 64.0;
@@ -25,8 +25,8 @@ impl ChainLengths {
         Self { shares, mean }
     }
 
-    /// The shorter chain of two: the fluid limit of Mitzenmacher (1996). With s_j the share of slots of at least j keys
-    /// and t the keys per slot so far, ds_j/dt = s_{j−1}² − s_j².
+    /// The shorter of two chains: the fluid limit of Mitzenmacher (1996). With s_j the share of slots with at least j
+    /// keys and t the keys per slot so far, ds_j/dt = s_{j−1}² − s_j².
     pub fn two_choice(mean: f64) -> Self {
         let mut at_least = vec![0.0; lengths_max(mean)];
         at_least[0] = 1.0;
@@ -59,7 +59,7 @@ impl ChainLengths {
         self.shares.iter().enumerate().map(|(length, share)| share * cost(length as f64)).sum()
     }
 
-    /// Mean over all keys: slots count by their keys.
+    /// Mean over all keys: each slot is weighted by its number of keys.
     pub fn mean_over_keys(&self, cost: impl Fn(f64) -> f64) -> f64 {
         self.mean_over_slots(|length| length * cost(length)) / self.mean
     }

@@ -24,8 +24,8 @@ pub struct SkimpyStash {
     pub chain_length: f64,
     /// m: records of a chain that compaction puts on one page; 1 for no compaction.
     pub records_per_page: f64,
-    /// Share of the log that is garbage when cleaning starts, for a store that is updated uniformly; 0 for one that is
-    /// only filled and never cleaned.
+    /// Share of the log that is garbage when cleaning starts, for a store that is updated uniformly; 0 for a store that
+    /// is only filled and never cleaned.
     pub garbage_share: f64,
     /// Bytes of a pointer.
     pub pointer_bytes: f64,
@@ -50,13 +50,13 @@ impl SkimpyStash {
         }
     }
 
-    /// Reads per get as the paper estimates them: k / 2, with compaction k / 2m. The exact expectation is in
+    /// Reads per get as the paper estimates them: k / 2, or k / 2m with compaction. The exact expectation is in
     /// [`cost`](Self::cost).
     pub fn reads_as_published(&self) -> f64 {
         self.chain_length / (2.0 * self.records_per_page)
     }
 
-    /// What it costs. Gets are as popular as updates; where nothing is updated, popularity and number of keys make no
+    /// What it costs. Gets are as popular as updates; without updates, popularity and number of keys make no
     /// difference.
     pub fn cost(&self, keys: &KeyDistribution) -> Result<Cost, ModelError> {
         self.validate()?;
@@ -65,8 +65,8 @@ impl SkimpyStash {
             ChainDirectory::Enhanced => ChainLengths::two_choice(self.chain_length),
         };
         let compacted = self.compacted_share(&lengths);
-        // Cleaning moves each chain once in the time in which the log is written through once. In that time live
-        // records are moved once, and the garbage's space is what updates and their compaction fill.
+        // Cleaning moves each chain once in the time in which the log is written through once. In that time, live
+        // records are moved once; updates and their compaction fill the space of the garbage.
         let cleaning =
             if self.garbage_share > 0.0 { (1.0 - self.garbage_share) / self.garbage_share } else { 0.0 };
         let pointer = self.pointer_bytes / self.item_bytes;
@@ -93,14 +93,14 @@ impl SkimpyStash {
         Ok(Cost { writes, reads_per_get, reads_per_miss, memory, space })
     }
 
-    /// Updates that a key has got when its chain is moved, for each record written then.
+    /// Updates that a key has received when its chain is moved, for each record written then.
     fn updates_per_move(&self, compacted: f64, cleaning: f64) -> f64 {
         if cleaning > 0.0 { 1.0 / cleaning / (1.0 + compacted) } else { 0.0 }
     }
 
-    /// Records that compaction writes again, per record put: those that fill whole pages.
+    /// Records that compaction rewrites, per record put: those that fill whole pages.
     ///
-    /// When cleaning moves chains, too, only what came since the last move is compacted.
+    /// If cleaning also moves chains, only records that arrived since the last move are compacted.
     fn compacted_share(&self, lengths: &ChainLengths) -> f64 {
         let page = self.records_per_page;
         if page <= 1.0 {
@@ -133,10 +133,11 @@ impl SkimpyStash {
         let moved_hit = lengths.mean_over_keys(|length| reads_of_one(length, page));
         let others = lengths.mean_over_keys(|length| length - 1.0);
         let updates = self.updates_per_move(compacted, cleaning);
-        // Over the time between two moves of a chain: a key that was updated since lies behind what others were
-        // updated in its age; one that was not lies behind all of that, and then at its place in the moved chain.
-        // With a expected updates of the key and n of the others so far, updates of the others since the last one of
-        // the key average n · (1 − e^−a)/a, those before a key without updates included.
+        // In the time between two moves of a chain, a key that was updated since the last move is behind the updates of
+        // other keys that came after its own. A key that was not updated is behind all updates, and then at its place
+        // in the moved chain. With a expected updates of the key and n of the others so far, the average number of
+        // updates of the others since the last update of the key is n · (1 − e^−a)/a, which includes those before a key
+        // without updates.
         let (mut hit, mut longer) = (0.0, 0.0);
         const MOMENTS: u32 = 32;
         for moment in 0..MOMENTS {
@@ -159,13 +160,13 @@ impl SkimpyStash {
                 let wasted = lengths.mean_over_slots(|length| {
                     self.false_positive_rate(length) * (reads_of_all(length, page) + longer)
                 });
-                // The wrong one of the two chains comes first half of the time.
+                // Half of the time, the wrong one of the two chains is searched first.
                 (hit + wasted / 2.0, 2.0 * wasted)
             }
         }
     }
 
-    /// Of a slot's filter, made for k keys and holding `length`.
+    /// False positive rate of a slot's filter that is made for k keys and holds `length`.
     fn false_positive_rate(&self, length: f64) -> f64 {
         let bits = self.filter_bits * self.chain_length;
         if bits < 1.0 {
@@ -193,7 +194,7 @@ impl SkimpyStash {
     }
 }
 
-/// Reads of `records` records that arrived one by one, when every `per_page` of them are put together.
+/// Reads of `records` records that arrived one by one, if every `per_page` of them are put on one page.
 fn packed(records: f64, per_page: f64) -> f64 {
     records.min(records / per_page + (per_page - 1.0) / 2.0)
 }
@@ -226,7 +227,7 @@ mod tests {
         let cost = base.cost(&keys()).unwrap();
         assert!((cost.reads_per_get - 6.0).abs() < 1e-9, "{}", cost.reads_per_get);
         assert!((cost.reads_per_miss - 10.0).abs() < 1e-9);
-        // Two choices make chains even: 5.55, and little for wrong filters.
+        // Two choices make chain lengths even: 5.55, and a small addition for wrong filters.
         let enhanced = SkimpyStash { filter_bits: 40.0, ..SkimpyStash::new(ChainDirectory::Enhanced) };
         assert!((enhanced.cost(&keys()).unwrap().reads_per_get - 5.55).abs() < 0.02);
         let enhanced = SkimpyStash::new(ChainDirectory::Enhanced).cost(&keys()).unwrap();
@@ -249,7 +250,7 @@ mod tests {
         let cost = design.cost(&keys()).unwrap();
         let without_pointers = cost.write_amplification() / (1.0 + 4.0 / 64.0);
         assert!((without_pointers - 4.0).abs() < 1e-9);
-        // Reads suffer from old versions in the chain, a little.
+        // Obsolete versions in the chain increase reads a little.
         assert!(cost.reads_per_get > 6.0 && cost.reads_per_get < 7.0);
         assert!(cost.reads_per_miss > 10.0);
         // A popular key is near the head of its chain.

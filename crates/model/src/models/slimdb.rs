@@ -1,15 +1,15 @@
-//! SlimDB's cost model: a layout per level from a table of eight, with its memory, reads and writes (SlimDB, VLDB 2017,
-//! §4, Table 1).
+//! SlimDB's cost model: each level has one of eight layouts, with its memory, reads and writes (SlimDB, VLDB 2017, §4,
+//! Table 1).
 
 use super::{Component, Cost};
 use crate::KeyDistribution;
 use crate::error::{ModelError, positive, within};
 
-/// A level's layout: a row of Table 1, by its number.
+/// A level's layout: the number of a row of Table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlimDbLayout(u8);
 
-/// Rows of Table 1 and what the paper calls them.
+/// Rows of Table 1 by their names in the paper.
 const NAMES: [&str; 8] = ["LSM", "LSM+CF", "LSM+CF+TL", "LSM+TL", "SM", "SM+MLCF", "SM+MLCF+TL", "SM+TL"];
 /// Bits of memory per entry of each row.
 const MEMORY_BITS: [f64; 8] = [0.0, 13.0, 15.0, 2.0, 0.0, 15.0, 17.0, 2.0];
@@ -67,7 +67,7 @@ pub struct SlimDb {
     pub level0_items: f64,
     /// B: entries of a block of 4 KiB.
     pub block_items: f64,
-    /// w: time to write a block sequentially, in random reads of one.
+    /// w: time to write a block sequentially, relative to a random read of one.
     pub block_write: f64,
     /// f: false positive rate of a filter.
     pub false_positive_rate: f64,
@@ -76,7 +76,7 @@ pub struct SlimDb {
 }
 
 impl Default for SlimDb {
-    /// Figure 9: five levels, r = 8, N₀ = 2¹⁷; entries of 272 bytes; w as the paper measured it, f as it states it.
+    /// Figure 9: five levels, r = 8, N₀ = 2¹⁷; entries of 272 bytes; w as measured in the paper, f as stated there.
     fn default() -> Self {
         Self {
             levels: 5,
@@ -97,14 +97,14 @@ pub struct SlimDbCost {
     pub layouts: Vec<SlimDbLayout>,
     /// Memory of all levels.
     pub memory_bytes: f64,
-    /// Cost of an average operation, in random reads (the paper's C).
+    /// Cost of an average operation, in random reads (C in the paper).
     pub operation: f64,
-    /// Reads, writes and memory as of any other design.
+    /// Reads, writes and memory in the same form as for other designs.
     pub cost: Cost,
 }
 
 impl SlimDb {
-    /// The layout of Figure 4, which Figure 9 names for budgets from 256 to 900 MB: three stepped levels, one with a
+    /// The layout of Figure 4, which Figure 9 gives for budgets from 256 to 900 MB: three stepped levels, one with a
     /// filter, one without.
     pub fn published_layouts() -> [SlimDbLayout; 5] {
         [SlimDbLayout(6), SlimDbLayout(6), SlimDbLayout(6), SlimDbLayout(2), SlimDbLayout(3)]
@@ -128,7 +128,7 @@ impl SlimDb {
             present += found[level] * (self.present_reads(layout) + absent);
             absent += self.absent_reads(layout);
             memory_bits += here * layout.memory_bits();
-            // An entry that lives in a level was written by every level down to it.
+            // An entry that is in a level was written by every level down to it.
             let reaching: f64 = items[level..].iter().sum::<f64>() / all;
             writes.push(Component::new(format!("level {level}"), reaching * self.rewrites(layout)));
         }
@@ -150,8 +150,8 @@ impl SlimDb {
         })
     }
 
-    /// Share of the gets of present keys that each level answers: its share of the entries when all are equally
-    /// popular; else the levels hold the most recently put keys first.
+    /// Share of the gets of present keys that each level answers: its share of the entries if all are equally popular;
+    /// else younger levels hold the most recently put keys.
     pub(super) fn found_shares(&self) -> Result<Vec<f64>, ModelError> {
         let items = self.level_items();
         let keys = KeyDistribution::zipf(items.iter().sum::<f64>().max(1.0), self.skew)?;
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(design.level_items().iter().sum::<f64>(), 613_548_032.0);
         let cost = design.cost(&SlimDb::published_layouts(), &MIX).unwrap();
         assert!((cost.memory_bytes / 1_048_576.0 - 267.0).abs() < 0.5, "{}", cost.memory_bytes);
-        // One read for a present key, the last level alone for a missing one.
+        // One read for a present key, only the last level for a missing one.
         assert!((cost.cost.reads_per_get - 1.004).abs() < 0.001);
         assert!((cost.cost.reads_per_miss - 1.004).abs() < 1e-9);
     }
@@ -262,7 +262,7 @@ mod tests {
             let design = SlimDb { skew, ..SlimDb::default() };
             design.cost(&layouts[..5], &MIX).unwrap().cost.reads_per_get
         };
-        // By entries, seven in eight keys lie behind four levels of eight runs: that is what the closed form says, too.
+        // By entries, seven in eight keys are behind four levels of eight runs. The closed form gives the same.
         let design = SlimDb::default();
         let all: f64 = design.level_items().iter().sum();
         let by_entries: f64 = design

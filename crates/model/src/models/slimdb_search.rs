@@ -1,4 +1,4 @@
-//! The best SlimDB layouts for every memory budget, exactly.
+//! The exact best SlimDB layouts for every memory budget.
 
 use super::{SlimDb, SlimDbCost, SlimDbLayout, SlimDbMix};
 use crate::error::ModelError;
@@ -14,9 +14,10 @@ struct Partial {
 impl SlimDb {
     /// All choices of layouts that no other choice beats in both memory and cost per operation, by rising memory.
     ///
-    /// The paper searches heuristically. But the cost of an operation is a sum over levels: of a level's C_PR by the
-    /// share of gets it answers, its C_NR by the share answered below it and of missing keys, its C_W by the share that
-    /// reaches it. So choices beaten level by level can be dropped at once, and what is left is exact.
+    /// The paper searches heuristically. But the cost of an operation is a sum over levels: a level's C_PR times the
+    /// share of gets that it answers, its C_NR times the share of gets answered below it or of missing keys, and its
+    /// C_W times the share of writes that reach it. So choices that are beaten can be dropped level by level, and the
+    /// result is exact.
     pub fn frontier(&self, mix: &SlimDbMix) -> Result<Vec<SlimDbCost>, ModelError> {
         self.validate(mix)?;
         let items = self.level_items();
@@ -47,7 +48,7 @@ impl SlimDb {
         frontier.iter().map(|partial| self.cost(&partial.layouts, mix)).collect()
     }
 
-    /// The layouts of least cost per operation within `memory_bytes`.
+    /// The layouts with the least cost per operation within `memory_bytes`.
     pub fn best(&self, mix: &SlimDbMix, memory_bytes: f64) -> Result<SlimDbCost, ModelError> {
         let frontier = self.frontier(mix)?;
         let within_budget = frontier.into_iter().rfind(|choice| choice.memory_bytes <= memory_bytes);
@@ -76,7 +77,7 @@ fn undominated(mut partials: Vec<Partial>) -> Vec<Partial> {
 mod tests {
     use super::*;
 
-    /// Figure 9's workloads, as far as the text tells: creation is half missing keys, half writes.
+    /// Figure 9's workloads, as far as the text states them: creation is half missing keys, half writes.
     const MIXES: [SlimDbMix; 4] = [
         SlimDbMix { positive: 0.0, negative: 0.5, write: 0.5 },
         SlimDbMix { positive: 0.5, negative: 0.0, write: 0.5 },

@@ -124,7 +124,7 @@ pub enum Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Index {
-    /// The filter or the bucket number says it.
+    /// The filter or the bucket number gives the page.
     Implicit,
     /// Entropy-coded trie over pages (SILT §3.3).
     Trie,
@@ -192,9 +192,10 @@ impl Growth {
 }
 
 impl Plan {
-    /// Items for which the hash space is cut into shards while `present` items are there and `expected` are expected
-    /// in the end. Where nothing but runs' bytes and number bounds the youngest level, runs stay: those of few, large
-    /// shards would have to be merged as the data grows. So such plans have their last shards from the beginning.
+    /// Number of items for which the hash space is cut into shards, with `present` items now and `expected` expected in
+    /// the end. If only their bytes and number bound the runs of the youngest level, runs stay for long, and those of
+    /// few, large shards would have to be merged as the data grows. Such plans have their final shards from the
+    /// beginning.
     pub fn items_sharded(&self, present: u64, expected: u64) -> u64 {
         match self {
             Self::Levels { levels, .. }

@@ -44,10 +44,10 @@ impl Plan {
         ])
     }
 
-    /// SILT for items of some hundred bytes and more, of which memory for a filter each is little: hash runs collect,
-    /// so that an item is written twice, to the log and to its run. They merge into the sorted run only when a quarter
-    /// of the items has newer values, or when there are very many. Logs are larger than `silt`'s, so that runs are few,
-    /// and shards smaller: a merge holds a shard's runs in memory.
+    /// SILT for items of some hundred bytes or more, for which the memory of a filter per item is small in comparison.
+    /// Hash runs collect, so that an item is written twice: to the log and to its run. Runs are merged into the sorted
+    /// run only when a quarter of the items has newer values, or when there are very many runs. Logs are larger than
+    /// those of `silt`, so that runs are few, and shards are smaller, because a merge holds a shard's runs in memory.
     pub fn silt_tiering() -> Self {
         let Self::Levels { sharding, log, mut levels } = Self::silt() else {
             unreachable!("it is made of levels")
