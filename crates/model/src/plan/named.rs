@@ -72,8 +72,8 @@ impl Plan {
 
     /// The layout of LSM-trie with sorted tables: runs at every level, and a last level of runs that are merged when
     /// there are many or they hold much garbage. Each item is written once per level and has two bytes of filter. A get
-    /// of a key in an old one of 32 runs checks the filters of all younger ones, so these have a few more bits than
-    /// others.
+    /// of a key in an old one of 32 runs checks the filters of all younger ones, so filters of that level have one bit
+    /// more than others.
     pub fn tiered() -> Self {
         let Self::Levels { sharding, log, levels } = Self::silt() else {
             unreachable!("it is made of levels")

@@ -238,7 +238,7 @@ impl PhaseLevel {
     }
 }
 
-/// The place with the highest pressure. Of the others, only those that are due count.
+/// The place with the highest pressure. `others` count only if they are due.
 fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f64) -> Due {
     let due = others.iter().filter(|(_, pressure, _)| *pressure > 1.0);
     let first = (first.0, first.1, false);
