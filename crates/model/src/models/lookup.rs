@@ -30,9 +30,9 @@ impl Stage {
 
     /// Runs that collect one by one and are merged together, `runs` on average.
     ///
-    /// Their number is uniform between 0 and twice the mean, and a key is more often found when there are many. With n
-    /// + 1 = 2 · mean + 1 numbers, the number of runs younger than the one that holds the key is (2 · mean − 1) / 3 on
-    /// average.
+    /// Their number is uniform between 0 and twice the mean, and a key is more often found when there are many. With
+    /// n + 1 = 2 · mean + 1 numbers, the number of runs younger than the one that holds the key is (2 · mean − 1) / 3
+    /// on average.
     pub fn collecting(found: f64, runs: f64, reads_absent: f64) -> Self {
         let younger = ((2.0 * runs - 1.0) / 3.0).max(0.0);
         Self { younger, ..Self::single(found, runs, reads_absent) }

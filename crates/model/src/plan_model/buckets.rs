@@ -73,7 +73,7 @@ impl Rules {
         1.0 + (moved_bytes / item + buckets * at_mark) / items
     }
 
-    /// Bytes of memory per item used to find its bucket.
+    /// Bits of memory per item used to find its bucket.
     pub(super) fn bucket_index_bits(&self, bytes: f64, deviation_bytes: f64) -> f64 {
         let (_, _, items) = self.bucket_load(bytes, deviation_bytes);
         let remembered = self.remembered_buckets(bytes, deviation_bytes);

@@ -1,5 +1,5 @@
-//! What filters cost that name one of the runs of a container: their spare room, and that each new table has a filter
-//! that covers all of them (docs/decisions/0022).
+//! The cost of filters that name one of the runs of a container: they keep spare room, and each new table has a filter
+//! that covers all runs (docs/decisions/0022).
 
 use crate::plan::{Filter, Growth, LevelSpec};
 

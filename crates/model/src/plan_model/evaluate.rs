@@ -224,7 +224,7 @@ impl PlanModel {
         if is_fenced && !self.rules.straddle && items > 1.0 { items * (1.0 - 1.0 / 256.0) } else { items }
     }
 
-    /// Memory of the level's filters if [`stored`](Self::stored) says that `records` are there.
+    /// Memory of the level's filters, for the `records` records that are [`stored`](Self::stored) there.
     pub(super) fn filter_bytes(&self, level: &LevelSpec, state: &LevelState, records: f64) -> f64 {
         match level.filter {
             Filter::BloomCluster { on_flash } => records * self.cluster_memory_bits(on_flash, state) / 8.0,

@@ -68,7 +68,7 @@ pub struct Rules {
     /// index in memory.
     pub frozen_logs: f64,
     /// Obsolete versions in the young levels, as a share of the live items, from which on they are merged regardless of
-    /// their share.
+    /// the levels' shares.
     pub young_garbage_max: f64,
     /// Obsolete versions in all tiering levels above the last, as a share of the live items, from which on the place
     /// that has most of them is merged with what the next level has there.

@@ -61,7 +61,7 @@ pub(super) struct Stack {
     pub log_interval: f64,
     /// Different keys in a frozen log.
     pub log_records: f64,
-    /// Entries for which the log index has room, as has the filter that it becomes.
+    /// Entries for which the log index, and the filter that it becomes, have room.
     pub log_entries: f64,
     /// Share of these entries that are taken at a freeze.
     log_crowding: f64,
