@@ -13,7 +13,7 @@ pub struct Cola {
     pub wal: f64,
     /// Levels below memory, the last of which holds all keys.
     pub levels: u32,
-    /// A level takes `growth` − 1 merges before its table moves on. Usually 2 to 4.
+    /// A level takes `growth` − 1 merges before its table is passed on. Usually 2 to 4.
     pub growth: u32,
     /// Bytes of index in memory per item of a table; 0 to leave it out, as in the paper.
     pub index_bytes: f64,
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn without_repeats_a_level_costs_half_the_growth() {
-        // O((r − 1) / 2) rewrites per level when nothing repeats.
+        // O((r − 1) / 2) rewrites per level if no keys repeat.
         let keys = KeyDistribution::uniform(1e12).unwrap();
         let cost = Cola { wal: 1e4, levels: 4, growth: 4, index_bytes: 0.0 }.cost(&keys).unwrap();
         assert!((cost.writes[1].amount - 6.0 / 4.0).abs() < 1e-3);

@@ -115,7 +115,7 @@ impl SlimDb {
         (0..self.levels).map(|level| self.level0_items * self.growth.powi(level as i32)).collect()
     }
 
-    /// What these layouts cost under this mix.
+    /// What these layouts cost under `mix`.
     pub fn cost(&self, layouts: &[SlimDbLayout], mix: &SlimDbMix) -> Result<SlimDbCost, ModelError> {
         self.validate(mix)?;
         within("number of layouts", layouts.len() as f64, f64::from(self.levels), f64::from(self.levels))?;

@@ -1,4 +1,4 @@
-//! Phases against what was measured, and against the mean over all time.
+//! Phases compared with measurements, and with the mean over all time.
 
 use super::tests::{SMALL, assert_within};
 use super::{ItemSize, Phases, PlanModel, Rules, Workload};

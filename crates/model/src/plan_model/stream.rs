@@ -56,7 +56,7 @@ impl WriteStream {
         })
     }
 
-    /// Share of the gets of present keys that ask for what the last 0 to `writes` writes wrote, on average.
+    /// Average share of the gets of present keys that ask for keys of the last 0 to `writes` writes.
     pub fn mean_found(&self, writes: f64, gets: GetPopularity) -> f64 {
         let keys = self.keys.keys();
         let old = self.old(writes);

@@ -15,13 +15,13 @@ pub struct ItemSize {
 }
 
 impl ItemSize {
-    /// Key and value.
+    /// Bytes of key and value.
     pub fn bytes(&self) -> f64 {
         self.key_bytes + self.value_bytes
     }
 }
 
-/// Which keys gets ask for.
+/// Which keys are read by gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetPopularity {
     /// All keys are equally likely.
@@ -50,7 +50,7 @@ pub struct Workload {
     pub delete_share: f64,
     /// Bytes of items.
     pub item: ItemSize,
-    /// Which present keys gets ask for.
+    /// Which present keys are read by gets.
     pub gets: GetPopularity,
     /// Items that a cache in front of the store holds, the most recently used ones.
     pub cached_items: f64,

@@ -67,7 +67,7 @@ pub(super) fn search(
             continue;
         }
         found.plans += options.iter().map(|options| options.len() as f64).product::<f64>();
-        // If the data end in an earlier level, this plan equals one with fewer levels, which is looked at by itself.
+        // If the data end in an earlier level, this plan equals one with fewer levels, which is considered separately.
         if ended.iter().any(|ended| growths.len() > ended.len() && growths.starts_with(ended)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The planner against comparing all plans one by one.
+//! The planner compared with pricing all plans one by one.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn small_space() -> Space {
     }
 }
 
-/// Each plan of the space, priced by itself.
+/// Each plan of the space, priced independently.
 fn all_plans(demand: &Demand, space: &Space) -> Vec<Candidate> {
     let mut plans: Vec<Plan> = space.chains().map(Plan::Chained).collect();
     for growths in space.growths() {

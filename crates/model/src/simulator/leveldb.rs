@@ -1,4 +1,4 @@
-//! LevelDB by its rules: tables, circular compaction, levels in order of their age (Lim's thesis, §4.3.3 and §4.3.5).
+//! LevelDB's rules: tables, circular compaction, levels in order of their age (Lim's thesis, §4.3.3 and §4.3.5).
 
 use super::{RequestStream, SimulatedCost, sets};
 use crate::error::{ModelError, positive, within};
@@ -9,7 +9,7 @@ use crate::models::Component;
 pub struct LevelDbSimulation {
     /// Requests after which the memtable becomes a table of level 0.
     pub wal: u64,
-    /// Tables of level 0 that start its compaction.
+    /// Number of tables of level 0 that starts its compaction.
     pub level0_tables: usize,
     /// Sizes of the levels from level 1 on, except the last, at which a level is compacted.
     pub sizes: Vec<u64>,

@@ -3,7 +3,7 @@
 use crate::error::{ModelError, within};
 use crate::popularity::ZipfSampler;
 
-/// Rounds of the Feistel network: four make a pseudo-random permutation (Luby and Rackoff 1988).
+/// Number of rounds of the Feistel network: four make a pseudo-random permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 
 /// Draws keys of a Zipf popularity. A key is a place in 0..keys; popular keys are spread randomly.

@@ -13,7 +13,7 @@ pub enum StageRule {
     Collect,
 }
 
-/// Stages by their rules.
+/// The rules of the stages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagesSimulation {
     /// What all levels but the last do.
