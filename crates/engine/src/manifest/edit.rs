@@ -85,7 +85,8 @@ pub(crate) enum Edit {
         /// Whether it lies over what the level has there, rather than in its place.
         #[serde(default, skip_serializing_if = "is_false")]
         over: bool,
-        /// Share of its items that have older values below it in its level, estimated; 0 where that was not asked.
+        /// Estimated share of its items that replace older versions in deeper levels, or below it in its own level if
+        /// `over`; 0 if that was not asked.
         #[serde(default, skip_serializing_if = "is_zero")]
         repeats: f64,
         /// Items in the file, tombstones included; 0 where nobody noted it.

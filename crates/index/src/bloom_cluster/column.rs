@@ -215,7 +215,7 @@ impl ColumnBuilder {
     /// Adds a run whose keys in this bucket have `hashes`; there may be none.
     ///
     /// # Panics
-    /// When there are more than 255 runs, or the filter has 2^28 bytes.
+    /// If there are more than 255 runs, or the filter has more than 2^28 bytes.
     pub fn add(&mut self, hashes: &[KeyHash]) {
         let least = u64::from(!hashes.is_empty());
         let len = ((hashes.len() as f64 * self.bits_per_key / 8.0).round() as u64).max(least);

@@ -3,7 +3,7 @@
 use super::balance::Balance;
 use super::directory::{BucketDirectory, Group, Remembered};
 
-/// Collects the groups of a table in their order. Holds 12 bytes for each bucket that gave items away.
+/// Collects the groups of a table in their order. Holds 12 bytes for each migration that is remembered.
 #[derive(Clone, Debug)]
 pub struct BucketDirectoryBuilder {
     remembered_share: f64,
