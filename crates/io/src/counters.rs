@@ -27,8 +27,8 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Returns the counters of the device that holds `path`, or `None` if there are none: on systems other than Linux,
-    /// and on file systems without a block device of their own (tmpfs, overlay, network).
+    /// Returns the counters of the device that holds `path`. Returns `None` on systems other than Linux, and on file
+    /// systems without their own block device (tmpfs, overlay, network).
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         stat_of(path.as_ref()).and_then(|text| Self::parse(&text))
     }

@@ -45,7 +45,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Prevents others from taking [`Storage::lock`] until the returned guard is dropped, and changes nothing. Any
     /// number of callers can hold such a guard at a time. Returns `None` if the directory was never locked, or if
-    /// readers can't be told from writers. The error is that of [`Storage::lock`].
+    /// the system does not distinguish readers from writers. Fails like [`Storage::lock`].
     fn lock_shared(&self, name: &str) -> Result<Option<Box<dyn DirectoryLock>>> {
         let _ = name;
         Ok(None)

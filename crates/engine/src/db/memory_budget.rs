@@ -26,13 +26,16 @@ const LOOKUP_SHARE: u64 = 512;
 /// Freed buffers that each thread keeps for its next read, under a limit.
 const POOLED_BYTES_MAX: usize = 32 << 10;
 
-/// Returns how much more than [`crate::Builder::memory_bytes_max`] a process takes at most, when so many threads use a
-/// database of so many keyspaces: 8 MiB for the database's own threads and the allocator, 512 KiB for each thread (its
-/// stack, the buffers of one lookup, its io_uring, what the allocator keeps for it), 4 KiB for each keyspace.
+/// Returns the maximum number of resident bytes of a process beyond [`crate::Builder::memory_bytes_max`], if `threads`
+/// threads use a database of `keyspaces` keyspaces. The sum has three parts:
 ///
-/// Not in it are the program's code and what the program itself allocates, values that it was given among that, and
-/// what [`crate::MemoryStats::tables`] is beyond a quarter of the limit: half a kibibyte for each section of a table
-/// (one for each run of each keyspace), one for each table.
+/// - 8 MiB for the database's own threads and the allocator
+/// - 512 KiB for each thread: its stack, the buffers of one lookup, its io_uring, its freed memory in the allocator
+/// - 4 KiB for each keyspace
+///
+/// The sum does not include the program's code, memory that the program allocates (values that the database returned to
+/// it included), and the part of [`crate::MemoryStats::tables`] that exceeds a quarter of the limit: half a kibibyte
+/// for each section of a table (one for each run of each keyspace), one kibibyte for each table.
 pub fn resident_bytes_beyond_limit(threads: usize, keyspaces: usize) -> u64 {
     BEYOND_LIMIT_BYTES + threads as u64 * BYTES_PER_THREAD + keyspaces as u64 * BYTES_PER_KEYSPACE
 }

@@ -52,7 +52,8 @@ impl OpenFiles {
         }
     }
 
-    /// Closes some files, whatever the maximum: the process is out of descriptors. Returns `false` if there are none.
+    /// Closes an eighth of the open files when the process is out of descriptors, even if fewer than the maximum are
+    /// open. Returns `false` if no file is open.
     pub fn close_some(&self) -> bool {
         let mut clock = self.clock();
         let some = clock.files.len().div_ceil(8);
