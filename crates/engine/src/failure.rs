@@ -14,7 +14,7 @@ use crate::level::parse_table_file_name;
 pub(crate) enum FailureClass {
     /// Nothing that counts has changed on the device: the operation can be done again.
     Passing,
-    /// Space was missing, and what could not be written is in memory still.
+    /// The log, the manifest or a blob file found no space, and what could not be written is in memory still.
     Full,
     /// What is on the device is unknown, or known to be wrong.
     Final,
@@ -22,14 +22,14 @@ pub(crate) enum FailureClass {
 
 /// The class of a failure.
 ///
-/// Files that no durable record names (tables and spills being written) count for nothing: whoever fails to write or to
-/// sync one removes it and writes another. A failed sync of anything else is final whatever its reason: the kernel may
-/// have dropped what it could not write.
+/// Files that no durable record names (tables and spills being written) count for nothing: what fails to write or to
+/// sync one, for want of space too, removes it and writes another later. A failed sync of anything else is final
+/// whatever its reason: the kernel may have dropped what it could not write.
 pub(crate) fn class_of(error: &Error) -> FailureClass {
     let source = match error {
         Error::Io { source, .. } => source,
-        Error::DiskFull { .. } => return FailureClass::Full,
-        Error::Stalled { .. } => return FailureClass::Passing,
+        // What these say was dealt with where it was found.
+        Error::DiskFull { .. } | Error::Stalled { .. } => return FailureClass::Passing,
         _ => return FailureClass::Final,
     };
     let Some(file_error) = FileError::of(source) else {
@@ -39,13 +39,23 @@ pub(crate) fn class_of(error: &Error) -> FailureClass {
             FailureClass::Final
         };
     };
-    let is_full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     let counts = !is_uncounted(file_error.name());
     match (file_error.is_sync(), file_error.is_change() || file_error.is_rename()) {
         (true, _) if counts => FailureClass::Final,
-        _ if is_full => FailureClass::Full,
+        _ if counts && lacks_space(error) => FailureClass::Full,
         (false, true) if counts => FailureClass::Final,
         _ => FailureClass::Passing,
+    }
+}
+
+/// Whether an operation failed because the device had no space.
+pub(crate) fn lacks_space(error: &Error) -> bool {
+    match error {
+        Error::Io { source, .. } => {
+            matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+        }
+        Error::DiskFull { .. } => true,
+        _ => false,
     }
 }
 
@@ -77,13 +87,15 @@ mod tests {
         let storage = SimulatedStorage::new(1);
         let names = ["log-00000001", "manifest-000001", "blob-00000001", "table-00000001", "spill-7-1"];
         for (name, class_of_write) in names.into_iter().zip([Final, Final, Final, Passing, Passing]) {
+            let class_without_space = if class_of_write == Final { Full } else { Passing };
             let file = create(&storage, name);
             let faults = FaultPlan { fail_write: Some(0), fail_sync: Some(0), ..FaultPlan::default() };
             storage.set_faults(faults);
             assert_eq!(class(file.write_at(&[1], 0)), class_of_write, "{name}");
             assert_eq!(class(file.sync()), class_of_write, "{name}");
             storage.set_faults(FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() });
-            assert_eq!(class(file.write_at(&[1; 9000], 4096)), Full, "{name}");
+            assert_eq!(class(file.write_at(&[1; 9000], 4096)), class_without_space, "{name}");
+            assert_eq!(class(file.check_available(0, 1)), class_without_space, "{name}");
             storage.set_faults(FaultPlan { fail_read: Some(0), ..FaultPlan::default() });
             assert_eq!(class(file.read_at(&mut [0], 0).map(drop)), Passing);
         }

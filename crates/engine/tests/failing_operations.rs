@@ -321,3 +321,76 @@ fn threads_find_that_there_is_room_again() {
         assert!(items.contains_key(number(item)).unwrap());
     }
 }
+
+/// Tables find no space while the log does: writes go on, and what lacked space is done when there is more.
+#[test]
+fn without_space_for_tables_the_log_goes_on() {
+    let storage = SimulatedStorage::new(1);
+    let (db, items) = open(&storage, Durability::Sync);
+    for item in 0..1_000 {
+        items.insert(number(item), [1; 100]).unwrap();
+    }
+    db.compact().unwrap();
+    // Less than background work leaves to the log.
+    storage.set_quota(Some(used_bytes(&storage) + 200_000));
+    for item in 0..300 {
+        items.insert(number(item), [2; 100]).unwrap();
+        if item % 100 == 0 {
+            for outcome in [db.flush(), db.compact(), db.wait_idle()] {
+                assert!(matches!(outcome, Err(Error::DiskFull { .. })), "{outcome:?}");
+            }
+            assert_eq!(db.health(), Health::Healthy);
+            assert!(garbage(&storage).is_empty(), "{:?}", garbage(&storage));
+        }
+    }
+    let mut ingest = items.ingest().unwrap();
+    let outcome = (0..50_000).try_for_each(|item| ingest.insert(number(item), [3; 100]));
+    let outcome = outcome.and_then(|()| ingest.finish());
+    assert!(matches!(outcome, Err(Error::DiskFull { .. })), "{outcome:?}");
+    assert_eq!(db.health(), Health::Healthy);
+    storage.set_quota(None);
+    db.compact().unwrap();
+    for item in 0..1_000 {
+        assert_eq!(items.get(number(item)).unwrap().unwrap(), [1 + u8::from(item < 300); 100]);
+    }
+    assert_eq!(db.stats().failures.times_full, 0);
+}
+
+/// With threads: the same, until the log is full; removals go on then.
+#[test]
+fn threads_wait_for_space_and_the_log_goes_on() {
+    let storage = SimulatedStorage::new(1);
+    let environment = Environment::over(Arc::new(storage.clone()));
+    let builder = Db::builder("failing").plan(plan()).durability(Durability::Sync);
+    let db = builder.environment(environment).open().unwrap();
+    let items = db.keyspace("items").unwrap();
+    for item in 0..2_000 {
+        items.insert(number(item), [1; 100]).unwrap();
+    }
+    db.wait_idle().unwrap();
+    storage.set_quota(Some(used_bytes(&storage) + 300_000));
+    let mut written = 0;
+    while db.health() == Health::Healthy {
+        items.insert(number(written), [2; 100]).unwrap();
+        written += 1;
+    }
+    assert!(matches!(db.health(), Health::Retrying { .. }), "{:?}", db.health());
+    items.insert("taken", "while conversions lack space").unwrap();
+    let error = db.wait_idle().unwrap_err();
+    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    let (more, error) = write_until_it_fails(&items, &[3; 100]);
+    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    items.remove("taken").unwrap();
+    storage.set_quota(None);
+    while let Err(error) = items.insert("later", "value") {
+        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        std::thread::yield_now();
+    }
+    db.wait_idle().unwrap();
+    assert_eq!(db.health(), Health::Healthy);
+    assert!(!items.contains_key("taken").unwrap());
+    for item in 0..2_000 {
+        let expected = if item < more { 3 } else { 1 + u8::from(item < written) };
+        assert_eq!(items.get(number(item)).unwrap().unwrap(), [expected; 100], "item {item}");
+    }
+}

@@ -114,6 +114,10 @@ impl Storage for ClosableStorage {
         self.inner.pipeline(depth)
     }
 
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        self.inner.available_bytes()
+    }
+
     fn set_read_wait(&self, wait: ReadWait) {
         self.inner.set_read_wait(wait);
     }

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::fmt;
-use std::io::Result;
+use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 use crate::ReadWait;
+use crate::error::FileError;
 use crate::pipeline::{Immediate, Pipeline};
 
 /// How [`Storage::open`] opens a file.
@@ -73,6 +74,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
         let _ = wait;
     }
 
+    /// Bytes of the device that this program can still take for files here; `None` if the storage cannot tell. Another
+    /// program may take them first.
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Links a file of `source` under the same name here, so that both share its bytes. Returns `false` if that is
     /// impossible (another file system, another kind of storage) and the caller must copy. The name survives a power
     /// cut after [`Storage::sync_directory`].
@@ -129,6 +136,24 @@ pub trait File: Send + Sync + fmt::Debug {
 
     /// Bytes of the device that the file occupies (holes excluded).
     fn allocated_bytes(&self) -> Result<u64>;
+
+    /// Bytes of the device that this program can still take where the file is, like [`Storage::available_bytes`].
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Fails like a write at `offset` without room if fewer than `bytes` are available, so that what is about to be
+    /// written leaves that many to others. Succeeds if the storage cannot tell.
+    fn check_available(&self, offset: u64, bytes: u64) -> Result<()> {
+        match self.available_bytes() {
+            Ok(Some(available)) if available < bytes => {
+                let reason = format!("{available} bytes are left, and {bytes} of them are kept for the log");
+                let error = Error::new(ErrorKind::StorageFull, reason);
+                Err(FileError::wrap("write", self.name(), Some(offset), error))
+            }
+            _ => Ok(()),
+        }
+    }
 
     /// Number of names of the bytes: above one after [`Storage::link_from`].
     fn link_count(&self) -> Result<u64> {

@@ -142,6 +142,12 @@ impl Storage for TwoDirectories {
         Ok(Some(Box::new(BothLocks { _first: first, _second: second })))
     }
 
+    /// Those of the directory with fewer.
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        let (first, second) = (self.first.available_bytes()?, self.second.available_bytes()?);
+        Ok(first.into_iter().chain(second).min())
+    }
+
     fn read_batch(&self, requests: &mut [ReadRequest<'_>]) {
         self.first.read_batch(requests);
     }

@@ -232,6 +232,23 @@ fn check_names(storage: &dyn Storage) {
 }
 
 #[test]
+fn a_directory_and_its_files_tell_what_is_available() {
+    let (_directory, storage) = storage(IoOptions::default());
+    let available = || storage.available_bytes().unwrap().unwrap();
+    let file = storage.open("a", OpenMode::Create).unwrap();
+    let before = available();
+    assert!(before > 0);
+    file.check_available(0, 1).unwrap();
+    assert_eq!(file.check_available(0, u64::MAX).unwrap_err().kind(), ErrorKind::StorageFull);
+    drop(file);
+    // Asked of a file that is only read, too. Others write to the device meanwhile.
+    let file = storage.open("a", OpenMode::Read).unwrap();
+    let seen: Vec<u64> =
+        (0..100).flat_map(|_| [available(), file.available_bytes().unwrap().unwrap()]).collect();
+    assert!(seen.iter().all(|&bytes| bytes > before / 2), "{before} {seen:?}");
+}
+
+#[test]
 fn files_that_are_open_follow_a_change_of_waiting() {
     let (_directory, storage) = storage(IoOptions::default());
     let file = storage.open("a", OpenMode::Create).unwrap();

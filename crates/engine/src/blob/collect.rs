@@ -232,6 +232,10 @@ fn copy_record(
     reference: Reference,
 ) -> Result<PendingRecord> {
     let (key_len, value_len) = (header.key_len as usize, header.value_len as usize);
+    // Collected records leave space to the log, and wait until there is some.
+    let needed = shared.reserve.bytes() + (key_len + value_len) as u64;
+    let has_room = file.file.check_available(file.size(), needed);
+    has_room.map_err(|error| Error::DiskFull { reason: error.to_string() })?;
     let mut writer = RecordWriter::begin(shared, header.keyspace, key_len, value_len)?;
     let chunks = shared.memory.budget().blob_piece_chunks();
     let mut reader = RecordReader::new(file.clone(), reference).in_pieces(chunks);

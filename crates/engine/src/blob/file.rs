@@ -159,6 +159,9 @@ impl BlobFile {
         debug_assert!(header.is_aligned);
         let mut tail = self.tail();
         let offset = tail.end();
+        let end = header.end(offset);
+        // Whether the body is ever written or not, the file is as long as its records: a sync declares them durable.
+        self.file.set_len(end).context(|| format!("extending blob file {}", self.name()))?;
         let len_before = tail.buffer.len();
         tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
         // The header goes ahead of the body, so that the chain of headers has no gap in front of what is synced.
@@ -167,12 +170,10 @@ impl BlobFile {
             tail.buffer.truncate(len_before);
             return Err(error);
         }
-        tail.start = header.end(offset);
+        tail.start = end;
         tail.buffer.clear();
-        // Whether the body is ever written or not, the file is as long as its records.
-        self.file.set_len(tail.start).context(|| format!("extending blob file {}", self.name()))?;
-        self.written.store(tail.start, Ordering::Release);
-        Ok(self.appended(header, offset, tail.start))
+        self.written.store(end, Ordering::Release);
+        Ok(self.appended(header, offset, end))
     }
 
     fn appended(&self, header: RecordHeader, offset: u64, end: u64) -> Reference {

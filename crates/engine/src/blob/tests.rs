@@ -65,20 +65,29 @@ fn after_a_failed_sync_none_succeeds() {
 
 #[test]
 fn a_failed_write_leaves_no_gap_between_records() {
-    for is_aligned in [false, true] {
+    let quota = FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() };
+    let fail_write = |number| FaultPlan { fail_write: Some(number), ..FaultPlan::default() };
+    let faults = [(true, fail_write(0)), (true, fail_write(1)), (true, quota.clone()), (false, quota)];
+    for (is_aligned, faults) in faults {
         let storage = SimulatedStorage::new(1);
         let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
         let file = BlobFile::create(&reclaimer, 7).unwrap();
         file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
-        storage.set_faults(FaultPlan { quota_bytes: Some(0), ..FaultPlan::default() });
+        storage.set_faults(faults);
         if is_aligned {
             assert!(file.reserve(RecordHeader { is_aligned, ..header(b"pear", b"green") }).is_err());
         } else {
             assert!(file.sync().is_err());
         }
         storage.set_faults(FaultPlan::default());
+        // Another thread's sync may come before the failure is noted.
+        file.sync().unwrap();
+        let file_bytes = || storage.contents()[file.name()].len() as u64;
+        assert!(file.synced() <= file_bytes());
         let reference = file.append(header(b"plum", b"blue"), [b"plum", b"blue"], GATHER_BYTES).unwrap();
         file.sync().unwrap();
+        assert_eq!(file.synced(), file.size());
+        assert!(file_bytes() >= file.size());
         let mut records = 0;
         let walked = walk(&file, |_, _| {
             records += 1;

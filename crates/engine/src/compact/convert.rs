@@ -61,9 +61,9 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         let name = crate::level::table_file_name(number);
         unplaced = Some(UnplacedTable::new(shared, number));
         edits.extend(shared.place_table(number, 0));
-        let write_bytes = shared.memory.budget().write_bytes;
-        let _buffers = shared.hold_buffers((write_bytes * WRITES_MAX) as u64);
-        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
+        let options = shared.output_options();
+        let _buffers = shared.hold_buffers((options.write_bytes * WRITES_MAX) as u64);
+        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
         writer.set_segments(SegmentSpan::one(segment.id));
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;

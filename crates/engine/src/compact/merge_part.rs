@@ -226,11 +226,11 @@ impl Part {
             return Ok(None);
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let write_bytes = shared.memory.budget().write_bytes;
+        let options = shared.output_options();
         let name = table_file_name(number);
         let placed = shared.place_table(number, flow.to);
         let unplaced = UnplacedTable::new(shared, number);
-        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, write_bytes)?;
+        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
         writer.set_segments(self.segments);
         let (range_low, range_high) = (self.low, self.high);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
@@ -258,7 +258,7 @@ impl Part {
             samples,
             tombstone: Vec::new(),
             left_out: flow.left_out.clone().map(|prefix| (keyspace.hasher, prefix)),
-            _buffers: shared.hold_buffers((write_bytes * WRITES_MAX) as u64),
+            _buffers: shared.hold_buffers((options.write_bytes * WRITES_MAX) as u64),
         }))
     }
 }

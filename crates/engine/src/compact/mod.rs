@@ -40,7 +40,7 @@ pub(crate) use misplaced::{Left, follow_plan, is_moving, left_to_move};
 pub(crate) use prefix_cut::cut_prefix;
 pub(crate) use pull_merge::PullMerge;
 pub(crate) use rate_limit::RateLimit;
-pub(crate) use scheduler::Scheduler;
+pub(crate) use scheduler::{CONVERT, Scheduler};
 pub(crate) use spill::{Spill, is_spill_file_name};
 pub(crate) use standing::LatestStanding;
 pub(crate) use throttle::Throttle;

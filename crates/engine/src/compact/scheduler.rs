@@ -13,12 +13,15 @@ use super::{convert, follow_plan, give_back_garbage, merge, pick};
 use crate::blob::collect::collect;
 use crate::db::{Shared, pause_after, replan};
 use crate::error::Result;
-use crate::failure::{FailureClass, class_of};
+use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
 use crate::options::Durability;
 
 /// How often threads look around when nobody wakes them.
 const IDLE: Duration = Duration::from_millis(20);
+
+/// The thread that converts.
+pub(crate) const CONVERT: &str = "alluvium-convert";
 
 /// Owns the background threads; wakes, observes and stops them.
 #[derive(Debug, Default)]
@@ -40,17 +43,8 @@ struct Job {
     body: fn(&Shared) -> Result<bool>,
     /// How often it looks around when nobody wakes it.
     pause: Duration,
-    when_full: WhenFull,
-}
-
-/// What a background thread does while the disk is full.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WhenFull {
-    /// It goes on: it keeps what was acknowledged, or gives space back.
-    Works,
-    Waits,
-    /// It tries again and again whether there is space.
-    Looks,
+    /// Whether it looks for space, instead of its work, while the disk is full.
+    looks_for_space: bool,
 }
 
 impl Scheduler {
@@ -61,13 +55,13 @@ impl Scheduler {
             Durability::Interval(interval) => interval,
             Durability::Buffered | Durability::Sync => Duration::from_millis(2),
         };
-        let job = |name, body, pause, when_full| Job { name, body, pause, when_full };
+        let job = |name, body, pause| Job { name, body, pause, looks_for_space: false };
         let jobs = [
-            job("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause, WhenFull::Works),
-            job("alluvium-convert", convert, IDLE, WhenFull::Waits),
-            job("alluvium-merge", merge_one, IDLE, WhenFull::Waits),
-            job("alluvium-collect", collect, IDLE, WhenFull::Looks),
-            job("alluvium-reclaim", reclaim, Duration::ZERO, WhenFull::Works),
+            job("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause),
+            job(CONVERT, convert, IDLE),
+            job("alluvium-merge", merge_one, IDLE),
+            Job { looks_for_space: true, ..job("alluvium-collect", collect, IDLE) },
+            job("alluvium-reclaim", reclaim, Duration::ZERO),
         ];
         for job in jobs {
             let weak = Arc::downgrade(shared);
@@ -121,6 +115,15 @@ impl Scheduler {
         }
     }
 
+    /// Waits until something happens that was not seen, for `pause` at most.
+    fn wait_for_event(&self, seen: &mut u64, pause: Duration) {
+        let mut events = self.events.lock().expect("no panic while held");
+        if *events == *seen {
+            events = self.changed.wait_timeout(events, pause).expect("no panic while held").0;
+        }
+        *seen = *events;
+    }
+
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
@@ -135,49 +138,60 @@ impl Scheduler {
 fn work(shared: &Weak<Shared>, job: Job) {
     let mut seen = 0;
     let mut attempts = 0;
+    let mut looks = 0;
     while let Some(shared) = shared.upgrade() {
         let scheduler = &shared.scheduler;
         if scheduler.is_stopping() {
             return;
         }
         let pauses_ended = *scheduler.pauses_ended.lock().expect("no panic while held");
-        let outcome = match (shared.log.refusal(), job.when_full) {
-            (None, _) | (Some(Refusal::Full { .. }), WhenFull::Works) => (job.body)(&shared),
-            (Some(Refusal::Full { .. }), WhenFull::Looks) => {
-                // It has found the disk full before this, if only just.
-                attempts += 1;
-                scheduler.pause_after_failure(pauses_ended, pause_after(attempts));
-                if scheduler.is_stopping() { Ok(false) } else { shared.try_to_resume().map(|()| true) }
+        let is_full = match shared.log.refusal() {
+            None => false,
+            Some(Refusal::Full { .. }) => true,
+            Some(_) => {
+                scheduler.wait_for_event(&mut seen, job.pause);
+                continue;
             }
-            _ => Ok(false),
         };
-        if attempts > 0 && outcome.is_ok() {
-            attempts = 0;
-            shared.failures.end_retry(job.name);
-        }
-        match outcome {
-            Ok(true) => {
+        if is_full && job.looks_for_space {
+            // It has found the disk full before this, if only just.
+            looks += 1;
+            scheduler.pause_after_failure(pauses_ended, pause_after(looks));
+            if !scheduler.is_stopping() && shared.try_to_resume().is_ok() {
                 scheduler.wake();
-                shared.memory.trim();
             }
-            Ok(false) => {
-                let mut events = scheduler.events.lock().expect("no panic while held");
-                if *events == seen {
-                    events =
-                        scheduler.changed.wait_timeout(events, job.pause).expect("no panic while held").0;
+            continue;
+        }
+        looks = 0;
+        if attempts > 0 && !shared.may_succeed(job.name) {
+            attempts = shared.failures.leave_out_attempt(job.name);
+            scheduler.changed.notify_all();
+            scheduler.pause_after_failure(pauses_ended, pause_after(attempts));
+            continue;
+        }
+        let before = shared.means_of_attempt();
+        match (job.body)(&shared) {
+            Ok(has_worked) => {
+                if attempts > 0 {
+                    attempts = 0;
+                    shared.failures.end_retry(job.name);
                 }
-                seen = *events;
+                if has_worked {
+                    scheduler.wake();
+                    shared.memory.trim();
+                } else {
+                    scheduler.wait_for_event(&mut seen, job.pause);
+                }
             }
             Err(error) => {
+                let is_tried_again = class_of(&error) == FailureClass::Passing || lacks_space(&error);
                 let error = shared.note_failure(error);
-                if class_of(&error) == FailureClass::Passing {
-                    attempts = shared.failures.begin_retry(job.name, &error);
+                if is_tried_again {
+                    attempts = shared.failures.begin_retry(job.name, &error, before);
                 }
                 // Who waits for this work shall hear of it.
                 scheduler.changed.notify_all();
-                if job.when_full != WhenFull::Looks || class_of(&error) != FailureClass::Full {
-                    scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
-                }
+                scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
             }
         }
     }

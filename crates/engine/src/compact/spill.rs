@@ -32,6 +32,8 @@ pub(super) struct SpillShape {
     pub chunk_bytes: usize,
     /// Whether memory is short: then nothing stays in it once all items have come.
     pub is_bounded: bool,
+    /// Bytes of the device that must be available before each write, so that the log finds room beside it.
+    pub leave_bytes: u64,
 }
 
 impl SpillShape {
@@ -47,7 +49,12 @@ impl SpillShape {
         };
         let fits = |&part_bits: &u32| chunk_bytes(part_bits) >= CHUNK_BYTES_MIN;
         let part_bits = (1..=PART_BITS_MAX).rev().find(fits).unwrap_or(1);
-        Self { part_bits, chunk_bytes: chunk_bytes(part_bits).max(CHUNK_BYTES_MIN), is_bounded }
+        Self {
+            part_bits,
+            chunk_bytes: chunk_bytes(part_bits).max(CHUNK_BYTES_MIN),
+            is_bounded,
+            leave_bytes: 0,
+        }
     }
 
     pub fn parts(self) -> usize {
@@ -76,6 +83,12 @@ impl Spill {
     /// directory.
     pub fn new(storage: Arc<dyn Storage>, number: u64, memory_bytes: u64) -> Self {
         Self::into_parts(Spilled::empty(storage, number, SpillShape::within(memory_bytes)))
+    }
+
+    /// Leaves at least `bytes` of the device to others.
+    pub fn leaving(mut self, bytes: u64) -> Self {
+        self.spilled.shape.leave_bytes = bytes;
+        self
     }
 
     pub(super) fn into_parts(spilled: Spilled) -> Self {
@@ -172,6 +185,10 @@ impl Spill {
         let mut full = std::mem::replace(&mut part.buffer, next);
         part.buffer.clear();
         let offset = part.chunks * chunk_bytes as u64;
+        let leave_bytes = self.spilled.shape.leave_bytes;
+        if leave_bytes > 0 {
+            file.check_available(offset, leave_bytes).context(|| format!("writing {name}"))?;
+        }
         part.chunks += 1;
         let (used, checksum) = (full.len() as u64, checksum64(&full, offset));
         full.resize(chunk_bytes - CHUNK_TRAILER_BYTES);
@@ -331,7 +348,8 @@ mod tests {
             );
             assert!(chunk_bytes.is_power_of_two() && chunk_bytes <= CHUNK_BYTES_MAX);
         }
-        let unbounded = SpillShape { part_bits: 8, chunk_bytes: CHUNK_BYTES_MAX, is_bounded: false };
+        let unbounded =
+            SpillShape { part_bits: 8, chunk_bytes: CHUNK_BYTES_MAX, is_bounded: false, leave_bytes: 0 };
         assert_eq!(SpillShape::within(u64::MAX), unbounded);
     }
 }

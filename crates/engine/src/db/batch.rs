@@ -180,7 +180,7 @@ impl Batch {
                 Attempt::Closed => {}
                 Attempt::Full { segment } => {
                     shared.check_refusal()?;
-                    shared.freeze(segment)?;
+                    shared.freeze(segment, items.iter().all(|item| item.is_tombstone()))?;
                 }
             }
         }

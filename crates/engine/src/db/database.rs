@@ -19,7 +19,7 @@ use crate::compact::{
     pick_garbage,
 };
 use crate::error::{Error, IoContext, Result};
-use crate::failure::{FailureClass, class_of};
+use crate::failure::lacks_space;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
 use crate::options::{Builder, Environment, Settings};
@@ -361,7 +361,7 @@ fn open_even_when_full(
 ) -> Result<Shared> {
     let (storage, read_only) = (environment.storage.clone(), settings.read_only);
     let error = match recovery::open(environment.clone(), young.clone(), settings.clone()) {
-        Err(error) if !read_only && class_of(&error) == FailureClass::Full => error,
+        Err(error) if !read_only && lacks_space(&error) => error,
         outcome => return outcome,
     };
     let lock = recovery::lock(&*storage)?;

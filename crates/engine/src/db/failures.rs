@@ -9,8 +9,9 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use super::shared::Shared;
+use crate::compact::CONVERT;
 use crate::error::{Error, Result};
-use crate::failure::{FailureClass, class_of};
+use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
 use crate::manifest::Edit;
 
@@ -19,6 +20,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// After so many attempts of what makes room, writers are no longer held until it succeeds.
 const PATIENT_ATTEMPTS: u32 = 3;
+/// What lacked space is tried again without more of it after this time: its need may have become smaller.
+const RETRY_WITHOUT_SPACE: Duration = Duration::from_secs(30);
 
 /// Failures that were no end, and background work that is about to be tried again.
 #[derive(Debug, Default)]
@@ -34,6 +37,24 @@ pub(crate) struct Failures {
 pub(crate) struct Retry {
     pub reason: String,
     pub attempts: u32,
+    /// What the latest attempt had, if space was what it lacked.
+    lack: Option<Lack>,
+}
+
+/// What an attempt had that lacked space.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lack {
+    /// Bytes available when it began; `None` if the storage cannot tell.
+    available_bytes: Option<u64>,
+    /// When it began, on the monotonic clock.
+    began: Duration,
+}
+
+impl Retry {
+    fn error(self) -> Error {
+        let Self { reason, lack, .. } = self;
+        if lack.is_some() { Error::DiskFull { reason } } else { Error::Stalled { reason } }
+    }
 }
 
 /// Failures since the database was opened that it could leave behind.
@@ -54,12 +75,32 @@ pub(crate) fn pause_after(attempts: u32) -> Duration {
 
 impl Failures {
     /// Notes that the work of a thread failed and will be tried again; returns the attempts that failed in a row.
-    pub fn begin_retry(&self, thread: &'static str, error: &Error) -> u32 {
+    /// `before` is what the attempt had when it began.
+    pub fn begin_retry(&self, thread: &'static str, error: &Error, before: Lack) -> u32 {
         self.retries.fetch_add(1, Ordering::Relaxed);
         let mut retrying = self.retrying.lock().expect("no panic while held");
         let attempts = retrying.get(thread).map_or(0, |retry| retry.attempts).saturating_add(1);
-        retrying.insert(thread, Retry { reason: error.to_string(), attempts });
+        let reason = match error {
+            Error::DiskFull { reason } => reason.clone(),
+            error => error.to_string(),
+        };
+        let lack = lacks_space(error).then_some(before);
+        retrying.insert(thread, Retry { reason, attempts, lack });
         attempts
+    }
+
+    /// Counts an attempt that was left out because it would fail like the one before; returns the attempts in a row.
+    pub fn leave_out_attempt(&self, thread: &'static str) -> u32 {
+        let mut retrying = self.retrying.lock().expect("no panic while held");
+        retrying.get_mut(thread).map_or(0, |retry| {
+            retry.attempts = retry.attempts.saturating_add(1);
+            retry.attempts
+        })
+    }
+
+    /// The failed attempts of a thread in a row, if its work fails.
+    fn retry_of(&self, thread: &'static str) -> Option<Retry> {
+        self.retrying.lock().expect("no panic while held").get(thread).cloned()
     }
 
     /// Notes that the work of a thread succeeded.
@@ -75,12 +116,19 @@ impl Failures {
 
     /// An error when background work failed so often in a row that nobody should wait for it.
     pub fn check_progress(&self) -> Result<()> {
-        match self.worst() {
-            Some(Retry { reason, attempts }) if attempts >= PATIENT_ATTEMPTS => {
-                Err(Error::Stalled { reason })
-            }
-            _ => Ok(()),
-        }
+        check_patience(self.worst())
+    }
+
+    /// Like [`Failures::check_progress`], of the work of one thread.
+    pub fn check_progress_of(&self, thread: &'static str) -> Result<()> {
+        check_patience(self.retry_of(thread))
+    }
+}
+
+fn check_patience(retry: Option<Retry>) -> Result<()> {
+    match retry {
+        Some(retry) if retry.attempts >= PATIENT_ATTEMPTS => Err(retry.error()),
+        _ => Ok(()),
     }
 }
 
@@ -103,6 +151,22 @@ impl Shared {
         }
     }
 
+    /// What an attempt to do background work has when it begins now.
+    pub fn means_of_attempt(&self) -> Lack {
+        let available_bytes = self.storage.available_bytes().ok().flatten();
+        Lack { available_bytes, began: self.clock.monotonic() }
+    }
+
+    /// Whether another attempt of a thread's work may succeed: its latest one did not lack space, or there is more of
+    /// it now. So no thread fills and empties the device again and again.
+    pub fn may_succeed(&self, thread: &'static str) -> bool {
+        let Some(lack) = self.failures.retry_of(thread).and_then(|retry| retry.lack) else { return true };
+        let now = self.means_of_attempt();
+        let is_more =
+            lack.available_bytes.is_none_or(|then| now.available_bytes.is_none_or(|now| now > then));
+        is_more || now.began.saturating_sub(lack.began) > RETRY_WITHOUT_SPACE
+    }
+
     /// Draws the consequences of a failure, by its class; returns it as a user is to see it.
     pub fn note_failure(&self, error: Error) -> Error {
         if matches!(error, Error::Closed) {
@@ -110,7 +174,12 @@ impl Shared {
             return error;
         }
         match class_of(&error) {
-            FailureClass::Passing => error,
+            FailureClass::Passing => match error {
+                error @ Error::Io { .. } if lacks_space(&error) => {
+                    Error::DiskFull { reason: error.to_string() }
+                }
+                error => error,
+            },
             FailureClass::Full => self.log.set_full(&error),
             FailureClass::Final => {
                 self.log.fail(&error);
@@ -154,6 +223,9 @@ impl Shared {
     /// [`Error::DiskFull`] when there is not: nothing has changed then.
     pub fn try_to_resume(&self) -> Result<()> {
         self.reserve.take().map_err(|error| self.note_failure(error))?;
+        if self.is_backlog_full(false) && !self.may_succeed(CONVERT) {
+            self.failures.check_progress_of(CONVERT)?;
+        }
         self.log.end_full();
         // Nothing is lost: what could not be written is in memory still.
         self.log.commit_all().map_err(|error| self.note_failure(error))?;
@@ -166,6 +238,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NOTHING: Lack = Lack { available_bytes: None, began: Duration::ZERO };
 
     #[test]
     fn pauses_double_up_to_their_bound() {
@@ -180,11 +254,15 @@ mod tests {
         let error = Error::Stalled { reason: "no descriptors".to_owned() };
         for attempts in 1..=PATIENT_ATTEMPTS {
             assert!(failures.check_progress().is_ok());
-            assert_eq!(failures.begin_retry("convert", &error), attempts);
+            assert_eq!(failures.begin_retry("convert", &error, NOTHING), attempts);
         }
         assert!(matches!(failures.check_progress(), Err(Error::Stalled { .. })));
+        assert!(failures.check_progress_of("merge").is_ok());
+        let error = Error::DiskFull { reason: "no room".to_owned() };
+        failures.begin_retry("convert", &error, NOTHING);
+        assert!(matches!(failures.check_progress_of("convert"), Err(Error::DiskFull { .. })));
         failures.end_retry("convert");
         assert!(failures.check_progress().is_ok() && failures.worst().is_none());
-        assert_eq!(failures.retries.load(Ordering::Relaxed), u64::from(PATIENT_ATTEMPTS));
+        assert_eq!(failures.retries.load(Ordering::Relaxed), u64::from(PATIENT_ATTEMPTS) + 1);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn flush(shared: &Shared) -> Result<()> {
     if has_items {
         // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
         while shared.frozen_count() > 0 && convert(shared).map_err(|error| shared.note_failure(error))? {}
-        shared.freeze(shared.log.active_segment().id)?;
+        shared.freeze(shared.log.active_segment().id, false)?;
     }
     while convert(shared).map_err(|error| shared.note_failure(error))? {}
     Ok(())

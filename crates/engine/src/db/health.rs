@@ -14,9 +14,10 @@ use crate::log::Refusal;
 pub enum Health {
     /// It does.
     Healthy,
-    /// It does, and background work fails for a reason that may pass (no descriptor, no memory, a read that failed): it
-    /// is tried again by itself, at pauses of 20 milliseconds to 2 seconds. When the log is full meanwhile, writes give
-    /// [`crate::Error::Stalled`].
+    /// It does, and background work fails for a reason that may pass (no descriptor, no memory, no space for a merge, a
+    /// read that failed). It is tried again automatically, after 20 milliseconds to 2 seconds; what lacked space, when
+    /// there is more of it, or after 30 seconds. When the log is full meanwhile, writes give
+    /// [`crate::Error::Stalled`], or [`crate::Error::DiskFull`] if space is lacking.
     Retrying {
         /// The latest failure.
         reason: String,
@@ -47,7 +48,7 @@ impl Db {
         match self.shared().log.refusal() {
             None => match self.shared().failures.worst() {
                 None => Health::Healthy,
-                Some(Retry { reason, attempts }) => Health::Retrying { reason, attempts },
+                Some(Retry { reason, attempts, .. }) => Health::Retrying { reason, attempts },
             },
             Some(Refusal::ReadOnly) => Health::ReadOnly,
             Some(Refusal::Closed) => Health::Closed,

@@ -85,7 +85,9 @@ impl Keyspace {
         let spill_bytes = shared.memory.budget().spill_bytes;
         Ok(Ingest {
             keyspace: self.clone(),
-            spill: Some(Spill::new(shared.storage.clone(), number, spill_bytes)),
+            spill: Some(
+                Spill::new(shared.storage.clone(), number, spill_bytes).leaving(shared.reserve.bytes()),
+            ),
             _loan: shared.memory.lend(spill_bytes),
             counted_bytes: 0,
             held: HeldRecords::default(),

@@ -12,7 +12,7 @@ use super::operation_memory::OperationMemory;
 use super::shared::Shared;
 use crate::error::Result;
 use crate::settings_bounds::BYTES_MAX;
-use crate::table::{Degradation, IndexMemory, Loan};
+use crate::table::{Degradation, IndexMemory, Loan, OutputOptions};
 
 /// The budget in force, and the counts of what it bounds.
 #[derive(Debug)]
@@ -108,6 +108,13 @@ impl Shared {
     /// Counts the buffers of a piece of background work for as long as what is returned lives.
     pub fn hold_buffers(&self, bytes: u64) -> HeldMemory<'_> {
         HeldMemory::count(&self.buffer_bytes, bytes)
+    }
+
+    /// How background work writes tables: with the buffers that the memory limit allows, and leaving to the log as much
+    /// of the device as the reserve keeps.
+    pub fn output_options(&self) -> OutputOptions {
+        let write_bytes = self.memory.budget().write_bytes;
+        OutputOptions { write_bytes, leave_bytes: self.reserve.bytes() }
     }
 
     /// Counts items gathered for a merge likewise.

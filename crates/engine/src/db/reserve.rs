@@ -41,6 +41,11 @@ impl Reserve {
         Self { storage, bytes, file: Mutex::new(None) }
     }
 
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Takes the space, if it is not taken: so there is that much room.
     ///
     /// # Errors

@@ -26,9 +26,10 @@ use super::reserve::Reserve;
 use super::scan_cache::ScanCache;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
-use crate::compact::{RateLimit, Scheduler, Throttle, pressure};
+use crate::compact::{CONVERT, RateLimit, Scheduler, Throttle, convert, pressure};
 use crate::device;
 use crate::error::{Error, Result};
+use crate::failure::lacks_space;
 use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Refusal, Segment};
 use crate::manifest::{Manifest, PlanSource, PlanState};
@@ -177,8 +178,10 @@ impl Shared {
 
     /// Freezes the segment of this id if it is still the active one: a fresh one takes its place, with a fresh log
     /// store for every keyspace.
-    pub fn freeze(&self, segment_id: u64) -> Result<()> {
-        self.wait_for_room()?;
+    ///
+    /// Waits for conversions first if there are too many frozen segments, for `removals` also when they lack space.
+    pub fn freeze(&self, segment_id: u64, removals: bool) -> Result<()> {
+        self.wait_for_room(removals)?;
         self.freeze_now(segment_id)
     }
 
@@ -273,22 +276,29 @@ impl Shared {
     }
 
     /// Holds a writer while too many frozen segments wait; the throttle makes that rare. Nobody is held while their
-    /// conversion waits for space, or fails again and again.
-    pub(super) fn wait_for_room(&self) -> Result<()> {
-        loop {
-            // On a full disk conversions wait, and removals must go on: they alone come here then.
-            let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
-            if self.frozen_count() < self.memory.budget().frozen_max + usize::from(is_full) {
-                return Ok(());
-            }
+    /// conversion lacks space, or fails again and again.
+    pub(super) fn wait_for_room(&self, removals: bool) -> Result<()> {
+        while self.is_backlog_full(removals) {
             self.check_failure()?;
-            if self.settings.background {
-                self.failures.check_progress()?;
-                self.scheduler.wait_for_progress();
+            let outcome = if self.settings.background {
+                self.failures.check_progress_of(CONVERT).inspect(|()| self.scheduler.wait_for_progress())
             } else {
-                crate::compact::convert(self).map_err(|error| self.note_failure(error))?;
+                convert(self).map(drop)
+            };
+            match outcome {
+                // The log can't go on, and tells so to all who write: what they need is space.
+                Err(error) if lacks_space(&error) => drop(self.log.set_full(&error)),
+                outcome => outcome.map_err(|error| self.note_failure(error))?,
             }
         }
+        Ok(())
+    }
+
+    /// Whether too many frozen segments wait for their conversion. On a full disk there is room for one more of
+    /// `removals`, which must go on.
+    pub(super) fn is_backlog_full(&self, removals: bool) -> bool {
+        let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
+        self.frozen_count() >= self.memory.budget().frozen_max + usize::from(is_full && removals)
     }
 
     /// Acknowledges a write that ends at `position`, as durably as the settings ask.

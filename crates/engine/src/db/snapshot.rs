@@ -57,7 +57,7 @@ impl Shared {
     /// Holds all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
         if !self.is_read_only() {
-            self.wait_for_room()?;
+            self.wait_for_room(false)?;
         }
         self.opened_keyspaces()?;
         let mut only_one = Some(self.freeze_lock.lock().expect("no panic while held"));

@@ -204,7 +204,7 @@ pub(crate) fn write_item(
             }
             // The segment or the shard's index is full.
             shared.check_refusal()?;
-            shared.freeze(segment_id)?;
+            shared.freeze(segment_id, item.is_tombstone())?;
         }
     })
 }

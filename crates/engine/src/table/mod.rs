@@ -81,7 +81,7 @@ pub(crate) use index_builder::SortedIndex;
 pub(crate) use index_memory::{Charge as TableCharge, Degradation, IndexMemory, Loan};
 pub(crate) use name_scanner::{ListedName, NameScanner};
 pub(crate) use open::Table;
-pub(crate) use output::{WRITE_BYTES, WRITES_MAX};
+pub(crate) use output::{OutputOptions, WRITE_BYTES, WRITES_MAX};
 pub(crate) use page::Layout;
 pub(crate) use page::{ITEM_BYTES_MAX, PAGE_BYTES};
 pub(crate) use page_builder::pages_expected;

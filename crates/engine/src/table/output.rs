@@ -14,12 +14,29 @@ const IN_FLIGHT_MAX: usize = 2;
 /// Buffers that a writer of a table holds.
 pub(crate) const WRITES_MAX: usize = IN_FLIGHT_MAX + 1;
 
+/// How a table file is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputOptions {
+    /// Bytes of a write, whole pages.
+    pub write_bytes: usize,
+    /// Bytes of the device that must be available before each write, so that the log finds room beside it.
+    pub leave_bytes: u64,
+}
+
+impl Default for OutputOptions {
+    fn default() -> Self {
+        Self { write_bytes: WRITE_BYTES, leave_bytes: 0 }
+    }
+}
+
 /// A file written front to back through aligned buffers, one filling while others are on their way to the device.
 /// Every write but the last is of the same size, at a multiple of that.
 #[derive(Debug)]
 pub(super) struct Output {
     file: Arc<dyn File>,
     name: String,
+    /// Bytes of the device that are left to others.
+    leave_bytes: u64,
     pipeline: Box<dyn Pipeline>,
     /// Bytes of a write, whole pages.
     write_bytes: usize,
@@ -30,16 +47,17 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Creates the file `name`, which must not exist, to be written `write_bytes` at a time.
+    /// Creates the file `name`, which must not exist.
     ///
     /// # Panics
-    /// When these are no whole pages.
-    pub fn create(storage: &dyn Storage, name: &str, write_bytes: usize) -> Result<Self> {
+    /// When the bytes of a write are no whole pages.
+    pub fn create(storage: &dyn Storage, name: &str, options: OutputOptions) -> Result<Self> {
+        let OutputOptions { write_bytes, leave_bytes } = options;
         assert!(write_bytes > 0 && write_bytes.is_multiple_of(PAGE_BYTES), "writes of {write_bytes} bytes");
         let file = storage.open(name, OpenMode::Create).map_err(Error::io("create", name))?;
         let buffer = AlignedBuffer::with_capacity(write_bytes);
         let pipeline = storage.pipeline(IN_FLIGHT_MAX);
-        Ok(Self { file, name: name.to_owned(), pipeline, write_bytes, buffer, buffer_offset: 0 })
+        Ok(Self { file, name: name.to_owned(), leave_bytes, pipeline, write_bytes, buffer, buffer_offset: 0 })
     }
 
     /// Bytes appended so far.
@@ -104,6 +122,10 @@ impl Output {
             self.check(written)?
         };
         next.clear();
+        if self.leave_bytes > 0 {
+            let checked = self.file.check_available(self.buffer_offset, self.leave_bytes);
+            checked.map_err(Error::io("write", &self.name))?;
+        }
         let full = std::mem::replace(&mut self.buffer, next);
         let (offset, len) = (self.buffer_offset, full.len() as u64);
         self.pipeline.submit(Operation::Write, &*self.file, offset, full, offset);

@@ -13,7 +13,7 @@ use super::frame::{Identity, TRAILER_BYTES, Trailer, encode_header};
 use super::hash_marks::{HashMarks, HashMarksBuilder};
 use super::index_builder::{IndexBuilder, SortedIndex};
 use super::name_builder::NameBuilder;
-use super::output::{Output, WRITE_BYTES};
+use super::output::{Output, OutputOptions};
 use super::page::{ITEM_BYTES_MAX, Layout, PAGE_BYTES, page_seed, page_tag};
 use super::page_builder::{Cut, PageBuilder};
 use super::section_spec::SectionSpec;
@@ -66,17 +66,17 @@ pub(super) struct OpenSection {
 impl TableWriter {
     /// Creates the file `name`, which must not exist.
     pub fn create(storage: &dyn Storage, name: &str, file_number: u64) -> Result<Self> {
-        Self::create_with(storage, name, file_number, WRITE_BYTES)
+        Self::create_with(storage, name, file_number, OutputOptions::default())
     }
 
-    /// Like [`TableWriter::create`], with three buffers of `write_bytes`, whole pages, instead of 1 MiB.
+    /// Like [`TableWriter::create`], with three buffers of `options.write_bytes` instead of 1 MiB.
     pub fn create_with(
         storage: &dyn Storage,
         name: &str,
         file_number: u64,
-        write_bytes: usize,
+        options: OutputOptions,
     ) -> Result<Self> {
-        let mut output = Output::create(storage, name, write_bytes)?;
+        let mut output = Output::create(storage, name, options)?;
         let identity = Identity::new(file_number);
         output.append(&encode_header(identity))?;
         output.pad_page_but(0)?;

@@ -196,6 +196,10 @@ impl File for FileHandle {
         self.file()?.allocated_bytes()
     }
 
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        self.file()?.available_bytes()
+    }
+
     fn link_count(&self) -> Result<u64> {
         Ok(self.file()?.metadata()?.nlink())
     }

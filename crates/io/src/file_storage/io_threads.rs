@@ -26,10 +26,13 @@ struct Job {
 }
 
 impl Job {
-    fn run(mut self) {
-        let result = self.operation.perform(&self.handle, &mut self.buffer, self.offset);
+    fn run(self) {
+        let Self { operation, handle, offset, mut buffer, token, reply } = self;
+        let result = operation.perform(&handle, &mut buffer, offset);
+        // First: after the report the last other handle may go, and then no descriptor is to stay open.
+        drop(handle);
         // The pipeline may be gone by now; then nothing needs the outcome.
-        let _ = self.reply.send(Completed { token: self.token, buffer: self.buffer, result });
+        let _ = reply.send(Completed { token, buffer, result });
     }
 }
 

@@ -135,6 +135,11 @@ impl Storage for FileStorage {
             .map_err(|error| self.directory_error("sync directory", error))
     }
 
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        system::available_bytes(self.directory.fd())
+            .map_err(|error| self.directory_error("stat the file system of", error))
+    }
+
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
         check_name(name)?;
         Ok(Box::new(FlockLock::acquire(&self.path.join(name))?))

@@ -216,6 +216,12 @@ impl OpenFile {
         Ok(self.metadata()?.blocks() * BLOCK_BYTES)
     }
 
+    /// Bytes of the file system that this program can still take.
+    pub(super) fn available_bytes(&self) -> Result<Option<u64>> {
+        super::system::available_bytes(&self.file)
+            .map_err(|error| FileError::wrap("stat the file system of", &self.name, None, error))
+    }
+
     pub(super) fn set_len(&self, len: u64) -> Result<()> {
         let _alone = self.edges.write().unwrap_or_else(PoisonError::into_inner);
         self.file.set_len(len).map_err(|error| FileError::wrap("resize", &self.name, Some(len), error))

@@ -109,6 +109,12 @@ pub(super) fn punch_hole(file: &fs::File, offset: u64, len: u64) -> Result<()> {
     }
 }
 
+/// Bytes of the file system of `file` that a program without privileges can still take.
+pub(super) fn available_bytes(file: impl AsFd) -> Result<Option<u64>> {
+    let file_system = rustix::fs::fstatvfs(file)?;
+    Ok(Some(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
+}
+
 /// Makes the entries of `directory` survive a power cut.
 pub(super) fn sync_directory(directory: &OwnedFd) -> Result<()> {
     match rustix::fs::fsync(directory.as_fd()) {

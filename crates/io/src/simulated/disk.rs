@@ -224,6 +224,11 @@ impl Disk {
         self.inodes.values().map(|inode| inode.live.allocated_bytes()).sum()
     }
 
+    /// Bytes that files may occupy besides; `None` without a quota.
+    pub(super) fn available_bytes(&self) -> Option<u64> {
+        self.faults.quota_bytes.map(|quota| quota.saturating_sub(self.used_bytes()))
+    }
+
     pub(super) fn sync(&mut self, number: InodeNumber, name: &str, fails: bool) -> Result<()> {
         let skipped = self.planted.iter().any(
             |bug| matches!(bug, PlantedBug::SkipFileSync { name_prefix } if name.starts_with(name_prefix.as_str())),

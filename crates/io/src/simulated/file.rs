@@ -107,6 +107,10 @@ impl File for SimulatedFile {
         self.inspect(super::sparse_bytes::SparseBytes::allocated_bytes)
     }
 
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        Ok(lock(&self.disk).available_bytes())
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

@@ -222,6 +222,10 @@ impl Storage for SimulatedStorage {
         synced.map_err(|error| FileError::wrap("sync", "the directory", None, error))
     }
 
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        Ok(lock(&self.disk).available_bytes())
+    }
+
     fn lock(&self, name: &str) -> Result<Box<dyn DirectoryLock>> {
         check_name(name)?;
         match self.open(name, OpenMode::Create) {

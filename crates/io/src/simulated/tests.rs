@@ -337,6 +337,8 @@ fn a_full_device_refuses_and_a_hole_makes_room() {
     file.write_at(&[2; 8192], 0).unwrap();
     file.punch_hole(0, 4096).unwrap();
     assert_eq!(file.allocated_bytes().unwrap(), 4096);
+    file.check_available(7, 4096).unwrap();
+    assert_eq!(file.check_available(7, 4097).unwrap_err().kind(), ErrorKind::StorageFull);
     file.write_at(&[1; 1], 8192).unwrap();
 }
 
