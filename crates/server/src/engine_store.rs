@@ -92,8 +92,7 @@ impl Store for EngineStore {
         match self.db.health() {
             Health::Healthy => StoreHealth::Healthy,
             Health::ReadOnly => StoreHealth::ReadOnly,
-            // Background work that is retried automatically does not stop writes.
-            Health::Retrying { .. } => StoreHealth::Healthy,
+            Health::Retrying { reason, .. } => StoreHealth::Retrying { reason },
             Health::DiskFull { reason } => StoreHealth::Failed { reason, resumable: true },
             Health::Failed { reason } => StoreHealth::Failed { reason, resumable: false },
             _ => StoreHealth::Failed { reason: "the database was closed".to_owned(), resumable: false },

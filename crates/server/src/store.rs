@@ -33,6 +33,11 @@ pub enum Keep {
 pub enum StoreHealth {
     /// It does.
     Healthy,
+    /// It does, and background work fails and is tried again automatically.
+    Retrying {
+        /// The latest failure.
+        reason: String,
+    },
     /// It was opened for reading only.
     ReadOnly,
     /// It takes none since a failure.

@@ -30,7 +30,7 @@ impl Full {
 
     fn check(&self) -> Result<(), StoreError> {
         match self.health() {
-            StoreHealth::Healthy => Ok(()),
+            StoreHealth::Healthy | StoreHealth::Retrying { .. } => Ok(()),
             _ => Err("no space".into()),
         }
     }
@@ -171,6 +171,14 @@ fn info_says_why_nothing_is_written() {
     let reason = "syncing log-7: Input/output error".to_owned();
     *store.health.lock().unwrap() = Some(StoreHealth::Failed { reason, resumable: false });
     assert_eq!(persistence(&mut client)["store_resumable"], "0");
+    // Background work that is tried again stops no writes, and is told all the same.
+    let reason = "writing table-9: No space left".to_owned();
+    *store.health.lock().unwrap() = Some(StoreHealth::Retrying { reason: reason.clone() });
+    let retrying = persistence(&mut client);
+    assert_eq!((&*retrying["store_status"], &retrying["store_failure"]), ("retrying", &reason));
+    assert_eq!(retrying["aof_last_write_status"], "ok");
+    assert_eq!(client.ask(&["SET", "key", "value"]), ok());
+    store.fill(u32::MAX);
     // A server that stops does not wait for the pause to end.
     server.shutdown.shutdown();
     server.join().unwrap();

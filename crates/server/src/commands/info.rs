@@ -80,6 +80,7 @@ fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
 fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let (state, reason, resumable) = match shared.store.health() {
         StoreHealth::Healthy => ("ok", String::new(), false),
+        StoreHealth::Retrying { reason } => ("retrying", reason, false),
         StoreHealth::ReadOnly => ("read_only", String::new(), false),
         StoreHealth::Failed { reason, resumable } => ("failed", reason, resumable),
     };
