@@ -4,9 +4,13 @@ use std::path::Path;
 
 use crate::shell;
 
-/// Where tests run under loom: the package, and what their names contain.
-const LOOM_TESTS: [(&str, &str); 3] =
-    [("alluvium-cache", "loom"), ("alluvium-index", "loom"), ("alluvium-io", "append_buffer")];
+/// Where tests run under loom: the package, its targets, and what their names contain. Each further target would be
+/// compiled for this alone.
+const LOOM_TESTS: [(&str, &str, &str); 3] = [
+    ("alluvium-cache", "--test loom", "loom"),
+    ("alluvium-index", "--test cuckoo_loom --test slb_loom", "loom"),
+    ("alluvium-io", "--lib", "append_buffer"),
+];
 
 /// The engine's sweep of damage, with one byte in `stride` changed.
 pub fn sweep(stride: usize) -> Result<(), String> {
@@ -28,11 +32,11 @@ pub fn loom_smoke() -> Result<(), String> {
 
 /// Compiled with `--cfg loom`.
 fn under_loom(preemptions_max: u32) -> Result<(), String> {
-    for (package, filter) in LOOM_TESTS {
+    for (package, targets, filter) in LOOM_TESTS {
         // Release, because loom explores millions of interleavings; a target folder of its own, because the flag
         // would otherwise throw away every other build.
         let line =
-            format!("cargo test --release --package {package} --tests --target-dir target/loom {filter}");
+            format!("cargo test --release --package {package} {targets} --target-dir target/loom {filter}");
         let mut command = shell::command(&line);
         command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", preemptions_max.to_string());
         // Linking takes longer than the tests do.

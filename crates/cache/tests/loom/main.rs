@@ -16,7 +16,7 @@ use alluvium_cache::{Access, Cache, Eviction};
 use loom::sync::Arc;
 use loom::thread;
 
-/// Preemptions explored.
+/// Preemptions explored, unless `LOOM_MAX_PREEMPTIONS` says fewer.
 const PREEMPTIONS: usize = 3;
 
 /// A value of one byte repeated: a mixture of two is noticed.
@@ -48,6 +48,7 @@ fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> thread
 fn model(preemptions: usize, story: impl Fn() + Copy + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 1_000_000;
-    builder.preemption_bound = Some(preemptions);
+    let allowed = builder.preemption_bound.unwrap_or(preemptions);
+    builder.preemption_bound = Some(preemptions.min(allowed));
     builder.check(move || spawn(story).join().unwrap());
 }
