@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use alluvium::simulation::{self, threads};
+use alluvium_base::checksum::checksum64;
 
 /// Which seeds to run.
 #[derive(Clone, Debug, clap::Args)]
@@ -111,6 +112,8 @@ struct Tally {
     operations: u64,
     crashes: u64,
     steps: u64,
+    /// The sum of the seeds' checksums.
+    checksum: u64,
     failure: Option<(u64, String)>,
 }
 
@@ -120,6 +123,8 @@ struct Work {
     operations: u64,
     crashes: u64,
     steps: u64,
+    /// Of all that the simulation of one thread did: the same in two builds that do the same.
+    checksum: u64,
 }
 
 fn run_seeds(options: &Options) -> Result<(), String> {
@@ -131,11 +136,12 @@ fn run_seeds(options: &Options) -> Result<(), String> {
         ));
     }
     println!(
-        "simulate: {} seeds passed, {} operations, {} crashes, {} steps of threads, {:.1} s",
+        "simulate: {} seeds passed, {} operations, {} crashes, {} steps of threads, checksum {:016x}, {:.1} s",
         tally.seeds,
         tally.operations,
         tally.crashes,
         tally.steps,
+        tally.checksum,
         start.elapsed().as_secs_f64()
     );
     Ok(())
@@ -179,6 +185,7 @@ impl Tally {
                 self.operations += work.operations;
                 self.crashes += work.crashes;
                 self.steps += work.steps;
+                self.checksum = self.checksum.wrapping_add(work.checksum);
             }
             Err(reason) if self.failure.as_ref().is_none_or(|(lowest, _)| seed < *lowest) => {
                 self.failure = Some((seed, reason));
@@ -198,6 +205,7 @@ fn run_seed(seed: u64, kind: Kind, planted_bug: Option<&str>) -> Result<Work, St
             Err(_) => return Err("it panicked (message above)".to_owned()),
         };
         (work.operations, work.crashes) = (summary.operations, summary.crashes);
+        work.checksum = checksum64(format!("{summary:?}").as_bytes(), seed);
     }
     if kind != Kind::Single {
         let outcome = threads::run(seed, &options);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::checksum::checksum64;
 use alluvium_io::{FaultPlan, SimulatedStorage};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -76,6 +77,13 @@ impl Disks {
     /// Changes and syncs so far.
     pub fn operation_count(&self) -> u64 {
         self.all().map(SimulatedStorage::operation_count).sum()
+    }
+
+    /// A checksum of the names and the bytes of all files but the lock, which names the process.
+    pub fn checksum(&self) -> u64 {
+        let files = self.all().flat_map(|storage| storage.contents());
+        let files = files.filter(|(name, _)| name != crate::recovery::LOCK);
+        files.fold(0, |sum, (name, bytes)| checksum64(&bytes, checksum64(name.as_bytes(), sum)))
     }
 
     /// Tells an opening about the second disk.

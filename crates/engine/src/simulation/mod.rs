@@ -59,6 +59,8 @@ pub struct Summary {
     pub errors: u64,
     /// Changes and syncs that the storage saw.
     pub storage_operations: u64,
+    /// A checksum of all files at the end: the same while the engine does the same with a seed.
+    pub storage_checksum: u64,
 }
 
 /// What a simulation found wrong.
@@ -115,6 +117,7 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     // A last look, without faults: everything must be there and sound.
     Session::new(&mut rng, &mut model, &mut summary, &shape, current, clock, planted_bugs).final_check()?;
     summary.storage_operations = disks.operation_count();
+    summary.storage_checksum = disks.checksum();
     Ok(summary)
 }
 
