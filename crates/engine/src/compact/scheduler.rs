@@ -9,9 +9,8 @@ use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::sync::thread::JoinHandle;
 use alluvium_io::sync::{Condvar, Mutex};
 
-use super::{convert, follow_plan, give_back_garbage, merge, pick};
-use crate::blob::collect::collect;
-use crate::db::{Shared, pause_after, replan};
+use super::jobs::JobThread;
+use crate::db::{Shared, pause_after};
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
@@ -19,9 +18,6 @@ use crate::options::Durability;
 
 /// How often threads look around when nobody wakes them.
 const IDLE: Duration = Duration::from_millis(20);
-
-/// The thread that converts.
-pub(crate) const CONVERT: &str = "alluvium-convert";
 
 /// Owns the background threads; wakes, observes and stops them.
 #[derive(Debug, Default)]
@@ -38,8 +34,9 @@ pub(crate) struct Scheduler {
 
 /// What a background thread does.
 #[derive(Clone, Copy)]
-struct Job {
+struct Duty {
     name: &'static str,
+    /// Does a piece of work; returns whether there may be more.
     body: fn(&Shared) -> Result<bool>,
     /// How often it looks around when nobody wakes it.
     pause: Duration,
@@ -55,23 +52,27 @@ impl Scheduler {
             Durability::Interval(interval) => interval,
             Durability::Buffered | Durability::Sync => Duration::from_millis(2),
         };
-        let job = |name, body, pause| Job { name, body, pause, looks_for_space: false };
-        let jobs = [
-            job("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause),
-            job(CONVERT, convert, IDLE),
-            job("alluvium-merge", merge_one, IDLE),
-            Job { looks_for_space: true, ..job("alluvium-collect", collect, IDLE) },
-            job("alluvium-reclaim", reclaim, Duration::ZERO),
+        let duty = |name, body, pause| Duty { name, body, pause, looks_for_space: false };
+        let job = |thread: JobThread, body| duty(thread.name(), body, IDLE);
+        let duties = [
+            duty("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause),
+            job(JobThread::Convert, |shared| JobThread::Convert.run(shared)),
+            job(JobThread::Merge, |shared| JobThread::Merge.run(shared)),
+            Duty {
+                looks_for_space: true,
+                ..job(JobThread::Collect, |shared| JobThread::Collect.run(shared))
+            },
+            duty("alluvium-reclaim", reclaim, Duration::ZERO),
         ];
-        for job in jobs {
+        for duty in duties {
             let weak = Arc::downgrade(shared);
             let thread = alluvium_io::sync::thread::Builder::new()
-                .name(job.name.to_owned())
+                .name(duty.name.to_owned())
                 .spawn(move || {
-                    if job.name != "alluvium-log" {
+                    if duty.name != "alluvium-log" {
                         alluvium_io::give_way();
                     }
-                    work(&weak, job);
+                    work(&weak, duty);
                 })
                 .expect("the system has a thread to spare");
             threads.push(thread);
@@ -135,7 +136,7 @@ impl Scheduler {
     }
 }
 
-fn work(shared: &Weak<Shared>, job: Job) {
+fn work(shared: &Weak<Shared>, duty: Duty) {
     let mut seen = 0;
     let mut attempts = 0;
     let mut looks = 0;
@@ -149,11 +150,11 @@ fn work(shared: &Weak<Shared>, job: Job) {
             None => false,
             Some(Refusal::Full { .. }) => true,
             Some(_) => {
-                scheduler.wait_for_event(&mut seen, job.pause);
+                scheduler.wait_for_event(&mut seen, duty.pause);
                 continue;
             }
         };
-        if is_full && job.looks_for_space {
+        if is_full && duty.looks_for_space {
             // It has found the disk full before this, if only just.
             looks += 1;
             scheduler.pause_after_failure(pauses_ended, pause_after(looks));
@@ -163,31 +164,31 @@ fn work(shared: &Weak<Shared>, job: Job) {
             continue;
         }
         looks = 0;
-        if attempts > 0 && !shared.may_succeed(job.name) {
-            attempts = shared.failures.leave_out_attempt(job.name);
+        if attempts > 0 && !shared.may_succeed(duty.name) {
+            attempts = shared.failures.leave_out_attempt(duty.name);
             scheduler.changed.notify_all();
             scheduler.pause_after_failure(pauses_ended, pause_after(attempts));
             continue;
         }
         let before = shared.means_of_attempt();
-        match (job.body)(&shared) {
+        match (duty.body)(&shared) {
             Ok(has_worked) => {
                 if attempts > 0 {
                     attempts = 0;
-                    shared.failures.end_retry(job.name);
+                    shared.failures.end_retry(duty.name);
                 }
                 if has_worked {
                     scheduler.wake();
                     shared.memory.trim();
                 } else {
-                    scheduler.wait_for_event(&mut seen, job.pause);
+                    scheduler.wait_for_event(&mut seen, duty.pause);
                 }
             }
             Err(error) => {
                 let is_tried_again = class_of(&error) == FailureClass::Passing || lacks_space(&error);
                 let error = shared.note_failure(error);
                 if is_tried_again {
-                    attempts = shared.failures.begin_retry(job.name, &error, before);
+                    attempts = shared.failures.begin_retry(duty.name, &error, before);
                 }
                 // Who waits for this work shall hear of it.
                 scheduler.changed.notify_all();
@@ -222,15 +223,4 @@ fn keep_log(shared: &Shared) -> Result<bool> {
 fn reclaim(shared: &Shared) -> Result<bool> {
     shared.reclaimer.work(IDLE);
     Ok(false)
-}
-
-fn merge_one(shared: &Shared) -> Result<bool> {
-    if replan(shared)? {
-        return Ok(true);
-    }
-    let Some(due) = pick(shared) else {
-        return Ok(give_back_garbage(shared)? || follow_plan(shared)? || shared.open_next_tables());
-    };
-    merge(shared, &due)?;
-    Ok(true)
 }

@@ -10,14 +10,9 @@ use super::close::Handle;
 use super::flush::flush;
 use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
 use super::order::{KeyspaceOptions, check_plan, complete_hasher};
-use super::replan::replan;
 use super::reserve::Reserve;
 use super::shared::{Shared, first_version};
-use crate::blob::collect::{collect, collect_is_due};
-use crate::compact::{
-    Scheduler, convert, drop_expired, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any,
-    pick_garbage,
-};
+use crate::compact::{Scheduler, is_busy, run_all_undue, run_one};
 use crate::error::{Error, IoContext, Result};
 use crate::failure::lacks_space;
 use crate::log::Refusal;
@@ -272,15 +267,7 @@ impl Db {
                 while self.run_background_job()? {}
                 return shared.log.mark_end();
             }
-            let locks = [&shared.convert_lock, &shared.merge_lock, &shared.collect_lock];
-            let working = locks.iter().any(|lock| lock.try_lock().is_err());
-            if !working
-                && shared.frozen_count() == 0
-                && pick(shared).is_none()
-                && pick_garbage(shared).is_none()
-                && !is_moving(shared)
-                && !collect_is_due(shared)
-            {
+            if !is_busy(shared) {
                 shared.reclaimer.drain();
                 return shared.log.mark_end();
             }
@@ -295,13 +282,7 @@ impl Db {
         self.flush()?;
         let shared = self.shared();
         shared.opened_keyspaces()?;
-        while let Some(due) = pick_any(shared) {
-            merge(shared, &due).map_err(|error| shared.note_failure(error))?;
-        }
-        drop_expired(shared).map_err(|error| shared.note_failure(error))?;
-        while follow_plan(shared).map_err(|error| shared.note_failure(error))? {}
-        while collect(shared).map_err(|error| shared.note_failure(error))? {}
-        Ok(())
+        run_all_undue(shared).map_err(|error| shared.note_failure(error))
     }
 
     /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
@@ -313,22 +294,7 @@ impl Db {
             return shared.try_to_resume().map(|()| true);
         }
         shared.check_failure()?;
-        let work = || -> Result<bool> {
-            if convert(shared)? {
-                return Ok(true);
-            }
-            if replan(shared)? {
-                return Ok(true);
-            }
-            match pick(shared) {
-                Some(due) => merge(shared, &due).map(|()| true),
-                None => Ok(give_back_garbage(shared)?
-                    || follow_plan(shared)?
-                    || collect(shared)?
-                    || shared.open_next_tables()),
-            }
-        };
-        work().map_err(|error| shared.note_failure(error))
+        run_one(shared).map_err(|error| shared.note_failure(error))
     }
 
     /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit, and 0 counts as

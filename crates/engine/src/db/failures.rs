@@ -9,7 +9,7 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use super::shared::Shared;
-use crate::compact::CONVERT;
+use crate::compact::JobThread;
 use crate::error::{Error, Result};
 use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
@@ -223,8 +223,8 @@ impl Shared {
     /// [`Error::DiskFull`] when there is not: nothing has changed then.
     pub fn try_to_resume(&self) -> Result<()> {
         self.reserve.take().map_err(|error| self.note_failure(error))?;
-        if self.is_backlog_full(false) && !self.may_succeed(CONVERT) {
-            self.failures.check_progress_of(CONVERT)?;
+        if self.is_backlog_full(false) && !self.may_succeed(JobThread::Convert.name()) {
+            self.failures.check_progress_of(JobThread::Convert.name())?;
         }
         self.log.end_full();
         // Nothing is lost: what could not be written is in memory still.

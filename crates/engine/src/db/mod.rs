@@ -96,7 +96,7 @@ pub(crate) use memory_limit::{HeldMemory, MemoryControl};
 pub(crate) use metadata::Moment;
 pub(crate) use order::{check_plan, complete_hasher};
 pub(crate) use read::{find, find_by, find_in_tables};
-pub(crate) use replan::replan;
+pub(crate) use replan::{is_outgrown, replan};
 pub(crate) use reserve::{Reserve, is_file_name as is_reserve_file_name};
 pub(crate) use scan_cache::ScanCache;
 pub(crate) use shared::Shared;

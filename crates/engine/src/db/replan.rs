@@ -101,9 +101,12 @@ fn judge(present: &Candidate, best: &Candidate, demand: &Demand) -> (bool, Strin
     }
 }
 
-/// Plans anew for one keyspace whose data have outgrown its plan, if there is one; returns whether there was. Takes
-/// some tenths of a second of one processor then, once for each time that the data have grown by half.
-pub(crate) fn replan(shared: &Shared) -> Result<bool> {
+/// Whether the data of a keyspace have outgrown its plan.
+pub(crate) fn is_outgrown(shared: &Shared) -> bool {
+    outgrown(shared).is_some()
+}
+
+fn outgrown(shared: &Shared) -> Option<Arc<KeyspaceShared>> {
     let is_outgrown = |keyspace: &Arc<KeyspaceShared>| {
         let version = keyspace.version.load();
         let state = &version.plan;
@@ -112,7 +115,13 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
             items >= ITEMS_MIN && items as f64 > state.items_planned as f64 * OUTGROWN
         }
     };
-    let Some(keyspace) = shared.all_keyspaces().into_iter().find(is_outgrown) else { return Ok(false) };
+    shared.all_keyspaces().into_iter().find(is_outgrown)
+}
+
+/// Plans anew for one keyspace whose data have outgrown its plan, if there is one; returns whether there was. Takes
+/// some tenths of a second of one processor then, once for each time that the data have grown by half.
+pub(crate) fn replan(shared: &Shared) -> Result<bool> {
+    let Some(keyspace) = outgrown(shared) else { return Ok(false) };
     let state = keyspace.plan_state();
     let measured = Measured::of(&keyspace.version.load());
     let items_planned = (measured.items as f64 * AHEAD) as u64;

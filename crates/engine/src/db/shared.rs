@@ -26,7 +26,7 @@ use super::reserve::Reserve;
 use super::scan_cache::ScanCache;
 use crate::blob::Blobs;
 use crate::blob::collect::garbage_pressure;
-use crate::compact::{CONVERT, RateLimit, Scheduler, Throttle, convert, pressure};
+use crate::compact::{JobThread, RateLimit, Scheduler, Throttle, convert, pressure};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::failure::lacks_space;
@@ -281,7 +281,9 @@ impl Shared {
         while self.is_backlog_full(removals) {
             self.check_failure()?;
             let outcome = if self.settings.background {
-                self.failures.check_progress_of(CONVERT).inspect(|()| self.scheduler.wait_for_progress())
+                self.failures
+                    .check_progress_of(JobThread::Convert.name())
+                    .inspect(|()| self.scheduler.wait_for_progress())
             } else {
                 convert(self).map(drop)
             };
