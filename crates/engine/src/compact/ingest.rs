@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::Ordering;
@@ -22,7 +22,6 @@ use crate::db::{KeyspaceShared, Shared, UpdateBarrier};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 use crate::level::Version;
-use crate::manifest::HashRange;
 use crate::table::SegmentSpan;
 
 /// Adjacent parts are merged together as long as they make one table of at most this, old items included.

@@ -1,6 +1,6 @@
 //! The parts of a merge: a new table for each, written while the one before becomes durable and takes its place.
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{HashRange, KeyHasher};
 use alluvium_io::KeptBuffers;
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::thread::ScopedJoinHandle;
@@ -16,7 +16,7 @@ use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
 use crate::item::{EncodedItem, Item};
 use crate::level::{PlacedTable, TableFile, Version, table_file_name};
-use crate::manifest::{Edit, HashRange};
+use crate::manifest::Edit;
 use crate::table::{
     GROUP_BYTES, Layout, READS_AHEAD_MAX, SectionRange, SectionScanner, SectionSpec, SegmentSpan,
     TableWriter, UnsyncedTable, WRITES_MAX,

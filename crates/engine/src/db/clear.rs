@@ -1,10 +1,12 @@
 //! Removing all items of a keyspace.
 
+use alluvium_base::HashRange;
+
 use super::keyspace::Keyspace;
 use crate::blob::{ReferenceCounts, VersionBlobs};
 use crate::error::Result;
 use crate::level::Version;
-use crate::manifest::{Edit, HashRange};
+use crate::manifest::Edit;
 use crate::planted_race::PlantedRace;
 
 impl Keyspace {

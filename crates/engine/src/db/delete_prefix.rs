@@ -1,11 +1,12 @@
 //! Removing all items of a prefix.
 
+use alluvium_base::HashRange;
+
 use super::batch::Batch;
 use super::flush::flush;
 use super::keyspace::Keyspace;
 use crate::compact::{cut_prefix, merge, pick_runs_before};
 use crate::error::Result;
-use crate::manifest::HashRange;
 
 /// Removals that are made by one batch, in bytes of log: beyond it merging is cheaper.
 const BATCH_BYTES_MAX: u64 = 256 << 10;

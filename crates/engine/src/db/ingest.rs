@@ -1,5 +1,6 @@
 //! [`Ingest`]: many items at once, in any order, straight into tables.
 
+use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::flush::settle_older;
@@ -11,7 +12,6 @@ use crate::blob::{HeldRecords, Reference};
 use crate::compact::{Spill, ingest, write_spilled};
 use crate::error::Result;
 use crate::item::Item;
-use crate::manifest::HashRange;
 use crate::planted_race::PlantedRace;
 use crate::table::Loan;
 

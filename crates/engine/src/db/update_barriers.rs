@@ -8,12 +8,11 @@
 //! such a change raises a barrier over its range before the freeze and lowers it after the publication, and updates
 //! wait meanwhile. Unconditional writes do not: they count as later than the change.
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::sync::atomic::{AtomicUsize, Ordering};
 use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::keyspace::KeyspaceShared;
-use crate::manifest::HashRange;
 
 /// The barriers of one keyspace.
 #[derive(Debug, Default)]

@@ -2,11 +2,10 @@
 //!
 //! Written as JSON, so that a newer minor version can add fields and edits' meaning is plain to see in the file.
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{HashRange, KeyHasher};
 use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
-use super::hash_range::HashRange;
 use super::plan_state::{PlanSource, PlanState};
 
 /// One change. On disk: fields may be added with a default, names never change.

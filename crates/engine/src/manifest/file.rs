@@ -235,7 +235,7 @@ pub(crate) fn sample() -> Vec<u8> {
     let (mut bytes, chain) = header();
     let hasher = alluvium_base::KeyHasher::Xxh3 { seed: 1 };
     let (keyspace, plan, source) = (0, alluvium_model::Plan::silt(), super::PlanSource::Own);
-    let range = super::HashRange { low: 0, high: 1 << 100 };
+    let range = alluvium_base::HashRange::new(0, 1 << 100);
     let changed = PlanState {
         plan: alluvium_model::Plan::silt_tiering(),
         number: 1,

@@ -8,7 +8,6 @@ mod check;
 mod current;
 mod edit;
 mod file;
-mod hash_range;
 mod keyspace_state;
 mod named_files;
 mod plan_state;
@@ -25,7 +24,6 @@ pub(crate) use file::{
     CURRENT_NEW, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
     parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
-pub(crate) use hash_range::HashRange;
 pub(crate) use keyspace_state::{KeyspaceState, PlacedTableState, RunState};
 pub(crate) use plan_state::{PlanSource, PlanState};
 pub(crate) use salvage::{Scraps, salvage};

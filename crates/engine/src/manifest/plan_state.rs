@@ -69,10 +69,10 @@ impl PlanState {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_base::KeyHasher;
+    use alluvium_base::{HashRange, KeyHasher};
 
     use super::*;
-    use crate::manifest::{DatabaseState, Edit, HashRange};
+    use crate::manifest::{DatabaseState, Edit};
 
     #[test]
     fn the_plan_before_is_the_one_that_data_came_from() {
@@ -95,7 +95,7 @@ mod tests {
         let (plan, source) = (Plan::Levels { sharding, log, levels }, PlanSource::Own);
         state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
         for (file, level) in [(1, 3), (2, 2), (3, 1)] {
-            let (range, over, repeats) = (HashRange { low: 0, high: u128::MAX }, false, 0.0);
+            let (range, over, repeats) = (HashRange::ALL, false, 0.0);
             state
                 .apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats, items: 0 })
                 .unwrap();

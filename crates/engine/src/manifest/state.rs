@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::HashRange;
+
 use super::edit::Edit;
-use super::hash_range::HashRange;
 use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use crate::level::{Container, pushed, relevelled, replaced};

@@ -1,7 +1,8 @@
 //! The edits that a state amounts to.
 
+use alluvium_base::HashRange;
+
 use super::edit::Edit;
-use super::hash_range::HashRange;
 use super::keyspace_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use super::state::DatabaseState;

@@ -8,10 +8,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::HashRange;
 use alluvium_model::Plan;
 
 use crate::level::{Container, replaced};
-use crate::manifest::{DatabaseState, Edit, HashRange, PlacedTableState, RunState};
+use crate::manifest::{DatabaseState, Edit, PlacedTableState, RunState};
 use crate::table::{Section, SegmentSpan};
 
 /// A table of a level below the youngest.
