@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_model::{Growth, Plan};
 
 use super::level_table::level_spec;
@@ -82,9 +83,8 @@ impl Flow {
     /// What is merged in `low..=high` of the version.
     pub fn inputs(&self, version: &Version, low: u128, high: u128) -> Inputs {
         let range = |section: &Arc<Section>| {
-            let (from, to) = section.range();
-            let range = SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) };
-            (range.low <= range.high).then_some(range)
+            let range = section.range().clip(HashRange::new(low, high))?;
+            Some(SectionRange { section: section.clone(), range })
         };
         let runs = self.runs.iter().map(|sections| sections.iter().filter_map(range).collect::<Vec<_>>());
         let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
@@ -103,8 +103,8 @@ impl Inputs {
     /// Items and bytes of the pages that they use, about.
     pub fn size(&self) -> (f64, f64) {
         let mut size = (0.0, 0.0);
-        for SectionRange { section, low, high } in self.streams.iter().flatten() {
-            let share = section.share_within(*low, *high);
+        for SectionRange { section, range } in self.streams.iter().flatten() {
+            let share = section.share_within(*range);
             size.0 += section.item_count() as f64 * share;
             size.1 += section.used_bytes() as f64 * share;
         }

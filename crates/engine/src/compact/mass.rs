@@ -28,8 +28,8 @@ impl Mass {
     /// What these parts of tables hold.
     pub fn of_sections<'s>(ranges: impl IntoIterator<Item = &'s SectionRange>) -> Self {
         let mut marks = Vec::new();
-        for SectionRange { section, low, high } in ranges {
-            add_marks(&mut marks, section, *low, *high);
+        for SectionRange { section, range } in ranges {
+            add_marks(&mut marks, section, range.low, range.high);
         }
         Self::marked(marks)
     }
@@ -113,7 +113,8 @@ fn within(marks: &[(u128, f64)], low: u128, high: u128) -> &[(u128, f64)] {
 fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, low: u128, high: u128) {
     let hashes = section.marks();
     let bytes_each = section.pages_bytes() as f64 / hashes.len().max(1) as f64;
-    let mut left = section.pages_bytes() as f64 * section.share_within(low, high);
+    let mut left =
+        section.pages_bytes() as f64 * section.share_within(alluvium_base::HashRange::new(low, high));
     for &hash in hashes.iter().filter(|hash| (low..=high).contains(hash)) {
         marks.push((hash, bytes_each.min(left)));
         left -= bytes_each.min(left);

@@ -236,7 +236,13 @@ impl Part {
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
         let plan = keyspace.plan_state();
         let (level, plan_number) = (flow.to, plan.number);
-        let spec = SectionSpec { keyspace: keyspace_id, hasher, range_low, range_high, level, plan_number };
+        let spec = SectionSpec {
+            keyspace: keyspace_id,
+            hasher,
+            range: HashRange::new(range_low, range_high),
+            level,
+            plan_number,
+        };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
         let level = level_spec(&plan.plan, flow.to);
         let below = match flow.pushes {

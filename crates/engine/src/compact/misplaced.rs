@@ -88,7 +88,7 @@ fn run_sections(version: &Version) -> impl Iterator<Item = &Arc<RunSection>> {
 fn next_of(version: &Version) -> Option<Place> {
     let run_section = run_sections(version).next();
     let unit = run_section.and_then(|section| {
-        let low = section.section.range().0;
+        let low = section.section.range().low;
         let holds_it = |unit: &MergeUnit| (unit.range().0..=unit.range().1).contains(&low);
         MergeUnit::all(&version.runs).into_iter().find(holds_it)
     });

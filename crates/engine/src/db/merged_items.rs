@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 
 use super::logged_items::LoggedItems;
 use super::memory_budget::MemoryBudget;
@@ -154,8 +154,8 @@ fn parts_of_run(run: &Run, low: u128, high: u128) -> (Vec<&Arc<Section>>, Vec<Se
 }
 
 fn range_within(section: &Arc<Section>, low: u128, high: u128) -> SectionRange {
-    let (from, to) = section.range();
-    SectionRange { section: section.clone(), low: low.max(from), high: high.min(to) }
+    let HashRange { low: from, high: to } = section.range();
+    SectionRange { section: section.clone(), range: HashRange::new(low.max(from), high.min(to)) }
 }
 
 /// What runs and levels hold in `low..=high`, young to old.
@@ -163,7 +163,7 @@ pub(super) fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<Secti
     let of_run = |run: &Arc<Run>| {
         let sections = run.sections.iter().flatten().map(|section| &section.section);
         let within = sections.map(|section| range_within(section, low, high));
-        within.filter(|range| range.low <= range.high).collect::<Vec<_>>()
+        within.filter(|range| range.range.low <= range.range.high).collect::<Vec<_>>()
     };
     let runs = version.runs.iter().map(of_run).filter(|ranges| !ranges.is_empty());
     runs.chain(version.streams_within(low, high)).collect()

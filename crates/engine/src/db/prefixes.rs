@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap, btree_map};
 use std::iter::{FusedIterator, Peekable};
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
+
 use super::keyspace::{Keyspace, KeyspaceShared};
 use super::merged_items::streams;
 use super::pin::Pin;
@@ -189,16 +191,16 @@ impl FusedIterator for Prefixes {}
 /// A section and the ranges of hashes where it counts: its table may lie over several containers.
 struct LiveSection {
     section: Arc<Section>,
-    ranges: Vec<(u128, u128)>,
+    ranges: Vec<HashRange>,
 }
 
 /// The sections of all tables.
 fn live_sections(version: &Version) -> Vec<LiveSection> {
     let mut sections: BTreeMap<(u64, u64), LiveSection> = BTreeMap::new();
-    for SectionRange { section, low, high } in streams(version, 0, u128::MAX).into_iter().flatten() {
+    for SectionRange { section, range } in streams(version, 0, u128::MAX).into_iter().flatten() {
         let place = (section.file_number(), section.page_offset(0));
         let live = sections.entry(place).or_insert_with(|| LiveSection { section, ranges: Vec::new() });
-        live.ranges.push((low, high));
+        live.ranges.push(range);
     }
     sections.into_values().collect()
 }

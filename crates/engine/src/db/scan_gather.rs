@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 
 use super::keyspace::KeyspaceShared;
 use super::merged_items::{MergedItems, is_scattered};
@@ -219,8 +219,9 @@ impl Gather<'_> {
         let of_run = |run: &crate::level::Run| -> f64 {
             let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
             let sections = run.sections[shard(low)..=shard(high)].iter().flatten();
-            let items = sections
-                .map(|section| section.section.item_count() as f64 * section.section.share_within(low, high));
+            let items = sections.map(|section| {
+                section.section.item_count() as f64 * section.section.share_within(HashRange::new(low, high))
+            });
             items.sum()
         };
         let in_runs: f64 = self.version.runs.iter().map(|run| of_run(run)).sum();

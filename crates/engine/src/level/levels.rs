@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 
 use super::container::{self, Container};
 use super::placed_table::PlacedTable;
@@ -91,11 +91,14 @@ impl Level {
                     // A table over several containers is read in one go.
                     Some(last)
                         if Arc::ptr_eq(&last.section, &table.section)
-                            && last.high.checked_add(1) == Some(low) =>
+                            && last.range.high.checked_add(1) == Some(low) =>
                     {
-                        last.high = high;
+                        last.range.high = high;
                     }
-                    _ => ranges.push(SectionRange { section: table.section.clone(), low, high }),
+                    _ => ranges.push(SectionRange {
+                        section: table.section.clone(),
+                        range: HashRange::new(low, high),
+                    }),
                 }
             }
             ranges
@@ -105,7 +108,7 @@ impl Level {
 
     /// Lets the filters leave memory of those tables for which that of `table`, which lies over them, answers.
     pub fn set_covered_by(&self, table: &PlacedTable) {
-        let (low, high) = table.section.range();
+        let HashRange { low, high } = table.section.range();
         let below = self.within(low, high).iter().flat_map(|container| &container.tables);
         let covered = below.filter(|below| self.is_covered(below));
         covered.for_each(|below| below.section.set_covered());
@@ -113,7 +116,7 @@ impl Level {
 
     /// Whether wherever the table lies the filter of another one answers for it.
     fn is_covered(&self, table: &PlacedTable) -> bool {
-        let (low, high) = table.section.range();
+        let HashRange { low, high } = table.section.range();
         self.within(low, high).iter().all(|container| {
             let number = |other: &PlacedTable| other.file.number;
             let Some(depth) = container.tables.iter().position(|other| number(other) == number(table)) else {
@@ -130,7 +133,7 @@ impl Level {
     /// level, which came from it by a change of that range.
     pub fn set_obsolete_since(&self, before: &Self, low: u128, high: u128) {
         for table in before.within(low, high).iter().flat_map(|container| &container.tables) {
-            let (from, to) = table.section.range();
+            let HashRange { low: from, high: to } = table.section.range();
             let kept = self.within(from, to).iter().flat_map(|container| &container.tables);
             if !kept.into_iter().any(|kept| kept.file.number == table.file.number) {
                 table.file.set_obsolete();

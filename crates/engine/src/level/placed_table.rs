@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
+
 use super::container::Container;
 use super::table_file::TableFile;
 use crate::table::Section;
@@ -28,7 +30,7 @@ impl PlacedTable {
     }
 
     fn share_within(&self, low: u128, high: u128) -> f64 {
-        self.section.share_within(low, high)
+        self.section.share_within(HashRange::new(low, high))
     }
 }
 

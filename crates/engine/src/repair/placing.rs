@@ -35,7 +35,7 @@ impl Found {
         }
         let keyspace = section.keyspace();
         let last = state.keyspaces.get(&keyspace)?.levels.len();
-        let (low, high) = section.range();
+        let HashRange { low, high } = section.range();
         // Older files don't say which level: there was one of sorted layout, the last.
         let level = section.level().unwrap_or(last).clamp(1, last);
         let (plan_number, segments) = (section.plan_number(), section.segments());
@@ -119,9 +119,10 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
         };
         let merged = |section: &Section| {
             let holding = keyspace.levels.iter().flatten().filter(holds_it);
-            let left = holding.fold(vec![section.range()], |places, container| {
-                places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
-            });
+            let left =
+                holding.fold(vec![(section.range().low, section.range().high)], |places, container| {
+                    places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
+                });
             segment > 0 && left.is_empty()
         };
         let live: BTreeSet<u32> = sections
@@ -149,12 +150,12 @@ pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u
 
 /// Sections of a run tile the hash space in 2^`bits` equal parts.
 fn shard_bits(section: &Section) -> u32 {
-    let (low, high) = section.range();
+    let HashRange { low, high } = section.range();
     (high - low).leading_zeros()
 }
 
 fn shard_of(section: &Section, shard_bits: u32) -> u32 {
-    let (low, _) = section.range();
+    let HashRange { low, .. } = section.range();
     if shard_bits == 0 { 0 } else { (low >> (128 - shard_bits)) as u32 }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use alluvium_base::KeyHasher;
+use alluvium_base::{HashRange, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};
@@ -70,7 +70,7 @@ impl Repair {
         writer.set_segments(segments);
         let size = (items.len() as u64, items.encoded_bytes());
         begin_ordered(&mut writer, level_spec(plan, level), spec, size, Below::default());
-        let mut range = items.range(spec.range_low, spec.range_high);
+        let mut range = items.range(spec.range.low, spec.range.high);
         while let Some((hash, item)) = range.peek() {
             writer.push(hash, &item)?;
             range.advance();
@@ -97,7 +97,8 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     let hash = |item: &EncodedItem<'_>| run.hasher.hash(item.item.key);
     let (keyspace, hasher) = (run.keyspace, run.hasher);
     let plan_number = run.plan.number;
-    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level: 0, plan_number };
+    let spec =
+        SectionSpec { keyspace, hasher, range: HashRange::new(range_low, range_high), level: 0, plan_number };
     let level = level_spec(&run.plan.plan, 0);
     let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
     let size = (items.len() as u64, bytes);

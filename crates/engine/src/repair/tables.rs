@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
+
 use super::Repair;
 use super::rewrite::RunItems;
 use crate::compact::YoungItems;
@@ -59,7 +61,7 @@ impl Claim {
 
     /// Whether the section's items count, some at least.
     fn has(&self, section: &Section) -> bool {
-        let (low, high) = section.range();
+        let HashRange { low, high } = section.range();
         section.keyspace() == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
@@ -238,9 +240,9 @@ impl Repair {
                     runs.push(RunItems { keyspace, hasher: *hasher, plan, shard_bits, segments, items });
                 }
                 Place::Sorted { level, low, high } => {
-                    let (hasher, range_low, range_high) = (*hasher, low, high);
+                    let (hasher, range) = (*hasher, HashRange::new(low, high));
                     let plan_number = plan.number;
-                    let spec = SectionSpec { keyspace, hasher, range_low, range_high, level, plan_number };
+                    let spec = SectionSpec { keyspace, hasher, range, level, plan_number };
                     let file = self.write_sorted(spec, &plan.plan, level, segments, &items)?;
                     sorted_places.push((keyspace, level, low, file));
                 }

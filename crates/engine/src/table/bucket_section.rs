@@ -11,7 +11,7 @@ use super::frame::Identity;
 use super::index_builder::IndexBuilder;
 use super::output::Output;
 use super::page::{ITEM_BYTES_MAX, Layout};
-use super::section_spec::{SectionSpec, high_halves};
+use super::section_spec::SectionSpec;
 use super::writer::{FinishedSection, OpenSection, TableWriter};
 use crate::item::EncodedItem;
 
@@ -31,7 +31,7 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_bucketed_section(&mut self, spec: SectionSpec, filter: BucketFilter, items_expected: u64) {
-        let range = high_halves((spec.range_low, spec.range_high));
+        let range = spec.range.high_halves();
         let filter = match filter {
             BucketFilter::Clustered(cluster) => {
                 FilterBuilder::Clustered(ClusterBuilder::new(cluster, range, items_expected))
@@ -51,7 +51,7 @@ impl TableWriter {
 impl FinishedSection {
     /// Takes over index and filter of a section of buckets.
     pub(super) fn set_buckets(&mut self, group: GroupBuilder, filter: FilterBuilder) -> Result<()> {
-        let directory = group.finish(KeyHash(self.entry.range_high).high()).to_bytes();
+        let directory = group.finish(KeyHash(self.entry.range.high).high()).to_bytes();
         self.entry.index_kind = IndexKind::Buckets;
         self.index = (directory.len() as u64).to_le_bytes().to_vec();
         self.index.extend_from_slice(&directory);
@@ -84,7 +84,7 @@ impl OpenSection {
                 encoded_bytes_max: ITEM_BYTES_MAX,
             });
         }
-        debug_assert!((self.entry.range_low..=self.entry.range_high).contains(&hash.0));
+        debug_assert!(self.entry.range.contains(hash.0));
         let group = self.group.as_mut().expect("a section of buckets");
         if let Some(high) = group.ends_before(hash) {
             self.end_group(high, output, identity)?;

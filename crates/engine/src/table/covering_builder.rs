@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher};
 use alluvium_index::cuckoo::Full;
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder, RUNS_MAX};
 
@@ -39,7 +39,7 @@ pub(crate) struct CoveringSpec {
 #[derive(Debug)]
 pub(super) struct CoveringBuilder {
     spec: CoveringSpec,
-    range: (u128, u128),
+    range: HashRange,
     hashes: Vec<KeyHash>,
     /// What is known of each hash.
     known: Vec<Known>,
@@ -64,7 +64,7 @@ pub(super) struct MadeCovering {
 }
 
 impl CoveringBuilder {
-    pub fn new(spec: CoveringSpec, range: (u128, u128), items_expected: u64) -> Self {
+    pub fn new(spec: CoveringSpec, range: HashRange, items_expected: u64) -> Self {
         debug_assert!(spec.below.len() < RUNS_MAX as usize);
         let hashes = Vec::with_capacity(items_expected as usize);
         Self { spec, range, hashes, known: Vec::new(), shared: Vec::new(), below: None }
@@ -180,8 +180,7 @@ impl CoveringBuilder {
     /// Keys for which a filter that is made anew has room: those there are, and of one more run.
     fn keys_expected(&self, below: Option<usize>) -> usize {
         let new = self.known.iter().filter(|&&known| known == Known::Absent).count();
-        let (low, high) = self.range;
-        let items = |section: &Arc<Section>| section.item_count() as f64 * section.share_within(low, high);
+        let items = |section: &Arc<Section>| section.item_count() as f64 * section.share_within(self.range);
         let items = self.spec.below.iter().map(items).sum::<f64>().ceil() as usize;
         let keys = new.max(1) + below.map_or(items, |len| len.min(items));
         let runs = usize::from(self.run()) + 1;
@@ -198,12 +197,8 @@ impl CoveringBuilder {
         let mut builder = MultiLevelFilterBuilder::new(keys, self.spec.fingerprint_bits);
         let mut streams = Vec::with_capacity(self.spec.below.len());
         for (run, section) in (0..self.run()).zip(self.spec.below.iter().rev()) {
-            let (low, high) = section.range();
-            let range = SectionRange {
-                section: section.clone(),
-                low: low.max(self.range.0),
-                high: high.min(self.range.1),
-            };
+            let Some(range) = section.range().clip(self.range) else { continue };
+            let range = SectionRange { section: section.clone(), range };
             streams.push(OldHashes::open(&range, run)?);
         }
         let mut new = self.hashes.iter().copied().peekable();

@@ -9,7 +9,7 @@
 //!
 //! Its checksum is in the trailer. Byte by byte in `docs/format.md`.
 
-use alluvium_base::{Corruption, KeyHasher};
+use alluvium_base::{Corruption, HashRange, KeyHasher};
 
 use super::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use super::frame::{u32_at, u64_at};
@@ -85,10 +85,8 @@ pub(crate) struct SectionEntry {
     pub keyspace: u32,
     pub layout: Layout,
     pub hasher: KeyHasher,
-    /// Lowest hash that the section covers.
-    pub range_low: u128,
-    /// Highest one, included.
-    pub range_high: u128,
+    /// The hashes that the section covers.
+    pub range: HashRange,
     /// Number of the section's first page in the file.
     pub first_page: u64,
     pub page_count: u32,
@@ -136,7 +134,7 @@ const FILTER_IS_STATIC: u8 = 16;
 impl SectionEntry {
     /// Whether it takes a long entry.
     fn is_long(&self) -> bool {
-        let rests = (self.range_low as u64, self.range_high as u64);
+        let rests = (self.range.low as u64, self.range.high as u64);
         self.hasher.is_semi_sorted() || rests != (0, u64::MAX)
     }
 
@@ -147,7 +145,7 @@ impl SectionEntry {
             KeyHasher::Xxh3 { seed } => (HASHER_XXH3, seed, 0),
             KeyHasher::SemiSorted { key0, key1, .. } => (HASHER_SEMI_SORTED, key0, key1),
         };
-        let (range_low, range_high) = ((self.range_low >> 64) as u64, (self.range_high >> 64) as u64);
+        let (range_low, range_high) = self.range.high_halves();
         out.extend_from_slice(&self.keyspace.to_le_bytes());
         out.extend_from_slice(&[self.layout as u8, hasher_kind, self.index_kind as u8, self.filter_tag_bits]);
         for number in [seed0, seed1, range_low, range_high, self.first_page] {
@@ -179,8 +177,8 @@ impl SectionEntry {
         out.extend_from_slice(&self.segments.oldest.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
         if is_long {
-            out.extend_from_slice(&(self.range_low as u64).to_le_bytes());
-            out.extend_from_slice(&(self.range_high as u64).to_le_bytes());
+            out.extend_from_slice(&(self.range.low as u64).to_le_bytes());
+            out.extend_from_slice(&(self.range.high as u64).to_le_bytes());
             let name_pages = self.hasher.lists_prefixes().then_some(self.name_page_count);
             encode_rule(self.hasher.prefix_rule(), name_pages, out);
             self.marks.encode(out);
@@ -245,8 +243,7 @@ impl SectionEntry {
             keyspace: u32_at(bytes, 0),
             layout,
             hasher,
-            range_low: whole(24, low_rest),
-            range_high: whole(32, high_rest),
+            range: HashRange::new(whole(24, low_rest), whole(32, high_rest)),
             first_page: u64_at(bytes, 40),
             page_count: u32_at(bytes, 48),
             name_page_count,
@@ -280,8 +277,8 @@ impl SectionEntry {
             .map_err(|corruption| corruption.within("directory", EXPIRY_START as u64))?,
             marks,
         };
-        if entry.range_low > entry.range_high {
-            return bad(32, "a range that is not empty", (entry.range_high >> 64) as u64);
+        if entry.range.low > entry.range.high {
+            return bad(32, "a range that is not empty", (entry.range.high >> 64) as u64);
         }
         let index_fits = match index_kind {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,

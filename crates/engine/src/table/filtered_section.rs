@@ -41,8 +41,8 @@ impl TableWriter {
     /// When no section of sorted layout is open.
     pub fn gather_covering_filter(&mut self, spec: CoveringSpec, items_expected: u64) {
         let section = self.sorted_section();
-        let range = (section.entry.range_low, section.entry.range_high);
-        section.filter = FilterBuilder::Covering(CoveringBuilder::new(spec, range, items_expected));
+        section.filter =
+            FilterBuilder::Covering(CoveringBuilder::new(spec, section.entry.range, items_expected));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, HashRange, KeyHash};
 use alluvium_index::bucketed::BucketDirectory;
 
 use super::bucket_group::GROUP_BUCKETS;
@@ -79,17 +79,18 @@ impl GroupItems {
         let mut rest = page.body();
         let start = self.bytes.len();
         self.bytes.extend_from_slice(rest);
-        let (low, high) = section.range();
+        let range = section.range();
         let mut at = start;
         while let Some((item, len)) = Item::decode(rest) {
             let hash = section.hasher().hash(item.key);
-            if !(low..=high).contains(&hash.0) {
+            if !range.contains(hash.0) {
                 break;
             }
             self.items.push(GroupItem { hash, start: at as u32, end: (at + len) as u32 });
             (items, at, rest) = (items + 1, at + len, &rest[len..]);
         }
         if items != page.whole_count() || !rest.is_empty() {
+            let HashRange { low, high } = range;
             let expected = format!("{} items with hashes in {low:016x}..={high:016x}", page.whole_count());
             let found = format!("{items} and {} bytes more", rest.len());
             let offset = (page.items_start() + at - start) as u64;

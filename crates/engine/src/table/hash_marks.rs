@@ -4,6 +4,8 @@
 //! much of a section lies in a part of its range is told by sixteen hashes, known without a read: merges cut tables by
 //! them, and what counts of a table that lies over several containers is estimated by them.
 
+use alluvium_base::HashRange;
+
 use super::frame::u64_at;
 
 /// Parts of equally many items, about.
@@ -28,18 +30,18 @@ impl HashMarks {
     /// Of no items.
     pub const NONE: Self = Self(None);
 
-    /// The share of the items that lie in `low..=high`, of a section whose range begins at `range_low`. Right at the
-    /// marks; in between as if hashes were uniform there.
-    pub fn share_within(&self, low: u128, high: u128, range_low: u128) -> f64 {
-        let below = low.checked_sub(1).map_or(0.0, |below| self.share_up_to(below, range_low));
-        (self.share_up_to(high, range_low) - below).max(0.0)
+    /// The share of the items that lie in the range, of a section whose own begins at `lowest`. Right at the marks; in
+    /// between as if hashes were uniform there.
+    pub fn share_within(&self, range: HashRange, lowest: u128) -> f64 {
+        let below = range.low.checked_sub(1).map_or(0.0, |below| self.share_up_to(below, lowest));
+        (self.share_up_to(range.high, lowest) - below).max(0.0)
     }
 
-    fn share_up_to(&self, hash: u128, range_low: u128) -> f64 {
+    fn share_up_to(&self, hash: u128, lowest: u128) -> f64 {
         let hashes = self.hashes();
         let whole = hashes.partition_point(|&mark| mark <= hash);
         let Some(&next) = hashes.get(whole) else { return 1.0 };
-        let start = if whole == 0 { range_low } else { hashes[whole - 1] };
+        let start = if whole == 0 { lowest } else { hashes[whole - 1] };
         let into = hash.saturating_sub(start) as f64 / (next - start.min(next)).max(1) as f64;
         (whole as f64 + into.min(1.0)) / PARTS as f64
     }
@@ -124,8 +126,7 @@ mod tests {
         #[test]
         fn shares_are_right_to_an_eighth(
             groups in prop::collection::vec((any::<u64>(), 1usize..400), 1..6),
-            low: u128,
-            high: u128,
+            ends: (u128, u128),
         ) {
             let mut hashes: Vec<u128> = groups
                 .iter()
@@ -139,12 +140,12 @@ mod tests {
             marks.encode(&mut bytes);
             prop_assert_eq!(HashMarks::decode(bytes.first_chunk().unwrap()), Some(marks.clone()));
             prop_assert_eq!(marks.hashes()[PARTS - 1], hashes[hashes.len() - 1]);
-            let (low, high) = (low.min(high), low.max(high));
-            let exact = hashes.iter().filter(|&&hash| (low..=high).contains(&hash)).count();
+            let range = HashRange::new(ends.0.min(ends.1), ends.0.max(ends.1));
+            let exact = hashes.iter().filter(|&&hash| range.contains(hash)).count();
             let exact = exact as f64 / hashes.len() as f64;
             let slack = 2.0 / PARTS as f64 + 2.0 / hashes.len() as f64;
-            prop_assert!((marks.share_within(low, high, 0) - exact).abs() <= slack);
-            prop_assert!((marks.share_within(0, u128::MAX, 0) - 1.0).abs() < 1e-9);
+            prop_assert!((marks.share_within(range, 0) - exact).abs() <= slack);
+            prop_assert!((marks.share_within(HashRange::ALL, 0) - 1.0).abs() < 1e-9);
         }
     }
 }

@@ -17,7 +17,6 @@ use super::index_parts::{split_index, three_level};
 use super::own_filter::OwnFilter;
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
-use super::section_spec::high_halves;
 
 /// The filter and the page index of a section, loaded; the filter perhaps dropped again.
 #[derive(Debug)]
@@ -122,8 +121,7 @@ impl SectionIndex {
         }
         let filter = match (entry.filter_is_static, filter) {
             (false, _) => {
-                let range = high_halves((entry.range_low, entry.range_high));
-                SectionFilter::Cluster(ClusterFilter::decode(cluster, range, filter)?)
+                SectionFilter::Cluster(ClusterFilter::decode(cluster, entry.range.high_halves(), filter)?)
             }
             (true, _) if !cluster.is_empty() => {
                 let found = format!("{} bytes behind it", cluster.len());

@@ -1,6 +1,6 @@
 //! [`IndexBuilder`]: the index of a section while its pages are being written.
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_index::fences::{PageFencesBuilder, SlotFencesBuilder};
 use alluvium_index::three_level::{ThreeLevelBuilder, ThreeLevelConfig};
 use alluvium_index::trie::{Granularity, TrieBuilder, TrieConfig};
@@ -64,15 +64,9 @@ impl IndexBuilder {
         Self::new(Pages::Slots(SlotFencesBuilder::new()))
     }
 
-    /// For a section of sorted layout over the hashes `range_low..=range_high`, of a keyspace that keeps the items of a
-    /// prefix together or not.
-    pub fn sorted(
-        index: SortedIndex,
-        (range_low, range_high): (u128, u128),
-        pages_expected: u64,
-        is_semi_sorted: bool,
-    ) -> Self {
-        let (range_low, range_high) = ((range_low >> 64) as u64, (range_high >> 64) as u64);
+    /// For a section of sorted layout over these hashes, of a keyspace that keeps the items of a prefix together or not.
+    pub fn sorted(index: SortedIndex, range: HashRange, pages_expected: u64, is_semi_sorted: bool) -> Self {
+        let (range_low, range_high) = range.high_halves();
         match index {
             SortedIndex::Fences { resolution_bits } => Self::new(Pages::Fences(PageFencesBuilder::new(
                 range_low,

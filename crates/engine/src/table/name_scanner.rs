@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, HashRange};
 use alluvium_io::AlignedBuffer;
 
 use super::error::Result;
@@ -40,7 +40,7 @@ pub(crate) struct ListedName {
 
 /// Ranges of hashes, ascending, with gaps between them.
 #[derive(Debug)]
-struct Ranges(Vec<(u128, u128)>);
+struct Ranges(Vec<HashRange>);
 
 impl Section {
     /// Bytes of the pages with names of prefixes.
@@ -81,21 +81,21 @@ impl Section {
 
 impl Ranges {
     /// The union of disjoint ranges in any order.
-    fn of(mut ranges: Vec<(u128, u128)>) -> Self {
+    fn of(mut ranges: Vec<HashRange>) -> Self {
         ranges.sort_unstable();
         ranges.dedup_by(|next, before| {
-            let is_joined = before.1.checked_add(1) == Some(next.0);
-            before.1 = if is_joined { next.1 } else { before.1 };
+            let is_joined = before.meets(*next);
+            before.high = if is_joined { next.high } else { before.high };
             is_joined
         });
         Self(ranges)
     }
 
-    /// Whether all of `low..=high` that lies in `own` is in the ranges; `None` when nothing of it is.
-    fn cover(&self, (low, high): (u128, u128), own: (u128, u128)) -> Option<bool> {
-        let at = self.0.partition_point(|range| range.1 < low);
-        let range = self.0.get(at).filter(|range| range.0 <= high)?;
-        Some(range.0 <= low.max(own.0) && range.1 >= high.min(own.1))
+    /// Whether all of `range` that lies in `own` is in the ranges; `None` when nothing of it is.
+    fn cover(&self, range: HashRange, own: HashRange) -> Option<bool> {
+        let at = self.0.partition_point(|wanted| wanted.high < range.low);
+        let wanted = self.0.get(at).filter(|wanted| wanted.low <= range.high)?;
+        Some(wanted.low <= range.low.max(own.low) && wanted.high >= range.high.min(own.high))
     }
 }
 
@@ -104,7 +104,7 @@ impl NameScanner {
     /// reads of about `read_bytes`. Finds the page of `start` by log2 of the number of pages in reads.
     pub fn from(
         section: Arc<Section>,
-        ranges: Vec<(u128, u128)>,
+        ranges: Vec<HashRange>,
         start: &[u8],
         read_bytes: usize,
     ) -> Result<Self> {
@@ -180,8 +180,8 @@ impl NameScanner {
                 descends |= previous.as_deref().is_some_and(|previous| previous >= name.prefix);
                 previous.get_or_insert_default().clear();
                 previous.get_or_insert_default().extend_from_slice(name.prefix);
-                let hash = u128::from(hasher.prefix_hash(name.prefix).unwrap_or_default()) << 64;
-                let covered = wanted.cover((hash, hash | u128::from(u64::MAX)), own);
+                let hash = hasher.prefix_hash(name.prefix).unwrap_or_default();
+                let covered = wanted.cover(HashRange::of_high_half(hash), own);
                 let Some(is_whole) = covered.filter(|_| name.prefix >= start.as_slice()) else { return };
                 // Of a prefix that a range cuts, what is there may lie behind the cut.
                 let lasting = if is_whole { name.counts.lasting } else { 0 };

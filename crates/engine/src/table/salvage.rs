@@ -44,7 +44,7 @@ impl Section {
     /// Hands out the items of all sound pages.
     pub fn salvage(&self, mut visit: impl FnMut(SalvagedItem<'_>)) -> SalvagedPages {
         let mut pages = SalvagedPages::default();
-        let (low, high) = self.range();
+        let range = self.range();
         let first = self.page_offset(0) / PAGE_BYTES as u64;
         let mut begun = None;
         for_each_page(&**self.file(), first, u64::from(self.page_count()), |number, bytes| {
@@ -59,12 +59,12 @@ impl Section {
             pages.sound += 1;
             if let Some(joined) = begun.take().and_then(|begun: Begun| begun.joined(number, &page)) {
                 pages.items += 1;
-                let item = joined.item().filter(|item| (low..=high).contains(&item.hash.0));
+                let item = joined.item().filter(|item| range.contains(item.hash.0));
                 item.into_iter().for_each(&mut visit);
             }
             begun = Begun::on(number, &page, owner);
             pages.items += items.len() as u64;
-            items.iter().filter(|item| (low..=high).contains(&item.hash.0)).for_each(|item| visit(*item));
+            items.iter().filter(|item| range.contains(item.hash.0)).for_each(|item| visit(*item));
         });
         pages
     }

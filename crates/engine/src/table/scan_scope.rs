@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::LastPrefix;
+use alluvium_base::{HashRange, LastPrefix};
 use alluvium_index::bucketed::BucketDirectory;
 
 use super::error::Result;
@@ -17,13 +17,13 @@ pub(super) struct Scope {
     pub section: Arc<Section>,
     /// Where its groups of buckets are, in bucketed layout.
     pub buckets: Option<Arc<BucketDirectory>>,
-    /// Lowest and highest hash wanted.
-    pub wanted: (u128, u128),
+    /// The hashes wanted.
+    pub wanted: HashRange,
     pub last_prefix: LastPrefix,
 }
 
 impl Scope {
-    pub fn new(number: usize, section: Arc<Section>, wanted: (u128, u128)) -> Result<Self> {
+    pub fn new(number: usize, section: Arc<Section>, wanted: HashRange) -> Result<Self> {
         let buckets = match section.layout() {
             Layout::Bucketed => section.index_without_filter()?.buckets().cloned(),
             Layout::Hash | Layout::Sorted | Layout::Names => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, HashRange, KeyHash};
 use alluvium_io::{AlignedBuffer, Storage};
 
 use super::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 pub(crate) struct SectionScanner {
     reads: ReadAhead,
     /// What part of each section is wanted; empty where everything is.
-    wanted: Vec<(u128, u128)>,
+    wanted: Vec<HashRange>,
     /// The section that the buffer belongs to; `None` before the first read.
     scope: Option<Scope>,
     buffer: AlignedBuffer,
@@ -99,7 +99,7 @@ impl SectionScanner {
     /// about log2 of the number of pages in reads.
     pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange], read_bytes: usize) -> Result<Self> {
         let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
-        let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
+        let wanted = ranges.iter().map(|range| range.range).collect();
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
@@ -108,7 +108,7 @@ impl SectionScanner {
         ReadAhead::begin_together(storage, scanners.iter_mut().map(|scanner| &mut scanner.reads))
     }
 
-    pub(super) fn over(reads: ReadAhead, wanted: Vec<(u128, u128)>) -> Self {
+    pub(super) fn over(reads: ReadAhead, wanted: Vec<HashRange>) -> Self {
         Self {
             reads,
             wanted,
@@ -178,8 +178,8 @@ impl SectionScanner {
             }
             let item = self.step().map_err(|corruption| self.corrupt(corruption))?;
             self.check_order(item, previous, left_page).map_err(|corruption| self.corrupt(corruption))?;
-            let (low, high) = self.scope.as_ref().map_or((0, u128::MAX), |scope| scope.wanted);
-            if item.hash.0 >= low && item.hash.0 <= high {
+            let wanted = self.scope.as_ref().map_or(HashRange::ALL, |scope| scope.wanted);
+            if wanted.contains(item.hash.0) {
                 self.current = Some(item);
                 return Ok(true);
             }
@@ -202,9 +202,9 @@ impl SectionScanner {
             return Err(fault(start, "an item", "bytes that are none"));
         };
         let hash = scope.section.hasher().hash_next(item.key, &mut scope.last_prefix);
-        let (low, high) = scope.section.range();
-        if hash.0 < low || hash.0 > high {
-            return Err(fault(start, format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));
+        let range = scope.section.range();
+        if !range.contains(hash.0) {
+            return Err(fault(start, format!("a hash in {range}"), format!("{hash:?}")));
         }
         let end = start + len;
         let (is_last, goes_on) = if is_joined {
@@ -360,7 +360,7 @@ impl SectionScanner {
         self.buffer = piece.buffer;
         self.buffer_page = piece.extent.pages.start;
         if self.scope.as_ref().is_none_or(|scope| scope.number != piece.number) {
-            let wanted = self.wanted.get(piece.number).copied().unwrap_or((0, u128::MAX));
+            let wanted = self.wanted.get(piece.number).copied().unwrap_or(HashRange::ALL);
             self.group.clear();
             self.scope = Some(Scope::new(piece.number, piece.extent.section, wanted)?);
         }

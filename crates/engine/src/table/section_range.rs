@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, HashRange, KeyHash};
 use alluvium_io::AlignedBuffer;
 
 use super::error::Result;
@@ -11,7 +11,6 @@ use super::page::Layout;
 use super::read_ahead::{Extent, ReadAhead};
 use super::scanner::SectionScanner;
 use super::section::Section;
-use super::section_spec::high_halves;
 use crate::item::Item;
 
 /// Fewer pages of a prefix, where no filter knows prefixes, are read without a look at the first: to read so many for
@@ -22,10 +21,8 @@ const PROBED_PAGES_MIN: u32 = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct SectionRange {
     pub section: Arc<Section>,
-    /// Lowest hash wanted.
-    pub low: u128,
-    /// Highest one, included.
-    pub high: u128,
+    /// The hashes wanted.
+    pub range: HashRange,
 }
 
 impl SectionRange {
@@ -38,16 +35,16 @@ impl SectionRange {
     /// asked for.
     pub fn scanner_of(ranges: &[Self], read_bytes: usize) -> Result<SectionScanner> {
         let extents = ranges.iter().map(Self::extent).collect::<Result<Vec<_>>>()?;
-        let wanted = ranges.iter().map(|range| (range.low, range.high)).collect();
+        let wanted = ranges.iter().map(|range| range.range).collect();
         Ok(SectionScanner::over(ReadAhead::without(extents, read_bytes), wanted))
     }
 
     /// The pages to read: found in the index, or by a few reads from where the index would look for an end of the
     /// range. Those of a whole section cost nothing.
     pub(super) fn extent(&self) -> Result<Extent> {
-        let Self { section, low, high } = self;
-        let (lowest, highest) = section.range();
-        if *low <= lowest && *high >= highest {
+        let Self { section, range } = self;
+        let own = section.range();
+        if range.covers(own) {
             return Ok(Extent { section: Arc::clone(section), pages: 0..section.page_count() });
         }
         if let Some(pages) = self.prefix_pages()? {
@@ -55,13 +52,14 @@ impl SectionRange {
         }
         if section.layout() == Layout::Bucketed && section.page_count() > 0 {
             let index = section.index_without_filter()?;
-            let (low, high) = high_halves((*low, *high));
+            let (low, high) = range.high_halves();
             let group = |hash| index.buckets().map(|buckets| buckets.group_pages(buckets.group_of(hash)));
             let pages = group(low).map_or(0, |pages| pages.start)..group(high).map_or(0, |pages| pages.end);
             return Ok(Extent { section: Arc::clone(section), pages });
         }
-        let first = if *low <= lowest { 0 } else { first_page_for(section, KeyHash(*low))? };
-        let above = high.checked_add(1).filter(|_| *high < highest && section.page_count() > 0).map(KeyHash);
+        let first = if range.low <= own.low { 0 } else { first_page_for(section, KeyHash(range.low))? };
+        let is_cut = range.high < own.high && section.page_count() > 0;
+        let above = range.high.checked_add(1).filter(|_| is_cut).map(KeyHash);
         let last = above.map(|above| first_page_for(section, above)).transpose()?;
         // The last item wanted may go on in the page behind its own.
         let pages = 1 + u32::from(section.entry().items_go_on);
@@ -76,10 +74,9 @@ impl SectionRange {
     /// and doesn't know this one, or where a look at the first of many pages shows that the index, which tells only
     /// prefixes apart that are there, leads to those of another one. `None` for other ranges and sections.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
-        let Self { section, low, high } = self;
-        let prefix_hash = (low >> 64) as u64;
-        let is_prefix = *low as u64 == 0 && *high == low | u128::from(u64::MAX);
-        if !is_prefix || section.page_count() == 0 {
+        let Self { section, range } = self;
+        let (prefix_hash, _) = range.high_halves();
+        if *range != HashRange::of_high_half(prefix_hash) || section.page_count() == 0 {
             return Ok(None);
         }
         let index = section.index()?;

@@ -277,13 +277,13 @@ impl<'a> SectionCheck<'a> {
         item: &Item<'_>,
     ) -> std::result::Result<(), (String, String)> {
         let hash = self.section.hasher().hash(item.key);
-        let (low, high) = self.section.range();
+        let range = self.section.range();
         self.totals.add(item);
         if let Some(names) = &mut self.names {
             names.push(&self.section.hasher(), item);
         }
-        if hash.0 < low || hash.0 > high {
-            return Err((format!("a hash in {low:032x}..={high:032x}"), format!("{hash:?}")));
+        if !range.contains(hash.0) {
+            return Err((format!("a hash in {range}"), format!("{hash:?}")));
         }
         if tag != page_tag(hash) {
             return Err((format!("tag {:02x} of hash {hash:?}", page_tag(hash)), format!("{tag:02x}")));

@@ -102,8 +102,8 @@ impl TableWriter {
     /// # Panics
     /// When a section is open.
     pub fn begin_sorted_section(&mut self, spec: SectionSpec, index: SortedIndex, pages_expected: u64) {
-        let (range, is_semi_sorted) = ((spec.range_low, spec.range_high), spec.hasher.is_semi_sorted());
-        let index = IndexBuilder::sorted(index, range, pages_expected, is_semi_sorted);
+        let is_semi_sorted = spec.hasher.is_semi_sorted();
+        let index = IndexBuilder::sorted(index, spec.range, pages_expected, is_semi_sorted);
         self.begin(spec, Layout::Sorted, index, FilterBuilder::None);
     }
 
@@ -115,13 +115,12 @@ impl TableWriter {
         filter: FilterBuilder,
     ) {
         assert!(self.section.is_none(), "the section before was not finished");
-        assert!(spec.range_low <= spec.range_high, "an empty range of hashes");
+        assert!(spec.range.low <= spec.range.high, "an empty range of hashes");
         let entry = SectionEntry {
             keyspace: spec.keyspace,
             layout,
             hasher: spec.hasher,
-            range_low: spec.range_low,
-            range_high: spec.range_high,
+            range: spec.range,
             first_page: self.output.position() / PAGE_BYTES as u64,
             page_count: 0,
             name_page_count: 0,
@@ -208,7 +207,7 @@ impl TableWriter {
         }
         let section = self.section.as_mut().expect("an open section");
         assert_eq!(section.entry.layout, layout, "the layout of the open section");
-        debug_assert!((section.entry.range_low..=section.entry.range_high).contains(&hash.0));
+        debug_assert!(section.entry.range.contains(hash.0));
         debug_assert!(
             section.entry.totals.item_count == 0
                 || group > section.last_group
@@ -268,7 +267,7 @@ impl TableWriter {
             }
             section.end_page(&mut self.output, self.identity)?;
         }
-        section.end_group(KeyHash(section.entry.range_high).high(), &mut self.output, self.identity)?;
+        section.end_group(KeyHash(section.entry.range.high).high(), &mut self.output, self.identity)?;
         if let Some(names) = section.names {
             let (hasher, seed) = (&section.entry.hasher, self.identity.seed);
             section.entry.name_page_count = names.write(hasher, &mut self.output, seed)?;

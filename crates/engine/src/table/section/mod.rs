@@ -10,7 +10,7 @@ use std::fmt;
 use std::slice;
 use std::sync::{Arc, Weak};
 
-use alluvium_base::{Corruption, KeyHash, KeyHasher};
+use alluvium_base::{Corruption, HashRange, KeyHash, KeyHasher};
 use alluvium_index::prefetch_element;
 use alluvium_io::sync::ArcSwapOption;
 use alluvium_io::sync::Mutex;
@@ -99,25 +99,22 @@ impl Section {
         self.entry.hasher
     }
 
-    /// Lowest and highest hash that the section covers, both included.
-    pub fn range(&self) -> (u128, u128) {
-        (self.entry.range_low, self.entry.range_high)
+    /// The hashes that the section covers.
+    pub fn range(&self) -> HashRange {
+        self.entry.range
     }
 
-    /// The share of the section's items that lies in `low..=high`, about; exact for all of its range. Costs no read.
-    pub fn share_within(&self, low: u128, high: u128) -> f64 {
-        let (from, to) = self.range();
-        let (low, high) = (low.max(from), high.min(to));
-        if low > high {
-            return 0.0;
-        }
-        if (low, high) == (from, to) {
+    /// The share of the section's items that lies in the range, about; exact for all of the section's. Costs no read.
+    pub fn share_within(&self, range: HashRange) -> f64 {
+        let own = self.range();
+        let Some(range) = range.clip(own) else { return 0.0 };
+        if range == own {
             return 1.0;
         }
         if self.hasher().is_semi_sorted() {
-            return self.entry.marks.share_within(low, high, from);
+            return self.entry.marks.share_within(range, own.low);
         }
-        (high - low) as f64 / ((to - from) as f64).max(1.0)
+        (range.high - range.low) as f64 / ((own.high - own.low) as f64).max(1.0)
     }
 
     /// The last hash of each of the equally large parts of the section's items in which they are told apart; empty

@@ -98,6 +98,6 @@ impl Section {
 
     /// The share of the hash space that the section covers.
     fn range_share(&self) -> f64 {
-        (self.entry.range_high - self.entry.range_low) as f64 / u128::MAX as f64
+        (self.entry.range.high - self.entry.range.low) as f64 / u128::MAX as f64
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::AlignedBuffer;
 use proptest::prelude::*;
 
@@ -93,8 +93,8 @@ proptest! {
         let scanner = SectionScanner::with_read_bytes(Arc::clone(section), 0, read_pages * 4096);
         prop_assert_eq!(&scanned(scanner), &expected);
         let (low, high) = (cut.0.min(cut.1), cut.0.max(cut.1));
-        let (from, to) = (u128::from(low) << 64, u128::from(high) << 64 | u128::from(u64::MAX));
-        let range = SectionRange { section: Arc::clone(section), low: from, high: to };
+        let range = HashRange::new(u128::from(low) << 64, u128::from(high) << 64 | u128::from(u64::MAX));
+        let range = SectionRange { section: Arc::clone(section), range };
         let within: Vec<_> =
             expected.into_iter().filter(|(hash, _)| (low..=high).contains(&hash.high())).collect();
         let ranges = SectionScanner::chain_ranges(&storage, &[range], read_pages * 4096).unwrap();

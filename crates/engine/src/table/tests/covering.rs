@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use proptest::prelude::*;
 
 use super::super::{
@@ -71,16 +72,16 @@ proptest! {
         dropped: bool,
     ) {
         let storage = MemoryStorage::default();
-        let half = SectionSpec { range_high: u128::MAX / 2, ..SPEC };
+        let half = HashRange::new(0, u128::MAX / 2);
         let mut stack: Vec<Arc<Section>> = Vec::new();
         let mut given: Vec<Vec<Vec<u8>>> = Vec::new();
-        let mut range_high = u128::MAX;
+        let mut range = HashRange::ALL;
         for (number, (keys, is_half)) in tables.iter().enumerate() {
             // A container is halved now and then: then the new table lies over less than those below it.
-            let spec = if *is_half && number > 2 { half } else { SectionSpec { range_high, ..SPEC } };
-            range_high = spec.range_high;
+            range = if *is_half && number > 2 { half } else { range };
+            let spec = SectionSpec { range, ..SPEC };
             let items: Vec<_> = keys.iter().map(|&number| OwnedItem::value(key(number), vec![7; 90])).collect();
-            let items: Vec<_> = items.into_iter().filter(|item| item.hash().0 <= range_high).collect();
+            let items: Vec<_> = items.into_iter().filter(|item| range.contains(item.hash().0)).collect();
             if items.is_empty() {
                 continue;
             }
@@ -93,7 +94,7 @@ proptest! {
             given.insert(0, items.into_iter().map(|item| item.key).collect());
             let expected_files: Vec<u64> = stack.iter().map(|section| section.file_number()).collect();
             prop_assert_eq!(stack[0].names_tables().unwrap(), Some(expected_files));
-            for number in (0..700).filter(|&number| HASHER.hash(&key(number)).0 <= range_high) {
+            for number in (0..700).filter(|&number| range.contains(HASHER.hash(&key(number)).0)) {
                 let key = key(number);
                 let tables_of_key: Vec<usize> =
                     (0..stack.len()).filter(|&depth| given[depth].contains(&key)).collect();

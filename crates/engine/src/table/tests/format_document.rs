@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use alluvium_base::HashRange;
+
 use super::super::{SectionSpec, SortedIndex};
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, table, write_hash_section, write_sorted_section};
@@ -15,14 +17,8 @@ fn example() -> Vec<u8> {
         OwnedItem::value("apple", "red"),
         OwnedItem { flags: 5, expires_at_ms: Some(1_800_000_000_000), ..OwnedItem::value("pear", "green") },
     ];
-    let spec = |keyspace| SectionSpec {
-        keyspace,
-        hasher: HASHER,
-        range_low: 0,
-        range_high: u128::MAX,
-        level: 0,
-        plan_number: 0,
-    };
+    let spec =
+        |keyspace| SectionSpec { keyspace, hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
     let storage = MemoryStorage::default();
     table(&storage, |writer| {
         write_hash_section(writer, spec(3), &items, 15);

@@ -10,7 +10,7 @@ mod packing;
 mod scan;
 mod semi_sorted;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
@@ -24,14 +24,8 @@ use crate::item::{EncodedItem, Item, ItemKind};
 const NAME: &str = "000007.table";
 /// Seed 0 matters to [`colliding_key`].
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
-const SPEC: SectionSpec = SectionSpec {
-    keyspace: 3,
-    hasher: HASHER,
-    range_low: 0,
-    range_high: u128::MAX,
-    level: 0,
-    plan_number: 0,
-};
+const SPEC: SectionSpec =
+    SectionSpec { keyspace: 3, hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
 
 /// An item that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

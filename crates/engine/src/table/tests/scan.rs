@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use proptest::prelude::*;
 
 use super::super::{READ_AHEAD_BYTES, SectionRange, SectionScanner, SortedIndex};
@@ -66,7 +66,8 @@ proptest! {
         {
             let first = expected.iter().find(|(hash, _)| *hash >= sought);
             for section in [sorted_section, trie_section] {
-                let range = SectionRange { section: Arc::clone(section), low: sought.0, high: u128::MAX };
+                let range = HashRange::new(sought.0, u128::MAX);
+                let range = SectionRange { section: Arc::clone(section), range };
                 let mut scanner = SectionScanner::chain_ranges(&storage, &[range], READ_AHEAD_BYTES).unwrap();
                 prop_assert_eq!(
                     scanner.next().unwrap().map(|(hash, item)| (hash, item.key)),
@@ -94,9 +95,9 @@ proptest! {
         let mut expected = Vec::new();
         for (section, (items, low, high, _)) in table.sections().iter().zip(&sections) {
             let (low, high) = (u128::from(*low.min(high)), u128::from(*low.max(high)));
-            let (low, high) = (low << 64, high << 64 | u128::from(u64::MAX));
-            ranges.push(SectionRange { section: Arc::clone(section), low, high });
-            let wanted = |(hash, _): &(KeyHash, OwnedItem)| (low..=high).contains(&hash.0);
+            let range = HashRange::new(low << 64, high << 64 | u128::from(u64::MAX));
+            ranges.push(SectionRange { section: Arc::clone(section), range });
+            let wanted = |(hash, _): &(KeyHash, OwnedItem)| range.contains(hash.0);
             expected.extend(with_hashes(sorted(items)).into_iter().filter(wanted));
         }
         let mut scanner = SectionScanner::chain_ranges(&storage, &ranges, READ_AHEAD_BYTES).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{KeyHasher, PrefixFunction, PrefixRule};
+use alluvium_base::{HashRange, KeyHasher, PrefixFunction, PrefixRule};
 use alluvium_io::{AlignedBuffer, Storage};
 use proptest::prelude::*;
 
@@ -48,9 +48,8 @@ fn push_section(writer: &mut TableWriter, spec: SectionSpec, items: &[OwnedItem]
 
 /// The keys of a prefix, by a scan of its range of hashes.
 fn scanned(storage: &dyn Storage, table: &Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let low = u128::from(SEMI.prefix_hash(prefix).unwrap()) << 64;
-    let section = Arc::clone(&table.sections()[0]);
-    let range = SectionRange { section, low, high: low | u128::from(u64::MAX) };
+    let range = HashRange::of_high_half(SEMI.prefix_hash(prefix).unwrap());
+    let range = SectionRange { section: Arc::clone(&table.sections()[0]), range };
     let mut scanner = SectionScanner::chain_ranges(storage, &[range], READ_AHEAD_BYTES)?;
     let mut keys = Vec::new();
     while let Some((_, item)) = scanner.next()? {
@@ -66,7 +65,7 @@ fn of_prefix(items: &[OwnedItem], prefix: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The names of prefixes from `start` on of which the table has something in these ranges.
-fn listed(table: &Table, start: &[u8], ranges: Vec<(u128, u128)>) -> Result<Vec<ListedName>, Error> {
+fn listed(table: &Table, start: &[u8], ranges: Vec<HashRange>) -> Result<Vec<ListedName>, Error> {
     let mut scanner = NameScanner::from(Arc::clone(&table.sections()[0]), ranges, start, 2 * PAGE_BYTES)?;
     let mut names = Vec::new();
     while let Some(name) = scanner.next()? {
@@ -129,7 +128,7 @@ proptest! {
         cuts.extend([0, u128::MAX]);
         cuts.sort_unstable();
         cuts.dedup();
-        let parts = cuts.windows(2).map(|pair| (pair[0], pair[1] - u128::from(pair[1] < u128::MAX)));
+        let parts = cuts.windows(2).map(|pair| HashRange::new(pair[0], pair[1] - u128::from(pair[1] < u128::MAX)));
         let ranges: Vec<_> = parts.step_by(if joins { 1 } else { 2 }).collect();
         let storage = MemoryStorage::default();
         let name = |prefix: &[u8]| [prefix, &vec![b'.'; if long { 150 } else { 0 }]].concat();
@@ -148,13 +147,12 @@ proptest! {
             .iter()
             .filter_map(|(prefix, &(count, expires))| {
                 let prefix = name(prefix);
-                let first = u128::from(SEMI.prefix_hash(&prefix).unwrap()) << 64;
-                let last = first | u128::from(u64::MAX);
-                let is_whole = joins || ranges.iter().any(|&(low, high)| first >= low && last <= high);
+                let hashes = HashRange::of_high_half(SEMI.prefix_hash(&prefix).unwrap());
+                let is_whole = joins || ranges.iter().any(|range| range.covers(hashes));
                 let hiding = u64::from(expires && count > 1);
                 let lasting = if is_whole { u64::from(count) - hiding } else { 0 };
                 let counts = PrefixCounts { lasting, hiding };
-                let is_wanted = ranges.iter().any(|&(low, high)| first <= high && last >= low);
+                let is_wanted = ranges.iter().any(|range| range.overlaps(hashes));
                 (is_wanted && prefix >= start).then_some(ListedName { prefix, counts })
             })
             .collect();
@@ -174,9 +172,8 @@ fn filters_know_prefixes_of_several_items() {
         let table = Table::open(&storage, NAME, &[]).unwrap();
         let has_pages = |prefix: u32| {
             let name = format!("prefix {prefix}").into_bytes();
-            let low = u128::from(SEMI.prefix_hash(&name).unwrap()) << 64;
-            let section = Arc::clone(&table.sections()[0]);
-            let range = SectionRange { section, low, high: low | u128::from(u64::MAX) };
+            let range = HashRange::of_high_half(SEMI.prefix_hash(&name).unwrap());
+            let range = SectionRange { section: Arc::clone(&table.sections()[0]), range };
             !range.extent().unwrap().pages.is_empty()
         };
         assert!((0..300).all(has_pages));
@@ -191,7 +188,7 @@ fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
     let storage = MemoryStorage::default();
     let mut items = items_of(&[(90, 120), (5, 40), (1, 900)]);
     write(&storage, LISTED, &mut items);
-    let names = listed(&Table::open(&storage, NAME, &[]).unwrap(), b"", vec![(0, u128::MAX)]).unwrap();
+    let names = listed(&Table::open(&storage, NAME, &[]).unwrap(), b"", vec![HashRange::ALL]).unwrap();
     let file = storage.file(NAME);
     let is_noticed = || {
         let Ok(table) = Table::open(&storage, NAME, &[]) else { return true };
@@ -207,7 +204,7 @@ fn every_flipped_byte_of_a_semi_sorted_table_is_noticed() {
             Ok(keys) => assert_eq!(keys, of_prefix(&items, b"prefix 0")),
             Err(_) => noticed = true,
         }
-        match listed(&table, b"", vec![(0, u128::MAX)]) {
+        match listed(&table, b"", vec![HashRange::ALL]) {
             Ok(found) => assert_eq!(found, names),
             Err(_) => noticed = true,
         }
