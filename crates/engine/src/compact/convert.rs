@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash};
+use alluvium_base::KeyHash;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
@@ -148,16 +148,10 @@ fn write_sections(
             empty.push(number as u32);
             continue;
         }
-        let (range_low, range_high) = shard_range(store.shard_bits(), number as u64);
+        let range = shard_range(store.shard_bits(), number as u64);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
         let plan_number = plan.number;
-        let spec = SectionSpec {
-            keyspace: keyspace_id,
-            hasher,
-            range: HashRange::new(range_low, range_high),
-            level: 0,
-            plan_number,
-        };
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level: 0, plan_number };
         let filter = tag_bits(level).map(|tag_bits| HashFilter::from_table(&index, tag_bits));
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;
@@ -221,17 +215,11 @@ fn write_section(
     entries.sort_unstable_by(|one, other| {
         (one.0, one.1).cmp(&(other.0, other.1)).then_with(|| key(one.2).cmp(&key(other.2)))
     });
-    let (range_low, range_high) = shard_range(0, 0);
+    let range = shard_range(0, 0);
     let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
     let plan = keyspace.plan_state();
     let plan_number = plan.number;
-    let spec = SectionSpec {
-        keyspace: keyspace_id,
-        hasher,
-        range: HashRange::new(range_low, range_high),
-        level: 0,
-        plan_number,
-    };
+    let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level: 0, plan_number };
     let level = level_spec(&plan.plan, 0);
     let below = Below::of_runs(level, runs, 0, 0)?;
     begin_ordered(writer, level, spec, (entries.len() as u64, bytes), below);
@@ -280,8 +268,7 @@ fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
 pub(crate) fn run_of(file: &Arc<TableFile>, own: &[Arc<Section>], shard_bits: u32, repeats: f64) -> Arc<Run> {
     let mut sections = vec![None; 1 << shard_bits];
     for section in own {
-        let HashRange { low, .. } = section.range();
-        let shard = if shard_bits == 0 { 0 } else { low >> (128 - shard_bits) };
+        let shard = if shard_bits == 0 { 0 } else { section.range().low >> (128 - shard_bits) };
         sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
     }
     Arc::new(Run { file: file.clone(), shard_bits, repeats, sections })

@@ -1,5 +1,6 @@
 //! Where the tables that a merge makes begin and end.
 
+use alluvium_base::HashRange;
 use alluvium_model::{Growth, Plan};
 
 use super::level_table::level_spec;
@@ -33,20 +34,20 @@ impl TableSizes {
     }
 }
 
-/// Ranges of hashes for at least `tables` tables over `low..=high`, equal but at the ends.
+/// Ranges for at least `tables` tables over `range`, equal but at the ends.
 ///
 /// All cuts are at multiples of one power of two. Were they at equal parts of whatever range comes, each merge would
 /// cut elsewhere, and containers, which are split wherever something laid over them ends, become ever smaller.
-pub(super) fn table_ranges(low: u128, high: u128, tables: u64) -> impl Iterator<Item = (u128, u128)> {
+pub(super) fn table_ranges(range: HashRange, tables: u64) -> impl Iterator<Item = HashRange> {
     let tables = u128::from(tables.max(1));
-    let span = high - low;
+    let span = range.high - range.low;
     // The number of hashes, which is one more than the span, may be one more than fits.
     let width = (span / tables).checked_add((span % tables + 1) / tables);
-    ranges_of_bits(low, high, width.map_or(128, |width| width.max(1).ilog2()))
+    ranges_of_bits(range, width.map_or(128, |width| width.max(1).ilog2()))
 }
 
-/// The ranges of new tables that lie over what a tiering level has, of bytes that are spread over `low..=high` as
-/// `mass` says.
+/// The ranges of new tables that lie over what a tiering level has, of bytes that are spread over `range` as `mass`
+/// says.
 ///
 /// They are those of the level's containers, of which those that would get too much are split. Where it has none,
 /// containers are made for tables so large that as many as a container takes are again what was merged now: then
@@ -55,126 +56,125 @@ pub(super) fn pushed_ranges(
     plan: &Plan,
     number: usize,
     level: &Level,
-    (low, high): (u128, u128),
+    range: HashRange,
     mass: &Mass,
     sizes: &TableSizes,
-) -> Vec<(u128, u128)> {
+) -> Vec<HashRange> {
     let fan_out = match level_spec(plan, number).growth {
         Growth::Tiering { runs_max, .. } => f64::from(runs_max),
         Growth::Leveling { .. } => 1.0,
     };
-    let table_bytes = sizes.clamp(mass.bytes_within(low, high) / fan_out);
-    let pieces = pieces_of_level(level, (low, high), mass, table_bytes, sizes.bytes_max as f64);
+    let table_bytes = sizes.clamp(mass.bytes_within(range) / fan_out);
+    let pieces = pieces_of_level(level, range, mass, table_bytes, sizes.bytes_max as f64);
     join_small(&pieces, mass, sizes.bytes_min as f64)
 }
 
-/// The containers of a level in `low..=high`, and what lies between them, cut into pieces of at most so many bytes.
+/// The containers of a level in `range`, and what lies between them, cut into pieces of at most so many bytes.
 fn pieces_of_level(
     level: &Level,
-    (low, high): (u128, u128),
+    range: HashRange,
     mass: &Mass,
     gap_bytes_max: f64,
     container_bytes_max: f64,
-) -> Vec<(u128, u128)> {
-    let mut pieces: Vec<(u128, u128)> = Vec::new();
-    let mut next = Some(low);
-    for container in level.within(low, high) {
-        let (from, to) = (container.low.max(low), container.high.min(high));
-        if let Some(gap) = next.filter(|&gap| gap < from) {
-            pieces.extend(mass.split(gap, from - 1, gap_bytes_max));
+) -> Vec<HashRange> {
+    let mut pieces = Vec::new();
+    let mut next = Some(range.low);
+    for part in level.within(range).iter().filter_map(|container| container.range.clip(range)) {
+        if let Some(gap) = next.filter(|&gap| gap < part.low) {
+            pieces.extend(mass.split(HashRange::new(gap, part.low - 1), gap_bytes_max));
         }
-        pieces.extend(mass.split(from, to, container_bytes_max));
-        next = to.checked_add(1);
+        pieces.extend(mass.split(part, container_bytes_max));
+        next = part.high.checked_add(1);
     }
-    if let Some(gap) = next.filter(|&gap| gap <= high) {
-        pieces.extend(mass.split(gap, high, gap_bytes_max));
+    if let Some(gap) = next.filter(|&gap| gap <= range.high) {
+        pieces.extend(mass.split(HashRange::new(gap, range.high), gap_bytes_max));
     }
     pieces
 }
 
-/// The ranges of the tables that a merge makes of bytes that are spread over `low..=high` as `mass` says, where they
+/// The ranges of the tables that a merge makes of bytes that are spread over `range` as `mass` says, where they
 /// take the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where
 /// that makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in
 /// part.
 pub(super) fn merged_ranges(
     level: &Level,
-    (low, high): (u128, u128),
+    range: HashRange,
     mass: &Mass,
     sizes: &TableSizes,
-) -> Vec<(u128, u128)> {
-    let bytes = mass.bytes_within(low, high);
+) -> Vec<HashRange> {
+    let bytes = mass.bytes_within(range);
     let table_bytes = sizes.of_merge(bytes);
     if let Mass::Marked(_) = mass {
-        let pieces = pieces_of_level(level, (low, high), mass, table_bytes, sizes.bytes_max as f64);
+        let pieces = pieces_of_level(level, range, mass, table_bytes, sizes.bytes_max as f64);
         return join_small(&pieces, mass, table_bytes / 2.0);
     }
-    let pieces: Vec<_> = table_ranges(low, high, (bytes / table_bytes).ceil() as u64).collect();
+    let pieces: Vec<_> = table_ranges(range, (bytes / table_bytes).ceil() as u64).collect();
     join_small(&pieces, mass, sizes.bytes_min as f64)
 }
 
-/// The ranges of the tables that merging the container `low..=high` of a level into itself makes.
+/// The ranges of the tables that merging the container `range` of a level into itself makes.
 ///
 /// They are the level's containers from then on, so they are cut by what the level holds and not by what is merged, or
 /// they would be smaller each time. Containers beside it are merged with it while all together make less than half a
 /// table: so those that were cut for a smaller level, or of which much was removed, become one again.
 pub(super) fn ranges_within(
     level: &Level,
-    (low, high): (u128, u128),
+    range: HashRange,
     is_semi_sorted: bool,
     sizes: &TableSizes,
-) -> Vec<(u128, u128)> {
+) -> Vec<HashRange> {
     let table_bytes = sizes.of_merge(level.bytes() as f64);
-    let (mut low, mut high) = (low, high);
+    let mut range = range;
     if is_semi_sorted {
-        for container in level.within(high, u128::MAX) {
-            if level.bytes_within(low, container.high) > table_bytes / 2.0 {
+        for container in level.within(HashRange::new(range.high, u128::MAX)) {
+            let wider = HashRange::new(range.low, container.range.high);
+            if level.bytes_within(wider) > table_bytes / 2.0 {
                 break;
             }
-            high = high.max(container.high);
+            range.high = range.high.max(wider.high);
         }
-        let mass = Mass::of_containers(level.within(low, high));
-        return mass.split(low, high, table_bytes);
+        return Mass::of_containers(level.within(range)).split(range, table_bytes);
     }
-    for bits in 128 - (low ^ high).leading_zeros()..=128 {
-        let wider = cell(low, bits);
-        let within = level.within(wider.0, wider.1);
-        let reaches_out =
-            |container: &Container<PlacedTable>| container.low < wider.0 || container.high > wider.1;
-        let bytes = level.bytes_within(wider.0, wider.1);
-        if bytes > table_bytes / 2.0 || within.iter().any(reaches_out) {
+    for bits in 128 - (range.low ^ range.high).leading_zeros()..=128 {
+        let wider = cell(range.low, bits);
+        let reaches_out = |container: &Container<PlacedTable>| !wider.covers(container.range);
+        let bytes = level.bytes_within(wider);
+        if bytes > table_bytes / 2.0 || level.within(wider).iter().any(reaches_out) {
             break;
         }
-        (low, high) = wider;
+        range = wider;
     }
-    table_ranges(low, high, (level.bytes_within(low, high) / table_bytes).ceil() as u64).collect()
+    table_ranges(range, (level.bytes_within(range) / table_bytes).ceil() as u64).collect()
 }
 
 /// Adjacent ranges together as long as their tables would be smaller than `bytes_min`: one table then lies over several
 /// containers.
-fn join_small(ranges: &[(u128, u128)], mass: &Mass, bytes_min: f64) -> Vec<(u128, u128)> {
-    let mut joined: Vec<(u128, u128)> = Vec::new();
-    for &(low, high) in ranges {
+fn join_small(ranges: &[HashRange], mass: &Mass, bytes_min: f64) -> Vec<HashRange> {
+    let mut joined: Vec<HashRange> = Vec::new();
+    for &range in ranges {
         match joined.last_mut() {
-            Some(last) if mass.bytes_within(last.0, high) <= bytes_min => last.1 = high,
-            _ => joined.push((low, high)),
+            Some(last) if mass.bytes_within(HashRange::new(last.low, range.high)) <= bytes_min => {
+                last.high = range.high;
+            }
+            _ => joined.push(range),
         }
     }
     joined
 }
 
 /// Adjacent ranges in groups that cover about one of `groups` equal parts each, at most where a range isn't more.
-pub(super) fn grouped(ranges: &[(u128, u128)], groups: u64) -> Vec<Vec<(u128, u128)>> {
-    let (Some(&(low, _)), Some(&(_, high))) = (ranges.first(), ranges.last()) else { return Vec::new() };
+pub(super) fn grouped(ranges: &[HashRange], groups: u64) -> Vec<Vec<HashRange>> {
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Vec::new() };
     if groups <= 1 {
         return vec![ranges.to_vec()];
     }
-    let width = (high - low) / u128::from(groups) + 1;
-    let mut grouped: Vec<Vec<(u128, u128)>> = Vec::new();
-    for &(low, high) in ranges {
-        for (low, high) in table_ranges(low, high, ((high - low) / width + 1) as u64) {
+    let width = (last.high - first.low) / u128::from(groups) + 1;
+    let mut grouped: Vec<Vec<HashRange>> = Vec::new();
+    for &range in ranges {
+        for range in table_ranges(range, ((range.high - range.low) / width + 1) as u64) {
             match grouped.last_mut() {
-                Some(group) if high - group[0].0 < width => group.push((low, high)),
-                _ => grouped.push(vec![(low, high)]),
+                Some(group) if range.high - group[0].low < width => group.push(range),
+                _ => grouped.push(vec![range]),
             }
         }
     }
@@ -187,39 +187,39 @@ mod tests {
 
     use super::*;
 
-    fn is_aligned(&(low, high): &(u128, u128)) -> bool {
+    fn is_aligned(&HashRange { low, high }: &HashRange) -> bool {
         (high - low)
             .checked_add(1)
             .is_none_or(|hashes| hashes.is_power_of_two() && low.is_multiple_of(hashes))
     }
 
-    fn tile(ranges: &[(u128, u128)], low: u128, high: u128) {
-        assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (low, high));
-        assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
-        assert!(ranges.iter().all(|(low, high)| low <= high));
+    fn tile(ranges: &[HashRange], whole: HashRange) {
+        assert_eq!(HashRange::new(ranges[0].low, ranges[ranges.len() - 1].high), whole);
+        assert!(ranges.windows(2).all(|pair| pair[0].meets(pair[1])));
+        assert!(ranges.iter().all(|range| range.low <= range.high));
     }
 
     proptest! {
         #[test]
         fn ranges_cover_what_is_merged(
-            low: u128, high: u128, tables in 0u64..3000, groups in 0u32..6, bytes in 0.0..1e10,
+            ends: (u128, u128), tables in 0u64..3000, groups in 0u32..6, bytes in 0.0..1e10,
         ) {
-            let (low, high) = (low.min(high), low.max(high));
-            let ranges: Vec<_> = table_ranges(low, high, tables).collect();
-            tile(&ranges, low, high);
+            let whole = HashRange::new(ends.0.min(ends.1), ends.0.max(ends.1));
+            let span = |range: HashRange| range.high - range.low;
+            let ranges: Vec<_> = table_ranges(whole, tables).collect();
+            tile(&ranges, whole);
             prop_assert!(ranges.iter().skip(1).rev().skip(1).all(is_aligned));
-            let widest = ranges.iter().map(|(low, high)| high - low).max().unwrap();
-            prop_assert!(widest <= (high - low) / u128::from(tables.max(1)));
+            let widest = ranges.iter().copied().map(span).max().unwrap();
+            prop_assert!(widest <= span(whole) / u128::from(tables.max(1)));
             let all = grouped(&ranges, 1 << groups);
-            tile(&all.concat(), low, high);
+            tile(&all.concat(), whole);
             prop_assert!(groups > 0 || all == [ranges]);
             let sizes = TableSizes::default();
-            let mass = Mass::even((low, high), bytes);
-            let pushed = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), (low, high), &mass, &sizes);
-            tile(&pushed, low, high);
-            let whole = (high - low) as f64;
-            for (low, high) in pushed {
-                let table_bytes = (high - low) as f64 / whole.max(1.0) * bytes;
+            let mass = Mass::even(whole, bytes);
+            let pushed = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), whole, &mass, &sizes);
+            tile(&pushed, whole);
+            for range in pushed {
+                let table_bytes = span(range) as f64 / (span(whole) as f64).max(1.0) * bytes;
                 prop_assert!(table_bytes < 1.5 * sizes.bytes_max as f64, "{table_bytes}");
             }
         }
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn what_was_cut_once_is_cut_so_again() {
         let sizes = TableSizes::default();
-        let pushed = |range: (u128, u128), bytes: f64| {
+        let pushed = |range: HashRange, bytes: f64| {
             let mass = Mass::even(range, bytes);
             pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), range, &mass, &sizes)
         };
-        let ranges = pushed((0, u128::MAX), 64e6);
+        let ranges = pushed(HashRange::ALL, 64e6);
         assert_eq!(ranges.len(), 16);
         let again = pushed(ranges[3], 7.6e6);
         // No smaller than the least table.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
 use super::level_due::{Order, next_of, of_levels};
@@ -21,8 +22,8 @@ pub(super) const PLACE_BYTES_MAX: u64 = 256 << 20;
 pub(crate) enum Place {
     /// Of the youngest level.
     Unit(MergeUnit),
-    /// Of the level of this number: the container `low..=high`.
-    Container { level: usize, low: u128, high: u128 },
+    /// Of the level of this number: the container over this range.
+    Container { level: usize, range: HashRange },
 }
 
 /// The place most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
@@ -79,7 +80,7 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
             let last = version.last_level();
             let pile =
                 version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
-            Some(Place::Container { level: last, low: pile.low, high: pile.high })
+            Some(Place::Container { level: last, range: pile.range })
         })?;
         Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
     })

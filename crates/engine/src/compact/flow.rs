@@ -80,21 +80,21 @@ impl Flow {
         if self.pushes { self.to } else { self.to + 1 }
     }
 
-    /// What is merged in `low..=high` of the version.
-    pub fn inputs(&self, version: &Version, low: u128, high: u128) -> Inputs {
-        let range = |section: &Arc<Section>| {
-            let range = section.range().clip(HashRange::new(low, high))?;
+    /// What is merged in `range` of the version.
+    pub fn inputs(&self, version: &Version, range: HashRange) -> Inputs {
+        let within = |section: &Arc<Section>| {
+            let range = section.range().clip(range)?;
             Some(SectionRange { section: section.clone(), range })
         };
-        let runs = self.runs.iter().map(|sections| sections.iter().filter_map(range).collect::<Vec<_>>());
+        let runs = self.runs.iter().map(|sections| sections.iter().filter_map(within).collect::<Vec<_>>());
         let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
         let of_runs = streams.len();
-        streams.extend(self.from.iter().flat_map(|&from| version.level(from).streams_within(low, high)));
+        streams.extend(self.from.iter().flat_map(|&from| version.level(from).streams_within(range)));
         if !self.pushes {
-            streams.extend(version.level(self.to).streams_within(low, high));
+            streams.extend(version.level(self.to).streams_within(range));
         }
-        let lies_over = self.pushes && !version.level(self.to).within(low, high).is_empty();
-        let hides = lies_over || version.lies_below(self.to, low, high);
+        let lies_over = self.pushes && !version.level(self.to).within(range).is_empty();
+        let hides = lies_over || version.lies_below(self.to, range);
         Inputs { of_runs, streams, hides }
     }
 }

@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
+
 use super::due::{Due, Place};
 use super::flow::Flow;
 use super::merge::merge;
@@ -38,13 +40,13 @@ struct Weight {
 }
 
 impl Weight {
-    /// What the levels below the one of this number hold in `low..=high`; tombstones count as items that are kept.
-    fn below(version: &Version, number: usize, low: u128, high: u128, now_ms: u64) -> Self {
+    /// What the levels below the one of this number hold in `range`; tombstones count as items that are kept.
+    fn below(version: &Version, number: usize, range: HashRange, now_ms: u64) -> Self {
         let mut weight = Self::default();
         for level in &version.levels[number..] {
-            for container in level.within(low, high) {
-                let (low, high) = (container.low.max(low), container.high.min(high));
-                container.tables.iter().for_each(|table| weight.add_table(table, low, high, now_ms));
+            for container in level.within(range) {
+                let Some(range) = container.range.clip(range) else { continue };
+                container.tables.iter().for_each(|table| weight.add_table(table, range, now_ms));
             }
         }
         if number + 1 < version.last_level() {
@@ -54,17 +56,16 @@ impl Weight {
         weight
     }
 
-    fn add_table(&mut self, table: &PlacedTable, low: u128, high: u128, now_ms: u64) {
-        let items = table.items_within(low, high);
+    fn add_table(&mut self, table: &PlacedTable, range: HashRange, now_ms: u64) {
+        let items = table.items_within(range);
         let share = items / (table.section.item_count() as f64).max(1.0);
         self.items += items;
         self.garbage += table.section.expired_estimate(now_ms) as f64 * share;
-        self.bytes += table.bytes_within(low, high);
+        self.bytes += table.bytes_within(range);
     }
 
     fn of_unit(version: &Version, unit: &MergeUnit, now_ms: u64) -> Self {
-        let (low, high) = unit.range();
-        let mut weight = Self::below(version, 0, low, high, now_ms);
+        let mut weight = Self::below(version, 0, unit.range(), now_ms);
         let (mut tombstones, old_live) = (0.0, weight.items - weight.garbage);
         for (_, _, section) in unit.sections(&version.runs) {
             let section = &section.section;
@@ -83,13 +84,13 @@ impl Weight {
         container: &Container<PlacedTable>,
         now_ms: u64,
     ) -> Self {
-        let &Container { low, high, ref tables } = container;
-        let mut weight = Self::below(version, number, low, high, now_ms);
+        let &Container { range, ref tables } = container;
+        let mut weight = Self::below(version, number, range, now_ms);
         let old_live = weight.items - weight.garbage;
         let mut tombstones = 0.0;
         for table in tables {
-            weight.add_table(table, low, high, now_ms);
-            let share = table.items_within(low, high) / (table.section.item_count() as f64).max(1.0);
+            weight.add_table(table, range, now_ms);
+            let share = table.items_within(range) / (table.section.item_count() as f64).max(1.0);
             tombstones += table.section.tombstone_count() as f64 * share;
         }
         // In the last level they hide what is in the same container.
@@ -125,7 +126,7 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
         let containers = version.numbered_levels().flat_map(|(level, tables)| {
             let version = &version;
             tables.containers().iter().map(move |container| {
-                let place = Place::Container { level, low: container.low, high: container.high };
+                let place = Place::Container { level, range: container.range };
                 (Weight::of_container(version, level, container, now_ms), place)
             })
         });
@@ -145,8 +146,8 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
 pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
     let Some(GarbagePlace { keyspace, place, .. }) = pick_garbage(shared) else { return Ok(false) };
     match place {
-        Place::Container { level, low, high } if level == keyspace.version.load().last_level() => {
-            rewrite(shared, &keyspace, level, [(low, high)].into_iter())?;
+        Place::Container { level, range } if level == keyspace.version.load().last_level() => {
+            rewrite(shared, &keyspace, level, [range].into_iter())?;
         }
         place => merge(shared, &Due { keyspace, place, pressure: 0.0, collects: false })?,
     }
@@ -162,23 +163,23 @@ pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
             container.tables.iter().any(|table| table.section.any_expired(now_ms))
         };
         let containers = version.level(last).containers().iter().filter(expiring);
-        let ranges: Vec<_> = containers.map(|container| (container.low, container.high)).collect();
+        let ranges: Vec<_> = containers.map(|container| container.range).collect();
         drop(version);
         rewrite(shared, &keyspace, last, ranges.into_iter())?;
     }
     Ok(())
 }
 
-/// Rewrites these ranges of leading hash bits of a level, without what has expired, as a table each.
+/// Rewrites these ranges of hashes of a level, without what has expired, as a table each.
 pub(super) fn rewrite(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
-    ranges: impl Iterator<Item = (u128, u128)>,
+    ranges: impl Iterator<Item = HashRange>,
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     // The keyspace may have been cleared or dropped, or its plan changed, since the ranges were chosen.
-    let is_there = |&(low, high): &(u128, u128)| keyspace.version.load().lies_in(level, low, high);
+    let is_there = |&range: &HashRange| keyspace.version.load().lies_in(level, range);
     let ranges = ranges.filter(is_there);
     let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;
     shared.blobs.unhide(&counts.placed);

@@ -122,9 +122,9 @@ impl Ingestion<'_> {
         let work = || {
             let mut memory = Memory::default();
             while let Some(group) = next() {
-                let (low, high) = (spill.range(group.start).0, spill.range(group.end - 1).1);
+                let range = spill.range_of(&group);
                 self.merge_group(&spill, group, &mut memory)?;
-                self.barrier.lower(HashRange { low, high });
+                self.barrier.lower(range);
                 self.shared.memory.trim();
             }
             Ok(())
@@ -151,8 +151,7 @@ impl Ingestion<'_> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         let mut room = 0;
         for part in 0..spill.parts() {
-            let (low, high) = spill.range(part);
-            let present = self.present_bytes(&version, low, high);
+            let present = self.present_bytes(&version, spill.range(part));
             let bytes = spill.bytes(part) + present;
             match groups.last_mut() {
                 Some(group) if bytes <= room => group.end = part + 1,
@@ -168,12 +167,12 @@ impl Ingestion<'_> {
     }
 
     fn merge_group(&self, spill: &Spilled, group: Range<usize>, memory: &mut Memory) -> Result<()> {
-        let (low, high) = (spill.range(group.start).0, spill.range(group.end - 1).1);
+        let range = spill.range_of(&group);
         let pieces = self.pieces(spill, group.clone());
         if let [piece] = &pieces[..] {
             if !self.is_large(spill, piece.start) {
                 self.gather(spill, piece.clone(), memory)?;
-                self.merge(&memory.young, low, high)?;
+                self.merge(&memory.young, range)?;
                 return group.into_iter().try_for_each(|part| spill.remove(part));
             }
             if spill.bytes(piece.start) > TABLE_BYTES_MAX && spill.can_split(piece.start) {
@@ -186,7 +185,7 @@ impl Ingestion<'_> {
         let sizes = (sum(Spilled::items), sum(Spilled::bytes), self.segments);
         let _held = self.shared.hold_items(self.sort_bytes_max);
         let feed = |add: &mut AddItems<'_>| self.feed(spill, pieces, memory, add);
-        let references = write_in_pieces(self.shared, self.keyspace, &self.flow, (low, high), sizes, feed)?;
+        let references = write_in_pieces(self.shared, self.keyspace, &self.flow, range, sizes, feed)?;
         self.shared.blobs.unhide(&references);
         Ok(())
     }
@@ -200,10 +199,10 @@ impl Ingestion<'_> {
         add: &mut AddItems<'_>,
     ) -> Result<()> {
         for piece in pieces {
-            let (low, high) = (spill.range(piece.start).0, spill.range(piece.end - 1).1);
+            let range = spill.range_of(&piece);
             if !self.is_large(spill, piece.start) {
                 self.gather(spill, piece.clone(), memory)?;
-                add(&memory.young, low, high)?;
+                add(&memory.young, range)?;
                 piece.into_iter().try_for_each(|part| spill.remove(part))?;
             } else if spill.can_split(piece.start) {
                 *memory = Memory::default();
@@ -211,7 +210,7 @@ impl Ingestion<'_> {
                 self.count(&finer);
                 self.feed(&finer, self.pieces(&finer, 0..finer.parts()), memory, add)?;
             } else {
-                add(&self.newest(spill, piece.start)?, low, high)?;
+                add(&self.newest(spill, piece.start)?, range)?;
                 spill.remove(piece.start)?;
             }
         }
@@ -265,16 +264,16 @@ impl Ingestion<'_> {
         Ok(())
     }
 
-    fn merge(&self, young: &YoungItems, low: u128, high: u128) -> Result<()> {
+    fn merge(&self, young: &YoungItems, range: HashRange) -> Result<()> {
         let _held = self.shared.hold_items(young.memory_bytes());
         let version = self.keyspace.version.load_full();
-        let present = self.present_bytes(&version, low, high);
+        let present = self.present_bytes(&version, range);
         drop(version);
         let tables = (young.encoded_bytes() + present).div_ceil(2 * TABLE_BYTES_MAX);
         let ranges = if self.keyspace.hasher.is_semi_sorted() {
-            self.marked_ranges(young, low, high)
+            self.marked_ranges(young, range)
         } else {
-            table_ranges(low, high, tables).collect()
+            table_ranges(range, tables).collect()
         };
         let counts = write_parts(self.shared, self.keyspace, &self.flow, young, ranges.into_iter())?;
         self.shared.blobs.unhide(&counts.placed);
@@ -282,23 +281,23 @@ impl Ingestion<'_> {
     }
 
     /// The ranges of new tables in a semi-sorted keyspace.
-    fn marked_ranges(&self, young: &YoungItems, low: u128, high: u128) -> Vec<(u128, u128)> {
+    fn marked_ranges(&self, young: &YoungItems, range: HashRange) -> Vec<HashRange> {
         let version = self.keyspace.version.load();
-        let inputs = self.flow.inputs(&version, low, high);
+        let inputs = self.flow.inputs(&version, range);
         let mass = Mass::marked(young.marks()).and(Mass::of_sections(inputs.streams.iter().flatten()));
         if self.flow.pushes {
-            return mass.split(low, high, 2.0 * TABLE_BYTES_MAX as f64);
+            return mass.split(range, 2.0 * TABLE_BYTES_MAX as f64);
         }
         let level = version.level(self.flow.to);
-        merged_ranges(level, (low, high), &mass, &self.shared.settings.table_sizes)
+        merged_ranges(level, range, &mass, &self.shared.settings.table_sizes)
     }
 
-    /// Bytes in `low..=high` that new tables will hold besides what is new.
-    fn present_bytes(&self, version: &Version, low: u128, high: u128) -> u64 {
+    /// Bytes in `range` that new tables will hold besides what is new.
+    fn present_bytes(&self, version: &Version, range: HashRange) -> u64 {
         if self.flow.pushes {
             return 0;
         }
-        version.level(self.flow.to).bytes_within(low, high) as u64
+        version.level(self.flow.to).bytes_within(range) as u64
     }
 
     /// Parts the items of a part again, by more bits of their hashes.

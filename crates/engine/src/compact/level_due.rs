@@ -71,7 +71,7 @@ pub(super) fn next_of(number: usize, level: &Level, order: Order) -> Option<Plac
 }
 
 fn place(level: usize, container: &Container<PlacedTable>) -> Place {
-    Place::Container { level, low: container.low, high: container.high }
+    Place::Container { level, range: container.range }
 }
 
 /// What containers are measured by.
@@ -150,7 +150,7 @@ fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelD
             return 0.0;
         }
         let by_garbage = of_container(container) / container.items().max(1.0) / LAST_GARBAGE_SHARE_MAX;
-        let by_runs = runs as f64 / (f64::from(staggered(runs_max, container.low)) - 0.5);
+        let by_runs = runs as f64 / (f64::from(staggered(runs_max, container.range.low)) - 0.5);
         by_garbage.max(by_runs)
     };
     let worst = most(level, over)?;

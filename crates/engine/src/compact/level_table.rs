@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_model::{Filter, Index, LevelSpec, Plan, TableLayout};
 
 use crate::error::Result;
@@ -121,7 +122,7 @@ impl Below {
         Ok(Self { tables: covered_by_first(sections)?, ..Self::default() })
     }
 
-    /// Of a new table over `low..=high` of the level `present`. A table that lies over parts of several containers
+    /// Of a new table over `range` of the level `present`. A table that lies over parts of several containers
     /// takes over none: what is below it is not the same everywhere.
     ///
     /// In memory a table takes over what up to three below it have, so that one of four answers for all. On flash that
@@ -129,9 +130,9 @@ impl Below {
     /// tables, one in eight, share a filter in memory, and when they would be more all filters are taken over into one
     /// on flash: each is rewritten some eight times over a place however many tables that has, and a lookup reads one
     /// column.
-    pub fn of(spec: &LevelSpec, present: &Level, low: u128, high: u128) -> Result<Self> {
-        let [container] = present.within(low, high) else { return Ok(Self::default()) };
-        if low < container.low || high > container.high {
+    pub fn of(spec: &LevelSpec, present: &Level, range: HashRange) -> Result<Self> {
+        let [container] = present.within(range) else { return Ok(Self::default()) };
+        if !container.range.covers(range) {
             return Ok(Self::default());
         }
         if let Filter::MultiLevelCuckoo { .. } = spec.filter {

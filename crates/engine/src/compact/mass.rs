@@ -4,6 +4,8 @@
 //! §4.2.3). Of semi-sorted ones as the tables say: one prefix may have most of the items, so cuts lie at quantiles of
 //! the data and go as deep into the 128 bits as that takes.
 
+use alluvium_base::HashRange;
+
 use crate::level::{Container, PlacedTable};
 use crate::table::{Section, SectionRange};
 
@@ -20,16 +22,16 @@ pub(super) enum Mass {
 }
 
 impl Mass {
-    /// So many bytes, evenly over `low..=high`.
-    pub fn even((low, high): (u128, u128), bytes: f64) -> Self {
-        Self::Even { density: bytes / ((high - low) as f64).max(1.0) }
+    /// So many bytes, evenly over `range`.
+    pub fn even(range: HashRange, bytes: f64) -> Self {
+        Self::Even { density: bytes / ((range.high - range.low) as f64).max(1.0) }
     }
 
     /// What these parts of tables hold.
     pub fn of_sections<'s>(ranges: impl IntoIterator<Item = &'s SectionRange>) -> Self {
         let mut marks = Vec::new();
         for SectionRange { section, range } in ranges {
-            add_marks(&mut marks, section, range.low, range.high);
+            add_marks(&mut marks, section, *range);
         }
         Self::marked(marks)
     }
@@ -39,7 +41,7 @@ impl Mass {
         let mut marks = Vec::new();
         for container in containers {
             for table in &container.tables {
-                add_marks(&mut marks, &table.section, container.low, container.high);
+                add_marks(&mut marks, &table.section, container.range);
             }
         }
         Self::marked(marks)
@@ -65,79 +67,76 @@ impl Mass {
         }
     }
 
-    /// Bytes in `low..=high`. Of what is marked those of the marks in it.
-    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
+    /// Bytes in `range`. Of what is marked those of the marks in it.
+    pub fn bytes_within(&self, range: HashRange) -> f64 {
         match self {
-            Self::Even { density } => (high - low) as f64 * density,
-            Self::Marked(marks) => within(marks, low, high).iter().map(|&(_, bytes)| bytes).sum(),
+            Self::Even { density } => (range.high - range.low) as f64 * density,
+            Self::Marked(marks) => within(marks, range).iter().map(|&(_, bytes)| bytes).sum(),
         }
     }
 
-    /// Cuts `low..=high` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of
+    /// Cuts `range` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of
     /// the power of two that comes nearest.
-    pub fn split(&self, low: u128, high: u128, bytes_max: f64) -> Vec<(u128, u128)> {
+    pub fn split(&self, range: HashRange, bytes_max: f64) -> Vec<HashRange> {
         let marks = match self {
             Self::Even { density } => {
                 // The nearest power of two, so that pieces of one size are cut alike each time.
                 let bits = (bytes_max / density).log2().round().clamp(0.0, 128.0);
-                return ranges_of_bits(low, high, bits as u32).collect();
+                return ranges_of_bits(range, bits as u32).collect();
             }
-            Self::Marked(marks) => within(marks, low, high),
+            Self::Marked(marks) => within(marks, range),
         };
         let whole: f64 = marks.iter().map(|&(_, bytes)| bytes).sum();
         // Equal pieces, so that none is a rest.
         let pieces = (whole / bytes_max).ceil().max(1.0);
-        let (mut ranges, mut start, mut passed) = (Vec::new(), low, 0.0);
+        let (mut ranges, mut start, mut passed) = (Vec::new(), range.low, 0.0);
         for &(hash, bytes) in marks {
             passed += bytes;
             let is_due = passed >= whole * (ranges.len() + 1) as f64 / pieces - bytes / 2.0;
-            if is_due && hash >= start && hash < high {
-                ranges.push((start, hash));
+            if is_due && hash >= start && hash < range.high {
+                ranges.push(HashRange::new(start, hash));
                 start = hash + 1;
             }
         }
-        ranges.push((start, high));
+        ranges.push(HashRange::new(start, range.high));
         ranges
     }
 }
 
-/// Marks in `low..=high`.
-fn within(marks: &[(u128, f64)], low: u128, high: u128) -> &[(u128, f64)] {
-    let start = marks.partition_point(|&(hash, _)| hash < low);
-    let end = marks.partition_point(|&(hash, _)| hash <= high);
+/// Marks in `range`.
+fn within(marks: &[(u128, f64)], range: HashRange) -> &[(u128, f64)] {
+    let start = marks.partition_point(|&(hash, _)| hash < range.low);
+    let end = marks.partition_point(|&(hash, _)| hash <= range.high);
     &marks[start..end.max(start)]
 }
 
-/// The marks of a section in `low..=high`, each for an equal part of its pages; what lies behind the last of them there
+/// The marks of a section in `range`, each for an equal part of its pages; what lies behind the last of them there
 /// is marked at the end.
-fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, low: u128, high: u128) {
+fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, range: HashRange) {
     let hashes = section.marks();
     let bytes_each = section.pages_bytes() as f64 / hashes.len().max(1) as f64;
-    let mut left =
-        section.pages_bytes() as f64 * section.share_within(alluvium_base::HashRange::new(low, high));
-    for &hash in hashes.iter().filter(|hash| (low..=high).contains(hash)) {
+    let mut left = section.pages_bytes() as f64 * section.share_within(range);
+    for &hash in hashes.iter().filter(|&&hash| range.contains(hash)) {
         marks.push((hash, bytes_each.min(left)));
         left -= bytes_each.min(left);
     }
     if left > 0.0 {
-        marks.push((high, left));
+        marks.push((range.high, left));
     }
 }
 
-/// The parts of `low..=high` that begin at multiples of two to the power of `bits`.
-pub(super) fn ranges_of_bits(low: u128, high: u128, bits: u32) -> impl Iterator<Item = (u128, u128)> {
+/// The parts of `range` that begin at multiples of two to the power of `bits`.
+pub(super) fn ranges_of_bits(range: HashRange, bits: u32) -> impl Iterator<Item = HashRange> {
     // No bits are left of what is shifted by all.
     let number = |hash: u128| hash.checked_shr(bits).unwrap_or(0);
-    (number(low)..=number(high)).map(move |part| {
-        let (first, last) = cell(part.checked_shl(bits).unwrap_or(0), bits);
-        (first.max(low), last.min(high))
-    })
+    (number(range.low)..=number(range.high))
+        .filter_map(move |part| cell(part.checked_shl(bits).unwrap_or(0), bits).clip(range))
 }
 
 /// The range with `hash` that begins at a multiple of two to the power of `bits` and is so long.
-pub(super) fn cell(hash: u128, bits: u32) -> (u128, u128) {
+pub(super) fn cell(hash: u128, bits: u32) -> HashRange {
     let rest = 1u128.checked_shl(bits).map_or(u128::MAX, |length| length - 1);
-    (hash & !rest, hash | rest)
+    HashRange::new(hash & !rest, hash | rest)
 }
 
 #[cfg(test)]
@@ -155,17 +154,18 @@ mod tests {
         ) {
             // Fifty places close together, as of one prefix.
             let low = low.min(u128::MAX - 1000);
-            let high = low + 60;
+            let range = HashRange::new(low, low + 60);
             let mass = Mass::marked(marks.iter().map(|&(at, bytes)| (low + at, bytes)).collect());
-            let pieces = mass.split(low, high, bytes_max);
-            prop_assert_eq!((pieces[0].0, pieces[pieces.len() - 1].1), (low, high));
-            prop_assert!(pieces.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
-            let heaviest = (0..=60).map(|at| mass.bytes_within(low + at, low + at)).fold(0.0, f64::max);
-            for &(low, high) in &pieces {
-                prop_assert!(mass.bytes_within(low, high) <= bytes_max + 2.0 * heaviest);
+            let pieces = mass.split(range, bytes_max);
+            prop_assert_eq!(HashRange::new(pieces[0].low, pieces[pieces.len() - 1].high), range);
+            prop_assert!(pieces.windows(2).all(|pair| pair[0].meets(pair[1])));
+            let at = |at: u128| mass.bytes_within(HashRange::new(low + at, low + at));
+            let heaviest = (0..=60).map(at).fold(0.0, f64::max);
+            for &piece in &pieces {
+                prop_assert!(mass.bytes_within(piece) <= bytes_max + 2.0 * heaviest);
             }
-            let sum: f64 = pieces.iter().map(|&(low, high)| mass.bytes_within(low, high)).sum();
-            prop_assert!((sum - mass.bytes_within(low, high)).abs() < 1e-6);
+            let sum: f64 = pieces.iter().map(|&piece| mass.bytes_within(piece)).sum();
+            prop_assert!((sum - mass.bytes_within(range)).abs() < 1e-6);
         }
     }
 }

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
@@ -38,8 +39,8 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let keyspace = &due.keyspace;
     match due.place {
         Place::Unit(unit) => merge_unit(shared, keyspace, &unit, due.collects)?,
-        Place::Container { level, low, high } => {
-            merge_container(shared, keyspace, level, (low, high), due.collects)?;
+        Place::Container { level, range } => {
+            merge_container(shared, keyspace, level, range, due.collects)?;
         }
     }
     shared.counters.merges.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +66,7 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, coll
     if collects {
         flow = flow.collecting();
     }
-    let (low, high) = unit.range();
+    let whole = unit.range();
     let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
     // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
     let is_sorted = merged.iter().all(|(_, _, section)| section.section.layout().is_ordered());
@@ -75,17 +76,17 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, coll
         }
     }
     let passes = if is_sorted { 1 } else { passes(shared, &merged) };
-    let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes as f64);
+    let ranges = ranges_of(shared, keyspace, &version, &flow, whole, bytes as f64);
     // Held any longer, the version would keep the tables that the parts replace.
     drop(version);
     let (mut gone, mut references) = (ReferenceCounts::default(), ReferenceCounts::default());
     for ranges in grouped(&ranges, passes) {
-        let (first, last) = (ranges[0], ranges[ranges.len() - 1]);
-        let share = (last.1 - first.0) as f64 / ((high - low) as f64).max(1.0);
+        let range = HashRange::new(ranges[0].low, ranges[ranges.len() - 1].high);
+        let share = (range.high - range.low) as f64 / ((whole.high - whole.low) as f64).max(1.0);
         let young = if is_sorted {
             YoungItems::default()
         } else {
-            let (young, references) = load(shared, &merged, share, first.0, last.1)?;
+            let (young, references) = load(shared, &merged, share, range)?;
             gone.merge(&references);
             young
         };
@@ -107,26 +108,26 @@ fn merge_container(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     level: usize,
-    (low, high): (u128, u128),
+    range: HashRange,
     collects: bool,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
     // It may have been merged, or the keyspace cleared or its plan changed, since it was picked.
-    if !version.lies_in(level, low, high) {
+    if !version.lies_in(level, range) {
         return Ok(());
     }
     let of_level = version.level(level);
     let (flow, ranges) = if level == version.last_level() {
         let is_semi_sorted = keyspace.hasher.is_semi_sorted();
         let sizes = &shared.settings.table_sizes;
-        (Flow::within_level(level), ranges_within(of_level, (low, high), is_semi_sorted, sizes))
+        (Flow::within_level(level), ranges_within(of_level, range, is_semi_sorted, sizes))
     } else {
         let mut flow = Flow { from: vec![level], ..Flow::into_level(&version.plan.plan, level + 1) };
         if collects {
             flow = flow.collecting();
         }
-        let bytes = of_level.bytes_within(low, high);
-        let ranges = ranges_of(shared, keyspace, &version, &flow, (low, high), bytes);
+        let bytes = of_level.bytes_within(range);
+        let ranges = ranges_of(shared, keyspace, &version, &flow, range, bytes);
         (flow, ranges)
     };
     drop(version);
@@ -135,29 +136,29 @@ fn merge_container(
     Ok(())
 }
 
-/// The ranges of hashes of the tables that a merge makes of `bytes` in `low..=high`, and of what lies there
-/// in the level that it goes to.
+/// The ranges of the tables that a merge makes of `bytes` in `range`, and of what lies there in the level that it goes
+/// to.
 fn ranges_of(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     version: &Version,
     flow: &Flow,
-    (low, high): (u128, u128),
+    range: HashRange,
     bytes: f64,
-) -> Vec<(u128, u128)> {
+) -> Vec<HashRange> {
     let sizes = &shared.settings.table_sizes;
     let to = version.level(flow.to);
     let mass = if keyspace.hasher.is_semi_sorted() {
-        Mass::of_sections(flow.inputs(version, low, high).streams.iter().flatten())
+        Mass::of_sections(flow.inputs(version, range).streams.iter().flatten())
     } else if flow.pushes {
-        Mass::even((low, high), bytes)
+        Mass::even(range, bytes)
     } else {
-        Mass::even((low, high), bytes + to.bytes_within(low, high))
+        Mass::even(range, bytes + to.bytes_within(range))
     };
     if flow.pushes {
-        return pushed_ranges(&version.plan.plan, flow.to, to, (low, high), &mass, sizes);
+        return pushed_ranges(&version.plan.plan, flow.to, to, range, &mass, sizes);
     }
-    merged_ranges(to, (low, high), &mass, sizes)
+    merged_ranges(to, range, &mass, sizes)
 }
 
 /// How many passes keep each pass's young items within their share of memory: a power of two.
@@ -174,14 +175,12 @@ fn young_size(merged: &[Merged]) -> (u64, u64) {
     })
 }
 
-/// The sections' items whose leading hash bits lie in `low..=high`, which is `part` of their range, and the references
-/// that go with them.
+/// The sections' items whose hashes lie in `range`, which is `part` of their own, and the references that go with them.
 fn load(
     shared: &Shared,
     merged: &[Merged],
     part: f64,
-    low: u128,
-    high: u128,
+    range: HashRange,
 ) -> Result<(YoungItems, ReferenceCounts)> {
     let mut references = ReferenceCounts::default();
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
@@ -202,7 +201,7 @@ fn load(
         shared.check_open()?;
         let age = scanner.section_number() as u32;
         if let Some((hash, item)) = scanner.current_encoded()
-            && (low..=high).contains(&hash.0)
+            && range.contains(hash.0)
         {
             references.remove(&item.item);
             young.push(hash, age, item.bytes);

@@ -38,7 +38,7 @@ impl MergeCounts {
     }
 }
 
-/// Writes a table for each of the ranges of leading hash bits and puts it where the flow goes.
+/// Writes a table for each of the ranges and puts it where the flow goes.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
 pub(super) fn write_parts(
@@ -46,7 +46,7 @@ pub(super) fn write_parts(
     keyspace: &KeyspaceShared,
     flow: &Flow,
     young: &YoungItems,
-    mut ranges: impl Iterator<Item = (u128, u128)>,
+    mut ranges: impl Iterator<Item = HashRange>,
 ) -> Result<MergeCounts> {
     let mut counts = MergeCounts::default();
     let _kept = KeptBuffers::in_this_thread(shared.memory.budget().merge_buffer_bytes());
@@ -55,15 +55,13 @@ pub(super) fn write_parts(
         let join = |handle: ScopedJoinHandle<'_, Result<()>>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        let mut open_next = || {
-            let range = ranges.next();
-            range.map(|(low, high)| Part::open(shared, keyspace, flow, young, low, high)).transpose()
-        };
+        let mut open_next =
+            || ranges.next().map(|range| Part::open(shared, keyspace, flow, young, range)).transpose();
         let mut next = open_next()?;
         while let Some((part, inputs)) = next {
             let writing = part.begin(shared, keyspace, flow)?;
             let written = writing.map(|mut writing| {
-                writing.add(shared, young.range(writing.part.low, writing.part.high), inputs)?;
+                writing.add(shared, young.range(writing.part.range), inputs)?;
                 writing.end()
             });
             let written = written.transpose()?;
@@ -82,29 +80,29 @@ pub(super) fn write_parts(
     Ok(counts)
 }
 
-/// Takes young items of a range of leading hash bits, behind those of earlier calls.
-pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, u128, u128) -> Result<()> + 'a;
+/// Takes young items of a range, behind those of earlier calls.
+pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, HashRange) -> Result<()> + 'a;
 
-/// Writes one table for `low..=high` from young items that come in pieces, for want of the memory for all of them, and
+/// Writes one table for `range` from young items that come in pieces, for want of the memory for all of them, and
 /// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
 /// how many bytes and from which log segments. Returns the references to blobs that came and went.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     flow: &Flow,
-    (low, high): (u128, u128),
+    range: HashRange,
     (items, bytes, segments): (u64, u64, SegmentSpan),
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
     let version = keyspace.version.load_full();
-    let inputs = flow.inputs(&version, low, high);
-    let part = Part::of(&inputs, low, high, (items, items, bytes), segments);
+    let inputs = flow.inputs(&version, range);
+    let part = Part::of(&inputs, range, (items, items, bytes), segments);
     let Some(mut writing) = part.begin(shared, keyspace, flow)? else {
         return Ok(ReferenceCounts::default());
     };
-    feed(&mut |young, low, high| {
-        let inputs = OpenInputs::scan(shared, &flow.inputs(&version, low, high))?;
-        writing.add(shared, young.range(low, high), inputs)
+    feed(&mut |young, range| {
+        let inputs = OpenInputs::scan(shared, &flow.inputs(&version, range))?;
+        writing.add(shared, young.range(range), inputs)
     })?;
     drop(version);
     let written = writing.end()?;
@@ -116,8 +114,7 @@ pub(super) fn write_in_pieces(
 /// A part of a merge.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    low: u128,
-    high: u128,
+    range: HashRange,
     /// Whether nothing comes in for certain.
     is_empty: bool,
     /// Whether the new table hides older items.
@@ -183,20 +180,18 @@ impl Part {
         keyspace: &KeyspaceShared,
         flow: &Flow,
         young: &YoungItems,
-        low: u128,
-        high: u128,
+        range: HashRange,
     ) -> Result<(Self, OpenInputs<'s>)> {
-        let inputs = flow.inputs(&keyspace.version.load(), low, high);
-        let sizes = (young.range(low, high).len() as u64, young.len() as u64, young.encoded_bytes());
-        let part = Self::of(&inputs, low, high, sizes, young.segments);
+        let inputs = flow.inputs(&keyspace.version.load(), range);
+        let sizes = (young.range(range).len() as u64, young.len() as u64, young.encoded_bytes());
+        let part = Self::of(&inputs, range, sizes, young.segments);
         Ok((part, OpenInputs::scan(shared, &inputs)?))
     }
 
     /// For so many young items, of which so many others of so many bytes are an example, and what else comes in.
     fn of(
         inputs: &Inputs,
-        low: u128,
-        high: u128,
+        range: HashRange,
         (items, example_items, example_bytes): (u64, u64, u64),
         segments: SegmentSpan,
     ) -> Self {
@@ -205,8 +200,7 @@ impl Part {
         // Without tags.
         let all_bytes = (old_bytes - old_items).max(0.0) + example_bytes as f64;
         Self {
-            low,
-            high,
+            range,
             is_empty: items == 0 && inputs.streams.is_empty(),
             hides: inputs.hides,
             items_estimate: items + old_items as u64,
@@ -232,21 +226,15 @@ impl Part {
         let unplaced = UnplacedTable::new(shared, number);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
         writer.set_segments(self.segments);
-        let (range_low, range_high) = (self.low, self.high);
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
         let plan = keyspace.plan_state();
         let (level, plan_number) = (flow.to, plan.number);
-        let spec = SectionSpec {
-            keyspace: keyspace_id,
-            hasher,
-            range: HashRange::new(range_low, range_high),
-            level,
-            plan_number,
-        };
+        let range = self.range;
+        let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level, plan_number };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
         let level = level_spec(&plan.plan, flow.to);
         let below = match flow.pushes {
-            true => Below::of(level, keyspace.version.load().level(flow.to), range_low, range_high)?,
+            true => Below::of(level, keyspace.version.load().level(flow.to), range)?,
             false => Below::default(),
         };
         begin_ordered(&mut writer, level, spec, size, below);
@@ -317,9 +305,8 @@ impl<'s> WritingPart<'s> {
 
 impl WrittenPart<'_> {
     fn finish(self, shared: &Shared, keyspace: &KeyspaceShared, flow: &Flow) -> Result<()> {
-        let Self { part: Part { low, high, .. }, table, unplaced, placed: edit, counts, samples } = self;
+        let Self { part: Part { range, .. }, table, unplaced, placed: edit, counts, samples } = self;
         let (keyspace_id, references) = (keyspace.id, &counts.placed);
-        let range = HashRange { low, high };
         let mut edits = Vec::new();
         let mut placed = None;
         let unplaced_table;
@@ -365,11 +352,11 @@ impl WrittenPart<'_> {
             let epoch = version.epoch + u64::from(flow.changes_items);
             let mut next = Version { blobs, epoch, ..version.clone() };
             for &from in &flow.from {
-                next.replace_level(from, low, high, |level| level.with_replaced(low, high, None));
+                next.replace_level(from, range, |level| level.with_replaced(range, None));
             }
-            next.replace_level(flow.to, low, high, |level| match &placed {
-                Some(table) if flow.pushes => level.with_pushed(low, high, table),
-                Some(table) => level.with_replaced(low, high, Some(table.clone())),
+            next.replace_level(flow.to, range, |level| match &placed {
+                Some(table) if flow.pushes => level.with_pushed(range, table),
+                Some(table) => level.with_replaced(range, Some(table.clone())),
                 None => level.clone(),
             });
             next

@@ -89,13 +89,13 @@ fn next_of(version: &Version) -> Option<Place> {
     let run_section = run_sections(version).next();
     let unit = run_section.and_then(|section| {
         let low = section.section.range().low;
-        let holds_it = |unit: &MergeUnit| (unit.range().0..=unit.range().1).contains(&low);
+        let holds_it = |unit: &MergeUnit| unit.range().contains(low);
         MergeUnit::all(&version.runs).into_iter().find(holds_it)
     });
     unit.map(Place::Unit).or_else(|| {
         version.numbered_levels().find_map(|(number, level)| {
-            let &Container { low, high, .. } = containers(version, number, level).next()?;
-            Some(Place::Container { level: number, low, high })
+            let &Container { range, .. } = containers(version, number, level).next()?;
+            Some(Place::Container { level: number, range })
         })
     })
 }
@@ -138,9 +138,9 @@ pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
     let version = keyspace.version.load_full();
     match next_of(&version) {
         None => note_arrival(shared, &keyspace)?,
-        Some(Place::Container { level, low, high }) => {
+        Some(Place::Container { level, range }) => {
             let (is_semi_sorted, sizes) = (keyspace.hasher.is_semi_sorted(), &shared.settings.table_sizes);
-            let ranges = ranges_within(version.level(level), (low, high), is_semi_sorted, sizes);
+            let ranges = ranges_within(version.level(level), range, is_semi_sorted, sizes);
             // Held any longer, the version would keep the tables that are replaced.
             drop(version);
             rewrite(shared, &keyspace, level, ranges.into_iter())?;

@@ -59,6 +59,6 @@ fn of_level_below(level: &Level) -> f64 {
 
 /// Old values in the container, or below it, that have newer ones there.
 pub(super) fn of_container(container: &Container<PlacedTable>) -> f64 {
-    let of_table = |table: &PlacedTable| table.items_within(container.low, container.high) * table.repeats;
+    let of_table = |table: &PlacedTable| table.items_within(container.range) * table.repeats;
     container.tables.iter().map(of_table).sum()
 }

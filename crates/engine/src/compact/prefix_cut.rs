@@ -1,6 +1,7 @@
 //! Ending all items of a prefix that are in levels, in one step
 //! ([decision 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
 
+use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::flow::Flow;
@@ -23,11 +24,10 @@ pub(crate) fn cut_prefix(shared: &Shared, keyspace: &KeyspaceShared, prefix: &[u
 fn cut_hash(shared: &Shared, keyspace: &KeyspaceShared, hash: u64, prefix: &[u8]) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
-    let low = u128::from(hash) << 64;
-    let range = (low, low | u128::from(u64::MAX));
+    let range = HashRange::of_high_half(hash);
     let last = {
         let version = keyspace.version.load();
-        if version.levels.iter().all(|level| level.within(range.0, range.1).is_empty()) {
+        if version.levels.iter().all(|level| level.within(range).is_empty()) {
             return Ok(());
         }
         version.last_level()

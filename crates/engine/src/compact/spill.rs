@@ -221,6 +221,7 @@ impl Spill {
 
 #[cfg(test)]
 mod tests {
+    use alluvium_base::HashRange;
     use alluvium_io::SimulatedStorage;
 
     use super::*;
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(numbers(&spilled, 1, 100).unwrap(), of(1 << 56));
         assert_eq!(numbers(&spilled, 255, 100).unwrap(), of(u64::MAX));
         assert_eq!((spilled.items(0), spilled.items(1), spilled.bytes(255)), (0, 30_000, 100_000));
-        assert_eq!(spilled.range(1), (1 << 120, (2 << 120) - 1));
+        assert_eq!(spilled.range(1), HashRange::new(1 << 120, (2 << 120) - 1));
         assert!(!spilled.can_split(1));
         drop(spilled);
         assert!(storage.list().unwrap().is_empty());
@@ -300,11 +301,10 @@ mod tests {
         let finer = finer.finish().unwrap();
         let filled: Vec<usize> = (0..finer.parts()).filter(|&part| finer.items(part) > 0).collect();
         assert_eq!(filled.len(), 2);
-        let (low, high) = finer.range(filled[1]);
-        assert!((low..=high).contains(&((3 << 56 | 5 << 48) << 64)));
+        assert!(finer.range(filled[1]).contains((3 << 56 | 5 << 48) << 64));
         // Together they cover the part that they were.
-        assert_eq!((finer.range(0).0, finer.range(finer.parts() - 1).1), spilled.range(3));
-        assert!((1..finer.parts()).all(|part| finer.range(part).0 == finer.range(part - 1).1 + 1));
+        assert_eq!(finer.range_of(&(0..finer.parts())), spilled.range(3));
+        assert!((1..finer.parts()).all(|part| finer.range(part - 1).meets(finer.range(part))));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! [`Spilled`]: items of a bulk ingest that have all come, part by part.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::checksum::checksum64;
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, HashRange, KeyHash};
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{AlignedBuffer, File, ReadRequest, Storage};
 
@@ -24,7 +25,7 @@ pub(crate) struct Spilled {
     /// Tells the files of this spill from those of others.
     pub(super) number: u64,
     /// The hashes that may come.
-    bounds: (u128, u128),
+    bounds: HashRange,
     /// Leading bits that all hashes share, followed by zeros, and how many these are.
     prefix: u128,
     prefix_bits: u32,
@@ -43,8 +44,8 @@ pub(super) struct Part {
     pub buffer: AlignedBuffer,
     items: u64,
     bytes: u64,
-    /// Lowest and highest hash.
-    ends: Option<(u128, u128)>,
+    /// From the lowest to the highest hash.
+    range: Option<HashRange>,
 }
 
 impl Part {
@@ -53,8 +54,8 @@ impl Part {
     pub fn count(&mut self, hash: KeyHash, bytes: u64) {
         self.items += 1;
         self.bytes += bytes;
-        let (low, high) = self.ends.unwrap_or((hash.0, hash.0));
-        self.ends = Some((low.min(hash.0), high.max(hash.0)));
+        let HashRange { low, high } = self.range.unwrap_or(HashRange::new(hash.0, hash.0));
+        self.range = Some(HashRange::new(low.min(hash.0), high.max(hash.0)));
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) fn file_name(number: u64, part: usize) -> String {
 impl Spilled {
     /// Nothing, for all hashes.
     pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {
-        Self::within(storage, number, shape, (0, u128::MAX), (0, 0))
+        Self::within(storage, number, shape, HashRange::ALL, (0, 0))
     }
 
     /// Nothing, for hashes within `bounds` that share their first `prefix_bits` bits with `prefix`.
@@ -74,18 +75,18 @@ impl Spilled {
         storage: Arc<dyn Storage>,
         number: u64,
         shape: SpillShape,
-        bounds: (u128, u128),
+        bounds: HashRange,
         (prefix, prefix_bits): (u128, u32),
     ) -> Self {
         let parts = (0..shape.parts()).map(|_| Part::default()).collect();
-        let prefix = cell(prefix, 128 - prefix_bits).0;
+        let prefix = cell(prefix, 128 - prefix_bits).low;
         Self { storage, number, bounds, prefix, prefix_bits, shape, parts }
     }
 
     /// A spill for the items of one part of this one, finer by as many parts as this one has: by the first bits in
     /// which they differ, which may be far behind those of the part where one prefix has all of them.
     pub fn finer(&self, part: usize, number: u64) -> Spill {
-        let (low, high) = self.parts[part].ends.unwrap_or_default();
+        let HashRange { low, high } = self.parts[part].range.unwrap_or(HashRange::new(0, 0));
         let shared = (low ^ high).leading_zeros().min(128 - self.shape.part_bits);
         let storage = self.storage.clone();
         Spill::into_parts(Self::within(storage, number, self.shape, self.range(part), (low, shared)))
@@ -108,14 +109,18 @@ impl Spilled {
         self.parts.len()
     }
 
-    /// First and last hash of a part. Together the parts cover all hashes that may come.
-    pub fn range(&self, part: usize) -> (u128, u128) {
-        let (low, high) = self.bounds;
+    /// The hashes of a part. Together the parts cover all hashes that may come.
+    pub fn range(&self, part: usize) -> HashRange {
         let rest_bits = 128 - self.prefix_bits - self.shape.part_bits;
         let start = |part: usize| self.prefix | (part as u128) << rest_bits;
-        let first = if part == 0 { low } else { start(part) };
-        let last = if part + 1 == self.parts() { high } else { start(part + 1) - 1 };
-        (first, last)
+        let first = if part == 0 { self.bounds.low } else { start(part) };
+        let last = if part + 1 == self.parts() { self.bounds.high } else { start(part + 1) - 1 };
+        HashRange::new(first, last)
+    }
+
+    /// The hashes of some adjacent parts, at least one.
+    pub fn range_of(&self, parts: &Range<usize>) -> HashRange {
+        HashRange::new(self.range(parts.start).low, self.range(parts.end - 1).high)
     }
 
     /// Items of a part.
@@ -130,7 +135,7 @@ impl Spilled {
 
     /// Whether a finer spill would part the items of this part: they have more than one hash.
     pub fn can_split(&self, part: usize) -> bool {
-        self.parts[part].ends.is_some_and(|(low, high)| low < high)
+        self.parts[part].range.is_some_and(|range| range.low < range.high)
     }
 
     /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`:

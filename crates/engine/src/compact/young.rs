@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_index::prefetch_bytes;
 use alluvium_io::AlignedBuffer;
 
@@ -136,12 +136,17 @@ impl YoungItems {
         (self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()) as u64
     }
 
-    /// Items whose hashes lie in `low..=high`, in order. Only after [`YoungItems::finish`].
-    pub fn range(&self, low: u128, high: u128) -> YoungRange<'_> {
-        let start = self.entries.partition_point(|entry| entry.hash().0 < low);
-        let end = self.entries.partition_point(|entry| entry.hash().0 <= high);
+    /// Items whose hashes lie in `range`, in order. Only after [`YoungItems::finish`].
+    pub fn range(&self, range: HashRange) -> YoungRange<'_> {
         let item_bytes = self.bytes.len() / self.entries.len().max(1);
-        YoungRange { bytes: &self.bytes, entries: &self.entries[start..end.max(start)], item_bytes }
+        YoungRange { bytes: &self.bytes, entries: &self.entries[self.places(range)], item_bytes }
+    }
+
+    /// Where the entries of those items are.
+    fn places(&self, range: HashRange) -> Range<usize> {
+        let start = self.entries.partition_point(|entry| entry.hash().0 < range.low);
+        let end = self.entries.partition_point(|entry| entry.hash().0 <= range.high);
+        start..end.max(start)
     }
 }
 
@@ -155,11 +160,9 @@ pub(crate) struct YoungCursor {
 }
 
 impl YoungCursor {
-    /// In front of the first of `items` whose hash lies in `low..=high`. Only after [`YoungItems::finish`].
-    pub fn new(items: Arc<YoungItems>, low: u128, high: u128) -> Self {
-        let start = items.entries.partition_point(|entry| entry.hash().0 < low);
-        let end = items.entries.partition_point(|entry| entry.hash().0 <= high);
-        Self { items, current: None, left: start..end.max(start) }
+    /// In front of the first of `items` whose hash lies in `range`. Only after [`YoungItems::finish`].
+    pub fn new(items: Arc<YoungItems>, range: HashRange) -> Self {
+        Self { left: items.places(range), items, current: None }
     }
 }
 
@@ -242,7 +245,7 @@ mod tests {
             }
             young.finish();
             prop_assert_eq!(young.len(), model.len());
-            let mut range = young.range(low << 64, (high << 64) | u128::from(u64::MAX));
+            let mut range = young.range(HashRange::new(low << 64, (high << 64) | u128::from(u64::MAX)));
             for ((hash, key), value) in model {
                 if u128::from(hash.high()) < low || u128::from(hash.high()) > high {
                     continue;

@@ -226,8 +226,7 @@ fn checkpoint_state(
 fn level_state(level: &Level) -> Vec<Container<PlacedTableState>> {
     let state = |table: &PlacedTable| PlacedTableState { file: table.file.number, repeats: table.repeats };
     let container = |container: &Container<PlacedTable>| Container {
-        low: container.low,
-        high: container.high,
+        range: container.range,
         tables: container.tables.iter().map(state).collect(),
     };
     level.containers().iter().map(container).collect()

@@ -88,11 +88,11 @@ impl MergedItems {
         for run in &version.runs {
             let (slots, ranges) = parts_of_run(run, low, high);
             for section in slots {
-                cursors.push(Some(YoungCursor::new(sorted(section)?, low, high)));
+                cursors.push(Some(YoungCursor::new(sorted(section)?, HashRange::new(low, high))));
             }
             add_ranges(&ranges, &mut cursors)?;
         }
-        for ranges in version.streams_within(low, high) {
+        for ranges in version.streams_within(HashRange::new(low, high)) {
             add_ranges(&ranges, &mut cursors)?;
         }
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
@@ -166,5 +166,5 @@ pub(super) fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<Secti
         within.filter(|range| range.range.low <= range.range.high).collect::<Vec<_>>()
     };
     let runs = version.runs.iter().map(of_run).filter(|ranges| !ranges.is_empty());
-    runs.chain(version.streams_within(low, high)).collect()
+    runs.chain(version.streams_within(HashRange::new(low, high))).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 
 use super::found_item::{FoundItem, KeyValue};
 use super::iterator_share::{IteratorShare, read_room};
@@ -282,17 +282,17 @@ impl Iter {
         }
         let version = self.pin.version();
         let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
-        let within = |level: &Level| level.items_within(*unit_low, *unit_high);
+        let within = |level: &Level| level.items_within(HashRange::new(*unit_low, *unit_high));
         let items = young.len() as u64 + version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit_high - unit_low) / u128::from(pieces);
         let high = low.saturating_add(width).min(*unit_high);
         let moment = Moment::At(self.now_ms);
-        let streams = version.streams_within(low, high);
+        let streams = version.streams_within(HashRange::new(low, high));
         let (_room, read_bytes) = read_room(&self.shared, &self.budget, streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
-            young.range(low, high),
+            young.range(HashRange::new(low, high)),
             &mut scanners,
             |_, _| {},
             |hash, item| {
@@ -333,7 +333,7 @@ impl Iter {
         // Several iterators share what a merge alone has.
         let share = self.share.young_bytes();
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
-        let (part_low, part_high) = match bits + bits_within {
+        let HashRange { low: part_low, high: part_high } = match bits + bits_within {
             0 => shard_range(0, 0),
             part_bits => shard_range(part_bits, (low >> (128 - part_bits)) as u64),
         };

@@ -198,7 +198,8 @@ impl Gather<'_> {
         let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
         let bits_within = needed.div_ceil(room).max(1).next_power_of_two().ilog2();
         let bits = (bits + bits_within).min(63);
-        shard_range(bits, hash.prefix(bits))
+        let HashRange { low, high } = shard_range(bits, hash.prefix(bits));
+        (low, high)
     }
 
     /// The hashes from a group on that have about the items wanted: whole groups.
@@ -225,7 +226,14 @@ impl Gather<'_> {
             items.sum()
         };
         let in_runs: f64 = self.version.runs.iter().map(|run| of_run(run)).sum();
-        logged + in_runs + self.version.levels.iter().map(|level| level.items_within(low, high)).sum::<f64>()
+        logged
+            + in_runs
+            + self
+                .version
+                .levels
+                .iter()
+                .map(|level| level.items_within(HashRange::new(low, high)))
+                .sum::<f64>()
     }
 }
 

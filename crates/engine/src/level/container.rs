@@ -4,84 +4,77 @@
 //! depth the data need: each is split when what it gets would make too large a table. We differ in that a split
 //! rewrites nothing: the halves share the tables from before, each counting in its own part only.
 
+use alluvium_base::HashRange;
 use smallvec::SmallVec;
 
 /// What lies over one container, young to old. As a rule one table: a level that is one run has no more.
 pub(crate) type Stack<T> = SmallVec<[T; 1]>;
 
-/// The part `low..=high` of the hash space. At least one thing lies over it.
+/// A part of the hash space. At least one thing lies over it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Container<T> {
-    pub low: u128,
-    pub high: u128,
+    pub range: HashRange,
     pub tables: Stack<T>,
 }
 
 impl<T: Clone> Container<T> {
-    /// The part of the container that lies in `low..=high`, which it meets.
-    pub fn clipped(&self, low: u128, high: u128) -> Self {
-        Self { low: self.low.max(low), high: self.high.min(high), tables: self.tables.clone() }
+    /// The part of the container in `range`; `None` if there is none.
+    fn clipped(&self, range: HashRange) -> Option<Self> {
+        Some(Self { range: self.range.clip(range)?, tables: self.tables.clone() })
     }
 }
 
-/// `containers` with nothing but `new` over `low..=high`; containers that reach out of it keep the rest.
+/// `containers` with nothing but `new` over `range`; containers that reach out of it keep the rest.
 pub(crate) fn replaced<T: Clone>(
     containers: &[Container<T>],
-    low: u128,
-    high: u128,
+    range: HashRange,
     new: Option<T>,
 ) -> Vec<Container<T>> {
+    let [below, above] = HashRange::ALL.without(range);
     let mut result = Vec::with_capacity(containers.len() + 2);
-    result.extend(below(containers, low));
-    result.extend(new.map(|table| Container { low, high, tables: SmallVec::from_iter([table]) }));
-    result.extend(above(containers, high));
+    result.extend(clipped(containers, below));
+    result.extend(new.map(|table| Container { range, tables: SmallVec::from_iter([table]) }));
+    result.extend(clipped(containers, above));
     result
 }
 
-/// `containers` with `new` over all else in `low..=high`. Containers that reach out of it are split; what none covers
+/// `containers` with `new` over all else in `range`. Containers that reach out of it are split; what none covers
 /// becomes some.
-pub(crate) fn pushed<T: Clone>(
-    containers: &[Container<T>],
-    low: u128,
-    high: u128,
-    new: &T,
-) -> Vec<Container<T>> {
+pub(crate) fn pushed<T: Clone>(containers: &[Container<T>], range: HashRange, new: &T) -> Vec<Container<T>> {
+    let [below, above] = HashRange::ALL.without(range);
     let mut result = Vec::with_capacity(containers.len() + 2);
-    result.extend(below(containers, low));
-    let mut next = Some(low);
-    for container in within(containers, low, high) {
-        let mut container = container.clipped(low, high);
-        if let Some(gap) = next.filter(|&gap| gap < container.low) {
+    result.extend(clipped(containers, below));
+    let mut next = Some(range.low);
+    for mut container in clipped(containers, Some(range)) {
+        let HashRange { low, high } = container.range;
+        if let Some(gap) = next.filter(|&gap| gap < low) {
             let tables = SmallVec::from_iter([new.clone()]);
-            result.push(Container { low: gap, high: container.low - 1, tables });
+            result.push(Container { range: HashRange::new(gap, low - 1), tables });
         }
         container.tables.insert(0, new.clone());
-        next = container.high.checked_add(1);
+        next = high.checked_add(1);
         result.push(container);
     }
-    if let Some(gap) = next.filter(|&gap| gap <= high) {
-        result.push(Container { low: gap, high, tables: SmallVec::from_iter([new.clone()]) });
+    if let Some(gap) = next.filter(|&gap| gap <= range.high) {
+        let tables = SmallVec::from_iter([new.clone()]);
+        result.push(Container { range: HashRange::new(gap, range.high), tables });
     }
-    result.extend(above(containers, high));
+    result.extend(clipped(containers, above));
     result
 }
 
 /// What lies over each place when all of `young` comes over all of `old`.
 fn overlaid<T: Clone>(young: &[Container<T>], old: &[Container<T>]) -> Vec<Container<T>> {
     let mut result = Vec::with_capacity(young.len() + old.len());
-    let clipped = |low: u128, high: u128| {
-        within(old, low, high).iter().map(move |container| container.clipped(low, high))
-    };
     let mut next = Some(0);
-    for &Container { low, high, ref tables } in young {
-        if let Some(from) = next.filter(|&from| from < low) {
-            result.extend(clipped(from, low - 1));
-        }
-        let below: Vec<_> = clipped(low, high).collect();
-        result.extend(tables.iter().rev().fold(below, |stack, table| pushed(&stack, low, high, table)));
-        next = high.checked_add(1);
+    for &Container { range, ref tables } in young {
+        let gap = next.filter(|&from| from < range.low).map(|from| HashRange::new(from, range.low - 1));
+        result.extend(clipped(old, gap));
+        let below: Vec<_> = clipped(old, Some(range)).collect();
+        result.extend(tables.iter().rev().fold(below, |stack, table| pushed(&stack, range, table)));
+        next = range.high.checked_add(1);
     }
-    result.extend(next.into_iter().flat_map(|from| clipped(from, u128::MAX)));
+    result.extend(clipped(old, next.map(|from| HashRange::new(from, u128::MAX))));
     result
 }
 
@@ -98,23 +91,21 @@ pub(crate) fn relevelled<T: Clone>(levels: &[Vec<Container<T>>], count: usize) -
     result
 }
 
-/// Those that reach into `low..=high`.
-pub(crate) fn within<T>(containers: &[Container<T>], low: u128, high: u128) -> &[Container<T>] {
-    let start = containers.partition_point(|container| container.high < low);
-    let end = containers.partition_point(|container| container.low <= high);
+/// Those that reach into `range`.
+pub(crate) fn within<T>(containers: &[Container<T>], range: HashRange) -> &[Container<T>] {
+    let start = containers.partition_point(|container| container.range.high < range.low);
+    let end = containers.partition_point(|container| container.range.low <= range.high);
     &containers[start..end.max(start)]
 }
 
-/// What of the containers lies below `low`.
-fn below<T: Clone>(containers: &[Container<T>], low: u128) -> impl Iterator<Item = Container<T>> {
-    let end = containers.partition_point(|container| container.low < low);
-    containers[..end].iter().map(move |container| container.clipped(0, low - 1))
-}
-
-/// What of the containers lies above `high`.
-fn above<T: Clone>(containers: &[Container<T>], high: u128) -> impl Iterator<Item = Container<T>> {
-    let start = containers.partition_point(|container| container.high <= high);
-    containers[start..].iter().map(move |container| container.clipped(high + 1, u128::MAX))
+/// What of the containers lies in `range`; nothing without one.
+fn clipped<T: Clone>(
+    containers: &[Container<T>],
+    range: Option<HashRange>,
+) -> impl Iterator<Item = Container<T>> {
+    range.into_iter().flat_map(move |range| {
+        within(containers, range).iter().filter_map(move |container| container.clipped(range))
+    })
 }
 
 #[cfg(test)]
@@ -135,7 +126,7 @@ mod tests {
         let mut model = vec![Vec::new(); TOP as usize + 1];
         for (number, &(a, b)) in (first..).zip(changes) {
             let (low, high) = (a.min(b), a.max(b));
-            containers = pushed(&containers, scaled(low), scaled(high), &number);
+            containers = pushed(&containers, HashRange::new(scaled(low), scaled(high)), &number);
             model[low as usize..=high as usize].iter_mut().for_each(|stack| stack.insert(0, number));
         }
         (containers, model)
@@ -154,12 +145,12 @@ mod tests {
             let moved = relevelled(&containers, count);
             prop_assert_eq!(moved.len(), count);
             let over = |levels: &[Vec<Container<usize>>], hash: u128| -> Vec<usize> {
-                let of = |level: &Vec<Container<usize>>| within(level, hash, hash).first().cloned();
+                let of = |level: &Vec<Container<usize>>| within(level, HashRange::new(hash, hash)).first().cloned();
                 levels.iter().filter_map(of).flat_map(|container| container.tables.to_vec()).collect()
             };
             for level in &moved {
-                prop_assert!(level.iter().all(|one| one.low <= one.high && !one.tables.is_empty()));
-                prop_assert!(level.windows(2).all(|pair| pair[0].high < pair[1].low));
+                prop_assert!(level.iter().all(|one| one.range.low <= one.range.high && !one.tables.is_empty()));
+                prop_assert!(level.windows(2).all(|pair| pair[0].range.high < pair[1].range.low));
             }
             for hash in 0..=TOP {
                 let expected: Vec<usize> =
@@ -183,27 +174,27 @@ mod tests {
             for (number, &(a, b, change)) in changes.iter().enumerate() {
                 let (low, high) = (a.min(b), a.max(b));
                 let over = &mut model[low as usize..=high as usize];
-                let (low, high) = (scaled(low), scaled(high));
+                let range = HashRange::new(scaled(low), scaled(high));
                 match change {
                     0 => {
-                        containers = replaced(&containers, low, high, None);
+                        containers = replaced(&containers, range, None);
                         over.fill(Vec::new());
                     }
                     1 => {
-                        containers = replaced(&containers, low, high, Some(number));
+                        containers = replaced(&containers, range, Some(number));
                         over.fill(vec![number]);
                     }
                     _ => {
-                        containers = pushed(&containers, low, high, &number);
+                        containers = pushed(&containers, range, &number);
                         over.iter_mut().for_each(|stack| stack.insert(0, number));
                     }
                 }
-                prop_assert!(containers.iter().all(|container| container.low <= container.high));
+                prop_assert!(containers.iter().all(|container| container.range.low <= container.range.high));
                 prop_assert!(containers.iter().all(|container| !container.tables.is_empty()));
-                prop_assert!(containers.windows(2).all(|pair| pair[0].high < pair[1].low));
+                prop_assert!(containers.windows(2).all(|pair| pair[0].range.high < pair[1].range.low));
                 for (hash, expected) in model.iter().enumerate() {
                     let hash = scaled(hash as u128);
-                    let found = within(&containers, hash, hash).first();
+                    let found = within(&containers, HashRange::new(hash, hash)).first();
                     let found = found.map_or(&[][..], |container| &container.tables[..]);
                     prop_assert_eq!(found, &expected[..]);
                 }

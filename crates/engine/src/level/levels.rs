@@ -27,24 +27,23 @@ impl Level {
     /// The container that holds `hash`.
     #[inline]
     pub fn container(&self, hash: KeyHash) -> Option<&Container<PlacedTable>> {
-        let high = hash.0;
-        let index = self.containers.partition_point(|container| container.high < high);
-        self.containers.get(index).filter(|container| container.low <= high)
+        let index = self.containers.partition_point(|container| container.range.high < hash.0);
+        self.containers.get(index).filter(|container| container.range.low <= hash.0)
     }
 
-    /// Containers that reach into `low..=high`.
-    pub fn within(&self, low: u128, high: u128) -> &[Container<PlacedTable>] {
-        container::within(&self.containers, low, high)
+    /// Containers that reach into `range`.
+    pub fn within(&self, range: HashRange) -> &[Container<PlacedTable>] {
+        container::within(&self.containers, range)
     }
 
-    /// The level with nothing but `table` over `low..=high`.
-    pub fn with_replaced(&self, low: u128, high: u128, table: Option<PlacedTable>) -> Self {
-        Self::from_containers(container::replaced(&self.containers, low, high, table))
+    /// The level with nothing but `table` over `range`.
+    pub fn with_replaced(&self, range: HashRange, table: Option<PlacedTable>) -> Self {
+        Self::from_containers(container::replaced(&self.containers, range, table))
     }
 
-    /// The level with `table` over all else in `low..=high`.
-    pub fn with_pushed(&self, low: u128, high: u128, table: &PlacedTable) -> Self {
-        Self::from_containers(container::pushed(&self.containers, low, high, table))
+    /// The level with `table` over all else in `range`.
+    pub fn with_pushed(&self, range: HashRange, table: &PlacedTable) -> Self {
+        Self::from_containers(container::pushed(&self.containers, range, table))
     }
 
     /// All tables; one that lies over several containers comes with each of them.
@@ -62,14 +61,14 @@ impl Level {
         self.containers.iter().map(Container::bytes).sum::<f64>() as u64
     }
 
-    /// Items in `low..=high`, about.
-    pub fn items_within(&self, low: u128, high: u128) -> f64 {
-        self.within(low, high).iter().map(|container| container.items_within(low, high)).sum()
+    /// Items in `range`, about.
+    pub fn items_within(&self, range: HashRange) -> f64 {
+        self.within(range).iter().map(|container| container.items_within(range)).sum()
     }
 
-    /// Bytes of pages that hold items with leading hash bits in `low..=high`, about.
-    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
-        self.within(low, high).iter().map(|container| container.bytes_within(low, high)).sum()
+    /// Bytes of pages that hold items with hashes in `range`, about.
+    pub fn bytes_within(&self, range: HashRange) -> f64 {
+        self.within(range).iter().map(|container| container.bytes_within(range)).sum()
     }
 
     /// Tables over one place, at most.
@@ -77,28 +76,22 @@ impl Level {
         self.containers.iter().map(|container| container.tables.len()).max().unwrap_or(0)
     }
 
-    /// What lies in `low..=high` as ascending sequences of parts of tables, the youngest first: what is in one
+    /// What lies in `range` as ascending sequences of parts of tables, the youngest first: what is in one
     /// is younger than what is in later ones over the same place.
-    pub fn streams_within(&self, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
-        let containers = self.within(low, high);
+    pub fn streams_within(&self, range: HashRange) -> Vec<Vec<SectionRange>> {
+        let containers = self.within(range);
         let runs = containers.iter().map(|container| container.tables.len()).max().unwrap_or(0);
         let stream = |run: usize| {
             let mut ranges: Vec<SectionRange> = Vec::new();
             for container in containers {
                 let Some(table) = container.tables.get(run) else { continue };
-                let (low, high) = (container.low.max(low), container.high.min(high));
+                let Some(range) = container.range.clip(range) else { continue };
                 match ranges.last_mut() {
                     // A table over several containers is read in one go.
-                    Some(last)
-                        if Arc::ptr_eq(&last.section, &table.section)
-                            && last.range.high.checked_add(1) == Some(low) =>
-                    {
-                        last.range.high = high;
+                    Some(last) if Arc::ptr_eq(&last.section, &table.section) && last.range.meets(range) => {
+                        last.range.high = range.high;
                     }
-                    _ => ranges.push(SectionRange {
-                        section: table.section.clone(),
-                        range: HashRange::new(low, high),
-                    }),
+                    _ => ranges.push(SectionRange { section: table.section.clone(), range }),
                 }
             }
             ranges
@@ -108,16 +101,14 @@ impl Level {
 
     /// Lets the filters leave memory of those tables for which that of `table`, which lies over them, answers.
     pub fn set_covered_by(&self, table: &PlacedTable) {
-        let HashRange { low, high } = table.section.range();
-        let below = self.within(low, high).iter().flat_map(|container| &container.tables);
+        let below = self.within(table.section.range()).iter().flat_map(|container| &container.tables);
         let covered = below.filter(|below| self.is_covered(below));
         covered.for_each(|below| below.section.set_covered());
     }
 
     /// Whether wherever the table lies the filter of another one answers for it.
     fn is_covered(&self, table: &PlacedTable) -> bool {
-        let HashRange { low, high } = table.section.range();
-        self.within(low, high).iter().all(|container| {
+        self.within(table.section.range()).iter().all(|container| {
             let number = |other: &PlacedTable| other.file.number;
             let Some(depth) = container.tables.iter().position(|other| number(other) == number(table)) else {
                 return true;
@@ -129,12 +120,11 @@ impl Level {
         })
     }
 
-    /// Declares that the manifest no longer names those files over `low..=high` of `before` that lie nowhere in this
+    /// Declares that the manifest no longer names those files over `range` of `before` that lie nowhere in this
     /// level, which came from it by a change of that range.
-    pub fn set_obsolete_since(&self, before: &Self, low: u128, high: u128) {
-        for table in before.within(low, high).iter().flat_map(|container| &container.tables) {
-            let HashRange { low: from, high: to } = table.section.range();
-            let kept = self.within(from, to).iter().flat_map(|container| &container.tables);
+    pub fn set_obsolete_since(&self, before: &Self, range: HashRange) {
+        for table in before.within(range).iter().flat_map(|container| &container.tables) {
+            let kept = self.within(table.section.range()).iter().flat_map(|container| &container.tables);
             if !kept.into_iter().any(|kept| kept.file.number == table.file.number) {
                 table.file.set_obsolete();
             }

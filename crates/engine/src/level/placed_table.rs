@@ -19,46 +19,42 @@ pub(crate) struct PlacedTable {
 }
 
 impl PlacedTable {
-    /// Items in `low..=high`: exact for all that the table covers.
-    pub fn items_within(&self, low: u128, high: u128) -> f64 {
-        self.section.item_count() as f64 * self.share_within(low, high)
+    /// Items in `range`: exact for all that the table covers.
+    pub fn items_within(&self, range: HashRange) -> f64 {
+        self.section.item_count() as f64 * self.section.share_within(range)
     }
 
     /// Bytes of the pages that hold them, about.
-    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
-        self.section.pages_bytes() as f64 * self.share_within(low, high)
-    }
-
-    fn share_within(&self, low: u128, high: u128) -> f64 {
-        self.section.share_within(HashRange::new(low, high))
+    pub fn bytes_within(&self, range: HashRange) -> f64 {
+        self.section.pages_bytes() as f64 * self.section.share_within(range)
     }
 }
 
 impl Container<PlacedTable> {
     /// Items of all tables over the container.
     pub fn items(&self) -> f64 {
-        self.items_within(self.low, self.high)
+        self.items_within(self.range)
     }
 
-    /// Items of all tables over its part `low..=high`.
-    pub fn items_within(&self, low: u128, high: u128) -> f64 {
-        let (low, high) = (self.low.max(low), self.high.min(high));
-        self.tables.iter().map(|table| table.items_within(low, high)).sum()
+    /// Items of all tables over its part in `range`.
+    pub fn items_within(&self, range: HashRange) -> f64 {
+        let Some(range) = self.range.clip(range) else { return 0.0 };
+        self.tables.iter().map(|table| table.items_within(range)).sum()
     }
 
     /// Bytes of pages of all tables over the container.
     pub fn bytes(&self) -> f64 {
-        self.bytes_within(self.low, self.high)
+        self.bytes_within(self.range)
     }
 
-    /// Bytes of pages of all tables over its part `low..=high`.
-    pub fn bytes_within(&self, low: u128, high: u128) -> f64 {
-        let (low, high) = (self.low.max(low), self.high.min(high));
-        self.tables.iter().map(|table| table.bytes_within(low, high)).sum()
+    /// Bytes of pages of all tables over its part in `range`.
+    pub fn bytes_within(&self, range: HashRange) -> f64 {
+        let Some(range) = self.range.clip(range) else { return 0.0 };
+        self.tables.iter().map(|table| table.bytes_within(range)).sum()
     }
 
     /// The part of the hash space that it is: 1 for all.
     pub fn span(&self) -> f64 {
-        ((self.high - self.low) as f64 + 1.0) / 2f64.powi(128)
+        ((self.range.high - self.range.low) as f64 + 1.0) / 2f64.powi(128)
     }
 }

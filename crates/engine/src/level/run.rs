@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_index::prefetch_element;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 
@@ -91,13 +91,13 @@ impl Run {
     }
 }
 
-/// First and last hash of the `index`-th of 2^`bits` parts of the hash space.
-pub(crate) fn shard_range(bits: u32, index: u64) -> (u128, u128) {
+/// The `index`-th of 2^`bits` parts of the hash space.
+pub(crate) fn shard_range(bits: u32, index: u64) -> HashRange {
     if bits == 0 {
-        return (0, u128::MAX);
+        return HashRange::ALL;
     }
     let low = u128::from(index) << (128 - bits);
-    (low, low | (u128::MAX >> bits))
+    HashRange::new(low, low | (u128::MAX >> bits))
 }
 
 /// A part of the hash space whose run sections are merged together: as fine as the sections allow.
@@ -124,8 +124,8 @@ impl MergeUnit {
         units
     }
 
-    /// First and last hash.
-    pub fn range(&self) -> (u128, u128) {
+    /// The unit's part of the hash space.
+    pub fn range(&self) -> HashRange {
         shard_range(self.bits, self.index)
     }
 
@@ -169,12 +169,12 @@ mod tests {
 
     #[test]
     fn shard_ranges_tile_the_hash_space() {
-        assert_eq!(shard_range(0, 0), (0, u128::MAX));
+        assert_eq!(shard_range(0, 0), HashRange::ALL);
         for bits in 1..6 {
             let ranges: Vec<_> = (0..1 << bits).map(|index| shard_range(bits, index)).collect();
-            assert_eq!(ranges[0].0, 0);
-            assert_eq!(ranges.last().unwrap().1, u128::MAX);
-            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+            assert_eq!(ranges[0].low, 0);
+            assert_eq!(ranges.last().unwrap().high, u128::MAX);
+            assert!(ranges.windows(2).all(|pair| pair[0].meets(pair[1])));
         }
     }
 }

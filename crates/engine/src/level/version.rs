@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
+
 use super::container::relevelled;
 use super::levels::Level;
 use super::placed_table::PlacedTable;
@@ -50,18 +52,12 @@ impl Version {
         (1..).zip(&self.levels)
     }
 
-    /// Puts what `change` makes of the level of this number, by a change in `low..=high`, in its place. Tables that no
+    /// Puts what `change` makes of the level of this number, by a change in `range`, in its place. Tables that no
     /// longer lie anywhere are removed once their last reader is gone: the manifest does not name them any more.
-    pub fn replace_level(
-        &mut self,
-        number: usize,
-        low: u128,
-        high: u128,
-        change: impl FnOnce(&Level) -> Level,
-    ) {
+    pub fn replace_level(&mut self, number: usize, range: HashRange, change: impl FnOnce(&Level) -> Level) {
         let level = &mut self.levels[number - 1];
         let changed = change(level);
-        changed.set_obsolete_since(level, low, high);
+        changed.set_obsolete_since(level, range);
         *level = changed;
     }
 
@@ -78,20 +74,20 @@ impl Version {
         vec![Level::default(); self.levels.len()]
     }
 
-    /// Whether there is a level of this number that holds anything in `low..=high`.
-    pub fn lies_in(&self, number: usize, low: u128, high: u128) -> bool {
+    /// Whether there is a level of this number that holds anything in `range`.
+    pub fn lies_in(&self, number: usize, range: HashRange) -> bool {
         let level = number.checked_sub(1).and_then(|index| self.levels.get(index));
-        level.is_some_and(|level| !level.within(low, high).is_empty())
+        level.is_some_and(|level| !level.within(range).is_empty())
     }
 
-    /// Whether a level below the one of this number holds anything in `low..=high`.
-    pub fn lies_below(&self, number: usize, low: u128, high: u128) -> bool {
-        self.levels[number..].iter().any(|level| !level.within(low, high).is_empty())
+    /// Whether a level below the one of this number holds anything in `range`.
+    pub fn lies_below(&self, number: usize, range: HashRange) -> bool {
+        self.levels[number..].iter().any(|level| !level.within(range).is_empty())
     }
 
-    /// What the levels below the youngest hold in `low..=high`, as [`Level::streams_within`] has it.
-    pub fn streams_within(&self, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
-        self.levels.iter().flat_map(|level| level.streams_within(low, high)).collect()
+    /// What the levels below the youngest hold in `range`, as [`Level::streams_within`] has it.
+    pub fn streams_within(&self, range: HashRange) -> Vec<Vec<SectionRange>> {
+        self.levels.iter().flat_map(|level| level.streams_within(range)).collect()
     }
 
     /// All tables below the youngest level; one that lies over several containers comes with each of them.

@@ -117,20 +117,18 @@ impl DatabaseState {
                 state.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
             }
             Edit::AddSorted { keyspace, file, range, level, over, repeats, items } => {
-                let HashRange { low, high } = range;
                 let table = PlacedTableState { file: *file, repeats: *repeats };
-                let level = self.level(*keyspace, *level, *low, *high)?;
+                let level = self.level(*keyspace, *level, *range)?;
                 *level = match over {
-                    true => pushed(level, *low, *high, &table),
-                    false => replaced(level, *low, *high, Some(table)),
+                    true => pushed(level, *range, &table),
+                    false => replaced(level, *range, Some(table)),
                 };
                 self.next_file = self.next_file.max(file + 1);
                 self.note_items(*file, *items);
             }
             Edit::DropSorted { keyspace, level, range } => {
-                let HashRange { low, high } = range;
-                let level = self.level(*keyspace, *level, *low, *high)?;
-                *level = replaced(level, *low, *high, None);
+                let level = self.level(*keyspace, *level, *range)?;
+                *level = replaced(level, *range, None);
             }
             Edit::AddBlob { file } => {
                 if self.blobs.insert(*file, None).is_some() {
@@ -169,16 +167,15 @@ impl DatabaseState {
         self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
     }
 
-    /// The containers of a level, by its number in the plan, of which something in `low..=high` changes.
+    /// The containers of a level, by its number in the plan, of which something in `range` changes.
     fn level(
         &mut self,
         keyspace: u32,
         number: usize,
-        low: u128,
-        high: u128,
+        range: HashRange,
     ) -> Result<&mut Vec<Container<PlacedTableState>>, String> {
-        if low > high {
-            return Err(format!("a table covers {low:032x}..={high:032x}, which is nothing"));
+        if range.low > range.high {
+            return Err(format!("a table covers {range}, which is nothing"));
         }
         let levels = &mut self.keyspace(keyspace)?.levels;
         let last = levels.len();
@@ -233,7 +230,7 @@ mod tests {
             let mut model = vec![vec![Vec::new(); 40]; 3];
             for (file, &(a, b, level, change)) in edits.iter().enumerate() {
                 let (low, high) = (a.min(b), a.max(b));
-                let (file, range) = (file as u64, HashRange { low, high });
+                let (file, range) = (file as u64, HashRange::new(low, high));
                 let over = &mut model[if level == 0 { 2 } else { level - 1 }][low as usize..=high as usize];
                 let edit = match change {
                     0 if level > 0 => {
@@ -252,9 +249,9 @@ mod tests {
                 state.apply(&edit).unwrap();
             }
             for (level, expected) in state.keyspaces[&0].levels.iter().zip(&model) {
-                prop_assert!(level.windows(2).all(|pair| pair[0].high < pair[1].low));
+                prop_assert!(level.windows(2).all(|pair| pair[0].range.high < pair[1].range.low));
                 for (hash, expected) in (0u128..).zip(expected) {
-                    let found = level.iter().find(|one| one.low <= hash && hash <= one.high);
+                    let found = level.iter().find(|one| one.range.contains(hash));
                     let found = found.map(|one| one.tables.iter().map(|table| table.file).collect());
                     prop_assert_eq!(&found.unwrap_or_else(Vec::new), expected);
                 }
@@ -273,7 +270,7 @@ mod tests {
         let add = |level, low, high| Edit::AddSorted {
             keyspace: 0,
             file: 1,
-            range: HashRange { low, high },
+            range: HashRange::new(low, high),
             level,
             over: false,
             repeats: 0.0,

@@ -1,7 +1,5 @@
 //! The edits that a state amounts to.
 
-use alluvium_base::HashRange;
-
 use super::edit::Edit;
 use super::keyspace_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
@@ -55,10 +53,9 @@ impl DatabaseState {
                 }
             }
             for (level, containers) in (1..).zip(&state.levels) {
-                for &Container { low, high, ref tables } in containers {
+                for &Container { range, ref tables } in containers {
                     for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
                         let over = number > 0;
-                        let range = HashRange { low, high };
                         let items = items.get(&file).copied().unwrap_or(0);
                         edits.push(Edit::AddSorted { keyspace, file, range, level, over, repeats, items });
                     }

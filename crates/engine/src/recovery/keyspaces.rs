@@ -87,7 +87,7 @@ fn open_levels(reclaimer: &Arc<Reclaimer>, id: u32, state: &KeyspaceState) -> Re
     };
     let mut open_container = |container: &Container<PlacedTableState>| -> Result<Container<PlacedTable>> {
         let tables = container.tables.iter().map(&mut open_table).collect::<Result<_>>()?;
-        Ok(Container { low: container.low, high: container.high, tables })
+        Ok(Container { range: container.range, tables })
     };
     let mut open_level = |containers: &Vec<Container<PlacedTableState>>| -> Result<Level> {
         let containers = containers.iter().map(&mut open_container).collect::<Result<_>>()?;

@@ -23,8 +23,7 @@ struct Found {
     /// How many plans the keyspace had before the one that has this level.
     plan_number: u16,
     file: u64,
-    low: u128,
-    high: u128,
+    range: HashRange,
     segments: SegmentSpan,
 }
 
@@ -35,11 +34,10 @@ impl Found {
         }
         let keyspace = section.keyspace();
         let last = state.keyspaces.get(&keyspace)?.levels.len();
-        let HashRange { low, high } = section.range();
         // Older files don't say which level: there was one of sorted layout, the last.
         let level = section.level().unwrap_or(last).clamp(1, last);
-        let (plan_number, segments) = (section.plan_number(), section.segments());
-        Some(Self { keyspace, level, plan_number, file, low, high, segments })
+        let (plan_number, range, segments) = (section.plan_number(), section.range(), section.segments());
+        Some(Self { keyspace, level, plan_number, file, range, segments })
     }
 
     /// Whether this table holds what the other does, as far as they cover the same place.
@@ -83,14 +81,10 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
     }
     for table in &found {
         let superseding = found.iter().filter(|other| other.supersedes(table));
-        let places = superseding.fold(vec![(table.low, table.high)], |places, other| {
-            places.iter().flat_map(|&place| without(place, other.low, other.high)).collect()
-        });
-        for (low, high) in places {
+        for range in without(table.range, superseding.map(|other| other.range)) {
             let Found { keyspace, level, file, .. } = *table;
             // In the last level, 0, those of several plans lie over each other by their age.
             let level = if plan_numbers[&keyspace].len() > 1 { 0 } else { level };
-            let range = HashRange { low, high };
             let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0, items: 0 };
             // The keyspace exists: it was created for this section if it was not known before.
             let _ = state.apply(&edit);
@@ -119,10 +113,7 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
         };
         let merged = |section: &Section| {
             let holding = keyspace.levels.iter().flatten().filter(holds_it);
-            let left =
-                holding.fold(vec![(section.range().low, section.range().high)], |places, container| {
-                    places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
-                });
+            let left = without(section.range(), holding.map(|container| container.range));
             segment > 0 && left.is_empty()
         };
         let live: BTreeSet<u32> = sections
@@ -140,11 +131,9 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
 /// Places a table of which only the items can be read where the last level has none: where another has a place, that
 /// one is newer, since this one may never have been finished.
 pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u64) {
-    let gaps = last.iter().fold(vec![(0, u128::MAX)], |places, container| {
-        places.iter().flat_map(|&place| without(place, container.low, container.high)).collect()
-    });
-    for (low, high) in gaps {
-        *last = replaced(last, low, high, Some(PlacedTableState { file, repeats: 0.0 }));
+    let gaps = without(HashRange::ALL, last.iter().map(|container| container.range));
+    for range in gaps {
+        *last = replaced(last, range, Some(PlacedTableState { file, repeats: 0.0 }));
     }
 }
 
@@ -155,20 +144,14 @@ fn shard_bits(section: &Section) -> u32 {
 }
 
 fn shard_of(section: &Section, shard_bits: u32) -> u32 {
-    let HashRange { low, .. } = section.range();
-    if shard_bits == 0 { 0 } else { (low >> (128 - shard_bits)) as u32 }
+    if shard_bits == 0 { 0 } else { (section.range().low >> (128 - shard_bits)) as u32 }
 }
 
-/// What of a range lies outside `low..=high`.
-fn without((from, to): (u128, u128), low: u128, high: u128) -> Vec<(u128, u128)> {
-    let mut left = Vec::new();
-    if low > from {
-        left.push((from, to.min(low - 1)));
-    }
-    if high < to {
-        left.push((from.max(high + 1), to));
-    }
-    left
+/// What of a range lies outside all of the others.
+fn without(range: HashRange, others: impl Iterator<Item = HashRange>) -> Vec<HashRange> {
+    others.fold(vec![range], |places, other| {
+        places.iter().flat_map(|place| place.without(other)).flatten().collect()
+    })
 }
 
 #[cfg(test)]
@@ -177,12 +160,13 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_range() {
-        assert_eq!(without((3, 9), 0, 2), [(3, 9)]);
-        assert_eq!(without((3, 9), 10, 12), [(3, 9)]);
-        assert_eq!(without((3, 9), 5, 6), [(3, 4), (7, 9)]);
-        assert_eq!(without((3, 9), 0, 5), [(6, 9)]);
-        assert_eq!(without((3, 9), 3, 9), []);
-        assert_eq!(without((0, u128::MAX), 7, u128::MAX), [(0, 6)]);
+        let range = HashRange::new;
+        let left = |others: &[HashRange]| without(range(3, 9), others.iter().copied());
+        assert_eq!(left(&[]), [range(3, 9)]);
+        assert_eq!(left(&[range(0, 2), range(10, 12)]), [range(3, 9)]);
+        assert_eq!(left(&[range(5, 6), range(9, 12)]), [range(3, 4), range(7, 8)]);
+        assert_eq!(left(&[range(5, 6), range(0, 5)]), [range(7, 9)]);
+        assert_eq!(left(&[range(5, 6), HashRange::ALL]), []);
     }
 
     #[test]
@@ -192,8 +176,7 @@ mod tests {
             level,
             plan_number: 0,
             file,
-            low: 0,
-            high: 9,
+            range: HashRange::new(0, 9),
             segments: SegmentSpan { oldest, newest },
         };
         let young = table(1, 7, 4, 6);

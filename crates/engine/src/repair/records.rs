@@ -7,6 +7,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_io::Storage;
 
 use super::Repair;
@@ -207,7 +208,7 @@ impl Repair {
     /// nothing older shows.
     pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
         let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
-        let mut range = items.range(0, u128::MAX);
+        let mut range = items.range(HashRange::ALL);
         let mut lost = 0;
         while let Some((hash, encoded)) = range.peek() {
             match self.settle(keyspace, &encoded.item)? {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use alluvium_base::{HashRange, KeyHasher};
+use alluvium_base::KeyHasher;
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};
@@ -70,7 +70,7 @@ impl Repair {
         writer.set_segments(segments);
         let size = (items.len() as u64, items.encoded_bytes());
         begin_ordered(&mut writer, level_spec(plan, level), spec, size, Below::default());
-        let mut range = items.range(spec.range.low, spec.range.high);
+        let mut range = items.range(spec.range);
         while let Some((hash, item)) = range.peek() {
             writer.push(hash, &item)?;
             range.advance();
@@ -84,12 +84,12 @@ impl Repair {
 
 /// Writes the section of a shard; `false` when it has no items.
 fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Result<bool> {
-    let (range_low, range_high) = shard_range(run.shard_bits, shard.into());
+    let range = shard_range(run.shard_bits, shard.into());
     let mut items: Vec<EncodedItem<'_>> = Vec::new();
-    let mut range = run.items.range(range_low, range_high);
-    while let Some((_, item)) = range.peek() {
+    let mut young = run.items.range(range);
+    while let Some((_, item)) = young.peek() {
         items.push(item);
-        range.advance();
+        young.advance();
     }
     if items.is_empty() {
         return Ok(false);
@@ -97,8 +97,7 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     let hash = |item: &EncodedItem<'_>| run.hasher.hash(item.item.key);
     let (keyspace, hasher) = (run.keyspace, run.hasher);
     let plan_number = run.plan.number;
-    let spec =
-        SectionSpec { keyspace, hasher, range: HashRange::new(range_low, range_high), level: 0, plan_number };
+    let spec = SectionSpec { keyspace, hasher, range, level: 0, plan_number };
     let level = level_spec(&run.plan.plan, 0);
     let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
     let size = (items.len() as u64, bytes);

@@ -30,8 +30,7 @@ enum Place {
     /// A table over a container of the level of this number.
     Sorted {
         level: usize,
-        low: u128,
-        high: u128,
+        range: HashRange,
     },
 }
 
@@ -53,23 +52,23 @@ impl Claim {
                     let shard = item.hash.prefix(run.shard_bits) as u32;
                     !run.dropped.contains(&shard)
                 }
-                &Place::Sorted { low, high, .. } => {
-                    item.layout.is_ordered() && (low..=high).contains(&item.hash.0)
-                }
+                Place::Sorted { range, .. } => item.layout.is_ordered() && range.contains(item.hash.0),
             }
     }
 
     /// Whether the section's items count, some at least.
     fn has(&self, section: &Section) -> bool {
-        let HashRange { low, high } = section.range();
         section.keyspace() == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
-                    let shard = if run.shard_bits == 0 { 0 } else { low >> (128 - run.shard_bits) };
+                    let shard = match run.shard_bits {
+                        0 => 0,
+                        bits => section.range().low >> (128 - bits),
+                    };
                     !run.dropped.contains(&(shard as u32))
                 }
-                Place::Sorted { low: from, high: to, .. } => {
-                    section.layout().is_ordered() && *from <= high && *to >= low
+                Place::Sorted { range, .. } => {
+                    section.layout().is_ordered() && range.overlaps(section.range())
                 }
             }
     }
@@ -239,12 +238,11 @@ impl Repair {
                     run_places.push((keyspace, run));
                     runs.push(RunItems { keyspace, hasher: *hasher, plan, shard_bits, segments, items });
                 }
-                Place::Sorted { level, low, high } => {
-                    let (hasher, range) = (*hasher, HashRange::new(low, high));
-                    let plan_number = plan.number;
+                Place::Sorted { level, range } => {
+                    let (hasher, plan_number) = (*hasher, plan.number);
                     let spec = SectionSpec { keyspace, hasher, range, level, plan_number };
                     let file = self.write_sorted(spec, &plan.plan, level, segments, &items)?;
-                    sorted_places.push((keyspace, level, low, file));
+                    sorted_places.push((keyspace, level, range.low, file));
                 }
             }
         }
@@ -276,7 +274,7 @@ impl Repair {
 fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u128) -> Option<u64>) {
     for (level, containers) in (1..).zip(&mut keyspace.levels) {
         for container in containers.iter_mut() {
-            let low = container.low;
+            let low = container.range.low;
             container.tables.retain(|table| {
                 if table.file == number {
                     match new(level, low) {
@@ -332,9 +330,12 @@ pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
             let has_it = |container: &&Container<PlacedTableState>| {
                 container.tables.iter().any(|table| table.file == number)
             };
-            claims.extend(containers.iter().filter(has_it).map(|container| {
-                Claim::new(id, Place::Sorted { level, low: container.low, high: container.high })
-            }));
+            claims.extend(
+                containers
+                    .iter()
+                    .filter(has_it)
+                    .map(|container| Claim::new(id, Place::Sorted { level, range: container.range })),
+            );
         }
     }
     claims
