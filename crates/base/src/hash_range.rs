@@ -1,8 +1,11 @@
 //! [`HashRange`]: a part of the hash space.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
+
+use crate::key_hash::KeyHash;
 
 /// The hashes `low..=high`: both ends are included, since no `u128` lies above the highest hash.
 ///
@@ -38,6 +41,12 @@ impl HashRange {
     /// The 64 leading bits of both ends.
     pub fn high_halves(self) -> (u64, u64) {
         ((self.low >> 64) as u64, (self.high >> 64) as u64)
+    }
+
+    /// The numbers of those of 2^`bits` equal parts of the hash space, 2^64 at most, that the range overlaps.
+    pub fn parts(self, bits: u32) -> RangeInclusive<usize> {
+        let part = |hash: u128| KeyHash(hash).prefix(bits) as usize;
+        part(self.low)..=part(self.high)
     }
 
     /// Whether the hash is in the range.
@@ -184,6 +193,14 @@ mod tests {
         let range = HashRange::of_high_half(5);
         assert_eq!(range, HashRange::new(5 << 64, (6 << 64) - 1));
         assert_eq!((range.high_halves(), HashRange::ALL.high_halves()), ((5, 5), (0, u64::MAX)));
+    }
+
+    #[test]
+    fn a_range_overlaps_parts_of_the_hash_space() {
+        let half = HashRange::new(1 << 127, u128::MAX);
+        assert_eq!((half.parts(0), half.parts(1), half.parts(3)), (0..=0, 1..=1, 4..=7));
+        assert_eq!((TENS.parts(3), HashRange::ALL.parts(3)), (0..=0, 0..=7));
+        assert_eq!(HashRange::new(u128::MAX / 8, u128::MAX / 8 + 1).parts(3), 0..=1);
     }
 
     #[test]

@@ -82,10 +82,7 @@ impl Flow {
 
     /// What is merged in `range` of the version.
     pub fn inputs(&self, version: &Version, range: HashRange) -> Inputs {
-        let within = |section: &Arc<Section>| {
-            let range = section.range().clip(range)?;
-            Some(SectionRange { section: section.clone(), range })
-        };
+        let within = |section: &Arc<Section>| SectionRange::of(section, range);
         let runs = self.runs.iter().map(|sections| sections.iter().filter_map(within).collect::<Vec<_>>());
         let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
         let of_runs = streams.len();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
+use alluvium_base::{HashRange, KeyHash};
 
 use crate::error::Result;
 use crate::item::Item;
@@ -30,14 +30,14 @@ struct Logged {
 }
 
 impl LoggedItems {
-    /// The items in `low..=high`. Of a semi-sorted keyspace a batch is seen as a whole or not at all.
-    pub fn of(version: &Version, low: u128, high: u128) -> Result<Self> {
+    /// The items in `range`. Of a semi-sorted keyspace a batch is seen as a whole or not at all.
+    pub fn of(version: &Version, range: HashRange) -> Result<Self> {
         let stores = version.log_stores.clone();
         let mut logged = Vec::new();
         for (store, number) in stores.iter().zip(0..) {
             match store.hasher().is_semi_sorted() {
-                true => gather_prefixes(store, number, low, high, &mut logged)?,
-                false => gather_hashes(store, number, low, high, &mut logged)?,
+                true => gather_prefixes(store, number, range, &mut logged)?,
+                false => gather_hashes(store, number, range, &mut logged)?,
             }
         }
         let mut failure = None;
@@ -76,46 +76,33 @@ impl LoggedItems {
     }
 }
 
-/// Adds the items of a semi-sorted store in `low..=high`, with all its shards held at once.
-fn gather_prefixes(
-    store: &LogStore,
-    number: u32,
-    low: u128,
-    high: u128,
-    logged: &mut Vec<Logged>,
-) -> Result<()> {
+/// Adds the items of a semi-sorted store in `range`, with all its shards held at once.
+fn gather_prefixes(store: &LogStore, number: u32, range: HashRange, logged: &mut Vec<Logged>) -> Result<()> {
     let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
     for shard in store.shards() {
-        if (high - low) >> (128 - NARROW_BITS) == 0 {
-            let prefix_hashes = (low >> 64) as u64..=(high >> 64) as u64;
-            store.for_each_of_prefixes(shard, prefix_hashes, |hash, offset, _| {
-                if (low..=high).contains(&hash.0) {
+        if (range.high - range.low) >> (128 - NARROW_BITS) == 0 {
+            let (first, last) = range.high_halves();
+            store.for_each_of_prefixes(shard, first..=last, |hash, offset, _| {
+                if range.contains(hash.0) {
                     logged.push(Logged { hash, store: number, offset });
                 }
             })?;
             continue;
         }
-        gather_shard(store, number, shard.index().entries().map(|(.., offset)| offset), low, high, logged)?;
+        gather_shard(store, number, shard.index().entries().map(|(.., offset)| offset), range, logged)?;
     }
     Ok(())
 }
 
-/// Adds the items of a store of hashed keys in `low..=high`: of the shards there, one after the other.
-fn gather_hashes(
-    store: &LogStore,
-    number: u32,
-    low: u128,
-    high: u128,
-    logged: &mut Vec<Logged>,
-) -> Result<()> {
-    let shard = |hash: u128| KeyHash(hash).prefix(store.shard_bits()) as usize;
-    for shard in &store.shards()[shard(low)..=shard(high)] {
+/// Adds the items of a store of hashed keys in `range`: of the shards there, one after the other.
+fn gather_hashes(store: &LogStore, number: u32, range: HashRange, logged: &mut Vec<Logged>) -> Result<()> {
+    for shard in &store.shards()[range.parts(store.shard_bits())] {
         // Writers wait only until it is known where the newest items are: the segment keeps them there.
         let offsets: Vec<u32> = {
             let _writer = shard.lock();
             shard.index().entries().map(|(.., offset)| offset).collect()
         };
-        gather_shard(store, number, offsets.into_iter(), low, high, logged)?;
+        gather_shard(store, number, offsets.into_iter(), range, logged)?;
     }
     Ok(())
 }
@@ -124,13 +111,12 @@ fn gather_shard(
     store: &LogStore,
     number: u32,
     offsets: impl Iterator<Item = u32>,
-    low: u128,
-    high: u128,
+    range: HashRange,
     logged: &mut Vec<Logged>,
 ) -> Result<()> {
     for offset in offsets {
         let hash = store.hasher().hash(store.segment.item_at(offset)?.key);
-        if (low..=high).contains(&hash.0) {
+        if range.contains(hash.0) {
             logged.push(Logged { hash, store: number, offset });
         }
     }

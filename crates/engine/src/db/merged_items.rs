@@ -46,16 +46,10 @@ impl Ascending for TableItems {
 }
 
 impl MergedItems {
-    /// All that the version of a semi-sorted keyspace holds in `low..=high`: one prefix or all. Reads ahead.
-    pub fn of(
-        shared: &Shared,
-        version: &Version,
-        budget: &MemoryBudget,
-        low: u128,
-        high: u128,
-    ) -> Result<Self> {
-        let logged = LoggedItems::of(version, low, high)?;
-        let streams = streams(version, low, high);
+    /// All that the version of a semi-sorted keyspace holds in `range`: one prefix or all. Reads ahead.
+    pub fn of(shared: &Shared, version: &Version, budget: &MemoryBudget, range: HashRange) -> Result<Self> {
+        let logged = LoggedItems::of(version, range)?;
+        let streams = streams(version, range);
         let read_bytes = budget.read_bytes_each(streams.len());
         let mut scanners = scan_streams(&*shared.storage, &streams, read_bytes)?;
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
@@ -63,17 +57,17 @@ impl MergedItems {
         Ok(Self { logged, tables: PullMerge::new(tables.collect())? })
     }
 
-    /// What the version holds in the narrow range `low..=high`, of which perhaps only the beginning is wanted: reads of
+    /// What the version holds in the narrow `range`, of which perhaps only the beginning is wanted: reads of
     /// `read_bytes`, when they are asked for. `sorted` gives the items of a run's section where they are scattered, at
     /// least those of the range.
     pub fn near(
         shared: &Shared,
         version: &Version,
-        (low, high): (u128, u128),
+        range: HashRange,
         read_bytes: usize,
         sorted: impl Fn(&Arc<Section>) -> Result<Arc<YoungItems>>,
     ) -> Result<Self> {
-        let logged = LoggedItems::of(version, low, high)?;
+        let logged = LoggedItems::of(version, range)?;
         // In the order of their age, with a scanner or a cursor each.
         let mut cursors = Vec::new();
         let mut scanners = Vec::new();
@@ -86,13 +80,13 @@ impl MergedItems {
                 Ok(())
             };
         for run in &version.runs {
-            let (slots, ranges) = parts_of_run(run, low, high);
+            let (slots, ranges) = parts_of_run(run, range);
             for section in slots {
-                cursors.push(Some(YoungCursor::new(sorted(section)?, HashRange::new(low, high))));
+                cursors.push(Some(YoungCursor::new(sorted(section)?, range)));
             }
             add_ranges(&ranges, &mut cursors)?;
         }
-        for ranges in version.streams_within(HashRange::new(low, high)) {
+        for ranges in version.streams_within(range) {
             add_ranges(&ranges, &mut cursors)?;
         }
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
@@ -144,27 +138,19 @@ pub(super) fn is_scattered(section: &Section) -> bool {
     matches!(section.layout(), Layout::Hash | Layout::Bucketed)
 }
 
-/// The sections of a run that reach into `low..=high`: those whose items are scattered, and the parts of the others.
-fn parts_of_run(run: &Run, low: u128, high: u128) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
-    let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
-    let sections = run.sections[shard(low)..=shard(high)].iter().flatten().map(|section| &section.section);
+/// The sections of a run that reach into `range`: those whose items are scattered, and the parts of the others.
+fn parts_of_run(run: &Run, range: HashRange) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
+    let sections = run.sections[range.parts(run.shard_bits)].iter().flatten().map(|section| &section.section);
     let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| is_scattered(section));
-    let ranges = ordered.into_iter().map(|section| range_within(section, low, high)).collect();
-    (slots, ranges)
+    (slots, ordered.into_iter().filter_map(|section| SectionRange::of(section, range)).collect())
 }
 
-fn range_within(section: &Arc<Section>, low: u128, high: u128) -> SectionRange {
-    let HashRange { low: from, high: to } = section.range();
-    SectionRange { section: section.clone(), range: HashRange::new(low.max(from), high.min(to)) }
-}
-
-/// What runs and levels hold in `low..=high`, young to old.
-pub(super) fn streams(version: &Version, low: u128, high: u128) -> Vec<Vec<SectionRange>> {
+/// What runs and levels hold in `range`, young to old.
+pub(super) fn streams(version: &Version, range: HashRange) -> Vec<Vec<SectionRange>> {
     let of_run = |run: &Arc<Run>| {
-        let sections = run.sections.iter().flatten().map(|section| &section.section);
-        let within = sections.map(|section| range_within(section, low, high));
-        within.filter(|range| range.range.low <= range.range.high).collect::<Vec<_>>()
+        let sections = run.sections.iter().flatten();
+        sections.filter_map(|section| SectionRange::of(&section.section, range)).collect::<Vec<_>>()
     };
     let runs = version.runs.iter().map(of_run).filter(|ranges| !ranges.is_empty());
-    runs.chain(version.streams_within(HashRange::new(low, high))).collect()
+    runs.chain(version.streams_within(range)).collect()
 }

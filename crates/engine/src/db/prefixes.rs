@@ -197,7 +197,7 @@ struct LiveSection {
 /// The sections of all tables.
 fn live_sections(version: &Version) -> Vec<LiveSection> {
     let mut sections: BTreeMap<(u64, u64), LiveSection> = BTreeMap::new();
-    for SectionRange { section, range } in streams(version, 0, u128::MAX).into_iter().flatten() {
+    for SectionRange { section, range } in streams(version, HashRange::ALL).into_iter().flatten() {
         let place = (section.file_number(), section.page_offset(0));
         let live = sections.entry(place).or_insert_with(|| LiveSection { section, ranges: Vec::new() });
         live.ranges.push(range);

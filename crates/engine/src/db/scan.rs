@@ -38,7 +38,7 @@ pub struct Iter {
     /// The hash at which the next chunk starts; `None` at the end.
     pub(super) next: Option<u128>,
     /// The part of the hash space whose young items are gathered, and those.
-    unit: Option<(u128, u128, YoungItems)>,
+    unit: Option<(HashRange, YoungItems)>,
     chunk: VecDeque<FoundItem>,
     /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
     /// or none.
@@ -99,7 +99,7 @@ impl Iter {
     ) -> Self {
         let mut iter = Self::unfilled(shared, keyspace, version, 0, now_ms);
         if iter.keyspace.hasher.is_semi_sorted() {
-            iter.merge_items(0, u128::MAX);
+            iter.merge_items(HashRange::ALL);
         } else {
             iter.pin.set_follows(true);
         }
@@ -120,10 +120,10 @@ impl Iter {
         let Some(hash) = keyspace.hasher.prefix_hash(prefix) else {
             return Err(Error::NotSemiSorted { keyspace: keyspace.name.clone() });
         };
-        let low = u128::from(hash) << 64;
-        let mut iter = Self::unfilled(shared, keyspace, version, low, now_ms);
+        let range = HashRange::of_high_half(hash);
+        let mut iter = Self::unfilled(shared, keyspace, version, range.low, now_ms);
         iter.prefix = Some(prefix.to_vec());
-        iter.merge_items(low, low | u128::from(u64::MAX));
+        iter.merge_items(range);
         Ok(iter)
     }
 
@@ -159,15 +159,15 @@ impl Iter {
         Self { is_of_snapshot: true, ..self }
     }
 
-    /// Puts all items in `low..=high` in order. Reads when they are asked for.
-    fn merge_items(&mut self, low: u128, high: u128) {
+    /// Puts all items in `range` in order. Reads when they are asked for.
+    fn merge_items(&mut self, range: HashRange) {
         let version = self.pin.version();
         let share = self.shared.check_open().and_then(|()| {
             self.share.take_merging(&self.shared, &self.budget, &version, self.prefix.is_some())
         });
         let merged = share.and_then(|read_bytes| {
             let budget = MemoryBudget { read_bytes, ..self.budget };
-            MergedItems::of(&self.shared, &version, &budget, low, high)
+            MergedItems::of(&self.shared, &version, &budget, range)
         });
         match merged {
             Ok(merged) => self.merged = Some(Box::new(merged)),
@@ -277,22 +277,22 @@ impl Iter {
     /// Calls `visit` with the live items of the next piece of the hash space, which starts at `low`, in order.
     pub(super) fn visit(&mut self, low: u128, mut visit: impl FnMut(KeyHash, &Item<'_>)) -> Result<()> {
         self.share.take(&self.shared, &self.budget)?;
-        if self.unit.as_ref().is_none_or(|(_, unit_high, _)| low > *unit_high) {
+        if self.unit.as_ref().is_none_or(|(unit, _)| low > unit.high) {
             self.unit = Some(self.gather(low)?);
         }
         let version = self.pin.version();
-        let (unit_low, unit_high, young) = self.unit.as_ref().expect("gathered above");
-        let within = |level: &Level| level.items_within(HashRange::new(*unit_low, *unit_high));
+        let (unit, young) = self.unit.as_ref().expect("gathered above");
+        let within = |level: &Level| level.items_within(*unit);
         let items = young.len() as u64 + version.levels.iter().map(within).sum::<f64>() as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
-        let width = (unit_high - unit_low) / u128::from(pieces);
-        let high = low.saturating_add(width).min(*unit_high);
+        let width = (unit.high - unit.low) / u128::from(pieces);
+        let range = HashRange::new(low, low.saturating_add(width).min(unit.high));
         let moment = Moment::At(self.now_ms);
-        let streams = version.streams_within(HashRange::new(low, high));
+        let streams = version.streams_within(range);
         let (_room, read_bytes) = read_room(&self.shared, &self.budget, streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
-            young.range(HashRange::new(low, high)),
+            young.range(range),
             &mut scanners,
             |_, _| {},
             |hash, item| {
@@ -303,7 +303,7 @@ impl Iter {
                 Ok(())
             },
         )?;
-        self.next = high.checked_add(1);
+        self.next = range.high.checked_add(1);
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl Iter {
 
     /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
     /// where they would not fit in memory.
-    fn gather(&self, low: u128) -> Result<(u128, u128, YoungItems)> {
+    fn gather(&self, low: u128) -> Result<(HashRange, YoungItems)> {
         let version = self.pin.version();
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
         let run_bits = version.runs.iter().map(|run| run.shard_bits);
@@ -333,11 +333,10 @@ impl Iter {
         // Several iterators share what a merge alone has.
         let share = self.share.young_bytes();
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
-        let HashRange { low: part_low, high: part_high } = match bits + bits_within {
+        let part = match bits + bits_within {
             0 => shard_range(0, 0),
             part_bits => shard_range(part_bits, (low >> (128 - part_bits)) as u64),
         };
-        let is_wanted = |hash: KeyHash| hash.0 >= part_low && hash.0 <= part_high;
         let mut young = YoungItems::default();
         let mut age = 0;
         for store in &version.log_stores {
@@ -351,7 +350,7 @@ impl Iter {
                 for offset in logged.into_iter().flatten().copied().chain(present.into_iter().flatten()) {
                     let item = store.segment.encoded_item_at(offset)?;
                     let hash = self.keyspace.hasher.hash(item.item.key);
-                    if is_wanted(hash) {
+                    if part.contains(hash.0) {
                         young.push(hash, age, item.bytes);
                     }
                 }
@@ -363,7 +362,7 @@ impl Iter {
             let mut scanner = SectionScanner::with_read_bytes(section.section.clone(), 0, read_bytes);
             while scanner.advance()? {
                 if let Some((hash, item)) = scanner.current_encoded()
-                    && is_wanted(hash)
+                    && part.contains(hash.0)
                 {
                     young.push(hash, age, item.bytes);
                 }
@@ -371,7 +370,7 @@ impl Iter {
             age += 1;
         }
         young.finish();
-        Ok((part_low, part_high, young))
+        Ok((part, young))
     }
 }
 

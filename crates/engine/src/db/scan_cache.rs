@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use alluvium_base::HashRange;
 use alluvium_io::sync::Mutex;
 
 use super::scan_piece::{Moment, Piece};
@@ -38,7 +39,7 @@ enum Items {
     /// All items of a stretch of places, from one on.
     Piece { from: u64, target: usize, moment: Moment, piece: Arc<Piece> },
     /// The items of a section in the order of slots in a part of the hash space.
-    Sorted { section: SectionName, part: (u128, u128), items: Arc<YoungItems> },
+    Sorted { section: SectionName, part: HashRange, items: Arc<YoungItems> },
 }
 
 /// File and offset: numbers of files are never used again.
@@ -89,7 +90,7 @@ impl ScanCache {
     }
 
     /// The items of a section in a part of the hash space.
-    pub(super) fn sorted(&self, of: &Section, within: (u128, u128)) -> Option<Arc<YoungItems>> {
+    pub(super) fn sorted(&self, of: &Section, within: HashRange) -> Option<Arc<YoungItems>> {
         self.find(|kept| match &kept.items {
             Items::Sorted { section, part, items } => {
                 (*section == name(of) && *part == within).then(|| items.clone())
@@ -99,14 +100,14 @@ impl ScanCache {
     }
 
     /// Keeps the items of a section.
-    pub fn keep_sorted(&self, shared: &Shared, of: &Section, part: (u128, u128), items: &Arc<YoungItems>) {
+    pub fn keep_sorted(&self, shared: &Shared, of: &Section, part: HashRange, items: &Arc<YoungItems>) {
         let bytes = items.memory_bytes();
         let items = Items::Sorted { section: name(of), part, items: items.clone() };
         self.keep(shared, of.keyspace(), items, bytes);
     }
 
     /// Lets go of the sections' items in a part of the hash space that a scan has passed.
-    pub fn drop_part(&self, keyspace: u32, passed: (u128, u128)) {
+    pub fn drop_part(&self, keyspace: u32, passed: HashRange) {
         self.lock().retain(|kept| {
             let is_passed = matches!(kept.items, Items::Sorted { part, .. } if part == passed);
             kept.keyspace != keyspace || !is_passed

@@ -51,12 +51,12 @@ impl Gather<'_> {
     fn by_hash(&self, from: u64) -> Result<Piece> {
         let low = u128::from(from) << 64;
         let part = self.part(KeyHash(low));
-        let within = self.items_within(low, part.1).max(1.0);
+        let within = self.items_within(HashRange::new(low, part.high)).max(1.0);
         let share = (self.target as f64 * ESTIMATE_SLACK / within).min(1.0);
-        let width = ((part.1 - low) as f64 * share) as u128;
+        let width = ((part.high - low) as f64 * share) as u128;
         // A place is never parted.
-        let high = low.saturating_add(width).min(part.1) | u128::from(u64::MAX);
-        let mut merged = self.near(low, high, part)?;
+        let high = low.saturating_add(width).min(part.high) | u128::from(u64::MAX);
+        let mut merged = self.near(HashRange::new(low, high), part)?;
         let mut piece = Piece::default();
         let mut last = None;
         while let Some(place) = merged.next_hash().map(KeyHash::high) {
@@ -67,7 +67,7 @@ impl Gather<'_> {
             last = Some(place);
             merged.step(|_, item| piece.push(place, item))?;
         }
-        if high >= part.1 {
+        if high >= part.high {
             self.shared.scan_cache.drop_part(self.keyspace.id, part);
         }
         piece.finish(ScanOrder::Hashes.place_behind(high));
@@ -77,8 +77,8 @@ impl Gather<'_> {
     /// Whole groups from this one on, or the beginning of it where it is large.
     fn by_groups(&self, from: u64) -> Result<Piece> {
         let order = ScanOrder::Groups;
-        let (low, high) = self.reach(from);
-        let mut merged = self.near(low, high, (low, high))?;
+        let range = self.reach(from);
+        let mut merged = self.near(range, range)?;
         let mut piece = Piece::default();
         let (mut current, mut current_start) = (None, 0);
         while let Some(hash) = merged.next_hash() {
@@ -100,25 +100,26 @@ impl Gather<'_> {
             }
             merged.step(|_, item| piece.push(place, item))?;
         }
-        piece.finish(order.place_behind(high));
+        piece.finish(order.place_behind(range.high));
         Ok(piece)
     }
 
     /// Items of one group from a place on: of each of its prefixes, of which there is one as a rule.
     fn by_suffix(&self, group: u64, from: u64) -> Result<Piece> {
         let order = ScanOrder::Groups;
-        let (low, high) = hashes_of_group(group);
+        let HashRange { low, high } = hashes_of_group(group);
         let suffix = u128::from(first_suffix(from));
         let mut piece = Piece::default();
         let mut to: Option<u64> = None;
         let mut next = Some(low);
         while let Some(start) = next {
-            let mut merged = self.near(start, high, (start, high))?;
+            let range = HashRange::new(start, high);
+            let mut merged = self.near(range, range)?;
             let Some(prefix_hash) = merged.next_hash().map(KeyHash::high) else { break };
-            let prefix = u128::from(prefix_hash) << 64;
             if suffix > 0 {
-                let range = (prefix | suffix, prefix | u128::from(u64::MAX));
-                merged = self.near(range.0, range.1, range)?;
+                let prefix = HashRange::of_high_half(prefix_hash);
+                let range = HashRange::new(prefix.low | suffix, prefix.high);
+                merged = self.near(range, range)?;
             }
             let (first, first_byte) = (piece.len(), piece.encoded_bytes());
             let mut last = None;
@@ -149,16 +150,14 @@ impl Gather<'_> {
         piece.len() >= 2 * self.target + GROUP_SLACK || piece.encoded_bytes() >= 2 * self.bytes_max
     }
 
-    fn near(&self, low: u128, high: u128, part: (u128, u128)) -> Result<MergedItems> {
+    fn near(&self, range: HashRange, part: HashRange) -> Result<MergedItems> {
         let read_bytes = (self.target.saturating_mul(ITEM_BYTES_GUESS) / PAGE_BYTES + 1) * PAGE_BYTES;
         let read_bytes = read_bytes.min(READ_BYTES_MAX).min(self.shared.memory.budget().read_bytes);
-        MergedItems::near(self.shared, self.version, (low, high), read_bytes, |section| {
-            self.sorted(section, part)
-        })
+        MergedItems::near(self.shared, self.version, range, read_bytes, |section| self.sorted(section, part))
     }
 
     /// The items of a section of a run that are in this part of the hash space, in order.
-    fn sorted(&self, section: &Arc<Section>, part: (u128, u128)) -> Result<Arc<YoungItems>> {
+    fn sorted(&self, section: &Arc<Section>, part: HashRange) -> Result<Arc<YoungItems>> {
         let cache = &self.shared.scan_cache;
         if let Some(items) = cache.sorted(section, part) {
             return Ok(items);
@@ -169,7 +168,7 @@ impl Gather<'_> {
         let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
         while scanner.advance()? {
             if let Some((hash, item)) = scanner.current_encoded()
-                && (part.0..=part.1).contains(&hash.0)
+                && part.contains(hash.0)
             {
                 items.push(hash, 0, item.bytes);
             }
@@ -182,7 +181,7 @@ impl Gather<'_> {
 
     /// The part of the hash space around `hash` of which sections of runs are kept in order: the finest shard of
     /// log and runs there, or less of it where its items would take more than half of the room for scans.
-    fn part(&self, hash: KeyHash) -> (u128, u128) {
+    fn part(&self, hash: KeyHash) -> HashRange {
         let Version { log_stores, runs, .. } = &**self.version;
         let bits = log_stores.iter().map(|store| store.shard_bits());
         let bits = bits.chain(runs.iter().map(|run| run.shard_bits)).max().unwrap_or(0);
@@ -198,42 +197,32 @@ impl Gather<'_> {
         let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
         let bits_within = needed.div_ceil(room).max(1).next_power_of_two().ilog2();
         let bits = (bits + bits_within).min(63);
-        let HashRange { low, high } = shard_range(bits, hash.prefix(bits));
-        (low, high)
+        shard_range(bits, hash.prefix(bits))
     }
 
     /// The hashes from a group on that have about the items wanted: whole groups.
-    fn reach(&self, from: u64) -> (u128, u128) {
-        let (low, mut high) = hashes_of_group(from);
-        let mut width = high - low;
-        while high < u128::MAX && self.items_within(low, high) < self.target as f64 * ESTIMATE_SLACK {
+    fn reach(&self, from: u64) -> HashRange {
+        let mut range = hashes_of_group(from);
+        let mut width = range.high - range.low;
+        while range.high < u128::MAX && self.items_within(range) < self.target as f64 * ESTIMATE_SLACK {
             width = width.saturating_mul(4);
-            high = low.saturating_add(width);
-            high = hashes_of_group(group((high >> 64) as u64)).1;
+            let high = range.low.saturating_add(width);
+            range.high = hashes_of_group(group((high >> 64) as u64)).high;
         }
-        (low, high)
+        range
     }
 
-    /// Items in `low..=high`, about; obsolete ones too.
-    fn items_within(&self, low: u128, high: u128) -> f64 {
-        let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(low, high)).sum();
+    /// Items in `range`, about; obsolete ones too.
+    fn items_within(&self, range: HashRange) -> f64 {
+        let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(range)).sum();
         let of_run = |run: &crate::level::Run| -> f64 {
-            let shard = |hash: u128| KeyHash(hash).prefix(run.shard_bits) as usize;
-            let sections = run.sections[shard(low)..=shard(high)].iter().flatten();
-            let items = sections.map(|section| {
-                section.section.item_count() as f64 * section.section.share_within(HashRange::new(low, high))
-            });
+            let sections = run.sections[range.parts(run.shard_bits)].iter().flatten();
+            let items = sections
+                .map(|section| section.section.item_count() as f64 * section.section.share_within(range));
             items.sum()
         };
         let in_runs: f64 = self.version.runs.iter().map(|run| of_run(run)).sum();
-        logged
-            + in_runs
-            + self
-                .version
-                .levels
-                .iter()
-                .map(|level| level.items_within(HashRange::new(low, high)))
-                .sum::<f64>()
+        logged + in_runs + self.version.levels.iter().map(|level| level.items_within(range)).sum::<f64>()
     }
 }
 

@@ -6,7 +6,7 @@
 //! a prefix, and of 10⁹ items of one prefix about 60 share a place. A group has one prefix as a rule; items of several
 //! prefixes of a group are passed in the order of their suffixes' hashes.
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher};
 
 /// Bits of a place that come from the hash of the suffix.
 const SUFFIX_BITS: u32 = 24;
@@ -33,9 +33,9 @@ impl ScanOrder {
         }
     }
 
-    /// The first place behind all hashes up to `high`, which ends a place, or a group; `None` at the end.
-    pub fn place_behind(self, high: u128) -> Option<u64> {
-        high.checked_add(1).map(|next| self.place(KeyHash(next)))
+    /// The first place behind all hashes up to `last`, which ends a place, or a group; `None` at the end.
+    pub fn place_behind(self, last: u128) -> Option<u64> {
+        last.checked_add(1).map(|next| self.place(KeyHash(next)))
     }
 }
 
@@ -49,10 +49,10 @@ pub(super) fn first_place(group: u64) -> u64 {
     group << SUFFIX_BITS
 }
 
-/// First and last hash of a group.
-pub(super) fn hashes_of_group(group: u64) -> (u128, u128) {
+/// The hashes of a group.
+pub(super) fn hashes_of_group(group: u64) -> HashRange {
     let low = u128::from(first_place(group)) << 64;
-    (low, low | (u128::MAX >> (64 - SUFFIX_BITS)))
+    HashRange::new(low, low | (u128::MAX >> (64 - SUFFIX_BITS)))
 }
 
 /// The first hash of the suffixes that a place of a group has.
@@ -79,10 +79,10 @@ mod tests {
         let place = order.place(hash);
         assert_eq!(place, 0xabcd_ef01_2312_3456);
         assert_eq!((group(place), group(hash.high())), (0xab_cdef_0123, 0xab_cdef_0123));
-        let (low, high) = hashes_of_group(group(place));
-        assert_eq!((low, high), (0xabcd_ef01_2300_0000 << 64, (0xabcd_ef01_2400_0000 << 64) - 1));
+        let hashes = hashes_of_group(group(place));
+        assert_eq!(hashes, HashRange::new(0xabcd_ef01_2300_0000 << 64, (0xabcd_ef01_2400_0000 << 64) - 1));
         assert_eq!(first_suffix(place), 0x1234_5600_0000_0000);
-        assert_eq!(order.place_behind(high), Some(first_place(group(place) + 1)));
+        assert_eq!(order.place_behind(hashes.high), Some(first_place(group(place) + 1)));
         assert_eq!(order.place_behind(u128::MAX), None);
     }
 }

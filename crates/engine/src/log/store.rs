@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher};
 use alluvium_index::cuckoo::{CuckooTable, Slot};
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
@@ -228,15 +228,14 @@ impl LogStore {
         Ok(())
     }
 
-    /// Keys with hashes in `low..=high`, about: of a semi-sorted keyspace by its prefixes, else as hashes are uniform.
-    pub fn len_within(&self, low: u128, high: u128) -> f64 {
+    /// Keys with hashes in `range`, about: of a semi-sorted keyspace by its prefixes, else as hashes are uniform.
+    pub fn len_within(&self, range: HashRange) -> f64 {
         if !self.hasher.is_semi_sorted() {
-            return self.len() as f64 * (high.saturating_sub(low) as f64 / u128::MAX as f64);
+            return self.len() as f64 * (range.high.saturating_sub(range.low) as f64 / u128::MAX as f64);
         }
-        let prefix_hashes = (low >> 64) as u64..=(high >> 64) as u64;
-        let count = |shard: &Shard| {
-            shard.prefixes.lock().expect("no panic while held").count(prefix_hashes.clone()) as f64
-        };
+        let (first, last) = range.high_halves();
+        let count =
+            |shard: &Shard| shard.prefixes.lock().expect("no panic while held").count(first..=last) as f64;
         self.shards.iter().map(count).sum()
     }
 

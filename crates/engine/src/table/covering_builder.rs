@@ -197,8 +197,7 @@ impl CoveringBuilder {
         let mut builder = MultiLevelFilterBuilder::new(keys, self.spec.fingerprint_bits);
         let mut streams = Vec::with_capacity(self.spec.below.len());
         for (run, section) in (0..self.run()).zip(self.spec.below.iter().rev()) {
-            let Some(range) = section.range().clip(self.range) else { continue };
-            let range = SectionRange { section: section.clone(), range };
+            let Some(range) = SectionRange::of(section, self.range) else { continue };
             streams.push(OldHashes::open(&range, run)?);
         }
         let mut new = self.hashes.iter().copied().peekable();

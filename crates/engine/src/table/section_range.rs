@@ -26,6 +26,12 @@ pub(crate) struct SectionRange {
 }
 
 impl SectionRange {
+    /// What the section has of `range`; `None` if it covers nothing of it.
+    pub fn of(section: &Arc<Section>, range: HashRange) -> Option<Self> {
+        let range = section.range().clip(range)?;
+        Some(Self { section: Arc::clone(section), range })
+    }
+
     /// A scanner of the range that reads when it is asked, so many bytes at a time.
     pub(super) fn scanner(&self, read_bytes: usize) -> Result<SectionScanner> {
         Self::scanner_of(std::slice::from_ref(self), read_bytes)
