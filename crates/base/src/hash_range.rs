@@ -9,8 +9,9 @@ use crate::key_hash::KeyHash;
 
 /// The hashes `low..=high`: both ends are included, since no `u128` lies above the highest hash.
 ///
-/// A range is not empty: an operation that may leave nothing returns an [`Option`]. That is up to the caller, and not
-/// checked; a range with `low` above `high` contains nothing. Takes 32 bytes, and every method a few comparisons.
+/// Ranges are not empty: an operation that may leave nothing returns an [`Option`]. Nothing checks that `low` is at most
+/// `high`, which damaged files may violate; such a range contains no hash. Takes 32 bytes; each method takes a few
+/// comparisons and allocates nothing.
 ///
 /// Serialized the high halves are `low` and `high`, and the low halves are left out where they are all zeros and all
 /// ones: ranges of hashed keyspaces end there, and manifests before there were others say nothing else.

@@ -92,10 +92,9 @@ fn pieces_of_level(
     pieces
 }
 
-/// The ranges of the tables that a merge makes of bytes that are spread over `range` as `mass` says, where they
-/// take the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where
-/// that makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in
-/// part.
+/// The ranges of the tables that a merge makes of bytes that are spread over `range` as `mass` says, where they take
+/// the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where that
+/// makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in part.
 pub(super) fn merged_ranges(
     level: &Level,
     range: HashRange,

@@ -122,8 +122,8 @@ impl Below {
         Ok(Self { tables: covered_by_first(sections)?, ..Self::default() })
     }
 
-    /// Of a new table over `range` of the level `present`. A table that lies over parts of several containers
-    /// takes over none: what is below it is not the same everywhere.
+    /// Of a new table over `range` of the level `present`. A table that lies over parts of several containers takes
+    /// over none: what is below it is not the same everywhere.
     ///
     /// In memory a table takes over what up to three below it have, so that one of four answers for all. On flash that
     /// would rewrite the filters of a hundred tables for each new one, or take a read for each four. So the youngest

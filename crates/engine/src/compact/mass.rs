@@ -75,8 +75,8 @@ impl Mass {
         }
     }
 
-    /// Cuts `range` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of
-    /// the power of two that comes nearest.
+    /// Cuts `range` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of the
+    /// power of two that comes nearest.
     pub fn split(&self, range: HashRange, bytes_max: f64) -> Vec<HashRange> {
         let marks = match self {
             Self::Even { density } => {

@@ -83,9 +83,9 @@ pub(super) fn write_parts(
 /// Takes young items of a range, behind those of earlier calls.
 pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, HashRange) -> Result<()> + 'a;
 
-/// Writes one table for `range` from young items that come in pieces, for want of the memory for all of them, and
-/// puts it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of
-/// how many bytes and from which log segments. Returns the references to blobs that came and went.
+/// Writes one table for `range` from young items that come in pieces, for want of the memory for all of them, and puts
+/// it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of how
+/// many bytes and from which log segments. Returns the references to blobs that came and went.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,

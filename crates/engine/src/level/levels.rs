@@ -76,8 +76,8 @@ impl Level {
         self.containers.iter().map(|container| container.tables.len()).max().unwrap_or(0)
     }
 
-    /// What lies in `range` as ascending sequences of parts of tables, the youngest first: what is in one
-    /// is younger than what is in later ones over the same place.
+    /// What lies in `range` as ascending sequences of parts of tables, the youngest first: what is in one is younger
+    /// than what is in later ones over the same place.
     pub fn streams_within(&self, range: HashRange) -> Vec<Vec<SectionRange>> {
         let containers = self.within(range);
         let runs = containers.iter().map(|container| container.tables.len()).max().unwrap_or(0);
@@ -120,8 +120,8 @@ impl Level {
         })
     }
 
-    /// Declares that the manifest no longer names those files over `range` of `before` that lie nowhere in this
-    /// level, which came from it by a change of that range.
+    /// Declares that the manifest no longer names those files over `range` of `before` that lie nowhere in this level,
+    /// which came from it by a change of that range.
     pub fn set_obsolete_since(&self, before: &Self, range: HashRange) {
         for table in before.within(range).iter().flat_map(|container| &container.tables) {
             let kept = self.within(table.section.range()).iter().flat_map(|container| &container.tables);

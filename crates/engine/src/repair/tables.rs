@@ -61,10 +61,8 @@ impl Claim {
         section.keyspace() == self.keyspace
             && match &self.place {
                 Place::Run(run) => {
-                    let shard = match run.shard_bits {
-                        0 => 0,
-                        bits => section.range().low >> (128 - bits),
-                    };
+                    let low = section.range().low;
+                    let shard = if run.shard_bits == 0 { 0 } else { low >> (128 - run.shard_bits) };
                     !run.dropped.contains(&(shard as u32))
                 }
                 Place::Sorted { range, .. } => {
