@@ -1,7 +1,8 @@
-//! Who may use a partition when: MICA's EREW, CREW and CRCW modes (Lim's thesis, §5.3.1), as types.
+//! Who may use a partition at which time: MICA's EREW, CREW and CRCW modes (Lim's thesis, §5.3.1), as types.
 //!
-//! One source, three modes: an operation is written once, over [`Access`], and asks [`Access::READS_BESIDE_WRITES`]
-//! whether it must count versions and validate what it read, and the partition's gate before it writes.
+//! One source serves three modes: an operation is written once, over [`Access`]. It consults
+//! [`Access::READS_BESIDE_WRITES`] on whether it must count versions and validate what it read, and passes the
+//! partition's gate before it writes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,20 +17,20 @@ mod sealed {
 
 /// One of the access modes: [`Exclusive`], [`ConcurrentReads`] or [`Concurrent`].
 pub trait Access: sealed::Sealed + fmt::Debug + 'static {
-    /// Whether reads may run beside a write, so that they validate what they read.
+    /// Whether reads may run beside a write and therefore must validate what they read.
     const READS_BESIDE_WRITES: bool;
-    /// What writers of a partition pass.
+    /// What writers of a partition pass through.
     #[doc(hidden)]
     type Gate: Gate;
-    /// What owns the partitions: shared where a writer may outlive the cache that it came from.
+    /// The owner of the partitions: shared where a writer may outlive the cache from which it was taken.
     #[doc(hidden)]
     type Parts<T: fmt::Debug>: Deref<Target = [T]> + FromIterator<T> + fmt::Debug;
 }
 
 /// A mode in which the cache or store itself writes: [`Exclusive`] and [`Concurrent`].
 ///
-/// [`ConcurrentReads`] is none: its caches are written through a [`Writer`](crate::Writer), its stores through a
-/// [`StoreWriter`](crate::StoreWriter).
+/// [`ConcurrentReads`] is not such a mode: its caches are written through a [`Writer`](crate::Writer), its stores
+/// through a [`StoreWriter`](crate::StoreWriter).
 #[diagnostic::on_unimplemented(
     message = "a cache or store of mode `{Self}` is written through a writer",
     note = "take one with `writer(partitions)`"
@@ -45,12 +46,12 @@ impl SharedWrites for Concurrent {}
 #[derive(Debug)]
 pub struct Exclusive;
 
-/// CREW, concurrent read, exclusive write: any thread reads, and each partition has one writer at most. Reads take no
+/// CREW, concurrent read, exclusive write: any thread reads, and each partition has at most one writer. Reads take no
 /// lock and never wait for more than the write of one item.
 ///
-/// The cache itself only reads. What writes is a [`Writer`](crate::Writer) of some of the partitions, taken with
+/// The cache itself only reads. Writes go through a [`Writer`](crate::Writer) of some of the partitions, taken with
 /// [`Cache::writer`](crate::Cache::writer) (of a store with [`Store::writer`](crate::Store::writer)), which exists once
-/// a partition. So two threads can't write a partition at the same time, and no lock is needed:
+/// per partition. So two threads cannot write a partition at the same time, and no lock is needed:
 ///
 /// ```compile_fail,E0599
 /// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
@@ -59,8 +60,8 @@ pub struct Exclusive;
 #[derive(Debug)]
 pub struct ConcurrentReads;
 
-/// CRCW, concurrent read, concurrent write: any thread does anything. Reads as in [`ConcurrentReads`]; writers of a
-/// partition take turns by a lock. The default.
+/// CRCW, concurrent read, concurrent write: any thread may read and write. Reads work as in [`ConcurrentReads`];
+/// writers of a partition take turns by a lock. The default.
 #[derive(Debug)]
 pub struct Concurrent;
 
@@ -86,7 +87,7 @@ impl Access for Concurrent {
     type Parts<T: fmt::Debug> = Box<[T]>;
 }
 
-/// What a writer passes, and what a reader who lends out bytes of the log holds.
+/// What a writer passes through, and what a reader that lends out bytes of the log holds.
 pub trait Gate: Default + fmt::Debug {
     /// Held during a write.
     type Writing<'a>
@@ -96,7 +97,8 @@ pub trait Gate: Default + fmt::Debug {
     /// Begins a write.
     fn enter(&self) -> Self::Writing<'_>;
 
-    /// Whether nobody writes while the result of [`lend`](Self::lend) lives, so that bytes of the log may be lent out.
+    /// Whether no thread writes while the result of [`lend`](Self::lend) lives, so that bytes of the log may be lent
+    /// out.
     const LENDS: bool = false;
 
     /// Forbids writes until the result is dropped.
@@ -104,14 +106,14 @@ pub trait Gate: Default + fmt::Debug {
         Loan(None)
     }
 
-    /// Whether bytes are lent out at the moment, so that even the owner may not write.
+    /// Whether bytes are currently lent out, so that even the owner must not write.
     fn is_lent(&self) -> bool {
         false
     }
 }
 
-/// Gate of [`Exclusive`]: only guards against writes from within a callback that has bytes of the log, or that decides
-/// about an item. The cell keeps caches of this mode with one thread.
+/// Gate of [`Exclusive`]: only guards against writes from within a callback that was lent bytes of the log or decides
+/// about an item. The cell ties caches of this mode to one thread.
 #[derive(Debug, Default)]
 pub struct Lending {
     loans: Cell<u32>,
@@ -135,7 +137,7 @@ impl Gate for Lending {
     const LENDS: bool = true;
 
     /// # Panics
-    /// From within a callback that was given an item of the same partition.
+    /// Panics within a callback that was given an item of the same partition.
     #[inline(always)]
     fn enter(&self) {
         assert!(self.loans.get() == 0, "a callback that reads an item may not write to its cache");
@@ -153,8 +155,8 @@ impl Gate for Lending {
     }
 }
 
-/// Gate of [`ConcurrentReads`]: who calls a writing operation has the partition's writer, exclusively. Nothing is left
-/// to do but to give out that writer once.
+/// Gate of [`ConcurrentReads`]: the caller of a writing operation has exclusive use of the partition's writer. The gate
+/// only has to hand out that writer once.
 #[derive(Debug)]
 pub struct Owner {
     is_claimed: AtomicU32,
@@ -167,12 +169,13 @@ impl Default for Owner {
 }
 
 impl Owner {
-    /// Takes the right to write; whether it was free. All that was written under it before is seen.
+    /// Takes the right to write; returns whether it was free. The new holder sees everything that earlier holders
+    /// wrote.
     pub(crate) fn claim(&self) -> bool {
         self.is_claimed.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the right back.
+    /// Returns the right.
     pub(crate) fn release(&self) {
         self.is_claimed.store(0, Ordering::Release);
     }
@@ -200,8 +203,8 @@ impl Gate for Lock {
 
     #[inline(always)]
     fn enter(&self) -> MutexGuard<'_, ()> {
-        // A writer that panicked left the partition in order: callers' functions run between changes, and a change that
-        // ends by a panic is undone or marked by its guard.
+        // A writer that panicked left the partition consistent: callers' functions run between changes, and the guard
+        // of a change that ends by a panic undoes the change or marks it.
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -1,4 +1,4 @@
-//! Which partitions have a writer: each has one at most.
+//! Which partitions have a writer: each has at most one.
 
 use std::fmt;
 use std::ops::{Bound, Range, RangeBounds};
@@ -6,16 +6,16 @@ use std::ops::{Bound, Range, RangeBounds};
 use crate::access::Owner;
 use crate::error::ClaimError;
 
-/// Something with a right to write that is given out once.
+/// Something with a right to write that is granted once at a time.
 pub(crate) trait Claimed: fmt::Debug {
-    /// What gives it out.
+    /// The gate that grants it.
     fn owner(&self) -> &Owner;
 }
 
 /// Takes the right to write the partitions of `wanted`, all or none.
 ///
 /// # Errors
-/// [`ClaimError`]: there is none such, or one of them has a writer.
+/// [`ClaimError`]: there are no such partitions, or one of them has a writer.
 pub(crate) fn claim(
     partitions: &[impl Claimed],
     wanted: impl RangeBounds<usize>,
@@ -42,7 +42,7 @@ pub(crate) fn claim(
     Ok(range)
 }
 
-/// Gives the right back.
+/// Returns the rights to write these partitions.
 pub(crate) fn release(partitions: &[impl Claimed], range: Range<usize>) {
     partitions[range].iter().for_each(|partition| partition.owner().release());
 }

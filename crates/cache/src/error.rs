@@ -1,15 +1,14 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use std::fmt;
 use std::io;
 
 /// An item that no partition can hold. Nothing was changed.
 ///
-/// A smaller item, more memory per partition or a larger
-/// [`item_bytes_max`](crate::Builder::item_bytes_max) help.
+/// A smaller item, more memory per partition or a larger [`item_bytes_max`](crate::Builder::item_bytes_max) can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Bytes that an item may take, its key and up to 24 bytes of its own included. Keys have at most 64 KiB.
+    /// Maximum bytes of an item, including its key and up to 24 bytes of overhead. Keys have at most 64 KiB.
     pub item_bytes_max: usize,
 }
 
@@ -25,17 +24,17 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Why no writer is given out.
+/// Why no writer can be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimError {
-    /// This partition has a writer already. It can be taken again once that was dropped.
+    /// This partition already has a writer. It can be taken again once that writer is dropped.
     Taken {
         /// The first such partition.
         partition: usize,
     },
-    /// The range names no partitions, or some that there are not.
+    /// The range is empty or names partitions that do not exist.
     NoSuchPartition {
-        /// How many there are.
+        /// Number of partitions.
         partitions: usize,
     },
 }
@@ -55,7 +54,7 @@ impl fmt::Display for ClaimError {
 
 impl std::error::Error for ClaimError {}
 
-/// A key that belongs to a partition that its writer doesn't have. Nothing was changed.
+/// A key that belongs to a partition that this writer does not cover. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherPartition {
     /// The key's partition, whose writer can write it.
@@ -73,9 +72,9 @@ impl std::error::Error for OtherPartition {}
 /// Why a writer refuses a write. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError<E> {
-    /// The key is another writer's.
+    /// The key belongs to another writer.
     OtherPartition(OtherPartition),
-    /// What a cache or store that writes itself would say.
+    /// The error that a cache or store that writes by itself would return.
     Refused(E),
 }
 
@@ -103,40 +102,39 @@ impl<E: std::error::Error + 'static> std::error::Error for WriteError<E> {
     }
 }
 
-/// A cache that can't be made or resized.
+/// A cache or store that cannot be created or resized.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The memory is too little for the number of partitions, or for an item of the mean size to be a quarter of one at
-    /// most; at least `memory_min` is needed.
+    /// The memory is too small for the number of partitions, or an item of the mean size would be larger than a quarter
+    /// of a partition; at least `memory_min` is needed.
     MemoryTooSmall {
-        /// What was given.
+        /// The limit that was given.
         memory_limit: usize,
-        /// What would do.
+        /// The smallest limit that suffices.
         memory_min: usize,
     },
-    /// No cache or store makes use of so much memory. There is no figure for "no limit": give what the process may
-    /// have.
+    /// No cache or store can use that much memory. No number means "no limit": give what the process may use.
     MemoryTooLarge {
-        /// What was given.
+        /// The limit that was given.
         memory_limit: usize,
-        /// What would do: 16 TiB, and of a store 32 GiB for each partition.
+        /// The largest limit: 16 TiB, and for a store also 32 GiB per partition.
         memory_max: usize,
     },
     /// There must be at least one partition.
     NoPartitions,
-    /// Too many partitions, of all caches or stores that share the limit.
+    /// Too many partitions, summed over all caches or stores that share the limit.
     TooManyPartitions {
-        /// What was given, `usize::MAX` if that is no number.
+        /// The number that was given, `usize::MAX` if it overflows.
         partitions: usize,
-        /// What would do.
+        /// The largest number.
         partitions_max: usize,
     },
-    /// Items would on average be larger than the largest may be.
+    /// Items would on average be larger than the largest item allowed.
     PayloadTooLarge {
         /// Bytes of key and value on average, as given.
         payload_bytes: usize,
-        /// What would do; more with a larger [`item_bytes_max`](crate::Builder::item_bytes_max), up to 128 MiB.
+        /// The largest mean; greater with a larger [`item_bytes_max`](crate::Builder::item_bytes_max), up to 128 MiB.
         payload_bytes_max: usize,
     },
     /// The system refuses the memory.

@@ -4,10 +4,10 @@
 //!  line: [ fingerprint:16 ×32 ]      the youngest first; one cache line
 //! ```
 //!
-//! A line is a queue of its own: a new fingerprint pushes the oldest out. Since keys spread evenly over lines, a key is
-//! remembered for about as many evictions as the table has entries, give or take a fifth, at two bytes a key and
-//! without clocks. One thread at a time uses it. It answers wrongly "was here" once in two thousand questions, which
-//! costs a place in the main log.
+//! Each line is a queue of its own: a new fingerprint pushes the oldest out. Since keys spread evenly over lines, a key
+//! is remembered for about as many evictions as the table has entries, give or take a fifth. This costs two bytes per
+//! key and needs no clocks. One thread at a time uses it. One in two thousand queries wrongly finds a key, which costs
+//! a place in the main log.
 
 use std::io;
 
@@ -28,7 +28,8 @@ const WAYS: usize = WORDS * PER_WORD;
 #[repr(C, align(64))]
 struct Line([AtomicU64; WORDS]);
 
-// SAFETY: eight atomic integers without drop glue, for which zeros are a value: no fingerprint. The alignment is 64.
+// SAFETY: eight atomic integers without drop glue, for which zeros are a valid value: no fingerprint. The alignment is
+// 64.
 unsafe impl Element for Line {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
@@ -36,11 +37,12 @@ unsafe impl Element for Line {
     }
 }
 
-/// A set of keys with a limited memory.
+/// A set of keys with limited memory.
 #[derive(Debug)]
 pub(crate) struct Ghost {
     lines: Array<Line>,
-    /// Whether it has ever remembered a key. Until then nothing of it is looked at, for that would touch its memory.
+    /// Whether it has ever remembered a key. Until then lookups skip the table, since reading it would make its memory
+    /// resident.
     is_used: AtomicU32,
 }
 
@@ -48,7 +50,7 @@ impl Ghost {
     /// A set for about `entries` keys.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(entries: usize) -> io::Result<Self> {
         Ok(Self { lines: Array::new(Self::lines(entries))?, is_used: AtomicU32::new(0) })
     }
@@ -80,7 +82,7 @@ impl Ghost {
         self.find(hash).is_some()
     }
 
-    /// Whether the key is remembered; it is forgotten by this question.
+    /// Whether the key is remembered. Forgets it.
     #[inline]
     pub fn take(&self, hash: KeyHash) -> bool {
         let found = self.find(hash);
@@ -90,7 +92,7 @@ impl Ghost {
         found.is_some()
     }
 
-    /// The word with the key's fingerprint, and the bits before that.
+    /// The word with the key's fingerprint, and the number of bits below the fingerprint.
     #[inline]
     fn find(&self, hash: KeyHash) -> Option<(&AtomicU64, u32)> {
         if self.is_used.load(Ordering::Relaxed) == 0 {
@@ -111,7 +113,7 @@ impl Ghost {
         prefetch_element(&self.lines, self.line(hash));
     }
 
-    /// Gives the memory back; all keys are forgotten.
+    /// Returns the memory to the system; all keys are forgotten.
     pub fn release(&self) {
         self.lines.release();
     }

@@ -1,8 +1,8 @@
 //! How a cache or store hashes keys.
 //!
-//! Nothing of it outlives the process, so that the hash needs no frozen values: keys of up to 16 bytes take two
-//! multiplications, a quarter of the instructions of XXH3 with 128 bits, and a lookup that is short enough overlaps
-//! with the next (decision 0036).
+//! No hash outlives the process, so its values need not be frozen: keys of up to 16 bytes take two multiplications, a
+//! quarter of the instructions of XXH3 with 128 bits, and a lookup that is short enough overlaps with the next
+//! (decision 0036).
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher as _};
@@ -16,13 +16,13 @@ use foldhash::quality::SeedableRandomState;
 pub(crate) enum Hasher {
     /// The default: folded multiplications with secrets.
     Folded(SeedableRandomState),
-    /// What the caller chose.
+    /// The caller's choice.
     Given(KeyHasher),
 }
 
 impl Default for Hasher {
     fn default() -> Self {
-        // Nobody who doesn't know the seed can aim keys at one bucket, which would only evict one another anyway.
+        // Only those who know the seed can aim keys at one bucket, and such keys would only evict one another anyway.
         let seed = RandomState::new().build_hasher().finish();
         Self::Folded(SeedableRandomState::with_seed(seed, SharedSeed::global_random()))
     }
@@ -43,8 +43,8 @@ impl Hasher {
     }
 }
 
-/// 64 bits as both halves of a hash. The high half chooses the partition by its first bits, on which all bits of the
-/// low half have a say: what chooses bucket and tag says nothing about them.
+/// Derives both halves of a hash from 64 bits. The first bits of the high half choose the partition and depend on all
+/// bits of the low half, so the bits that choose bucket and tag say nothing about them.
 #[inline(always)]
 fn widened(low: u64) -> KeyHash {
     KeyHash::from_halves(low.wrapping_mul(0x9e37_79b9_7f4a_7c15), low)

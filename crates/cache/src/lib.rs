@@ -1,4 +1,4 @@
-//! The memory engine: a cache of very many small items, after MICA (Lim's thesis, chapter 5; NSDI 2014).
+//! The memory engine: a cache of a great number of small items, after MICA (Lim's thesis, chapter 5; NSDI 2014).
 //!
 //! ```
 //! use alluvium_cache::Cache;
@@ -9,27 +9,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A cache is made of partitions by key hash. Each has a lossy index, buckets of fifteen entries in two cache lines,
-//! and circular logs in which items lie one behind another:
+//! A cache is divided into partitions by key hash. Each partition has a lossy index, made of buckets of fifteen entries
+//! in two cache lines, and circular logs that store items one after another:
 //!
 //! ```text
 //!  hash ──► bucket [version | counts | tag+position ×15] ──► log [ header | key | value ][ ... ]
 //!                                                                 ▲ head: evicted      ▲ tail: appended
 //! ```
 //!
-//! Goals: two memory accesses per get, overlapped in batches; few bytes beside an item's own; an eviction policy that
-//! is good at skew, scans and drift at once; one number for the memory, which holds.
+//! Goals: two memory accesses per get, overlapped in batches; few bytes of overhead per item; an eviction policy that
+//! copes with skew, scans and drift at once; a single memory limit, which is kept.
 //!
-//! [`Store`] is the same without eviction: it refuses what it has no room for.
+//! [`Store`] is the same without eviction: it refuses items for which it has no room.
 //!
-//! Not a goal: durability. What a cache holds is gone with the process.
+//! Not a goal: durability. The contents of a cache are lost when the process ends.
 //!
-//! Architecture invariant: a cache may forget, never lie. Equality is always that of the full key; what a reader beside
-//! a writer has seen counts only after it was validated.
+//! Architecture invariant: a cache may forget an item, but never returns a wrong one. Full keys are always compared;
+//! what a reader saw beside a writer counts only after it was validated.
 //!
-//! Architecture invariant: all shared memory is accessed atomically, or by loads and stores written out that are
-//! validated like those. `unsafe` stands in the leaf modules of `memory`, in `partition/lend.rs` and `index/tags.rs`,
-//! and in the declarations that zeros are a value of what lies in arrays.
+//! Architecture invariant: all shared memory is accessed atomically, or by explicit load and store instructions whose
+//! results are validated in the same way. `unsafe` is confined to the leaf modules of `memory`, to `partition/lend.rs`
+//! and `index/tags.rs`, and to the declarations that zeros are a valid value of the elements of arrays.
 
 mod access;
 mod cache;

@@ -1,17 +1,17 @@
-//! What numbers a cache or store may be set up with: the one place that checks them.
+//! The numbers with which a cache or store may be configured: the only place that checks them.
 //!
-//! Sizes are computed from numbers within these bounds only, so no product or sum of them overflows.
+//! Sizes are computed only from numbers within these bounds, so no product or sum of them overflows.
 
 use crate::error::BuildError;
 
-/// Most memory of one cache or store, or of all that share a limit: 16 TiB.
+/// Maximum memory of one cache or store, or of all that share a limit: 16 TiB.
 pub(crate) const MEMORY_BYTES_MAX: usize = 1 << 44;
 
-/// Most partitions of one cache or store, or of all that share a limit. Each has some ten mappings of memory, of which
-/// Linux lets a process have 65,530 unless it is told otherwise.
+/// Maximum partitions of one cache or store, or of all that share a limit. Each has some ten memory mappings, of which
+/// Linux allows a process 65,530 by default.
 pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
 
-/// Where the search for a partition's least memory begins.
+/// Where the search for a partition's minimum memory starts.
 const SHARE_BYTES_MIN: usize = 16 << 10;
 
 /// Numbers that a builder was given.
@@ -24,17 +24,17 @@ pub(crate) struct Numbers {
     pub partitions: usize,
     /// Bytes of key and value of an item, on average.
     pub payload: usize,
-    /// The same of the largest item.
+    /// The same for the largest item.
     pub payload_max: usize,
-    /// Bytes that a partition can make use of.
+    /// Maximum bytes that a partition can use.
     pub partition_bytes_max: usize,
 }
 
 impl Numbers {
-    /// What `make` makes of the bytes for each partition; it returns `None` of too few.
+    /// The result of `make` for the bytes of each partition; `make` returns `None` if they are too few.
     ///
     /// # Errors
-    /// [`BuildError`]: which number is out of its bounds.
+    /// [`BuildError`]: the number that is out of its bounds.
     pub fn share_out<T>(&self, make: impl Fn(usize) -> Option<T>) -> Result<T, BuildError> {
         let partitions = self.owners.saturating_mul(self.partitions);
         if partitions == 0 {

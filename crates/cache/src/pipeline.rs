@@ -1,5 +1,5 @@
 //! Operations of a batch in stages, so that their misses of the processor's caches overlap with each other and with the
-//! work of others (Lim's thesis, §5.3.3, "multi-stage prefetching").
+//! other operations' work (Lim's thesis, §5.3.3, "multi-stage prefetching").
 //!
 //! ```text
 //!  step n:  operation n       hash the key, start loading its bucket
@@ -7,21 +7,21 @@
 //!           operation n - 16  compare the key, take the value
 //! ```
 //!
-//! MICA parts a batch and runs a stage of one part, then of another. With an operation of each stage in turn as many
-//! loads as a core has buffers for are under way all the time, not only between two stages, and the work of all stages
-//! goes on meanwhile: 1.6 times the rate of a loop over the whole batch for each stage.
+//! MICA divides a batch and runs a stage of one part, then of another. Here each step runs each stage for one
+//! operation, so that as many loads as a core has buffers for are in flight all the time, not only between two stages,
+//! while the work of all stages continues: 1.6 times the rate of a loop over the whole batch for each stage.
 
-/// Operations between two stages of the same one: about what a core does while it waits for memory once.
+/// Number of operations between two stages of one operation: about the work that a core does during one memory access.
 const AHEAD: usize = 8;
 
-/// From the first stage to the last.
+/// Steps from the first stage of an operation to its last.
 const TO_LAST: usize = 3 * AHEAD;
 
-/// Room for the states of all operations under way.
+/// Room for the states of all operations in flight.
 const RING: usize = (TO_LAST + 1).next_power_of_two();
 
-/// Takes operations 0 to before `count` through four stages. The later ones are told what those before have found out;
-/// the last ones come in order.
+/// Takes operations `0..count` through four stages. Each later stage gets the state that the earlier ones left; the
+/// last stages run in order.
 #[inline(always)]
 pub(crate) fn run<S: Copy + Default>(
     count: usize,

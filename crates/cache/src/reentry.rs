@@ -1,22 +1,23 @@
-//! Whether the calling thread runs a function that decides about an item, under the lock of the item's partition.
+//! Whether the calling thread is running a function that decides about an item, under the lock of the item's partition.
 //!
 //! Such a function may read its cache, but a write from within it would wait for the lock that its own thread holds, or
-//! for another's whose function writes here. Both are refused at once, and always, instead of hanging now and then.
+//! for a thread whose function is waiting for this one. Both are refused always and at once, instead of hanging
+//! occasionally.
 
 use std::cell::{Cell, RefCell};
 
 thread_local! {
-    // Two: what every write reads has no destructor, which would make each access a call.
+    // Two variables: the one that every write reads has no destructor, which would turn each access into a call.
     static IS_DECIDING: Cell<bool> = const { Cell::new(false) };
-    /// Caches about whose items the thread decides, the innermost last.
+    /// Caches about whose items the thread is deciding, the innermost last.
     static CACHES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The calling thread decides about an item of a cache while this lives.
+/// While this lives, the calling thread is deciding about an item of a cache.
 pub(crate) struct Deciding;
 
 impl Deciding {
-    /// Begins to decide about an item of cache number `cache`.
+    /// Starts a decision about an item of cache number `cache`.
     pub fn about(cache: u64) -> Self {
         CACHES.with_borrow_mut(|caches| caches.push(cache));
         IS_DECIDING.set(true);
@@ -34,7 +35,7 @@ impl Drop for Deciding {
     }
 }
 
-/// Refuses to write to cache number `cache` from within a function that decides about one of its items.
+/// Refuses a write to cache number `cache` from within a function that decides about one of its items.
 ///
 /// # Panics
 /// Within such a function.

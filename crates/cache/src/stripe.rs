@@ -1,7 +1,7 @@
 //! A small number for each thread, to spread counters over cache lines.
 //!
-//! Numbers of threads that have ended are given again, the lowest first, so that however many threads come and go,
-//! those that run have numbers from 1 to the most that ever ran at once.
+//! Numbers of threads that have ended are reused, the lowest first. However many threads start and end, running threads
+//! have numbers from 1 to the maximum number of threads that ever ran at once.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::sync::Mutex;
 
 thread_local! {
-    // Two: what every operation reads has no destructor, which would make each access a call.
+    // Two variables: the one that every operation reads has no destructor, which would turn each access into a call.
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     static OWNED: Owned = Owned::take();
 }
@@ -21,8 +21,8 @@ struct Numbers {
     free: BinaryHeap<Reverse<u64>>,
 }
 
-/// A number that goes back when its thread ends. Whoever gets it next sees all that was done under it, since both pass
-/// the lock.
+/// A number that is returned when its thread ends. The next owner sees everything that was done under it, since both
+/// take the lock.
 struct Owned(u64);
 
 impl Owned {
@@ -47,10 +47,10 @@ impl Drop for Owned {
     }
 }
 
-/// The calling thread's number, from 1; `u64::MAX` for one that is about to end.
+/// The calling thread's number, from 1; `u64::MAX` for a thread that is about to end.
 #[inline(always)]
 pub(crate) fn thread_number() -> u64 {
-    // The model checker wants the same memory accesses in every run, whatever threads were before.
+    // The model checker needs the same memory accesses in every run, whichever threads ran before.
     if cfg!(loom) {
         return u64::MAX;
     }

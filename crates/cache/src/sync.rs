@@ -1,4 +1,4 @@
-//! Every atomic and lock of this crate comes through here, so that loom can replace it.
+//! All atomics and locks of this crate are imported from here, so that loom can replace them.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
@@ -13,7 +13,7 @@ pub(crate) use std::sync::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
-/// Tells the processor, or the model checker, that the caller repeats a read until a writer has moved on.
+/// Tells the processor, or the model checker, that the caller repeats a read until a writer has made progress.
 #[inline]
 pub(crate) fn spin_hint() {
     #[cfg(loom)]
@@ -22,7 +22,7 @@ pub(crate) fn spin_hint() {
     std::hint::spin_loop();
 }
 
-/// Adds to a counter that only one thread at a time changes: cheaper than a locked addition.
+/// Adds to a counter that only one thread at a time changes: cheaper than an atomic addition.
 #[inline(always)]
 pub(crate) fn add_alone(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -7,14 +7,14 @@ use crate::access::{Access, Concurrent, ConcurrentReads, SharedWrites};
 use crate::cache::{Cache, SetOptions, Writer};
 use crate::error::{ClaimError, OtherPartition, TooLarge, WriteError};
 
-/// A type that a [`TypedCache`] can keep: it becomes bytes, and bytes become it again.
+/// A type that a [`TypedCache`] can store: it converts to bytes and back.
 ///
 /// Equal values must give equal bytes if the type is used for keys.
 pub trait Coded: Sized {
     /// Appends the value's bytes.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// The value of these bytes; `None` if they are those of no value.
+    /// The value of these bytes; `None` if they encode no value.
     fn decode(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -85,17 +85,17 @@ pub struct TypedCache<K, V, A: Access = Concurrent> {
 }
 
 impl<K: Coded, V: Coded, A: Access> TypedCache<K, V, A> {
-    /// Keeps values in `cache`, which should have no other users.
+    /// Stores values in `cache`, which should have no other users.
     pub fn new(cache: Cache<A>) -> Self {
         Self { cache, types: PhantomData }
     }
 
-    /// The bytes below.
+    /// The underlying cache of bytes.
     pub fn bytes(&self) -> &Cache<A> {
         &self.cache
     }
 
-    /// The value of `key`. One that was set as bytes and is none of type `V` counts as absent.
+    /// The value of `key`. A value that was set as bytes and does not decode to type `V` counts as absent.
     pub fn get(&self, key: &K) -> Option<V> {
         self.cache.get_with(&encoded(key), |item| V::decode(item.value))?
     }
@@ -105,31 +105,31 @@ impl<K: Coded, V: Coded, A: SharedWrites> TypedCache<K, V, A> {
     /// Gives `key` a value.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former value.
     pub fn set(&self, key: &K, value: &V) -> Result<(), TooLarge> {
         self.cache.set(&encoded(key), &encoded(value))
     }
 
-    /// Gives `key` a value with flags or an end.
+    /// Gives `key` a value with flags or an expiry.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former value.
     pub fn set_with(&self, key: &K, value: &V, options: SetOptions) -> Result<(), TooLarge> {
         self.cache.set_with(&encoded(key), &encoded(value), options)
     }
 
-    /// The value of `key`, made and set by `make` if there is none. Two threads that miss at once both make it; the
-    /// cache keeps one of them. A value too large for the cache is returned and not kept.
+    /// The value of `key`; if it has none, `make` makes one, which is set. Two threads that miss at once both make a
+    /// value; the cache keeps one of them. A value too large for the cache is returned and not kept.
     pub fn get_or_set_with(&self, key: &K, make: impl FnOnce() -> V) -> V {
         self.get(key).unwrap_or_else(|| {
             let value = make();
-            // The caller has its value; the cache counts the refusal.
+            // The caller gets its value; the cache counts the refusal.
             let _ = self.set(key, &value);
             value
         })
     }
 
-    /// Removes the value of `key`; whether there was one.
+    /// Removes the value of `key`; returns whether there was one.
     pub fn remove(&self, key: &K) -> bool {
         self.cache.remove(&encoded(key))
     }
@@ -143,7 +143,7 @@ pub struct TypedWriter<K, V> {
 }
 
 impl<K: Coded, V: Coded> TypedCache<K, V, ConcurrentReads> {
-    /// The writer of the partitions in a range of their numbers: see [`Cache::writer`].
+    /// The writer of a range of partitions, given by number: see [`Cache::writer`].
     ///
     /// # Errors
     /// [`ClaimError`]: one of the partitions has a writer, or the range names none.
@@ -153,7 +153,7 @@ impl<K: Coded, V: Coded> TypedCache<K, V, ConcurrentReads> {
 }
 
 impl<K: Coded, V: Coded> TypedWriter<K, V> {
-    /// The writer of bytes below.
+    /// The underlying writer of bytes.
     pub fn bytes(&mut self) -> &mut Writer {
         &mut self.writer
     }
@@ -166,20 +166,20 @@ impl<K: Coded, V: Coded> TypedWriter<K, V> {
     /// Gives `key` a value.
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former value.
     pub fn set(&mut self, key: &K, value: &V) -> Result<(), WriteError<TooLarge>> {
         self.writer.set(&encoded(key), &encoded(value))
     }
 
-    /// Gives `key` a value with flags or an end.
+    /// Gives `key` a value with flags or an expiry.
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former value.
     pub fn set_with(&mut self, key: &K, value: &V, options: SetOptions) -> Result<(), WriteError<TooLarge>> {
         self.writer.set_with(&encoded(key), &encoded(value), options)
     }
 
-    /// Removes the value of `key`; whether there was one.
+    /// Removes the value of `key`; returns whether there was one.
     ///
     /// # Errors
     /// [`OtherPartition`].
