@@ -1,4 +1,4 @@
-//! Fifteen entries, their version and their counts of accesses in two cache lines.
+//! Fifteen entries, their version and their access counts in two cache lines.
 
 use crate::memory::Element;
 use crate::sync::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use super::entry::Entry;
 pub(crate) use super::version::Version;
 use super::version::{VersionCounter, Versioned};
 
-/// Entries of a bucket. Fewer under the model checker, for whom every word is an object and every load a choice.
+/// Entries of a bucket. Fewer under the model checker, which treats every word as an object and every load as a choice.
 pub(crate) const WAYS: usize = if cfg!(loom) { 4 } else { 15 };
 
 /// Two cache lines.
@@ -16,7 +16,7 @@ pub(crate) const WAYS: usize = if cfg!(loom) { 4 } else { 15 };
 #[repr(C, align(128))]
 pub(crate) struct Bucket {
     version: VersionCounter,
-    /// In store mode the number of the spare bucket behind this one.
+    /// In store mode: the number of the next spare bucket of the chain.
     counts_or_link: AccessCounts,
     entries: [AtomicU64; WAYS],
 }
@@ -24,7 +24,7 @@ pub(crate) struct Bucket {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket>() == 128);
 
-// SAFETY: atomic integers without padding or drop glue, for which zeros are a value: version 0, no entries. The
+// SAFETY: atomic integers without padding or drop glue, for which zeros are a valid value: version 0, no entries. The
 // alignment is 128.
 unsafe impl Element for Bucket {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
@@ -58,7 +58,7 @@ impl Bucket {
         }
     }
 
-    /// Accesses of the entries. Not in store mode.
+    /// Access counts of the entries. Not in store mode.
     #[inline(always)]
     pub fn counts(&self) -> &AccessCounts {
         &self.counts_or_link
@@ -82,14 +82,14 @@ impl Bucket {
         self.entries[way].store(entry.0, Ordering::Relaxed);
     }
 
-    /// Bit `way` is set for each entry with `tag`.
+    /// Sets bit `way` for each entry with `tag`.
     #[inline(always)]
     pub fn matches(&self, tag: u16) -> u32 {
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-        // The first word is no entry.
+        // The first word is not an entry.
         return super::tags::equal(self, tag) >> 1;
         #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
-        // From the last way to the first, so that each comparison's outcome is shifted in: few instructions a way.
+        // From the last way to the first, so that each comparison's result is shifted in: few instructions per way.
         self.entries.iter().rev().fold(0, |found, entry| {
             let difference = entry.load(Ordering::Relaxed) ^ u64::from(tag) << Entry::TAG_SHIFT;
             found << 1 | u32::from(difference < 1 << Entry::TAG_SHIFT)
@@ -103,14 +103,14 @@ impl Bucket {
         (empty != 0).then(|| empty.trailing_zeros() as usize)
     }
 
-    /// Store mode: the spare bucket behind this one, which never is number 0.
+    /// Store mode: the next spare bucket of the chain, which is never number 0.
     #[inline(always)]
     pub fn link(&self) -> Option<usize> {
         let link = self.counts_or_link.0.load(Ordering::Relaxed);
         (link != 0).then_some(link as usize)
     }
 
-    /// Writer, within a change of the chain: sets the spare bucket.
+    /// Writer, within a change of the chain: sets the next spare bucket.
     pub fn set_link(&self, bucket: Option<usize>) {
         self.counts_or_link.0.store(bucket.unwrap_or(0) as u32, Ordering::Relaxed);
     }

@@ -1,18 +1,18 @@
-//! Two bits for each entry of a bucket that count accesses, up to 3.
+//! Access counts, two bits for each entry of a bucket, up to 3.
 //!
-//! Everybody loads and stores them without a lock, for a locked instruction would let no lookup begin to load before
-//! the one before it has ended. An access may so be lost, and a new item may begin with the count of the one that it
-//! replaced: the choice of what is evicted bears that.
+//! All threads load and store them without a lock, since a locked instruction would keep a lookup from starting its
+//! loads before the previous lookup has ended. So an access may be lost, and a new item may start with the count of the
+//! one that it replaced: the choice of victims tolerates that.
 
 use crate::sync::{AtomicU32, Ordering};
 
 const COUNT_BITS: u32 = 2;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
 
-/// Where the hand of a bucket with no more than twelve ways is.
+/// Position of the clock hand, in buckets of at most twelve ways.
 const HAND_SHIFT: u32 = COUNT_BITS * 12;
 
-/// See the module. The bits of up to sixteen ways; an index in store mode uses the word for something else.
+/// See the module. Bits for up to sixteen ways; an index in store mode uses the word for something else.
 #[derive(Debug)]
 pub(crate) struct AccessCounts(pub(super) AtomicU32);
 
@@ -23,7 +23,7 @@ impl AccessCounts {
         Self(AtomicU32::new(0))
     }
 
-    /// Accesses counted of `way`, 0 to 3.
+    /// Accesses counted for `way`, 0 to 3.
     #[inline(always)]
     pub fn get(&self, way: usize) -> u32 {
         self.0.load(Ordering::Relaxed) >> shift(way) & COUNT_MAX
@@ -37,7 +37,7 @@ impl AccessCounts {
         self.0.store(others | count << shift(way), Ordering::Relaxed);
     }
 
-    /// Where the search for a victim begins, in a bucket with no more than twelve ways. It may be lost, too.
+    /// Where the search for a victim starts, in a bucket of at most twelve ways. An update of it may be lost, too.
     pub fn hand(&self) -> usize {
         (self.0.load(Ordering::Relaxed) >> HAND_SHIFT) as usize
     }
@@ -48,12 +48,12 @@ impl AccessCounts {
         self.0.store(counts | (hand as u32) << HAND_SHIFT, Ordering::Relaxed);
     }
 
-    /// Counts an access of `way`, up to `max`, 1 or 2. The count may be lost.
+    /// Counts an access of `way`, up to `max`, which is 1 or 2. The count may be lost.
     #[inline(always)]
     pub fn count(&self, way: usize, max: u32) {
         debug_assert!(max == 1 || max == 2);
         let counts = self.0.load(Ordering::Relaxed);
-        // A count up to such a maximum has reached it when it has its bit.
+        // A count limited to 1 or 2 has reached the limit when it has that bit.
         if counts & max << shift(way) == 0 {
             self.0.store(counts + (1 << shift(way)), Ordering::Relaxed);
         }

@@ -2,7 +2,7 @@
 
 use crate::log::{POSITION_BITS, Position};
 
-/// Tag, log and position in 64 bits; 0 for none, since a tag is never 0.
+/// Tag, log and position in 64 bits; 0 means no entry, since a tag is never 0.
 ///
 /// ```text
 ///  63      48  47   46                         0
@@ -13,10 +13,10 @@ pub(crate) struct Entry(pub u64);
 
 impl Entry {
     pub const EMPTY: Self = Self(0);
-    /// The tag's lowest bit.
+    /// Number of the tag's lowest bit.
     pub const TAG_SHIFT: u32 = 48;
 
-    /// The item at `position` of log number `log`, 0 or 1.
+    /// An entry for the item at `position` of log number `log`, 0 or 1.
     #[inline(always)]
     pub fn new(tag: u16, log: usize, position: Position) -> Self {
         debug_assert!(tag != 0 && log < 2 && position.0 < 1 << POSITION_BITS);

@@ -1,4 +1,4 @@
-//! Buckets by hash, which forget an entry rather than grow.
+//! Buckets by hash, which drop an entry rather than grow.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::memory::Array;
 use super::bucket::Bucket;
 use super::place::Place;
 
-/// A set-associative index: a key's entry is in its bucket or nowhere.
+/// A set-associative index: a key's entry can only be in the key's bucket.
 #[derive(Debug)]
 pub(crate) struct LossyIndex {
     buckets: Array<Bucket>,
@@ -20,7 +20,7 @@ impl LossyIndex {
     /// An empty index of `buckets` buckets.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(buckets: usize) -> io::Result<Self> {
         Ok(Self { buckets: Array::new(buckets)? })
     }
@@ -31,7 +31,7 @@ impl LossyIndex {
         &self.buckets
     }
 
-    /// Where a key's entry would be.
+    /// The place of a key's entry.
     #[inline(always)]
     pub fn place(&self, hash: KeyHash) -> Place {
         Place::of(hash, self.buckets.len())
@@ -50,7 +50,7 @@ impl LossyIndex {
         bucket.prefetch_second_line();
     }
 
-    /// Gives the memory back; all entries are gone.
+    /// Returns the memory to the system; all entries are gone.
     pub fn release(&self) {
         self.buckets.release();
     }

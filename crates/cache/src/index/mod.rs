@@ -1,4 +1,4 @@
-//! Indexes: from a key's hash to where its item lies.
+//! Indexes: from a key's hash to the position of its item.
 //!
 //! [`lossy`] is MICA's lossy concurrent hash index (Lim's thesis, §5.3.3, Figure 5.6), for caches.
 

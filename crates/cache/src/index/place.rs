@@ -1,4 +1,4 @@
-//! Which parts of a key's hash mean what. They don't overlap (Lim's thesis, §5.3.3).
+//! Which bits of a key's hash choose what. The parts do not overlap (Lim's thesis, §5.3.3).
 
 use alluvium_base::KeyHash;
 
@@ -21,20 +21,20 @@ impl Place {
     }
 }
 
-/// The lowest low half of a hash whose bucket among `buckets` is number `bucket`; `None` for the number of the last one
-/// and one, whose hashes would be larger than any.
+/// The smallest low half of a hash whose bucket among `buckets` is number `bucket`; `None` if `bucket` is one more than
+/// the number of the last, since its hashes would exceed 64 bits.
 pub(crate) fn first_hash(bucket: usize, buckets: usize) -> Option<u64> {
     u64::try_from(((bucket as u128) << u64::BITS).div_ceil(buckets as u128)).ok()
 }
 
-/// Number of the partition of a key among `partitions`, by the hash's high half.
+/// The partition of a key among `partitions`, chosen by the hash's high half.
 #[inline(always)]
 pub(crate) fn partition_of(hash: KeyHash, partitions: usize) -> usize {
     ((u128::from(hash.high()) * partitions as u128) >> 64) as usize
 }
 
-/// Which of `count` caches or stores that hash alike is for a key: by the middle of the hash's low half, which neither
-/// the bucket (its first bits) nor the tag (its last) is taken from.
+/// The owner of a key among `count` caches or stores with the same hash: chosen by the middle of the hash's low half,
+/// which determines neither the bucket (chosen by the first bits) nor the tag (the last bits).
 pub(crate) fn owner_of(hash: KeyHash, count: usize) -> usize {
     partition_of(KeyHash::from_halves(hash.low().rotate_left(32), 0), count)
 }

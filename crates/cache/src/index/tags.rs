@@ -1,19 +1,20 @@
-//! Comparing the tags of a bucket all at once: an unsafe leaf.
+//! Compares all tags of a bucket at once: an unsafe leaf.
 //!
-//! Sixteen comparisons one by one are some seventy instructions, most of what a lookup takes once memory is in the
-//! cache. The compiler may not join atomic loads into wider ones; so the loads are written out.
+//! Sixteen separate comparisons take some seventy instructions, most of a lookup's cost once its memory is in the
+//! cache. The compiler must not join atomic loads into wider ones, so the loads are written in assembly.
 
 use std::arch::asm;
 
 use super::bucket::Bucket;
 
-/// Bit n is set when the highest sixteen bits of word n of the bucket are `tag`; the entries are words 1 to 15.
+/// Sets bit n when the highest sixteen bits of word n of the bucket are `tag`; the entries are words 1 to 15.
 #[inline(always)]
 pub(super) fn equal(bucket: &Bucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: the block reads the 128 bytes behind the reference, which the type aligns to 128, and nothing else; it
-    // writes registers that it names. All of them are atomic integers, and to the language it stands for a relaxed load
-    // of each: the processor loads each aligned word of eight bytes or fewer whole, also as a part of sixteen bytes.
+    // SAFETY: the block reads only the 128 bytes behind the reference, which the type aligns to 128, and writes only
+    // registers that it names. All of the bytes are atomic integers, and to the language the block stands for a relaxed
+    // load of each: the processor loads each aligned word of up to eight bytes as a whole, also as part of a load of
+    // sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",
@@ -27,7 +28,7 @@ pub(super) fn equal(bucket: &Bucket, tag: u16) -> u32 {
             "shufps {b}, [{words} + 48], 0xdd",
             "shufps {c}, [{words} + 80], 0xdd",
             "shufps {d}, [{words} + 112], 0xdd",
-            // In each of these the tag is the upper half, which alone says whether saturation leaves it negative.
+            // In each of these the tag is the upper half, which alone determines whether saturation leaves it negative.
             "pcmpeqw {a}, {tags}",
             "pcmpeqw {b}, {tags}",
             "pcmpeqw {c}, {tags}",

@@ -1,19 +1,21 @@
-//! How a reader beside the writer knows that it read one thing.
+//! How a reader beside the writer detects that what it read is consistent.
 //!
-//! The version counts up by one before a change of the bucket, of an item that one of its entries refers to, or before
-//! such an item's space is used again, and by one after it (Lim's thesis, §5.3.3). A reader takes the version, waits
-//! until it is even, reads entries and items, and takes it again: were they equal, nothing changed in between.
+//! The version is incremented before a change of the bucket, before a change of an item that one of its entries refers
+//! to, or before such an item's space is reused, and again afterwards (Lim's thesis, §5.3.3). A reader loads the
+//! version, waits until it is even, reads entries and items, and loads the version again: if both are equal, nothing
+//! changed in between.
 //!
-//! 1. [`begin_read`](VersionCounter::begin_read) acquires: what was written before the version became even is seen.
-//! 2. All loads in between are relaxed; they may see anything.
-//! 3. [`is_unchanged`](VersionCounter::is_unchanged) is an acquire fence and a relaxed load. It pairs with the release
-//!    fence in [`begin_change`](VersionCounter::begin_change): a reader that saw a store from behind that fence sees
+//! 1. [`begin_read`](VersionCounter::begin_read) acquires: the reader sees what was written before the version became
+//!    even.
+//! 2. All loads in between are relaxed; they may see any value.
+//! 3. [`is_unchanged`](VersionCounter::is_unchanged) is an acquire fence followed by a relaxed load. It pairs with the
+//!    release fence in [`begin_change`](VersionCounter::begin_change): a reader that saw a store after that fence sees
 //!    the odd version.
 //! 4. [`end_change`](VersionCounter::end_change) releases: it pairs with 1.
 //!
-//! Space is used again only after its entry was removed, with a change of the version, and behind the release fence of
+//! Space is reused only after its entry was removed, with a change of the version, and after the release fence of
 //! `CircularLog::reserve`. A reader that saw a byte of the new item therefore sees the changed version too. The version
-//! has 32 bits; a reader would be fooled if exactly 2^31 changes of one bucket fell within one read.
+//! has 32 bits; validation would fail to notice only if exactly 2^31 changes of one bucket happened during one read.
 
 use crate::canary::{Canary, is_broken};
 use crate::sync::{AtomicU32, Ordering, fence, spin_hint};
@@ -22,15 +24,15 @@ use crate::sync::{AtomicU32, Ordering, fence, spin_hint};
 #[derive(Debug)]
 pub(crate) struct VersionCounter(AtomicU32);
 
-/// What has a version: a bucket of either kind.
+/// A bucket of either kind, which has a version.
 pub(crate) trait Versioned {
     /// Whether the bucket itself holds items.
     const IS_INLINE: bool;
 
-    /// Counts its changes.
+    /// The bucket's version.
     fn version(&self) -> &VersionCounter;
 
-    /// Writer, within a change: drops all that the bucket has, and says how many items that was.
+    /// Writer, within a change: drops all items of the bucket and returns how many there were.
     fn forget_all(&self) -> u64;
 }
 
@@ -39,13 +41,13 @@ pub(crate) trait Versioned {
 pub(crate) struct Version(u32);
 
 impl VersionCounter {
-    /// Of a bucket that was changed so often.
+    /// The version of a bucket that was incremented `count` times.
     #[cfg(any(test, not(target_os = "linux"), miri, loom))]
     pub fn new(count: u32) -> Self {
         Self(AtomicU32::new(count))
     }
 
-    /// Waits until no change is going on.
+    /// Waits until no change is in progress.
     #[inline(always)]
     pub fn begin_read(&self) -> Version {
         loop {
@@ -56,14 +58,14 @@ impl VersionCounter {
         }
     }
 
-    /// What [`begin_read`](Self::begin_read) returns, if it needn't wait.
+    /// As [`begin_read`](Self::begin_read), but returns `None` instead of waiting.
     #[inline(always)]
     pub fn at_rest(&self) -> Option<Version> {
         let version = self.0.load(Ordering::Acquire);
         version.is_multiple_of(2).then_some(Version(version))
     }
 
-    /// Whether everything loaded since [`begin_read`](Self::begin_read) belongs together.
+    /// Whether everything loaded since [`begin_read`](Self::begin_read) is consistent.
     #[inline(always)]
     pub fn is_unchanged(&self, since: Version) -> bool {
         if !is_broken(Canary::ValidationUnfenced) {
@@ -72,7 +74,7 @@ impl VersionCounter {
         self.0.load(Ordering::Relaxed) == since.0
     }
 
-    /// Writer: makes readers wait, and those repeat that are under way.
+    /// Writer: makes new readers wait, and those in progress repeat.
     #[inline(always)]
     pub fn begin_change(&self) {
         let version = self.0.load(Ordering::Relaxed);
@@ -82,7 +84,7 @@ impl VersionCounter {
         }
     }
 
-    /// Writer: lets readers go on.
+    /// Writer: lets readers continue.
     #[inline(always)]
     pub fn end_change(&self) {
         let version = self.0.load(Ordering::Relaxed);

@@ -1,19 +1,19 @@
-//! A fixed array of elements that begin as zeros: buckets of indexes, ghosts.
+//! A fixed array of elements that are initially zero: buckets of indexes, ghosts.
 
 use std::io;
 use std::ops::Deref;
 
-/// What an [`Array`] may hold.
+/// A type of which an [`Array`] may consist.
 ///
 /// # Safety
 /// All bytes zero is a valid value, equal to `blank()`; there is no drop glue; the alignment is at most a page.
 pub(crate) unsafe trait Element: Send + Sync {
-    /// The value that every element begins with.
+    /// The initial value of every element.
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self;
 }
 
-/// `len` elements, shared as their own interior mutability allows.
+/// `len` elements, shared as far as their own interior mutability allows.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     #[cfg(all(target_os = "linux", not(miri), not(loom)))]
@@ -24,17 +24,17 @@ pub(crate) struct Array<T> {
     elements: Box<[T]>,
 }
 
-// SAFETY: the array owns its elements, which may change threads.
+// SAFETY: the array owns its elements, which may move between threads.
 unsafe impl<T: Element> Send for Array<T> {}
 // SAFETY: a shared array only gives out shared elements, which may be shared between threads.
 unsafe impl<T: Element> Sync for Array<T> {}
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 impl<T: Element> Array<T> {
-    /// `len` blank elements; memory becomes resident as it is touched.
+    /// `len` blank elements; memory becomes resident when it is touched.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(len: usize) -> io::Result<Self> {
         let bytes = Self::mapped_bytes(len);
         let mapping = super::mapped::Mapping::anonymous(bytes, super::Pages::Huge)?;
@@ -42,12 +42,13 @@ impl<T: Element> Array<T> {
         Ok(Self { mapping, elements })
     }
 
-    /// Gives the memory back. All elements are blank afterwards, also to those who still look at them.
+    /// Returns the memory to the system. All elements are blank afterwards, also for readers that still hold references
+    /// to them.
     pub fn release(&self) {
         self.mapping.release(0, self.mapping.len());
     }
 
-    /// As [`release`](Self::release), of the elements from number `from` to before `end`, as far as they fill pages.
+    /// As [`release`](Self::release), for the elements `from..end`, as far as they fill whole pages.
     pub fn release_part(&self, from: usize, end: usize) {
         self.mapping.release(from * size_of::<T>(), (end - from) * size_of::<T>());
     }
@@ -59,8 +60,9 @@ impl<T> Deref for Array<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` mapped memory for this many elements, page-aligned and zeroed, which is a value of each by the
-        // contract of `Element`; it stays mapped while `mapping` lives, and nobody makes exclusive references.
+        // SAFETY: `new` mapped memory for this many elements, page-aligned and zeroed, which is a valid value of each
+        // by the contract of `Element`; it stays mapped while `mapping` lives, and no code creates exclusive
+        // references.
         unsafe { self.elements.as_ref() }
     }
 }
@@ -72,10 +74,10 @@ impl<T: Element> Array<T> {
         Ok(Self { elements: (0..len).map(|_| T::blank()).collect() })
     }
 
-    /// Nothing: memory goes back with the array.
+    /// Does nothing: the memory is freed with the array.
     pub fn release(&self) {}
 
-    /// Nothing, likewise.
+    /// Does nothing, likewise.
     pub fn release_part(&self, _from: usize, _end: usize) {}
 }
 

@@ -1,4 +1,4 @@
-//! Mappings of the operating system: anonymous memory with huge pages, and a ring whose beginning follows its end.
+//! Memory mappings: anonymous memory with huge pages, and a ring whose beginning is mapped again after its end.
 
 use std::ffi::c_void;
 use std::io;
@@ -10,23 +10,23 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use super::{HUGE_PAGE_BYTES, PAGE_BYTES};
 
-/// Which pages a mapping of 2 MiB or more has.
+/// The pages of a mapping of 2 MiB or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pages {
-    /// Huge ones from the beginning: for what is touched everywhere soon.
+    /// Huge pages from the beginning: for memory that will soon be touched everywhere.
     Huge,
-    /// Small ones, until it [asks for others](Mapping::use_huge_pages): for what fills from one end.
+    /// Small pages, until [`use_huge_pages`](Mapping::use_huge_pages) is called: for memory that fills from one end.
     AsUsed,
 }
 
-/// What the system's library has and `rustix` has no name for.
+/// Parts of the system's library that `rustix` does not declare.
 mod collapse {
     use std::ffi::{c_int, c_void};
 
-    /// `MADV_COLLAPSE`: makes huge pages of small ones at once (Linux 6.1).
+    /// `MADV_COLLAPSE`: converts small pages to huge ones at once (Linux 6.1).
     pub const ADVICE: c_int = 25;
 
-    // SAFETY: this is how madvise(2) is declared in the C library of Linux, which every program there links.
+    // SAFETY: this is the declaration of madvise(2) in the C library of Linux, which every program there links.
     unsafe extern "C" {
         pub fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int;
     }
@@ -34,11 +34,11 @@ mod collapse {
 
 /// An address range that belongs to this value: zeroed, readable and writable memory, `len` bytes from `start`.
 ///
-/// Invariants: the range `start..start + len` was mapped by this value, is a multiple of a page in place and size, and
-/// stays mapped until the drop. The last `window` bytes are the same memory as the first ones.
+/// Invariants: this value mapped the range `start..start + len`, whose address and size are multiples of a page and
+/// which stays mapped until the drop. The last `window` bytes are the same memory as the first ones.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    /// The reserved range, which may begin before `start` for the sake of alignment.
+    /// The reserved range, which may begin before `start` because of alignment.
     reserved: NonNull<c_void>,
     reserved_len: usize,
     start: NonNull<u8>,
@@ -48,7 +48,7 @@ pub(super) struct Mapping {
 
 // SAFETY: the range belongs to this value alone, and memory is not tied to a thread.
 unsafe impl Send for Mapping {}
-// SAFETY: this type reads and writes nothing itself; those who take `start` share it as atomics.
+// SAFETY: this type reads and writes nothing itself; callers that take `start` share the memory as atomics.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -57,13 +57,13 @@ impl Mapping {
         Self::ring(len, 0, pages)
     }
 
-    /// `capacity` zeroed bytes, and behind them the first `window` of them once more.
+    /// `capacity` zeroed bytes, after which the first `window` of them are mapped once more.
     ///
-    /// The shared beginning comes from a memory file, which Linux as commonly configured gives no huge pages; all that
-    /// lies behind it is anonymous and has them. So the window should be small.
+    /// The window comes from a memory file, which Linux in common configurations gives no huge pages; everything else
+    /// is anonymous and has them. So the window should be small.
     ///
     /// # Errors
-    /// What the system says when it refuses; `InvalidInput` for sizes beyond the address space.
+    /// The system's error if it refuses the memory; `InvalidInput` for sizes beyond the address space.
     pub fn ring(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
         debug_assert!(capacity.is_multiple_of(PAGE_BYTES) && window.is_multiple_of(PAGE_BYTES));
         debug_assert!(window <= capacity && capacity > 0);
@@ -72,7 +72,7 @@ impl Mapping {
         let is_huge = capacity >= HUGE_PAGE_BYTES;
         let alignment = if is_huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
         let reserved_len = len.checked_add(alignment - PAGE_BYTES).ok_or_else(too_large)?;
-        // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
         let reserved = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
@@ -82,7 +82,7 @@ impl Mapping {
             )?
         };
         let padding = reserved.addr().next_multiple_of(alignment) - reserved.addr();
-        // From here on, the drop unmaps whatever else happens.
+        // From here on, the drop unmaps the range, also on errors.
         let mapping = Self {
             reserved: NonNull::new(reserved).ok_or_else(too_large)?,
             reserved_len,
@@ -93,7 +93,7 @@ impl Mapping {
         if is_huge {
             let advice = match pages {
                 Pages::Huge => Advice::LinuxHugepage,
-                // Where the system gives huge pages without being asked, too.
+                // Also where the system gives huge pages by default.
                 Pages::AsUsed => Advice::LinuxNoHugepage,
             };
             mapping.advise(0, capacity, advice);
@@ -108,7 +108,7 @@ impl Mapping {
         let file = memfd_create("alluvium-ring", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, window as u64)?;
         for offset in [0, capacity] {
-            // SAFETY: the range lies within the reserved one, which belongs to this value, and nobody has a reference
+            // SAFETY: the range is within the reserved one, which belongs to this value, and there are no references
             // into it yet.
             unsafe {
                 mmap(
@@ -124,8 +124,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Has what comes into the range `from..end` lie in huge pages, and moves what lies there in small ones up to
-    /// `used`, from where on nothing was touched: some 0.2 ms for 2 MiB.
+    /// Asks for huge pages for the range `from..end`, and converts its small pages up to `used`, after which nothing
+    /// was touched: some 0.2 ms for 2 MiB.
     ///
     /// For mappings made with [`Pages::AsUsed`]. The window, which is not anonymous, stays as it is.
     pub fn use_huge_pages(&self, from: usize, used: usize, end: usize) {
@@ -138,17 +138,16 @@ impl Mapping {
         let used = used.min(end) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
         if from < used {
             let address = self.start.as_ptr().wrapping_add(from).cast();
-            // Older systems refuse it, and do it in the background in time.
-            // SAFETY: whole pages of this mapping, whose content the call doesn't change, also for those who access it
-            // meanwhile.
+            // Older systems refuse this, and convert the pages in the background over time. SAFETY: whole pages of this
+            // mapping, whose content the call does not change, also for concurrent accesses.
             unsafe { collapse::madvise(address, used - from, collapse::ADVICE) };
         }
     }
 
     fn advise(&self, from: usize, len: usize, advice: Advice) {
         let address = self.start.as_ptr().wrapping_add(from).cast();
-        // A refusal costs speed, nothing else.
-        // SAFETY: the range lies within the mapping; advice on the size of pages changes no content.
+        // A refusal costs only speed. SAFETY: the range is within the mapping; advice on the size of pages changes no
+        // content.
         let _ = unsafe { madvise(address, len, advice) };
     }
 
@@ -157,13 +156,13 @@ impl Mapping {
         self.start
     }
 
-    /// Bytes that may be accessed, the window's second appearance included.
+    /// Bytes that may be accessed, including the second mapping of the window.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Gives the memory of the whole pages within `offset..offset + len` back to the system. They read as zeros
-    /// afterwards and stay accessible.
+    /// Returns the memory of the whole pages within `offset..offset + len` to the system. They read as zeros afterwards
+    /// and stay accessible.
     pub fn release(&self, offset: usize, len: usize) {
         let first = offset.next_multiple_of(PAGE_BYTES);
         let end = (offset + len).min(self.len - self.window) / PAGE_BYTES * PAGE_BYTES;
@@ -174,9 +173,9 @@ impl Mapping {
         for (start, end, advice) in parts {
             if start < end {
                 let address = self.start.as_ptr().wrapping_add(start).cast();
-                // A refusal leaves the memory resident, nothing else.
-                // SAFETY: whole pages of this mapping. Their bytes become zeros under whoever shares them as atomics,
-                // which is a store like any other to them: all bit patterns are valid.
+                // A refusal only leaves the memory resident. SAFETY: whole pages of this mapping. Their bytes become
+                // zeros while others share them as atomics, to which this is a store like any other: all bit patterns
+                // are valid.
                 let _ = unsafe { madvise(address, end - start, advice) };
             }
         }
@@ -185,8 +184,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this range was reserved by `ring`, nobody else owns it, and references into it have ended, for they
-        // borrow the value. A failure would leave it mapped.
+        // SAFETY: `ring` reserved this range, no other value owns it, and references into it have ended, since they
+        // borrow this value. A failure would leave it mapped.
         let _ = unsafe { munmap(self.reserved.as_ptr(), self.reserved_len) };
     }
 }

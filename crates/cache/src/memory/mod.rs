@@ -1,10 +1,9 @@
-//! Memory of the caches: arrays and rings, asked for in huge pages where it is used, given back page by page.
+//! Memory of the caches: arrays and rings, with huge pages where they are used, returned to the system page by page.
 //!
-//! Most `unsafe` of this crate lives here, in leaf modules: [`array`] and [`ring`] map memory and hand it out as
-//! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, [`published`] hands out references to what is
-//! never freed while it can be reached.
-//! A dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB page on the machine of the targets, which is
-//! why huge pages matter more than anything else in this crate.
+//! Most `unsafe` code of this crate is here, in leaf modules: [`array`] and [`ring`] map memory and share it as
+//! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, [`published`] gives out references to values
+//! that are not freed while they can be reached. A dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB
+//! page on the machine of the targets, which is why huge pages matter more than anything else in this crate.
 
 mod array;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
@@ -24,10 +23,11 @@ pub(crate) use mapped::Pages;
 pub(crate) use published::Published;
 pub(crate) use ring::{Ring, UNIT_BYTES};
 
-/// The unit in which memory is mapped and given back. Small under the model checker, for whom every word is an object.
+/// The unit in which memory is mapped and released. Small under the model checker, which treats every word as an
+/// object.
 pub(crate) const PAGE_BYTES: usize = if cfg!(loom) { 64 } else { 4096 };
 
-/// Elsewhere memory has the pages that it has.
+/// On other systems the choice of pages has no effect.
 #[cfg(any(not(target_os = "linux"), miri, loom))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pages {
@@ -35,9 +35,9 @@ pub(crate) enum Pages {
     AsUsed,
 }
 
-/// Of a block that fills from one end, as much lies in small pages before it asks for huge ones: those make it at most
-/// an eighth larger than what was used.
+/// Bytes of a block, filled from one end, that are kept in small pages before it asks for huge ones. So huge pages make
+/// it at most an eighth larger than what was used.
 pub(crate) const SMALL_PAGES_BYTES: usize = 8 * HUGE_PAGE_BYTES;
 
-/// From this size on, blocks are aligned to huge pages and ask for them.
+/// Blocks of at least this size are aligned to huge pages and ask for them.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -1,4 +1,4 @@
-//! A value that is replaced while readers look at it, and freed only with its owner.
+//! A value that is replaced while readers use it, and freed only with its owner.
 
 use std::fmt;
 use std::ptr;
@@ -7,17 +7,17 @@ use crate::sync::{AtomicPtr, Mutex, Ordering};
 
 /// The current value of a sequence of values, all of which live until the owner is dropped.
 ///
-/// Meant for values whose bulk can be given back to the system without freeing them: a reader that still looks at an
-/// earlier one is memory-safe, and finds out with [`is_current`](Self::is_current). A read costs one load.
+/// Meant for values whose bulk can be returned to the system without freeing them: a reader that still uses an earlier
+/// value is memory-safe, and detects the replacement with [`is_current`](Self::is_current). A read costs one load.
 pub(crate) struct Published<T> {
     current: AtomicPtr<T>,
-    /// Every value, the current one last. Boxes as raw pointers, since references to their contents are around.
+    /// All values, the current one last. Boxes as raw pointers, since there are references to their contents.
     all: Mutex<Vec<*mut T>>,
 }
 
-// SAFETY: values are owned by this type and change threads with it, if they may.
+// SAFETY: this type owns the values and moves between threads with them, if they may.
 unsafe impl<T: Send> Send for Published<T> {}
-// SAFETY: sharing gives shared references only, and `replace` takes values from any thread, hence `Send` too.
+// SAFETY: sharing gives out shared references only, and `replace` takes values from any thread, hence `Send` too.
 unsafe impl<T: Send + Sync> Sync for Published<T> {}
 
 impl<T> Published<T> {
@@ -30,12 +30,12 @@ impl<T> Published<T> {
     #[inline(always)]
     pub fn get(&self) -> &T {
         // SAFETY: the pointer came from a box that only the drop of `self` frees, which the borrow of `self` outlasts;
-        // nobody makes exclusive references. Acquire pairs with the release in `replace`.
+        // no code creates exclusive references. Acquire pairs with the release in `replace`.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
-    /// Whether `value` is still the current one, as far as this thread can know. A reader calls it behind an acquire
-    /// fence after its last load of the value's contents.
+    /// Whether `value` is still the current one, as far as this thread can know. A reader calls it after an acquire
+    /// fence that follows its last load of the value's contents.
     #[inline(always)]
     pub fn is_current(&self, value: &T) -> bool {
         ptr::eq(self.current.load(Ordering::Relaxed), value)
@@ -47,7 +47,7 @@ impl<T> Published<T> {
         let mut all = self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         all.push(pointer);
         let before = self.current.swap(pointer, Ordering::AcqRel);
-        // SAFETY: as in `get`: `before` was published and is freed by the drop of `self` only.
+        // SAFETY: as in `get`: `before` was published and is freed only by the drop of `self`.
         unsafe { &*before }
     }
 }
@@ -62,8 +62,8 @@ impl<T> Drop for Published<T> {
     fn drop(&mut self) {
         let mut all = self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for pointer in all.drain(..) {
-            // SAFETY: each pointer came from `Box::into_raw` and is in the list once; with `self` borrowed exclusively
-            // no reference that `get` or `replace` gave is left.
+            // SAFETY: each pointer came from `Box::into_raw` and is in the list once; since `self` is borrowed
+            // exclusively, no reference that `get` or `replace` returned is left.
             drop(unsafe { Box::from_raw(pointer) });
         }
     }

@@ -1,13 +1,14 @@
 //! The memory of a circular log: words in a circle.
 //!
-//! On Linux the first bytes of the ring are mapped once more behind its end (Lim's thesis, §5.3.3, "first page mapped
+//! On Linux the first bytes of the ring are mapped again after its end (Lim's thesis, §5.3.3, "first page mapped
 //! twice"), so that an item that crosses the end is contiguous. Unlike MICA's prototype this needs no pool of huge
-//! pages: only the window that appears twice comes from a memory file, all else is anonymous memory with transparent
-//! huge pages. Elsewhere, and under the checkers Miri and loom, words wrap one by one.
+//! pages: only the window that is mapped twice comes from a memory file; the rest is anonymous memory with transparent
+//! huge pages. On other systems, and under the checkers Miri and loom, words wrap one by one.
 //!
-//! Every access is an atomic load or store of a word, relaxed, or of several words written out ([`vectors`]): readers
-//! run beside the writer, may see anything, and validate what they saw (see `index::bucket`). There are no data races
-//! because there are no plain accesses; the one exception is [`Ring::bytes`], whose caller proves that nobody writes.
+//! Every access is a relaxed atomic load or store of a word, or an access to several words in assembly ([`vectors`]):
+//! readers run beside the writer, may see anything, and validate what they saw (see `index::bucket`). There are no data
+//! races because there are no plain accesses. The only exception is [`Ring::bytes`], whose caller guarantees that no
+//! thread writes.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,16 +22,16 @@ use super::vectors;
 use super::words;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Bytes of a word, the unit of places in a ring.
+/// Bytes of a word, the unit of positions in a ring.
 pub(crate) const UNIT_BYTES: usize = 8;
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 const LINE_BYTES: usize = 64;
-/// Lines of an item that are loaded ahead at most: an item of 128+1024 bytes.
+/// Maximum lines of an item that are prefetched: an item of 128+1024 bytes.
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 const PREFETCH_LINES_MAX: usize = 20;
-/// Lines of them that are loaded into the cache nearest to the core, which has few places for loads under way. The
-/// others only come to the next one.
+/// How many of them are prefetched into the cache nearest to the core, which can have few loads in flight. The others
+/// are prefetched into the next cache only.
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 const NEAR_LINES: usize = 2;
 
@@ -48,12 +49,12 @@ impl Ring {
     /// A ring of `capacity` bytes for items of up to `window` bytes, both multiples of a page.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
         Ok(Self { mapping: super::mapped::Mapping::ring(capacity, window, pages)? })
     }
 
-    /// Has the bytes in `from..end` lie in huge pages, also those before `used`, behind which nothing was touched.
+    /// Asks for huge pages for the bytes `from..end`, including those before `used`, after which nothing was touched.
     pub fn use_huge_pages(&self, from: usize, used: usize, end: usize) {
         self.mapping.use_huge_pages(from, used, end);
     }
@@ -61,16 +62,16 @@ impl Ring {
     #[inline(always)]
     fn words(&self) -> &[AtomicU64] {
         let start = self.mapping.start().cast();
-        // SAFETY: the mapping has this many bytes, page-aligned and zeroed, and stays until the drop. Nobody makes
-        // plain references into it but `bytes`, while nobody writes. Words of the window have two addresses; accesses
-        // to either are the processor's atomic accesses to one physical word.
+        // SAFETY: the mapping has this many bytes, page-aligned and zeroed, and stays until the drop. Only `bytes`
+        // creates plain references into it, while no thread writes. Words of the window have two addresses; accesses to
+        // either are the processor's atomic accesses to one physical word.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), self.mapping.len() / UNIT_BYTES) }
     }
 
-    /// `count` words from word number `start` on.
+    /// `count` words, starting at word number `start`.
     ///
     /// # Panics
-    /// When they reach beyond the window.
+    /// If they extend beyond the window.
     #[inline(always)]
     pub fn run(&self, start: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
         self.words()[start..start + count].iter()
@@ -82,7 +83,7 @@ impl Ring {
         &self.words()[unit]
     }
 
-    /// What `COUNT` words from word number `start` on hold; `None` where they reach beyond the ring.
+    /// The values of `COUNT` words, starting at word number `start`; `None` if they extend beyond the ring.
     #[inline(always)]
     pub fn load<const COUNT: usize>(&self, start: usize) -> Option<[u64; COUNT]> {
         let words = self.words();
@@ -90,11 +91,11 @@ impl Ring {
         if start >= starts || starts > words.len() {
             return None;
         }
-        // SAFETY: there are at least `COUNT` words, of which the first is one of those that have `COUNT` - 1 behind it.
+        // SAFETY: there are at least `COUNT` words, and the first one is followed by at least `COUNT` - 1 others.
         Some(std::array::from_fn(|at| unsafe { words.get_unchecked(start + at) }.load(Ordering::Relaxed)))
     }
 
-    /// Where `len` bytes from `start` on lie, all of them within the mapping.
+    /// The address of `len` bytes that start at byte `start`, all of them within the mapping.
     #[inline(always)]
     fn place(&self, start: usize, len: usize) -> *mut u8 {
         let total = self.mapping.len();
@@ -102,13 +103,13 @@ impl Ring {
         self.mapping.start().as_ptr().wrapping_add(start)
     }
 
-    /// `len` bytes from `start` on; `None` where they can't be given in one piece.
+    /// `len` bytes that start at byte `start`; `None` if they are not contiguous.
     ///
     /// # Safety
     /// No word of the range is stored to while the slice lives.
     #[inline(always)]
     pub unsafe fn bytes(&self, start: usize, len: usize) -> Option<&[u8]> {
-        // SAFETY: within the mapping, as `place` checks; not written to meanwhile, by the caller's promise.
+        // SAFETY: within the mapping, as `place` checks; not written to meanwhile, as the caller guarantees.
         Some(unsafe { std::slice::from_raw_parts(self.place(start, len), len) })
     }
 
@@ -122,8 +123,8 @@ impl Ring {
         (NEAR_LINES..lines).for_each(|line| alluvium_index::prefetch_element_far(words, word(line)));
     }
 
-    /// Starts loading the lines of the bytes `start..start + len`, at least one. As many instructions wherever they
-    /// begin, so that no branch depends on that.
+    /// Starts loading the lines of the bytes `start..start + len`, at least one. The number of instructions is
+    /// independent of `start`, so that no branch depends on it.
     #[inline(always)]
     pub fn prefetch_bytes(&self, start: usize, len: usize) {
         let start = self.mapping.start().as_ptr().wrapping_add(start);
@@ -135,7 +136,7 @@ impl Ring {
         alluvium_index::prefetch_address(start.wrapping_add(len - 1));
     }
 
-    /// Gives back the memory of `start..start + len` bytes; it reads as zeros afterwards.
+    /// Returns the memory of `len` bytes from `start` to the system; it reads as zeros afterwards.
     pub fn release(&self, start: usize, len: usize) {
         self.mapping.release(start, len);
     }
@@ -143,46 +144,46 @@ impl Ring {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
 impl Ring {
-    /// Copies the bytes from byte `start` on.
+    /// Copies bytes out, starting at byte `start`.
     #[inline(always)]
     pub fn copy_out(&self, start: usize, out: &mut [u8]) {
-        // SAFETY: within the mapping, as `place` checks. All accesses to it are atomic, or those of `vectors`, but for
-        // `bytes`, while nobody writes.
+        // SAFETY: within the mapping, as `place` checks. All accesses to it are atomic, or those of `vectors`; the
+        // exception is `bytes`, while no thread writes.
         unsafe { vectors::copy_out(self.place(start, out.len()), out.as_mut_ptr(), out.len()) }
     }
 
-    /// Copies the bytes from byte `start` on into room that may be uninitialized.
+    /// Copies bytes, starting at byte `start`, into room that may be uninitialized.
     #[inline(always)]
     pub fn copy_into<'a>(&self, start: usize, room: &'a mut [MaybeUninit<u8>]) -> &'a mut [u8] {
-        // SAFETY: as above; all of the room has been written when it is taken for initialized.
+        // SAFETY: as above; all of the room has been written when it is treated as initialized.
         unsafe {
             vectors::copy_out(self.place(start, room.len()), room.as_mut_ptr().cast(), room.len());
             std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), room.len())
         }
     }
 
-    /// Copies `bytes` to byte `start` and what follows, as the only writer.
+    /// Copies `bytes` to the ring, starting at byte `start`, as the only writer.
     #[inline(always)]
     pub fn copy_in(&self, start: usize, bytes: &[u8]) {
-        // SAFETY: as above; a ring has one writer at a time, who passed a gate.
+        // SAFETY: as above; a ring has one writer at a time, which passed a gate.
         unsafe { vectors::copy_in(self.place(start, bytes.len()), bytes) }
     }
 
-    /// Whether the bytes from byte `start` on are `bytes`.
+    /// Whether the bytes starting at byte `start` equal `bytes`.
     #[inline(always)]
     pub fn is_equal(&self, start: usize, bytes: &[u8]) -> bool {
         // SAFETY: as for `copy_out`.
         unsafe { vectors::is_equal(self.place(start, bytes.len()), bytes) }
     }
 
-    /// The bytes at `start` and behind it.
+    /// The byte at `start` and the one after it.
     #[inline(always)]
     pub fn pair(&self, start: usize) -> [u8; 2] {
         // SAFETY: as for `copy_out`.
         unsafe { vectors::load_pair(self.place(start, 2)) }
     }
 
-    /// Stores the bytes at `start` and behind it, as the only writer.
+    /// Stores the byte at `start` and the one after it, as the only writer.
     #[inline(always)]
     pub fn set_pair(&self, start: usize, pair: [u8; 2]) {
         // SAFETY: as for `copy_in`.
@@ -192,12 +193,12 @@ impl Ring {
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom))))]
 impl Ring {
-    /// Copies the bytes from byte `start` on.
+    /// Copies bytes out, starting at byte `start`.
     pub fn copy_out(&self, start: usize, out: &mut [u8]) {
         words::copy_out(|unit| self.word(unit), start, out);
     }
 
-    /// Copies the bytes from byte `start` on into room that may be uninitialized.
+    /// Copies bytes, starting at byte `start`, into room that may be uninitialized.
     pub fn copy_into<'a>(&self, start: usize, room: &'a mut [MaybeUninit<u8>]) -> &'a mut [u8] {
         room.fill(MaybeUninit::new(0));
         // SAFETY: all of it was just written.
@@ -206,24 +207,24 @@ impl Ring {
         out
     }
 
-    /// Copies `bytes` to byte `start` and what follows, as the only writer.
+    /// Copies `bytes` to the ring, starting at byte `start`, as the only writer.
     pub fn copy_in(&self, start: usize, bytes: &[u8]) {
         words::copy_in(|unit| self.word(unit), start, bytes);
     }
 
-    /// Whether the bytes from byte `start` on are `bytes`.
+    /// Whether the bytes starting at byte `start` equal `bytes`.
     pub fn is_equal(&self, start: usize, bytes: &[u8]) -> bool {
         words::is_equal(|unit| self.word(unit), start, bytes)
     }
 
-    /// The bytes at `start` and behind it.
+    /// The byte at `start` and the one after it.
     pub fn pair(&self, start: usize) -> [u8; 2] {
         let mut pair = [0; 2];
         self.copy_out(start, &mut pair);
         pair
     }
 
-    /// Stores the bytes at `start` and behind it, as the only writer.
+    /// Stores the byte at `start` and the one after it, as the only writer.
     pub fn set_pair(&self, start: usize, pair: [u8; 2]) {
         self.copy_in(start, &pair);
     }
@@ -231,7 +232,7 @@ impl Ring {
 
 #[cfg(any(not(target_os = "linux"), miri, loom))]
 impl Ring {
-    /// Nothing here.
+    /// Does nothing here.
     pub fn use_huge_pages(&self, _from: usize, _used: usize, _end: usize) {}
 
     /// A ring of `capacity` bytes.
@@ -240,7 +241,7 @@ impl Ring {
         Ok(Self { words: (0..capacity / UNIT_BYTES).map(|_| AtomicU64::new(0)).collect() })
     }
 
-    /// `count` words from word number `start` on.
+    /// `count` words, starting at word number `start`.
     #[inline]
     pub fn run(&self, start: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
         (start..start + count).map(|unit| self.word(unit))
@@ -252,12 +253,12 @@ impl Ring {
         &self.words[unit % self.words.len()]
     }
 
-    /// What `COUNT` words from word number `start` on hold.
+    /// The values of `COUNT` words, starting at word number `start`.
     pub fn load<const COUNT: usize>(&self, start: usize) -> Option<[u64; COUNT]> {
         Some(std::array::from_fn(|at| self.word(start + at).load(Ordering::Relaxed)))
     }
 
-    /// Nothing here: words are not bytes to the model checker, and don't wrap by themselves.
+    /// Always `None`: to the model checker words are not bytes, and they do not wrap by themselves.
     ///
     /// # Safety
     /// No word of the range is stored to while the slice lives.
@@ -265,13 +266,13 @@ impl Ring {
         None
     }
 
-    /// Nothing here.
+    /// Does nothing here.
     pub fn prefetch(&self, _start: usize, _len: usize) {}
 
-    /// Nothing here.
+    /// Does nothing here.
     pub fn prefetch_bytes(&self, _start: usize, _len: usize) {}
 
-    /// Nothing here: memory goes back with the ring.
+    /// Does nothing here: the memory is freed with the ring.
     pub fn release(&self, _start: usize, _len: usize) {}
 }
 
@@ -280,7 +281,7 @@ mod tests {
     use super::*;
     use crate::memory::words;
 
-    /// Both ways of copying, for all short lengths, places within words, and across the end.
+    /// Both ways of copying, for all short lengths, offsets within words, and across the end.
     #[test]
     fn bytes_come_back_as_words_and_as_vectors() {
         const CAPACITY: usize = 4096;

@@ -1,8 +1,10 @@
-//! Copying between plain bytes and words that others store to meanwhile, sixteen bytes at a time: an unsafe leaf.
+//! Copies between plain bytes and words to which others may store at the same time, sixteen bytes at a time: an unsafe
+//! leaf.
 //!
-//! To the language, what others store to meanwhile may be touched by atomic accesses only, and the compiler joins those
-//! into no wider ones. A value of a kilobyte word by word is some six hundred instructions, more than a processor looks
-//! ahead, so the accesses are written out. What is copied beside a writer may be torn; readers validate it.
+//! In the language's terms, words to which others store at the same time may only be accessed atomically, and the
+//! compiler does not join atomic accesses into wider ones. Copying a value of a kilobyte word by word takes some six
+//! hundred instructions, more than a processor looks ahead, so the accesses are written in assembly. What is copied
+//! beside a writer may be torn; readers validate it.
 
 use std::arch::asm;
 use std::arch::x86_64::__m128i;
@@ -13,15 +15,15 @@ use super::wide;
 const VECTOR: usize = size_of::<__m128i>();
 const GROUP: usize = 4 * VECTOR;
 
-/// Copies `len` bytes from `from` on to `to` and what follows.
+/// Copies `len` bytes from `from` to `to`.
 ///
 /// # Safety
-/// The bytes at `from` are mapped, and only accessed atomically or by functions of this module while somebody may write
-/// them. Those at `to` are the caller's own.
+/// The bytes at `from` are mapped, and accessed only atomically or by functions of this module while any thread may
+/// write them. Those at `to` are the caller's own.
 #[inline(always)]
 pub(super) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: what is loaded and stored lies within the caller's bytes: whole groups and vectors while they are within
-    // `len`, and at last as much as ends there and doesn't begin before them.
+    // SAFETY: all loads and stores are within the caller's bytes: whole groups and vectors as long as they are within
+    // `len`, and finally a last access that ends there and does not start before the first byte.
     unsafe {
         if len < VECTOR {
             return copy_few_out(from, to, len);
@@ -41,18 +43,18 @@ pub(super) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies `bytes` to `to` and what follows.
+/// Copies `bytes` to `to`.
 ///
 /// # Safety
 /// As for [`copy_out`]; and the caller is the only writer of these bytes.
 #[inline(always)]
 pub(super) unsafe fn copy_in(mut to: *mut u8, mut bytes: &[u8]) {
     if bytes.len() < VECTOR {
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: the caller's guarantee, passed on.
         return unsafe { copy_few_in(to, bytes) };
     }
     if wide::is_worthwhile(bytes.len()) {
-        // SAFETY: the caller's promise, handed on; what follows the copied bytes is the caller's too.
+        // SAFETY: the caller's guarantee, passed on; what follows the copied bytes is the caller's too.
         unsafe {
             let copied = wide::copy(bytes.as_ptr(), to, bytes.len());
             (to, bytes) = (to.add(copied), &bytes[copied..]);
@@ -60,37 +62,37 @@ pub(super) unsafe fn copy_in(mut to: *mut u8, mut bytes: &[u8]) {
     }
     let (groups, rest) = bytes.as_chunks::<GROUP>();
     for (number, group) in groups.iter().enumerate() {
-        // SAFETY: the group lies within the caller's bytes.
+        // SAFETY: the group is within the caller's bytes.
         unsafe { store_group(to.add(number * GROUP), group) };
     }
     let (vectors, rest) = rest.as_chunks::<VECTOR>();
     for (number, &vector) in vectors.iter().enumerate() {
-        // SAFETY: the vector lies within the caller's bytes.
+        // SAFETY: the vector is within the caller's bytes.
         unsafe { store(to.add(groups.len() * GROUP + number * VECTOR), from_bytes(vector)) };
     }
     match (rest, bytes.last_chunk::<VECTOR>()) {
         ([], _) => {}
         // SAFETY: the last sixteen bytes, some of which were copied before.
         (_, Some(&last)) => unsafe { store(to.add(bytes.len() - VECTOR), from_bytes(last)) },
-        // SAFETY: what a wide copy left is the caller's too.
+        // SAFETY: what a wide copy left over is the caller's too.
         (few, None) => unsafe { copy_few_in(to, few) },
     }
 }
 
-/// Whether the bytes from `from` on are `bytes`.
+/// Whether the bytes at `from` equal `bytes`.
 ///
 /// # Safety
 /// As for [`copy_out`].
 #[inline(always)]
 pub(super) unsafe fn is_equal(from: *const u8, bytes: &[u8]) -> bool {
     let Some(&last) = bytes.last_chunk::<VECTOR>() else {
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: the caller's guarantee, passed on.
         return unsafe { are_few_equal(from, bytes) };
     };
-    // All ones where all bytes so far were equal.
+    // All ones as long as all bytes so far were equal.
     let mut equal = from_bytes([0xff; VECTOR]);
     for (number, &vector) in bytes[..bytes.len() - 1].as_chunks::<VECTOR>().0.iter().enumerate() {
-        // SAFETY: the vector lies within the caller's bytes.
+        // SAFETY: the vector is within the caller's bytes.
         equal = unsafe { and_same(equal, from.add(number * VECTOR), from_bytes(vector)) };
     }
     // SAFETY: the last sixteen of the caller's bytes.
@@ -110,7 +112,7 @@ fn from_bytes(bytes: [u8; VECTOR]) -> __m128i {
     unsafe { transmute(bytes) }
 }
 
-/// Fewer than sixteen bytes.
+/// [`copy_out`] of fewer than sixteen bytes.
 ///
 /// # Safety
 /// As for [`copy_out`].
@@ -130,7 +132,7 @@ unsafe fn copy_few_out(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Fewer than sixteen bytes.
+/// [`is_equal`] of fewer than sixteen bytes.
 ///
 /// # Safety
 /// As for [`copy_out`].
@@ -147,7 +149,7 @@ unsafe fn are_few_equal(from: *const u8, bytes: &[u8]) -> bool {
     }
 }
 
-/// Fewer than sixteen bytes.
+/// [`copy_in`] of fewer than sixteen bytes.
 ///
 /// # Safety
 /// As for [`copy_in`].
@@ -175,7 +177,7 @@ unsafe fn copy_few_in(to: *mut u8, bytes: &[u8]) {
 #[inline(always)]
 unsafe fn load_group(from: *const u8) -> [__m128i; GROUP / VECTOR] {
     let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
-    // SAFETY: reads the caller's bytes and nothing else, and writes registers that it names.
+    // SAFETY: reads the caller's bytes and nothing else, and writes only registers that it names.
     unsafe {
         asm!(
             "movups {a}, [{from}]",
@@ -198,7 +200,7 @@ unsafe fn load_group(from: *const u8) -> [__m128i; GROUP / VECTOR] {
 #[inline(always)]
 unsafe fn load(from: *const u8) -> __m128i {
     let vector;
-    // SAFETY: reads the caller's bytes and nothing else, and writes the register that it names.
+    // SAFETY: reads the caller's bytes and nothing else, and writes only the register that it names.
     unsafe {
         asm!("movups {vector}, [{from}]", from = in(reg) from, vector = out(xmm_reg) vector,
             options(nostack, readonly, preserves_flags));
@@ -206,13 +208,13 @@ unsafe fn load(from: *const u8) -> __m128i {
     vector
 }
 
-/// Clears the bytes of `equal` in which the sixteen at `from` are not those of `other`.
+/// Clears the bytes of `equal` in which the sixteen at `from` differ from `other`.
 ///
 /// # Safety
 /// Sixteen bytes as for [`copy_out`].
 #[inline(always)]
 unsafe fn and_same(mut equal: __m128i, from: *const u8, other: __m128i) -> __m128i {
-    // SAFETY: reads the caller's bytes and nothing else, and writes registers that it names.
+    // SAFETY: reads the caller's bytes and nothing else, and writes only registers that it names.
     unsafe {
         asm!(
             "movups {loaded}, [{from}]",
@@ -243,7 +245,7 @@ unsafe fn store(to: *mut u8, vector: __m128i) {
 /// 64 bytes as for [`copy_in`].
 #[inline(always)]
 unsafe fn store_group(to: *mut u8, group: &[u8; GROUP]) {
-    // SAFETY: reads the group, writes the caller's bytes, and registers that it names.
+    // SAFETY: reads the group, writes only the caller's bytes and registers that it names.
     unsafe {
         asm!(
             "movups {a}, [{group}]",
@@ -270,7 +272,7 @@ unsafe fn store_group(to: *mut u8, group: &[u8; GROUP]) {
 #[inline(always)]
 unsafe fn load_word(from: *const u8) -> u64 {
     let word;
-    // SAFETY: reads the caller's bytes and nothing else, and writes the register that it names.
+    // SAFETY: reads the caller's bytes and nothing else, and writes only the register that it names.
     unsafe {
         asm!("mov {word}, [{from}]", from = in(reg) from, word = out(reg) word,
             options(nostack, readonly, preserves_flags));
@@ -293,7 +295,7 @@ unsafe fn store_word(to: *mut u8, word: u64) {
 #[inline(always)]
 pub(super) unsafe fn load_pair(from: *const u8) -> [u8; 2] {
     let pair: u32;
-    // SAFETY: reads the caller's bytes and nothing else, and writes the register that it names.
+    // SAFETY: reads the caller's bytes and nothing else, and writes only the register that it names.
     unsafe {
         asm!("movzx {pair:e}, word ptr [{from}]", from = in(reg) from, pair = out(reg) pair,
             options(nostack, readonly, preserves_flags));
@@ -317,7 +319,7 @@ pub(super) unsafe fn store_pair(to: *mut u8, pair: [u8; 2]) {
 #[inline(always)]
 unsafe fn load_byte(from: *const u8) -> u8 {
     let byte;
-    // SAFETY: reads the caller's byte and nothing else, and writes the register that it names.
+    // SAFETY: reads the caller's byte and nothing else, and writes only the register that it names.
     unsafe {
         asm!("mov {byte}, [{from}]", from = in(reg) from, byte = out(reg_byte) byte,
             options(nostack, readonly, preserves_flags));

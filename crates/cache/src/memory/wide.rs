@@ -1,8 +1,9 @@
-//! The same as in [`vectors`](super::vectors) for long copies, thirty-two bytes at a time, where the processor can: an
+//! The same as [`vectors`](super::vectors) for long copies, thirty-two bytes at a time, on processors that can: an
 //! unsafe leaf.
 //!
-//! What a copy stores waits in the core until the cache has it. A value of a kilobyte in sixteens fills all the places
-//! that processors of today have for that, and so keeps them from beginning the next operation meanwhile.
+//! The stores of a copy wait in the core until the cache has accepted them. A value of a kilobyte in vectors of sixteen
+//! bytes fills all the buffers that today's processors have for that, and so keeps the next operation from starting
+//! meanwhile.
 
 use std::arch::asm;
 use std::arch::x86_64::{__m256i, _mm256_zeroupper};
@@ -10,7 +11,7 @@ use std::arch::x86_64::{__m256i, _mm256_zeroupper};
 const VECTOR: usize = size_of::<__m256i>();
 const GROUP: usize = 4 * VECTOR;
 
-/// Bytes from which on a call and a question about the processor are little.
+/// Copies of at least this size outweigh the cost of a call and of checking for the processor's feature.
 const WORTHWHILE_MIN: usize = 2 * GROUP;
 
 /// Whether a copy of `len` bytes may begin with [`copy`].
@@ -19,16 +20,16 @@ pub(super) fn is_worthwhile(len: usize) -> bool {
     len >= WORTHWHILE_MIN && is_x86_feature_detected!("avx")
 }
 
-/// Copies most of `len` bytes from `from` on to `to` and what follows, and returns how many: all but less than 128.
+/// Copies all but less than 128 of `len` bytes from `from` to `to`, and returns how many it copied.
 ///
 /// # Safety
-/// [`is_worthwhile`] was true. The bytes at `from` and `to` are mapped, and only accessed atomically or by functions of
-/// this module and `vectors` while somebody else may write those at `from` or read those at `to`.
+/// [`is_worthwhile`] was true. The bytes at `from` and `to` are mapped, and accessed only atomically or by functions of
+/// this module and `vectors` while any other thread may write those at `from` or read those at `to`.
 #[target_feature(enable = "avx")]
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> usize {
     let copied = len - len % GROUP;
     for at in (0..copied).step_by(GROUP) {
-        // SAFETY: the group lies within the caller's bytes; registers are named.
+        // SAFETY: the group is within the caller's bytes; registers are named.
         unsafe {
             asm!(
                 "vmovups {a}, [{from}]",
@@ -49,8 +50,8 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> usize {
             );
         }
     }
-    // Left with upper halves in use, Intel's processors take tens of nanoseconds to come back to narrower instructions,
-    // and as many for the next copy. The compiler, which would see to it, doesn't look into `asm!`.
+    // If the upper halves stay in use, Intel's processors take tens of nanoseconds to return to narrower instructions,
+    // and as many at the next copy. The compiler would clear them, but does not look into `asm!`.
     _mm256_zeroupper();
     copied
 }
@@ -61,16 +62,16 @@ mod tests {
 
     use super::*;
 
-    /// Bit of the upper halves among the parts of the processor's state.
+    /// Bit of the upper halves in the processor's state components.
     const UPPER_HALVES: u64 = 1 << 2;
 
-    /// Which parts of the state are in use, by a processor that tells.
+    /// Which state components are in use, on a processor that reports it.
     ///
     /// # Safety
-    /// There is `xgetbv` with parameter 1.
+    /// The processor has `xgetbv` with parameter 1.
     #[target_feature(enable = "xsave")]
     unsafe fn parts_in_use() -> u64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { _xgetbv(1) }
     }
 
@@ -78,7 +79,7 @@ mod tests {
     #[allow(unused_unsafe, reason = "unsafe in older versions of Rust")]
     fn tells() -> bool {
         const LEAF: u32 = 0xd;
-        // SAFETY: every processor of 64 bits has the instruction, and those with `xsave` the leaf.
+        // SAFETY: every 64-bit processor has the instruction, and those with `xsave` the leaf.
         is_x86_feature_detected!("xsave") && unsafe { __cpuid_count(LEAF, 1) }.eax & 1 << 2 != 0
     }
 
@@ -94,7 +95,8 @@ mod tests {
         if !is_worthwhile(LEN) || !tells() {
             return;
         }
-        // SAFETY: the processor has AVX, and tells; the arrays have so many bytes, and are this test's own.
+        // SAFETY: the processor has AVX and reports the components in use; the arrays have this many bytes and belong
+        // to this test.
         let (before, copied, after) = unsafe {
             clear();
             let before = parts_in_use();
@@ -102,7 +104,7 @@ mod tests {
             (before, copied, parts_in_use())
         };
         assert_eq!((copied, to), (LEN, from));
-        // Unless it says so of halves that were just cleared.
+        // Unless it reports halves in use that were just cleared.
         assert!(before & UPPER_HALVES != 0 || after & UPPER_HALVES == 0, "{after:b}");
     }
 }

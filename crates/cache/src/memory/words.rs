@@ -1,12 +1,12 @@
-//! Copying between plain bytes and words that others store to meanwhile, word by word: what [`vectors`](super::vectors)
-//! does faster, for processors and checkers without it.
+//! Copies between plain bytes and words to which others may store at the same time, word by word: what
+//! [`vectors`](super::vectors) does faster, for processors and checkers that cannot use it.
 //!
-//! `word` is a ring's word by its number; numbers may exceed those of the ring where it wraps by itself.
+//! `word` returns a ring's word by number; numbers may exceed those of the ring if it wraps by itself.
 
 use super::UNIT_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Copies the bytes from byte `start` on.
+/// Copies bytes out, starting at byte `start`.
 pub(super) fn copy_out<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, out: &mut [u8]) {
     each_part(start, out.len(), |unit, within, at, len| {
         let bytes = word(unit).load(Ordering::Relaxed).to_ne_bytes();
@@ -14,7 +14,7 @@ pub(super) fn copy_out<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, 
     });
 }
 
-/// Copies `bytes` to byte `start` on and what follows, as the only writer.
+/// Copies `bytes` to the words, starting at byte `start`, as the only writer.
 pub(super) fn copy_in<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, bytes: &[u8]) {
     each_part(start, bytes.len(), |unit, within, at, len| {
         let target = word(unit);
@@ -25,7 +25,7 @@ pub(super) fn copy_in<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, b
     });
 }
 
-/// Whether the bytes from byte `start` on are `bytes`.
+/// Whether the bytes starting at byte `start` equal `bytes`.
 pub(super) fn is_equal<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, bytes: &[u8]) -> bool {
     let mut is_equal = true;
     each_part(start, bytes.len(), |unit, within, at, len| {
@@ -35,8 +35,8 @@ pub(super) fn is_equal<'a>(word: impl Fn(usize) -> &'a AtomicU64, start: usize, 
     is_equal
 }
 
-/// Calls `take` with each word that `len` bytes from `start` on touch: its number, the first of its bytes that count,
-/// the number of that byte among all, and how many count.
+/// Calls `take` for each word that `len` bytes from `start` touch: with its number, the first of its bytes in the
+/// range, that byte's number within the range, and how many bytes of the word are in the range.
 #[inline(always)]
 fn each_part(start: usize, len: usize, mut take: impl FnMut(usize, usize, usize, usize)) {
     let mut at = 0;
