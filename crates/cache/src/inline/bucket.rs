@@ -1,7 +1,7 @@
-//! Tags, version and counts of twelve cells, in half a cache line.
+//! Tags, version and access counts of twelve cells, in half a cache line.
 //!
-//! A tag is never 0, which stands for an empty cell. Readers beside the writer validate what they read by the version
-//! (`index/version.rs`).
+//! A tag of 0 stands for an empty cell; tags of items are never 0. Readers beside the writer validate what they read by
+//! the version (`index/version.rs`).
 
 use alluvium_index::prefetch_element;
 
@@ -9,10 +9,10 @@ use crate::index::{AccessCounts, VersionCounter, Versioned};
 use crate::memory::Element;
 use crate::sync::{AtomicU16, Ordering};
 
-/// Cells of a bucket. Fewer under the model checker, for whom every word is an object and every load a choice.
+/// Cells of a bucket. Fewer under the model checker, which treats every word as an object and every load as a choice.
 pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 12 };
 
-/// Which cells there are, a bit each.
+/// One bit for each existing cell.
 #[cfg(any(test, all(target_arch = "x86_64", not(miri), not(loom))))]
 const ALL: u32 = (1 << CELLS) - 1;
 
@@ -22,14 +22,15 @@ const ALL: u32 = (1 << CELLS) - 1;
 pub(crate) struct InlineBucket {
     tags: [AtomicU16; CELLS],
     version: VersionCounter,
-    /// With where the next search for a victim begins.
+    /// Includes where the next search for a victim starts.
     counts: AccessCounts,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<InlineBucket>() == 32);
 
-// SAFETY: atomic integers without drop glue, for which zeros are a value: version 0, no items. The alignment is 32.
+// SAFETY: atomic integers without drop glue, for which zeros are a valid value: version 0, no items. The alignment is
+// 32.
 unsafe impl Element for InlineBucket {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
@@ -61,19 +62,19 @@ impl InlineBucket {
         }
     }
 
-    /// Accesses of its items.
+    /// Access counts of its items.
     #[inline(always)]
     pub fn counts(&self) -> &AccessCounts {
         &self.counts
     }
 
-    /// Starts loading it.
+    /// Starts loading the bucket.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch_element(std::slice::from_ref(self), 0);
     }
 
-    /// Bit `way` is set for each cell whose item has `tag`; of tag 0 for each that is empty.
+    /// Sets bit `way` for each cell whose item has `tag`; for tag 0, for each empty cell.
     #[inline(always)]
     pub fn matches(&self, tag: u16) -> u32 {
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
@@ -91,7 +92,7 @@ impl InlineBucket {
         self.tags[way].load(Ordering::Relaxed)
     }
 
-    /// Writer: the cell in `way` has an item of `tag` that was accessed `count` times; within a change.
+    /// Writer, within a change: gives the cell in `way` an item with `tag` that was accessed `count` times.
     #[inline(always)]
     pub fn set(&self, way: usize, tag: u16, count: u32) {
         self.tags[way].store(tag, Ordering::Relaxed);
@@ -104,8 +105,8 @@ impl InlineBucket {
         self.set(way, 0, 0);
     }
 
-    /// Writer: the first cell from the hand on whose item was not accessed since the hand passed it; the others lose an
-    /// access. `None` if all were.
+    /// Writer: the first cell from the hand on whose item was not accessed since the hand passed it; the items that the
+    /// hand passes lose one access each. `None` if all were accessed.
     pub fn next_victim(&self) -> Option<usize> {
         let hand = self.counts.hand();
         for way in (hand..hand + CELLS).map(|way| way % CELLS) {

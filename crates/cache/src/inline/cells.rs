@@ -4,7 +4,7 @@
 //!  cell: [ key ][ value ][ not used ][ key length:8 ][ value length:8 ]
 //! ```
 //!
-//! Beside a writer a cell may hold anything; what was read is validated by the bucket's version.
+//! Beside a writer a cell may contain anything; the bucket's version validates what was read.
 
 use std::io;
 
@@ -12,16 +12,16 @@ use crate::memory::{PAGE_BYTES, Pages, Ring, UNIT_BYTES};
 
 use super::bucket::CELLS;
 
-/// Bytes of key and value of the largest item that cells may be for.
+/// Maximum bytes of key and value of an item that cells may be for.
 pub(crate) const CELL_BYTES_MAX: usize = 240;
 
 /// Bytes of the lengths at a cell's end.
 const LENGTHS_BYTES: usize = 2;
 
-/// Cells of a bucket that are loaded as a whole if they are no more bytes, for those who can't wait for its tags.
+/// All cells of a bucket are loaded together, without waiting for its tags, if they take at most this many bytes.
 const LOADED_BYTES_MAX: usize = 256;
 
-/// Bytes of a cell with room for `payload` bytes. Whole words under the model checker, for whom each is an object.
+/// Bytes of a cell with room for `payload` bytes. Whole words under the model checker, which treats each as an object.
 const fn stride(payload: usize) -> usize {
     if cfg!(loom) { (payload + LENGTHS_BYTES).next_multiple_of(UNIT_BYTES) } else { payload + LENGTHS_BYTES }
 }
@@ -37,7 +37,7 @@ impl Cells {
     /// Empty cells for `buckets` buckets, each with room for `payload` bytes of key and value.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(buckets: usize, payload: usize) -> io::Result<Self> {
         debug_assert!(payload <= CELL_BYTES_MAX);
         Ok(Self {
@@ -73,7 +73,8 @@ impl Cells {
         self.ring.prefetch_bytes(self.start(bucket, way), self.stride);
     }
 
-    /// Starts loading, of a bucket whose tags are not there yet, all cells if they are small, else that in `home`.
+    /// Starts loading cells of a bucket whose tags are not loaded yet: all cells if they are small, otherwise the one
+    /// in `home`.
     #[inline(always)]
     pub fn prefetch_ahead(&self, bucket: usize, home: usize) {
         let bytes = CELLS * self.stride;
@@ -92,7 +93,7 @@ impl Cells {
         Cell { ring: &self.ring, start, key_len, value_len, is_sound: key_len + value_len <= self.payload() }
     }
 
-    /// Writer, within a change of the bucket: puts an item that fits into the cell in `way`.
+    /// Writer, within a change of the bucket: writes an item that fits into the cell in `way`.
     #[inline(always)]
     pub fn put(&self, bucket: usize, way: usize, key: &[u8], value: &[u8]) {
         debug_assert!(key.len() + value.len() <= self.payload());
@@ -121,7 +122,7 @@ impl Cells {
         self.ring.copy_in(self.start(bucket, to), bytes);
     }
 
-    /// Gives back the memory of the buckets from number `from` to before `end`, as far as they fill pages.
+    /// Returns the memory of the buckets `from..end` to the system, as far as they fill whole pages.
     pub fn release(&self, from: usize, end: usize) {
         self.ring.release(self.start(from, 0), (end - from) * CELLS * self.stride);
     }
@@ -134,12 +135,12 @@ pub(crate) struct Cell<'a> {
     start: usize,
     key_len: usize,
     value_len: usize,
-    /// Whether key and value lie within the cell.
+    /// Whether key and value are within the cell.
     is_sound: bool,
 }
 
 impl<'a> Cell<'a> {
-    /// Whether it is that of `key`. Then the value lies within the cell.
+    /// Whether the cell's item has this `key`. Then the value is within the cell.
     #[inline(always)]
     pub fn is_of(&self, key: &[u8]) -> bool {
         self.key_len == key.len() && self.is_sound && self.ring.is_equal(self.start, key)
@@ -153,7 +154,7 @@ impl<'a> Cell<'a> {
     /// Copies the key.
     ///
     /// # Panics
-    /// When `out` is longer than what lies behind the key's beginning.
+    /// If `out` extends beyond the memory, counted from the start of the key.
     pub fn copy_key(&self, out: &mut [u8]) {
         self.ring.copy_out(self.start, out);
     }
@@ -167,19 +168,19 @@ impl<'a> Cell<'a> {
     /// Copies the value.
     ///
     /// # Panics
-    /// When `out` is longer than what lies behind the value's beginning.
+    /// If `out` extends beyond the memory, counted from the start of the value.
     #[inline(always)]
     pub fn copy_value(&self, out: &mut [u8]) {
         self.ring.copy_out(self.start + self.key_len, out);
     }
 
-    /// Memory of the value, and where in it the value begins.
+    /// Memory of the value, and the value's offset in it.
     #[inline(always)]
     pub fn value_place(&self) -> (&'a Ring, usize) {
         (self.ring, self.start + self.key_len)
     }
 
-    /// Key and value; `None` of what is no item.
+    /// Key and value; `None` if the contents are not an item.
     pub fn parts(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.is_sound.then(|| {
             let (mut key, mut value) = (vec![0; self.key_len], vec![0; self.value_len]);

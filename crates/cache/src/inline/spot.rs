@@ -1,4 +1,4 @@
-//! A bucket and a tag: where the item of a key lies, if it lies inline.
+//! A bucket and a tag: where the item of a key is, if it is stored inline.
 
 use super::bucket::{CELLS, InlineBucket};
 use super::cells::Cell;
@@ -13,7 +13,7 @@ pub(crate) struct Spot<'a> {
     tag: u16,
 }
 
-/// The way in which an item with this tag lies if it can.
+/// The preferred way of an item with this tag.
 #[inline(always)]
 fn home(tag: u16) -> usize {
     (usize::from(tag) * CELLS) >> u16::BITS
@@ -31,14 +31,14 @@ impl<'a> Spot<'a> {
         self.bucket
     }
 
-    /// Starts loading the bucket, and the cell in which the item probably lies.
+    /// Starts loading the bucket, and the cell that probably contains the item.
     #[inline(always)]
     pub fn prefetch(&self) {
         self.bucket.prefetch();
         self.table.cells.prefetch_ahead(self.number, home(self.tag));
     }
 
-    /// Starts loading the cells of items with the tag; whether there are any.
+    /// Starts loading the cells of items with the tag; returns whether there are any.
     #[inline(always)]
     pub fn prefetch_cells(&self) -> bool {
         let found = self.bucket.matches(self.tag);
@@ -79,7 +79,7 @@ impl<'a> Spot<'a> {
         None
     }
 
-    /// An empty way, best that in which the item lies if it can.
+    /// An empty way, the item's preferred one if possible.
     pub fn empty_way(&self) -> Option<usize> {
         let empty = self.bucket.matches(0);
         let home = home(self.tag);
@@ -90,8 +90,8 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Writer, within a change: puts a new item that fits into the bucket, of which the cell in `free_way` is free. An
-    /// item that lies in this one's home, and is not at home there, moves to the free cell.
+    /// Writer, within a change: stores a new item that fits in the bucket, whose cell in `free_way` is free. An item
+    /// that occupies the new one's home without being at home there moves to the free cell.
     pub fn put(&self, free_way: usize, key: &[u8], value: &[u8]) {
         let own = home(self.tag);
         let other = self.bucket.tag(own);
@@ -105,7 +105,7 @@ impl<'a> Spot<'a> {
         self.bucket.set(way, self.tag, 0);
     }
 
-    /// Writer, within a change: gives the item of a key of `key_len` bytes in `way` another value, which fits.
+    /// Writer, within a change: gives the item in `way`, whose key has `key_len` bytes, another value that fits.
     #[inline(always)]
     pub fn put_over(&self, way: usize, key_len: usize, value: &[u8]) {
         self.table.cells.put_over(self.number, way, key_len, value);
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a table of one bucket.
+    /// A spot of a table with one bucket.
     fn spot(table: &InlineTable, tag: u16) -> Spot<'_> {
         table.spot(KeyHash::from_halves(0, u64::from(tag)))
     }
@@ -132,12 +132,12 @@ mod tests {
     fn items_lie_at_home_where_they_can() {
         let table = InlineTable::new(1, 20).unwrap();
         let at_home = |way: usize, number: u16| (way * 65_536 / CELLS) as u16 + 1 + number;
-        // Both belong in way 3; one has to lie elsewhere, in the lowest way that is empty.
+        // Both belong in way 3; one has to go elsewhere, to the lowest empty way.
         put(&table, at_home(3, 0));
         put(&table, at_home(3, 1));
         let way = |tag: u16| spot(&table, tag).find(&tag.to_le_bytes()).unwrap().0;
         assert_eq!([0, 1].map(|number| way(at_home(3, number))), [3, 0]);
-        // Its owner turns it out.
+        // The cell's owner displaces it.
         put(&table, at_home(0, 0));
         assert_eq!([at_home(0, 0), at_home(3, 1)].map(way), [0, 1]);
         (1..10).for_each(|number| put(&table, at_home(11, number)));

@@ -11,7 +11,7 @@ use super::bucket::InlineBucket;
 use super::cells::Cells;
 use super::spot::Spot;
 
-/// A set-associative table: a key's cell is in its bucket or nowhere.
+/// A set-associative table: a key's cell can only be in the key's bucket.
 #[derive(Debug)]
 pub(crate) struct InlineTable {
     pub(super) buckets: Array<InlineBucket>,
@@ -22,7 +22,7 @@ impl InlineTable {
     /// An empty table of `buckets` buckets, for items of up to `payload` bytes of key and value.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(buckets: usize, payload: usize) -> io::Result<Self> {
         Ok(Self { buckets: Array::new(buckets)?, cells: Cells::new(buckets, payload)? })
     }
@@ -61,12 +61,13 @@ impl InlineTable {
         Spot::new(self, place.bucket, place.tag)
     }
 
-    /// All buckets, by their first spots.
+    /// All buckets, each as a spot with tag 0.
     pub fn spots(&self) -> impl Iterator<Item = Spot<'_>> {
         (0..self.buckets.len()).map(|number| Spot::new(self, number, 0))
     }
 
-    /// The buckets with keys of bucket `number` of `buckets` in the index, which goes by the same bits of their hashes.
+    /// The buckets that may contain keys of the index's bucket `number` of `buckets`: both tables choose by the same
+    /// bits of the hash.
     pub fn spots_of(&self, number: usize, buckets: usize) -> impl Iterator<Item = Spot<'_>> {
         let first_hash = |number: usize| ((number as u128) << u64::BITS).div_ceil(buckets as u128);
         let own = |hash: u128| ((hash * self.buckets.len() as u128) >> u64::BITS) as usize;
@@ -74,13 +75,13 @@ impl InlineTable {
         numbers.map(|number| Spot::new(self, number, 0))
     }
 
-    /// Gives back the memory of the buckets from number `from` to before `end`; their items are gone.
+    /// Returns the memory of the buckets `from..end` to the system; their items are gone.
     pub fn release(&self, from: usize, end: usize) {
         self.buckets.release_part(from, end);
         self.cells.release(from, end);
     }
 
-    /// Gives all memory back.
+    /// Returns all memory to the system.
     pub fn release_all(&self) {
         self.release(0, self.buckets.len());
     }

@@ -1,16 +1,16 @@
-//! Comparing the tags of an inline bucket all at once: an unsafe leaf, as `index/tags.rs` is.
+//! Compares all tags of an inline bucket at once: an unsafe leaf like `index/tags.rs`.
 
 use std::arch::asm;
 
 use super::bucket::InlineBucket;
 
-/// Bit n is set when 16-bit number n of the bucket is `tag`; the first twelve are the tags.
+/// Sets bit n when 16-bit number n of the bucket is `tag`; the first twelve are the tags.
 #[inline(always)]
 pub(super) fn equal(bucket: &InlineBucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: reads the 32 bytes behind the reference, aligned to 32 by the type, and writes only
-    // registers that it names. They are atomic integers, and to the language it is a relaxed load of each: the
-    // processor loads each aligned word of up to eight bytes whole, also as a part of sixteen bytes.
+    // SAFETY: reads only the 32 bytes behind the reference, which the type aligns to 32, and writes only registers that
+    // it names. The bytes are atomic integers, and to the language the block stands for a relaxed load of each: the
+    // processor loads each aligned word of up to eight bytes as a whole, also as part of a load of sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",

@@ -1,4 +1,4 @@
-//! Items between slices and the words of a ring.
+//! Converts items between slices and the words of a ring.
 
 use crate::memory::{Ring, UNIT_BYTES};
 use crate::sync::Ordering;
@@ -6,7 +6,7 @@ use crate::sync::Ordering;
 use super::header::Header;
 use super::view::Metadata;
 
-/// Writes an item to word `unit` on. Unused bytes at its end stay as they are.
+/// Writes an item, starting at word `unit`. Unused bytes at its end keep their value.
 #[inline(always)]
 pub(crate) fn write_item(
     ring: &Ring,
@@ -28,8 +28,8 @@ pub(crate) fn write_item(
     ring.copy_in(unit * UNIT_BYTES + header.value_start(), value);
 }
 
-/// The header at word `unit`, if it is that of an item of `key` of at most `words_max` words. Beside a writer the word
-/// may be anything.
+/// The header at word `unit`, if it is the header of an item with this `key` and at most `words_max` words. Beside a
+/// writer the word may be anything.
 #[inline(always)]
 pub(crate) fn header_of(ring: &Ring, unit: usize, words_max: usize, key: &[u8]) -> Option<Header> {
     let header = Header(ring.word(unit).load(Ordering::Relaxed));
@@ -40,12 +40,12 @@ pub(crate) fn header_of(ring: &Ring, unit: usize, words_max: usize, key: &[u8]) 
     is_it.then_some(header)
 }
 
-/// [`header_of`] an item without expiry and flags, in fewer instructions.
+/// [`header_of`] for an item without expiry and flags, in fewer instructions.
 #[inline(always)]
 pub(crate) fn plain_header_of(ring: &Ring, unit: usize, words_max: usize, key: &[u8]) -> Option<Header> {
     let [word, first] = ring.load(unit)?;
     let header = Header(word);
-    // Whether the key lies within the item comes before it is compared: the word may be anything.
+    // Check that the key is within the item before comparing it: the word may be anything.
     if !header.is_plain(key.len()) || header.words() > words_max {
         return None;
     }

@@ -18,9 +18,9 @@ const SLACK_BYTES_MAX: usize = (1 << SLACK_BITS) - 1;
 
 const _: () = assert!(KEY_BYTES_MAX < 1 << KEY_BITS && SLACK_SHIFT + SLACK_BITS <= 64);
 
-/// Sizes of an item and which optional words it has.
+/// Sizes of an item, and which optional words it has.
 ///
-/// A reader beside the writer may read any 64 bits as a header; so all figures that come from one are checked against
+/// A reader beside the writer may read any 64 bits as a header, so all numbers that come from one are checked against
 /// each other in [`is_sound`](Self::is_sound) before they are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header(pub u64);
@@ -45,7 +45,8 @@ impl Header {
         ))
     }
 
-    /// The same item with a value of another length; `None` if the value doesn't fit or would leave too much unused.
+    /// The same item with a value of another length; `None` if the value does not fit or would leave too many bytes
+    /// unused.
     #[inline]
     pub fn with_value_len(self, value_len: usize) -> Option<Self> {
         let room = self.words() * UNIT_BYTES - self.value_start();
@@ -53,12 +54,12 @@ impl Header {
         Some(Self(self.0 & ((1 << SLACK_SHIFT) - 1) | (slack as u64) << SLACK_SHIFT))
     }
 
-    /// Whether there is room in the header for [two words more](Self::grown_to).
+    /// Whether the header can account for [two more words](Self::grown_to).
     pub fn can_grow(self) -> bool {
         self.slack() + 2 * UNIT_BYTES <= SLACK_BYTES_MAX
     }
 
-    /// The same item in a block of `words` words, at most two more than it needs.
+    /// The same item in a block of `words` words, at most two more than it has.
     pub fn grown_to(self, words: usize) -> Self {
         let more = (words - self.words()) as u64;
         Self(self.0 + more + ((more * UNIT_BYTES as u64) << SLACK_SHIFT))
@@ -85,16 +86,16 @@ impl Header {
         self.0 & HAS_FLAGS != 0
     }
 
-    /// Whether it is the header of an item with a key of `key_len` bytes and neither expiry nor flags.
+    /// Whether this is the header of an item with a key of `key_len` bytes and neither expiry nor flags.
     #[inline(always)]
     pub fn is_plain(self, key_len: usize) -> bool {
         const EXTRAS_BITS: u32 = 2;
-        // Longer keys would be told from the flags above a key's length.
+        // A greater length would overlap the flags above a key's length.
         key_len <= KEY_BYTES_MAX
             && self.0 >> WORDS_BITS & ((1 << (KEY_BITS + EXTRAS_BITS)) - 1) == key_len as u64
     }
 
-    /// Bytes of the value of such an item; `None` if the parts don't fit in the whole.
+    /// Bytes of the value of such an item; `None` if its parts exceed the whole.
     #[inline(always)]
     pub fn plain_value_len(self, key_len: usize) -> Option<usize> {
         (self.words() * UNIT_BYTES).checked_sub(UNIT_BYTES + key_len + self.slack())
@@ -135,7 +136,7 @@ impl Header {
         (self.words() * UNIT_BYTES).wrapping_sub(self.value_start() + self.slack())
     }
 
-    /// Whether the parts fit in the whole, which is true of every header that was written as one.
+    /// Whether the parts fit in the whole, which holds for every header that was written as one.
     #[inline(always)]
     pub fn is_sound(self) -> bool {
         self.words() * UNIT_BYTES >= self.value_start() + self.slack()

@@ -1,4 +1,4 @@
-//! An item as it lies in memory, one after another in a log.
+//! The format of an item in memory. Items follow one another in a log.
 //!
 //! ```text
 //!  word 0    [ 1 bit  | slack:20 | client flags? | expiry? | key length:17 | words:24 ]
@@ -10,7 +10,7 @@
 //! MICA's entry (Lim's thesis, §5.3.3) has key and value length, the initial item size, a 64-bit key hash and an expiry
 //! in every item. Here `words` is the initial size and never changes, so that the log can be walked; the value's length
 //! follows from it and the slack, so an update in place changes the slack. The hash is computed from the key when an
-//! item is evicted: 4 ns against 8 bytes. An expiry takes 8 bytes only of items that have one.
+//! item is evicted, which trades 4 ns for 8 bytes. Only items that expire spend 8 bytes on an expiry.
 
 mod bytes;
 mod glance;

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use alluvium_base::KeyHasher;
 
-/// What an item has beside key and value.
+/// Properties of an item besides key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metadata {
-    /// When it ceases to be, in milliseconds since the cache was made; 0 for never.
+    /// When it expires, in milliseconds since the cache was made; 0 for never.
     pub expires_at_ms: u64,
     /// The client's flags.
     pub flags: u32,
 }
 
-/// Says which content an item had, for [`Cache::set_if_unchanged`](crate::Cache::set_if_unchanged): equal tokens mean
-/// equal value and flags, but for one chance in 2⁶⁴. memcached's `cas` number, without its 8 bytes in every item; an
-/// item that was changed and changed back has its former token again.
+/// Identifies an item's content, for [`Cache::set_if_unchanged`](crate::Cache::set_if_unchanged): equal tokens mean
+/// equal value and flags, except with a probability of 2⁻⁶⁴. It serves as memcached's `cas` number without 8 bytes in
+/// every item; an item that was changed and changed back has its former token again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
@@ -24,9 +24,9 @@ pub struct Token(pub u64);
 pub struct ItemView<'a> {
     /// The value.
     pub value: &'a [u8],
-    /// The client's flags; 0 unless it gave some.
+    /// The client's flags; 0 if it set none.
     pub flags: u32,
-    /// How long the item may still stay; `None` without limit.
+    /// Remaining time to live; `None` if unlimited.
     pub time_to_live: Option<Duration>,
 }
 

@@ -9,29 +9,29 @@ use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::position::{Layout, Position};
 
-/// Items one behind another, in a circle. One writer; readers check with [`contains`](Self::contains) whether what
-/// they read was still there.
+/// Items one after another, in a circle. There is one writer; readers check with [`contains`](Self::contains) whether
+/// what they read was still present.
 #[derive(Debug)]
 pub(crate) struct CircularLog {
     ring: Ring,
     layout: Layout,
     item_words_max: usize,
-    /// Position of the oldest item, and of the next one. Written by the writer.
+    /// Positions of the oldest item and of the next one. Stored by the writer.
     head: AtomicU64,
     tail: AtomicU64,
-    /// Where the writer looks ahead of the head, and how many items that is.
+    /// Where the writer looks ahead of the head, and how many items ahead that is.
     scout: AtomicU64,
     scouted: AtomicU64,
-    /// The position of the tail from which on the ring has huge pages; `u64::MAX` once it has, or if it is too small.
+    /// The tail position at which the ring switches to huge pages; `u64::MAX` once it has, or if it is too small.
     huge_from: AtomicU64,
 }
 
 impl CircularLog {
-    /// An empty log of `capacity` bytes for items of at most `window` bytes, both multiples of a page; positions of
-    /// `position_bits`.
+    /// An empty log of `capacity` bytes for items of at most `window` bytes, both multiples of a page, with positions
+    /// of `position_bits`.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(capacity: usize, window: usize, position_bits: u32) -> io::Result<Self> {
         Ok(Self {
             ring: Ring::new(capacity, window, Pages::AsUsed)?,
@@ -61,13 +61,13 @@ impl CircularLog {
         self.item_words_max
     }
 
-    /// Where the oldest item lies.
+    /// Position of the oldest item.
     #[inline(always)]
     pub fn head(&self) -> Position {
         Position(self.head.load(Ordering::Relaxed))
     }
 
-    /// Where the next item goes.
+    /// Position of the next item.
     #[inline(always)]
     pub fn tail(&self) -> Position {
         Position(self.tail.load(Ordering::Relaxed))
@@ -85,23 +85,24 @@ impl CircularLog {
         self.layout.capacity() - self.used()
     }
 
-    /// Whether the item at `position` has not been evicted.
+    /// Whether the item at `position` has not been evicted yet.
     ///
-    /// A reader beside the writer calls it behind an acquire fence after its last load from the ring: `advance_head`
-    /// is stored before the release fence in `reserve`, which comes before the stores that a reader might have seen.
+    /// A reader beside the writer calls it after an acquire fence that follows its last load from the ring:
+    /// `advance_head` stores before the release fence in `reserve`, which comes before the stores that a reader might
+    /// have seen.
     #[inline(always)]
     pub fn contains(&self, position: Position) -> bool {
         let head = self.head();
         self.layout.distance(head, position) < self.layout.distance(head, self.tail())
     }
 
-    /// Writer: makes the next `words` words the caller's to write, and moves the tail behind them.
+    /// Writer: reserves the next `words` words for the caller to write, and moves the tail past them.
     ///
     /// `free` must be at least that much.
     #[inline(always)]
     pub fn reserve(&self, words: usize) -> Position {
         debug_assert!(words as u64 <= self.free(), "the caller made room");
-        // Evictions and unlinks before this line are seen by whoever sees one of the words written after it.
+        // Who sees one of the words written after this line also sees the evictions and unlinks before it.
         if !is_broken(Canary::ReserveUnfenced) {
             fence(Ordering::Release);
         }
@@ -114,7 +115,8 @@ impl CircularLog {
         position
     }
 
-    /// Writer: the ring is used as far as it has small pages. The rest and what is there have huge ones from now on.
+    /// Writer: called when the part of the ring that is used has reached the limit for small pages. That part and the
+    /// rest have huge pages from now on.
     #[cold]
     fn use_huge_pages(&self) {
         let capacity = self.layout.capacity() as usize * UNIT_BYTES;
@@ -123,7 +125,7 @@ impl CircularLog {
         self.ring.use_huge_pages(0, used, capacity);
     }
 
-    /// Writer: the oldest item, of `words` words, is evicted.
+    /// Writer: evicts the oldest item, which has `words` words.
     #[inline(always)]
     pub fn advance_head(&self, words: usize) {
         self.head.store(self.layout.after(self.head(), words as u64).0, Ordering::Relaxed);
@@ -133,7 +135,7 @@ impl CircularLog {
         }
     }
 
-    /// Writer: the next item ahead of the head that was not looked at, up to `lead` items ahead.
+    /// Writer: the next item ahead of the head that was not returned yet, up to `lead` items ahead.
     #[inline(always)]
     pub fn scout(&self, lead: u64) -> Option<(usize, Header)> {
         let (position, scouted) =
@@ -147,27 +149,27 @@ impl CircularLog {
         Some((self.layout.unit(position), header))
     }
 
-    /// Writer: all items are evicted.
+    /// Writer: evicts all items.
     pub fn clear(&self) {
         self.head.store(self.tail().0, Ordering::Relaxed);
         self.scout.store(self.tail().0, Ordering::Relaxed);
         self.scouted.store(0, Ordering::Relaxed);
     }
 
-    /// Loads the word at `position`.
+    /// Loads word number `word` of the item at `position`.
     #[inline(always)]
     pub fn load(&self, position: Position, word: usize) -> u64 {
         self.ring.word(self.layout.unit(position) + word).load(Ordering::Relaxed)
     }
 
-    /// Writer: gives the memory back; readers find zeros.
+    /// Writer: returns the memory to the system; readers find zeros.
     pub fn release(&self) {
         self.clear();
         self.ring.release(0, self.layout.capacity() as usize * UNIT_BYTES);
     }
 
-    /// Gives back the memory of items before `position`, a lap ago at most, as far as it begins at byte `from` of the
-    /// ring. Returns where the next call should begin.
+    /// Returns the memory of items before `position`, which is at most a lap old, to the system, starting at byte
+    /// `from` of the ring. Returns where the next call should start.
     pub fn release_before(&self, from: usize, position: Position) -> usize {
         let end = self.layout.unit(position) * UNIT_BYTES;
         if end < from {
@@ -179,7 +181,7 @@ impl CircularLog {
     }
 }
 
-/// Where the tail of a log of `capacity` bytes is in its first lap when the ring gets huge pages.
+/// The tail position, in the first lap of a log of `capacity` bytes, at which the ring gets huge pages.
 fn huge_from(capacity: usize) -> u64 {
     if capacity < HUGE_PAGE_BYTES {
         return u64::MAX;
@@ -188,8 +190,8 @@ fn huge_from(capacity: usize) -> u64 {
     (used.max(HUGE_PAGE_BYTES) / UNIT_BYTES) as u64
 }
 
-/// Writer: copies `count` words between logs, or within one to a place whose words are read later than written only
-/// behind their own reading: upwards.
+/// Writer: copies `count` words between logs, or within one to a position at which each word is read before it is
+/// overwritten: words are copied in ascending order.
 #[inline]
 pub(crate) fn copy_words(from: (&CircularLog, Position), to: (&CircularLog, Position), count: usize) {
     let source = from.0.ring.run(from.0.layout.unit(from.1), count);

@@ -1,15 +1,15 @@
-//! Where an item lies in a log, wide enough to tell when it no longer does.
+//! An item's position in a log, wide enough to detect that the item is gone.
 
 /// Bits of a position in an index entry.
 pub(crate) const POSITION_BITS: u32 = 47;
 
-/// The lap of the log in which an item was appended, above its word's number in the ring: monotone, and the word is a
-/// mask away. MICA's 48-bit offset (Figure 5.7) with laps instead of multiples of a power of two, so that a log may
-/// have any size.
+/// The lap of the log in which an item was appended, above its word's number in the ring. It is monotone, and a mask
+/// yields the word. It is MICA's 48-bit offset (Figure 5.7) with laps instead of multiples of a power of two, so that a
+/// log may have any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position(pub u64);
 
-/// How positions of one log are put together, and how far apart they are.
+/// How positions of one log are composed, and how to compute distances between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Words in the ring.
@@ -20,7 +20,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Positions in a ring of `capacity` words, `bits` wide, or as wide as four laps need, or as an entry has room for.
+    /// Positions in a ring of `capacity` words. They are `bits` wide, but at least as wide as four laps need, and at
+    /// most as wide as an entry has room for.
     pub fn new(capacity: u64, bits: u32) -> Self {
         let unit_bits = u64::BITS - (capacity - 1).leading_zeros();
         let bits = bits.clamp((unit_bits + 2).min(POSITION_BITS), POSITION_BITS);
@@ -35,7 +36,7 @@ impl Layout {
         self.capacity
     }
 
-    /// Laps until positions repeat.
+    /// Number of laps after which positions repeat.
     pub fn laps(&self) -> u64 {
         self.lap_mask + 1
     }
@@ -46,7 +47,7 @@ impl Layout {
         (position.0 & self.unit_mask) as usize
     }
 
-    /// The position `words` further on.
+    /// The position `words` words later.
     #[inline(always)]
     pub fn after(&self, position: Position, words: u64) -> Position {
         debug_assert!(words <= self.capacity);
@@ -60,7 +61,7 @@ impl Layout {
         Position(lap << self.unit_bits | unit)
     }
 
-    /// Words from `from` on to `to`, which may be large when `to` lies before it.
+    /// Words from `from` to `to`; a large number if `to` is before `from`.
     #[inline(always)]
     pub fn distance(&self, from: Position, to: Position) -> u64 {
         let laps = (to.0 >> self.unit_bits).wrapping_sub(from.0 >> self.unit_bits) & self.lap_mask;
@@ -83,7 +84,7 @@ mod tests {
             assert_eq!(layout.unit(position), step * 3 % 10);
             assert_eq!(layout.distance(start, position), step as u64 * 3 % 40);
         }
-        // One that lies before the head looks farther away than anything in the log.
+        // A position before the head looks farther away than anything in the log.
         assert!(layout.distance(layout.after(start, 5), start) > 10);
     }
 }
