@@ -15,26 +15,26 @@ use crate::sync::{AtomicU32, Ordering};
 
 use super::Common;
 
-/// Number of the log in which most items lie.
+/// Number of the log that stores most items.
 pub(crate) const MAIN: usize = 0;
 /// Number of the log for items on probation.
 pub(crate) const PROBATION: usize = 1;
 
-/// Entries that a bucket of fifteen has on average: more make buckets overflow, which loses items (1.2 % of them at
-/// this figure, 3 % at twelve), fewer waste memory.
+/// Mean entries per bucket of fifteen, in tenths: with more, buckets overflow, which loses items (1.2 % of them at this
+/// number, 3 % at twelve); fewer waste memory.
 const ENTRIES_PER_BUCKET_TENTHS: usize = if cfg!(loom) { 20 } else { 105 };
 
-/// Items that an inline bucket is for, on average. By chance one in fifteen finds its bucket full then and goes to the
-/// logs; fewer would waste memory, more would find less of what they need in their bucket.
+/// Mean items per inline bucket, in tenths. One item in fifteen then finds its bucket full by chance and goes to the
+/// logs; fewer would waste memory, with more a smaller share of the items would find room in their bucket.
 const ITEMS_PER_INLINE_BUCKET_TENTHS: usize = if cfg!(loom) { 10 } else { 105 };
 
-/// Of items that mostly lie inline, those for which the logs have room, in percent: besides those on probation.
+/// If most items are stored inline: the share for which the logs have room, in percent, besides those on probation.
 const LOGGED_PERCENT: usize = 9;
 
 /// Smallest log.
 const LOG_BYTES_MIN: usize = 2 * PAGE_BYTES;
 
-/// Which items a partition is for.
+/// The kind of items for which a partition is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Purpose {
     /// Bytes of key and value of an item, on average.
@@ -52,10 +52,10 @@ pub(crate) struct Shape {
     pub buckets: usize,
     /// Bytes of key and value of an item, on average.
     pub payload: usize,
-    /// Buckets of cells, and bytes of key and value for which each cell has room; 0 buckets where there are none.
+    /// Number of inline buckets, 0 if there are no cells, and bytes of key and value that fit in a cell.
     pub inline_buckets: usize,
     pub cell_payload: usize,
-    /// Bytes of the two logs; both are there, whatever the policy.
+    /// Bytes of the two logs; both exist under every policy.
     pub log_bytes: [usize; 2],
     /// Bytes of the largest item, by log.
     pub item_bytes_max: [usize; 2],
@@ -76,9 +76,9 @@ impl Purpose {
 }
 
 impl Shape {
-    /// The parts of a partition of `bytes` in all. `None` if that is too little memory to be useful.
+    /// The sizes of a partition of `bytes` in total. `None` if that is too little memory to be useful.
     pub fn within(bytes: usize, purpose: Purpose) -> Option<Self> {
-        // In thousandths of a byte, or what is rounded would go to the main log.
+        // In thousandths of a byte, since the main log gets everything that rounding leaves over.
         let per_bucket = |bytes: usize, tenths: usize| 1000 * bytes * 10 / tenths;
         let in_log = 1000 * item_bytes(purpose.payload.max(1))
             + per_bucket(size_of::<Bucket>(), ENTRIES_PER_BUCKET_TENTHS);
@@ -88,9 +88,9 @@ impl Shape {
         let each = in_log * purpose.logged_percent() / 100 + inline + ghost;
         let items = (bytes as u128 * 1000 / each as u128) as usize;
         let mut shape = Self::for_items(items, purpose);
-        // Pages and windows round up: take what is too much, or left, from or to the main log.
+        // Pages and windows are rounded up: take the excess from the main log, or give it the remainder.
         let main_bytes = |shape: &Self| (bytes + shape.log_bytes[MAIN]) as isize - shape.bytes() as isize;
-        // Small logs beside cells are rounded up by more than they are.
+        // Small logs beside cells may be rounded up by more than their size.
         while main_bytes(&shape) < LOG_BYTES_MIN as isize {
             let buckets = PAGE_BYTES.div_ceil(bucket_bytes.max(1));
             shape.inline_buckets = shape.inline_buckets.checked_sub(buckets).filter(|&left| left > 0)?;
@@ -100,7 +100,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// The parts of a partition for `items` items.
+    /// The sizes of a partition for `items` items.
     pub fn for_items(items: usize, purpose: Purpose) -> Self {
         let Purpose { payload, cell_payload, item_bytes_max, has_probation } = purpose;
         let logged = (items * purpose.logged_percent()).div_ceil(100);
@@ -121,13 +121,14 @@ impl Shape {
         shape
     }
 
-    /// An item may take a quarter of its log, whose window it determines.
+    /// An item may take a quarter of its log; the largest item determines the log's window.
     fn limit_items(&mut self, item_bytes_max: usize) {
         self.item_bytes_max =
             self.log_bytes.map(|bytes| item_bytes_max.min(bytes / 4).next_multiple_of(PAGE_BYTES).min(bytes));
     }
 
-    /// Whether the largest item is no smaller than one of the mean size, which lies in a cell or in the main log.
+    /// Whether the largest item allowed is no smaller than one of the mean size, which is stored in a cell or in the
+    /// main log.
     pub fn has_room_for_mean(&self) -> bool {
         self.inline_buckets > 0 && self.payload <= self.cell_payload
             || item_bytes(self.payload) <= self.item_bytes_max[MAIN]
@@ -139,13 +140,13 @@ impl Shape {
         UNIT_BYTES + self.payload
     }
 
-    /// Resident bytes of all parts once everything was used.
+    /// Resident bytes of all parts once all memory was used.
     pub fn bytes(&self) -> usize {
         let ghosts = if self.ghosts > 0 { Ghost::mapped_bytes(self.ghosts) } else { 0 };
         self.index_bytes() + self.log_bytes[MAIN] + self.log_bytes[PROBATION] + ghosts
     }
 
-    /// Of these, bytes of the index, with what lies in it.
+    /// Of these, bytes of the index including the inline items.
     pub fn index_bytes(&self) -> usize {
         let inline = match self.inline_buckets {
             0 => 0,
@@ -176,31 +177,31 @@ pub(crate) struct Body {
     pub shape: Shape,
     /// Whether entries of evicted items stay in the index.
     may_dangle: bool,
-    /// How often index and inline table are to grow before they are as large as the shape says.
+    /// How often index and inline table have yet to grow before they have the size of `shape`.
     growths: u32,
-    /// Whether the system refused the memory for that.
+    /// Whether the system refused memory for growing.
     is_stuck: AtomicU32,
     pub index: LossyIndex,
     pub inline: Option<InlineTable>,
-    /// With the ghost, what a body has in common with the one that it grew from.
+    /// Logs and ghost are shared with the body from which this one grew.
     pub logs: Arc<[CircularLog; 2]>,
     pub ghost: Option<Arc<Ghost>>,
 }
 
-/// Bytes of the smallest index with its inline table that is made where a larger one is allowed. Under the model
-/// checker so few that most stories have no growth.
+/// Minimum bytes of an index with its inline table, if a larger one is allowed. Under the model checker so few that
+/// most tests need no growth.
 const TABLE_BYTES_MIN: usize = if cfg!(loom) { 2 * size_of::<Bucket>() } else { 64 << 10 };
 
-/// Binary logarithm of how many times larger index and inline table become when they grow.
+/// Binary logarithm of the factor by which index and inline table grow.
 const GROWTH_BITS: u32 = 2;
 
-/// Buckets of a table that is to grow `growths` times before it has `all`.
+/// Buckets of a table that has yet to grow `growths` times before it has `all`.
 fn buckets_before(all: usize, growths: u32) -> usize {
     (all >> (GROWTH_BITS * growths)).max(1)
 }
 
 impl Shape {
-    /// Bytes of the tables of a partition that are to grow `growths` times.
+    /// Bytes of the tables of a partition that have yet to grow `growths` times.
     fn table_bytes(&self, growths: u32) -> usize {
         let inline = match self.inline_buckets {
             0 => 0,
@@ -209,8 +210,8 @@ impl Shape {
         inline + buckets_before(self.buckets, growths) * size_of::<Bucket>()
     }
 
-    /// How often the tables of a partition should be to grow, which begins with `items` items: as often as possible,
-    /// but with entries in no bucket that by chance would have more than it can.
+    /// How often the tables of a partition that starts with `items` items should have yet to grow: as often as
+    /// possible, provided that no bucket is likely to get more entries than fit.
     fn growths_for(&self, items: u64) -> u32 {
         let is_right = |growths: &u32| {
             self.table_bytes(*growths) >= TABLE_BYTES_MIN
@@ -222,10 +223,10 @@ impl Shape {
 }
 
 impl Body {
-    /// Empty parts of the given sizes, for `items` items soon and more in time.
+    /// Empty parts of the given sizes, for `items` items soon and more over time.
     ///
     /// # Errors
-    /// What the system says when it refuses the memory.
+    /// The system's error if it refuses the memory.
     pub fn new(shape: Shape, items: u64, common: &Common) -> io::Result<Self> {
         let log = |number: usize| {
             CircularLog::new(shape.log_bytes[number], shape.item_bytes_max[number], common.position_bits)
@@ -235,7 +236,7 @@ impl Body {
         Self::over(logs, ghost, shape, shape.growths_for(items), common.eviction.leaves_entries())
     }
 
-    /// With empty tables, over these logs.
+    /// A body with empty tables over these logs.
     fn over(
         logs: Arc<[CircularLog; 2]>,
         ghost: Option<Arc<Ghost>>,
@@ -257,29 +258,29 @@ impl Body {
         })
     }
 
-    /// A body over the same logs with empty tables that are four times as large.
+    /// A body with empty tables over the same logs, four times as large.
     ///
     /// # Errors
-    /// What the system says when it refuses the memory.
+    /// The system's error if it refuses the memory.
     pub fn grown(&self) -> io::Result<Self> {
         let (logs, ghost) = (Arc::clone(&self.logs), self.ghost.clone());
         Self::over(logs, ghost, self.shape, self.growths.saturating_sub(1), self.may_dangle)
     }
 
-    /// Bytes of the index, with what lies in it.
+    /// Bytes of the index including the inline items.
     pub fn index_bytes(&self) -> usize {
         let (buckets, inline_buckets) =
             (self.index.buckets().len(), self.inline.as_ref().map_or(0, InlineTable::len));
         Shape { buckets, inline_buckets, ..self.shape }.index_bytes()
     }
 
-    /// Whether index and inline table can grow, so that a full bucket is no reason to forget an item.
+    /// Whether index and inline table can grow, in which case a full bucket is no reason to forget an item.
     #[inline(always)]
     pub fn may_grow(&self) -> bool {
         self.growths > 0 && self.is_stuck.load(Ordering::Relaxed) == 0
     }
 
-    /// There is no memory for larger tables: what is there is used as if it were all that was allowed.
+    /// There is no memory for larger tables: the present ones are used as if no larger ones were allowed.
     pub fn stop_growing(&self) {
         self.is_stuck.store(1, Ordering::Relaxed);
     }
@@ -297,7 +298,7 @@ impl Body {
         (!self.may_dangle || log.contains(entry.position())).then_some(log)
     }
 
-    /// The header of the entry's item, if the item is still there and the header makes sense.
+    /// The header of the entry's item, if the item is still present and the header is sound.
     #[inline(always)]
     pub fn header(&self, entry: Entry) -> Option<Header> {
         let log = self.log_with(entry)?;
@@ -305,20 +306,20 @@ impl Body {
         (header.is_sound() && header.words() <= log.item_words_max()).then_some(header)
     }
 
-    /// The header of the entry's item, if the item is still there and is that of `key`.
+    /// The header of the entry's item, if the item is still present and its key is `key`.
     #[inline(always)]
     pub fn header_of(&self, entry: Entry, key: &[u8]) -> Option<Header> {
         let log = self.log_with(entry)?;
         header_of(log.ring(), log.layout().unit(entry.position()), log.item_words_max(), key)
     }
 
-    /// Gives the memory of the tables back, for readers who still look at this body to find nothing.
+    /// Returns the memory of the tables to the system; readers that still use this body find nothing.
     pub fn release_tables(&self) {
         self.index.release();
         self.inline.iter().for_each(InlineTable::release_all);
     }
 
-    /// Gives all memory back, likewise.
+    /// Returns all memory to the system, likewise.
     pub fn release(&self) {
         self.release_tables();
         self.logs.iter().for_each(CircularLog::release);

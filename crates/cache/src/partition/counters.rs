@@ -1,11 +1,11 @@
-//! What a partition counts.
+//! Counters of a partition.
 
 use crate::sync::{AtomicU64, Ordering, add_alone};
 
-/// Cache lines over which the threads' reads are spread. All but the first belong to one thread each.
+/// Number of cache lines over which the threads' reads are spread. All but the first belong to one thread each.
 const STRIPES: usize = 16;
 
-/// Counts that the writer keeps, behind the gate.
+/// Counters that the writer keeps, behind the gate.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub inserted: AtomicU64,
@@ -17,24 +17,24 @@ pub(crate) struct Counters {
     pub expired: AtomicU64,
     pub reinserted: AtomicU64,
     pub too_large: AtomicU64,
-    /// Items that lie inline.
+    /// Items that are stored inline.
     pub inline: AtomicU64,
 }
 
 impl Counters {
-    /// Counts one, as the only writer.
+    /// Increments a counter, as the only writer.
     #[inline(always)]
     pub fn count(counter: &AtomicU64) {
         add_alone(counter, 1);
     }
 
-    /// Takes back one that was counted.
+    /// Decrements a counter.
     #[inline(always)]
     pub fn uncount(counter: &AtomicU64) {
         add_alone(counter, u64::MAX);
     }
 
-    /// Items in the index. Every item that was inserted is there or left in one of the counted ways.
+    /// Items in the index. Every item that was inserted is still present or left in one of the ways counted.
     pub fn items(&self) -> u64 {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let left =

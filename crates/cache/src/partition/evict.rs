@@ -1,4 +1,4 @@
-//! Making room in the logs: what goes, and what is appended once more instead.
+//! Makes room in the logs: which items are evicted, and which are appended again instead.
 
 use alluvium_base::KeyHash;
 
@@ -14,14 +14,15 @@ use super::body::{Body, Found, MAIN};
 use super::read::Stored;
 use super::{Counters, Partition};
 
-/// Keys up to this length are hashed from the stack.
+/// Keys up to this length are copied to the stack for hashing.
 const SHORT_KEY_BYTES: usize = 128;
 
-/// LRU doesn't move items in the youngest of so many parts of a log, whose order is so not quite kept. A move leaves a
-/// dead copy; on a Zipf trace moving all takes 61 % of the log for those, moving these 33 % (decision 0030).
+/// LRU does not move items in the youngest fraction, one divided by this number, of a log, so their order is only
+/// approximate. A move leaves a dead copy: on a Zipf trace moving all items spends 61 % of the log on dead copies,
+/// moving only these 33 % (decision 0030).
 const LRU_YOUNG_SHARE: u64 = 16;
 
-/// Items ahead of the oldest whose buckets are loaded in advance: some hundred nanoseconds of evictions.
+/// Buckets of this many items next to the oldest are prefetched: some hundred nanoseconds of evictions.
 const SCOUTED_ITEMS: u64 = 8;
 
 /// The oldest item of a log.
@@ -32,7 +33,7 @@ pub(super) struct Oldest<'a> {
     pub header: Header,
     pub hash: KeyHash,
     pub bucket: &'a Bucket,
-    /// Where its entry is; `None` for an item that was replaced, removed or forgotten by the index.
+    /// The way of its entry; `None` for an item that was replaced, removed or forgotten by the index.
     pub way: Option<usize>,
 }
 
@@ -92,7 +93,7 @@ impl<A: Access> Partition<A> {
             return;
         } else if count > 0 || main.free() >= words as u64 {
             self.make_room(body, MAIN, words);
-            // Room in the main log costs items of it, never one that is on probation: `way` still holds this one.
+            // Room in the main log costs items of that log, never one on probation: `way` still contains this one.
             self.change(oldest.bucket, || {
                 let position = main.reserve(words);
                 copy_words((oldest.log, oldest.position), (main, position), words);
@@ -109,13 +110,13 @@ impl<A: Access> Partition<A> {
         oldest.log.advance_head(words);
     }
 
-    /// Moves the oldest item to the tail of its log. The space it leaves makes the room that it takes.
+    /// Moves the oldest item to the tail of its log. The space that it leaves makes room for it.
     fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u32) {
         let words = oldest.header.words();
         self.change(oldest.bucket, || {
             oldest.log.advance_head(words);
             let position = oldest.log.reserve(words);
-            // Where the two overlap, the new place is the lower one, and words are copied upwards.
+            // Where the two overlap, the new position is the lower one, and words are copied in ascending order.
             copy_words((oldest.log, oldest.position), (oldest.log, position), words);
             let tag = oldest.bucket.entry(way).tag();
             oldest.bucket.set_entry(way, Entry::new(tag, oldest.number, position));
@@ -130,7 +131,7 @@ impl<A: Access> Partition<A> {
         let Found { body, bucket, way, entry, header } = *found;
         let log = body.log(entry);
         let age = log.layout().distance(entry.position(), log.tail());
-        // The youngest item is at the tail already, however small the log is.
+        // The youngest item is already at the tail, however small the log is.
         let is_young = age <= header.words() as u64 || age * LRU_YOUNG_SHARE < log.layout().capacity();
         if is_young {
             return entry;
@@ -153,7 +154,7 @@ impl<A: Access> Partition<A> {
         bucket.entry(way)
     }
 
-    /// Works off what readers noted for LRU.
+    /// Processes the reads that readers noted for LRU.
     #[inline(always)]
     pub(super) fn work_off_promotions(&self, body: &Body) {
         if !A::READS_BESIDE_WRITES || !self.common.eviction.moves_items() {

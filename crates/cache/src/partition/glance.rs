@@ -1,10 +1,11 @@
-//! The usual get, in few instructions.
+//! The common case of a get, in few instructions.
 //!
-//! A get waits for two accesses to memory, the bucket and then the item. Those of several gets overlap as far as the
-//! processor looks ahead, which is a few hundred instructions and some hundred stores (decision 0036). So what most
-//! gets need stands here, once more than in `read`, without loops, closures and results in memory: a bucket that nobody
-//! changes, an item that the first entry with the key's tag refers to, without expiry or flags, with a short value.
-//! Everything else is [`Glance::Unusual`], and `read` looks again. The usual set overwrites such an item.
+//! A get waits for two accesses to memory, the bucket and then the item. The accesses of several gets overlap as far as
+//! the processor looks ahead, which is a few hundred instructions and some hundred stores (decision 0036). So the code
+//! that most gets need is repeated here from `read`, without loops, closures and results in memory. It handles a bucket
+//! that no thread is changing, and an item to which the first entry with the key's tag refers, without expiry or flags
+//! and with a short value. Everything else is [`Glance::Unusual`], for which `read` looks again. The common case of a
+//! set overwrites such an item.
 
 use alluvium_base::KeyHash;
 
@@ -20,11 +21,11 @@ use super::body::Body;
 use super::inline::{Ahead, Look};
 use super::{Counters, Partition};
 
-/// Items of more bytes are loaded as a whole once an entry has the key's tag, before the first of them tells whether
-/// the item is the key's. The processor's own guesses take shorter ones to its caches as fast.
+/// Items of more bytes are prefetched as a whole once an entry has the key's tag, before their first bytes show whether
+/// the key matches. Shorter ones reach the caches as fast by the processor's own prefetching.
 const PREFETCHED_BYTES_MIN: usize = 100;
 
-/// Where a key's item seems to be.
+/// Where a key's item appears to be.
 struct Seen<'a> {
     body: &'a Body,
     bucket: &'a Bucket,
@@ -36,7 +37,7 @@ struct Seen<'a> {
     header: Header,
 }
 
-/// As [`Glance`], before anything is done with it or validated.
+/// As [`Glance`], before it is validated or used.
 enum Sight<'a> {
     Item(Seen<'a>),
     Nothing,
@@ -44,8 +45,8 @@ enum Sight<'a> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Finds the value of `key`, whose hash is `hash`, if that takes a glance only. Counts an access for the eviction
-    /// policy, but no hit or miss.
+    /// Finds the value of `key`, whose hash is `hash`, if a glance suffices. Counts an access for the eviction policy,
+    /// but no hit or miss.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], ahead: Ahead, room: &'a mut Room) -> Glance<'a> {
         let body = self.body.get();
@@ -74,9 +75,9 @@ impl<A: Access> Partition<A> {
         Glance::Hit(value)
     }
 
-    /// Overwrites the value of `key` where it lies, if a glance tells that it has one and that there is room; whether
-    /// it did. The misses of memory that looking takes come before the gate, which may be a barrier to the processor,
-    /// and so overlap with those of operations before.
+    /// Overwrites the value of `key` in place, if a glance shows that it has one and that there is room; returns
+    /// whether it did. The look's cache misses come before the gate, which may be a barrier to the processor, so they
+    /// overlap with those of earlier operations.
     #[inline(always)]
     pub fn overwrite(&self, hash: KeyHash, key: &[u8], ways: u32, value: &[u8]) -> bool {
         let Sight::Item(seen) = self.see(self.body.get(), hash, key, ways) else { return false };
@@ -84,8 +85,8 @@ impl<A: Access> Partition<A> {
             return false;
         }
         let _writing = self.enter();
-        // The entry's item was that of the key, and still is while the entry is the same: positions come back only
-        // after many laps, before which the index forgets them.
+        // The entry's item had this key, and still does while the entry is the same: positions repeat only after many
+        // laps, and the index forgets them before.
         let is_same = self.body.is_current(seen.body) && seen.bucket.entry(seen.way) == seen.entry;
         let ring = seen.log.ring();
         let header = Header(ring.word(seen.unit).load(Ordering::Relaxed));
@@ -118,12 +119,12 @@ impl<A: Access> Partition<A> {
         }
         let way = ways.trailing_zeros() as usize;
         let entry = bucket.entry(way);
-        // What was known may be no more. An empty entry would refer to the first item, dead or not.
+        // A known way may be outdated. An empty entry would refer to the first item, dead or not.
         if are_known && entry.tag() != place.tag {
             return Sight::Unusual;
         }
         let log = body.log(entry);
-        // The number of a word is the lowest part of a position, and that the lowest part of an entry.
+        // The number of a word is the lowest part of a position, which is the lowest part of an entry.
         let unit = log.layout().unit(Position(entry.0));
         if !are_known && body.shape.payload > PREFETCHED_BYTES_MIN {
             log.ring().prefetch(unit, body.shape.item_bytes());
@@ -137,7 +138,7 @@ impl<A: Access> Partition<A> {
     /// Whether neither the bucket nor the body has changed since `version` was taken.
     #[inline(always)]
     pub(super) fn is_at_rest(&self, body: &Body, bucket: &Bucket, version: Version) -> bool {
-        // `is_unchanged` begins with the acquire fence that further checks rely on as well.
+        // `is_unchanged` starts with the acquire fence on which further checks rely as well.
         bucket.version().is_unchanged(version) && self.body.is_current(body)
     }
 }

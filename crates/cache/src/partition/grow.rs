@@ -1,10 +1,12 @@
-//! Index and inline table that grow with the items: what is stored, and not the limit, decides what is resident.
+//! An index and inline table that grow with the items, so that resident memory depends on what is stored, not on the
+//! limit.
 //!
-//! Items spread over all buckets, so an index for all items that a limit allows would be touched everywhere by few. It
-//! begins small, and when a bucket is full, before an item is forgotten for that, the writer makes tables of four times
-//! the size over the same logs, fills them, and publishes them whole. Readers find every item throughout: in the old
-//! tables while they are current, then in the new ones ([`Published`](crate::memory::Published)). Items are found by
-//! walking the old buckets, whose order is that of the new ones; their keys lie anywhere, and are loaded ahead.
+//! Items spread over all buckets, so a few items would touch all of an index that is sized for the limit. It starts
+//! small. When a bucket is full, and before an item is forgotten because of that, the writer makes tables of four times
+//! the size over the same logs, fills them, and publishes them as a whole. Readers find every item at all times: in the
+//! old tables while they are current, then in the new ones ([`Published`](crate::memory::Published)). The writer finds
+//! the items by walking the old buckets, which have the same order as the new ones; their keys are scattered over the
+//! logs and are prefetched.
 
 use alluvium_base::KeyHash;
 
@@ -18,15 +20,15 @@ use crate::sync::Ordering;
 use super::body::Body;
 use super::{Counters, Partition};
 
-/// Share of the cells that are taken when the inline table grows at last, as a fraction.
+/// The inline table grows at the latest when this fraction of its cells is taken.
 const CELLS_TAKEN_MAX: (u64, u64) = (7, 12);
 
-/// Buckets ahead whose items are loaded in advance.
+/// How many buckets ahead items are prefetched.
 const BUCKETS_AHEAD: usize = 2;
 
 impl<A: Access> Partition<A> {
-    /// What a write begins with that may add an item of this hash: that of every write, and an index with room for it,
-    /// if it may grow.
+    /// The first step of a write that may add an item with this hash: does what every write starts with, and makes room
+    /// in the index, if it may grow.
     #[inline(always)]
     pub(super) fn begin_insert(&self, hash: KeyHash) -> &Body {
         let body = self.begin_write();
@@ -41,7 +43,7 @@ impl<A: Access> Partition<A> {
         body
     }
 
-    /// Whether an item of this hash has no place in its bucket, or in its inline bucket.
+    /// Whether there is no room for an item with this hash in its bucket, or in its inline bucket.
     fn is_full(&self, body: &Body, hash: KeyHash) -> bool {
         let bucket = body.index.bucket(body.index.place(hash));
         let is_taken = |way| {
@@ -52,14 +54,15 @@ impl<A: Access> Partition<A> {
             || body.inline.as_ref().is_some_and(|table| self.is_inline_full(table, hash))
     }
 
-    /// Items of full buckets go to the logs while the others are few, where they are one in a hundred and have room.
+    /// While few cells are taken, items of full inline buckets go to the logs: they are one in a hundred, for which the
+    /// logs have room.
     fn is_inline_full(&self, table: &InlineTable, hash: KeyHash) -> bool {
         let items = self.counters.inline.load(Ordering::Relaxed);
         items * CELLS_TAKEN_MAX.1 >= (table.len() * CELLS) as u64 * CELLS_TAKEN_MAX.0
             && table.spot(hash).empty_way().is_none()
     }
 
-    /// Replaces the tables by larger ones with the same items. Takes some 25 ns an item.
+    /// Replaces the tables by larger ones with the same items. Takes some 25 ns per item.
     #[cold]
     fn grow<'a>(&'a self, old: &'a Body) -> &'a Body {
         let Ok(new) = old.grown() else {
@@ -92,7 +95,7 @@ impl<A: Access> Partition<A> {
                 };
                 let place = new.index.place(self.hash_of(stored));
                 let target = new.index.bucket(place);
-                // Only where two old buckets, both full, meet in a new one, is there no way left.
+                // There is no empty way only if two full old buckets meet in a new one.
                 let empty = target.empty_way().unwrap_or_else(|| self.make_way(new, target));
                 target.set_entry(empty, Entry::new(place.tag, entry.log(), entry.position()));
                 target.counts().set(empty, bucket.counts().get(way));
@@ -139,7 +142,7 @@ mod tests {
     use crate::cache::Cache;
     use crate::eviction::Eviction;
 
-    /// A hundred thousand items under a limit for millions: none is forgotten, and each comes along with its metadata.
+    /// A hundred thousand items under a limit for millions: none is forgotten, and each keeps its metadata.
     #[test]
     fn an_index_grows_with_its_items_and_loses_none() {
         use crate::cache::SetOptions;

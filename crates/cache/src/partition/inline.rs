@@ -1,8 +1,8 @@
-//! Items that lie in their bucket of the inline table, in front of index and logs.
+//! Items that are stored in their bucket of the inline table, in front of index and logs.
 //!
-//! A key has one item: inline or in the logs. A reader looks inline first. An item that moves is in its new place
-//! before it leaves the old one; so a reader that finds it nowhere asks at last whether the inline bucket has changed
-//! since it looked there.
+//! A key has one item: inline or in the logs. A reader looks inline first. An item that moves is stored at its new
+//! position before it is removed from the old one. So a reader that finds the item in neither place finally checks
+//! whether the inline bucket has changed since it looked there.
 
 use alluvium_base::KeyHash;
 
@@ -20,13 +20,13 @@ use super::evict::Oldest;
 use super::visit::Copied;
 use super::{Counters, Partition};
 
-/// What was done ahead of an operation.
+/// What was prepared before an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ahead {
-    /// Nothing: it is one by itself.
+    /// Nothing: it is a single operation.
     Nothing,
-    /// What it reads was loaded, as an operation of a batch. These ways of the key's bucket in the index had its tag
-    /// when somebody looked; 0 if nobody did.
+    /// As an operation of a batch, its memory was prefetched. These ways of the key's bucket in the index had its tag
+    /// at that time; 0 if they were not compared.
     Loaded(u32),
 }
 
@@ -40,7 +40,7 @@ impl Ahead {
         }
     }
 
-    /// Where a key's item may lie inline, about to be loaded.
+    /// The place of a key's item in the inline table, which is prefetched if it was not yet.
     #[inline(always)]
     fn spot(self, table: &InlineTable, hash: KeyHash) -> Spot<'_> {
         let spot = table.spot(hash);
@@ -51,22 +51,22 @@ impl Ahead {
     }
 }
 
-/// What a look at a key's inline bucket tells.
+/// The result of looking at a key's inline bucket.
 pub(super) enum Look<'a> {
-    /// Its item, not validated yet.
+    /// The key's item, not validated yet.
     Item(SeenInline<'a>),
-    /// The item, if there is one, lies in the logs.
+    /// The item, if there is one, is in the logs.
     Absent(Absence<'a>),
-    /// A writer came in between.
+    /// A writer interfered.
     Unusual,
 }
 
-/// A key was not in its inline bucket, if there is one.
+/// A key was not in its inline bucket, or there is no such bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Absence<'a>(Option<(&'a InlineBucket, Version)>);
 
 impl Absence<'_> {
-    /// Whether nothing has come into the bucket since.
+    /// Whether no item was added to the bucket since.
     #[inline(always)]
     pub fn still_holds(self) -> bool {
         is_broken(Canary::AbsenceUnchecked)
@@ -94,7 +94,7 @@ impl Body {
         self.inline.as_ref().filter(|table| key.len() <= table.payload())
     }
 
-    /// Whether cells have room for such an item.
+    /// Whether such an item fits in a cell.
     #[inline(always)]
     pub(super) fn has_cell_for(&self, key: &[u8], value: &[u8]) -> bool {
         self.inline.as_ref().is_some_and(|table| table.fits(key, value))
@@ -121,7 +121,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// As [`look_inline`](Self::look_inline) in fewer instructions, if no other item in the bucket has the key's tag.
+    /// As [`look_inline`](Self::look_inline), in fewer instructions, if no other item in the bucket has the key's tag.
     #[inline(always)]
     pub(super) fn glance_inline<'a>(
         &self,
@@ -142,7 +142,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Whether what was read of an inline item is one moment's state. Counts an access if it is.
+    /// Whether what was read of an inline item is consistent. Counts an access if it is.
     #[inline(always)]
     pub(super) fn confirm_inline(&self, body: &Body, seen: &SeenInline<'_>) -> bool {
         let bucket = seen.item.spot.bucket();
@@ -153,7 +153,7 @@ impl<A: Access> Partition<A> {
         is_valid
     }
 
-    /// As [`overwrite`](Self::overwrite), of an inline item by one that fits in its cell.
+    /// As [`overwrite`](Self::overwrite), for an inline item whose new content fits in its cell.
     #[inline(always)]
     pub(super) fn overwrite_inline(&self, hash: KeyHash, key: &[u8], ahead: Ahead, value: &[u8]) -> bool {
         let body = self.body.get();
@@ -163,7 +163,7 @@ impl<A: Access> Partition<A> {
         let Some(seen) = version.at_rest() else { return false };
         let Some((way, _)) = spot.first().filter(|(_, cell)| cell.is_of(key)) else { return false };
         let _writing = self.enter();
-        // Nobody has changed the bucket since it was seen, so the item is still there.
+        // The bucket has not changed since it was read, so the item is still there.
         if !version.is_unchanged(seen) || !self.body.is_current(body) || self.is_upkeep_due() {
             return false;
         }
@@ -181,10 +181,10 @@ impl<A: Access> Partition<A> {
         Counters::count(&self.counters.updated_in_place);
     }
 
-    /// Gives a key that has an inline item another one: there, if it fits, else in the logs.
+    /// Replaces the inline item of a key: in its cell, if the new one fits, otherwise in the logs.
     ///
     /// # Errors
-    /// [`TooLarge`]; the key keeps what it had.
+    /// [`TooLarge`]; the key keeps its former item.
     pub(super) fn put_over_inline(
         &self,
         body: &Body,
@@ -201,7 +201,7 @@ impl<A: Access> Partition<A> {
         self.put_in_log(body, hash, None, key, value, metadata)
     }
 
-    /// Empties the cell of a key that has got an item in the logs.
+    /// Empties the cell of a key whose item is now in the logs.
     #[inline(always)]
     pub(super) fn empty_replaced(&self, body: &Body, hash: KeyHash, key: &[u8]) {
         if let Some(found) = body.find_inline(hash, key) {
@@ -210,10 +210,10 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Puts the item of a key that has none into its bucket, if there is a cell: an empty one, or that of another item
-    /// if the key was evicted lately. Whether it did.
+    /// Stores the item of a key that has none in its inline bucket, if there is a cell: an empty one, or that of
+    /// another item if the key was evicted recently. Returns whether it did.
     pub(super) fn put_inline(&self, body: &Body, hash: KeyHash, key: &[u8], value: &[u8]) -> bool {
-        // Forgotten only by who takes a cell for it: the logs ask the same.
+        // Forgotten only when the item takes a cell: otherwise the logs ask for it again.
         let ghost = body.ghost.as_ref();
         let mut was_evicted = false;
         let is_put = self.take_cell(body, hash, key, value, || {
@@ -229,8 +229,8 @@ impl<A: Access> Partition<A> {
         is_put
     }
 
-    /// Moves an item that leaves probation into its bucket, if it fits and there is a cell: an empty one, or that of
-    /// another item if it was used on probation. Whether it did.
+    /// Moves an item that leaves probation to its inline bucket, if it fits and there is a cell: an empty one, or that
+    /// of another item if it was used on probation. Returns whether it did.
     pub(super) fn move_inline(&self, body: &Body, oldest: &Oldest<'_>, way: usize, was_used: bool) -> bool {
         let (stored, header) = (oldest.stored(), oldest.header);
         let (key_len, value_len) = (header.key_len(), header.value_len());
@@ -253,7 +253,7 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Puts an item that fits into an empty cell of its bucket, or if `may_evict` into that of an item that was not
+    /// Stores an item that fits in an empty cell of its bucket, or if `may_evict` in the cell of an item that was not
     /// accessed.
     fn take_cell(
         &self,
@@ -281,7 +281,7 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Empties a cell and counts its item under `reason`.
+    /// Empties a cell and counts its item in `reason`.
     pub(super) fn empty(&self, item: &InlineItem<'_>, reason: &AtomicU64) {
         let bucket = item.spot.bucket();
         self.change(bucket, || bucket.clear(item.way));
@@ -299,7 +299,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Moves the items that lie inline in an old body, whose memory goes back meanwhile.
+    /// Moves the inline items of an old body, whose memory is returned to the system on the way.
     pub(super) fn move_inline_items(&self, old: &Body, new: &Body) {
         let Some(table) = &old.inline else { return };
         let step = (HUGE_PAGE_BYTES / InlineTable::bucket_bytes(table.payload())).max(1);
@@ -320,7 +320,7 @@ impl<A: Access> Partition<A> {
         if self.take_cell(new, hash, &key, &value, || count > 0) {
             return;
         }
-        // It was counted when it came.
+        // It was counted when it was first inserted.
         match self.put_in_log(new, hash, None, &key, &value, Metadata::default()) {
             Ok(()) => Counters::uncount(&self.counters.inserted),
             Err(_) => Counters::count(&self.counters.evicted),

@@ -1,4 +1,4 @@
-//! Values lent out of the log without a copy: the unsafe leaf of this module.
+//! Lends values out of the log without a copy: the unsafe leaf of this module.
 
 use alluvium_base::KeyHash;
 
@@ -11,8 +11,8 @@ use super::inline::{Ahead, Look};
 use super::read::Stored;
 
 impl<A: Access> Partition<A> {
-    /// Where nobody writes beside readers: calls `take` with the item of `key` as it lies in the log. `Err(take)` where
-    /// somebody might, or where the log has no contiguous bytes.
+    /// In modes in which no thread writes beside readers, calls `take` with the item of `key` in the log's own memory.
+    /// `Err(take)` if another thread might write, or if the log's bytes are not contiguous.
     #[inline(always)]
     pub fn lend<T, F: FnOnce(ItemView<'_>) -> T>(
         &self,
@@ -49,8 +49,8 @@ impl<A: Access> Partition<A> {
         let stored = Stored { log, unit: log.layout().unit(entry.position()), header: found.header };
         let start = stored.unit * UNIT_BYTES + found.header.value_start();
         let _loan = self.gate.lend();
-        // SAFETY: words of a ring are stored to by writers only, and every writer passes the gate first, which panics
-        // while the loan lives. The gate's cell keeps the partition with one thread, so no writer is under way either.
+        // SAFETY: only writers store to words of a ring, and every writer passes the gate first, which panics while the
+        // loan lives. The gate's cell ties the partition to one thread, so no write is in progress either.
         let Some(value) = (unsafe { log.ring().bytes(start, stored.value_len()) }) else { return Err(take) };
         Ok(Some(take(self.view(value, stored.metadata()))))
     }

@@ -1,4 +1,4 @@
-//! Changes of the index, as the only writer.
+//! Changes of the index by the only writer.
 
 use std::mem;
 
@@ -12,18 +12,18 @@ use crate::sync::AtomicU64;
 use super::body::{Body, Found};
 use super::{Counters, Partition};
 
-/// A change of a bucket that is under way.
+/// A change of a bucket that is in progress.
 ///
-/// Nothing within a change calls code of others, so none should end by a panic. One that does leaves the bucket's
-/// items in any state, and would leave readers waiting for its end: so all of the bucket is forgotten then, and
-/// readers go on.
+/// A change never calls code of the user, so none should end by a panic. One that does may leave the bucket's items in
+/// any state, and readers would wait for its end forever. So in that case the whole bucket is forgotten and readers
+/// continue.
 pub(super) struct Changing<'a, A: Access, B: Versioned> {
     partition: &'a Partition<A>,
     bucket: &'a B,
 }
 
 impl<A: Access, B: Versioned> Changing<'_, A, B> {
-    /// Ends it well.
+    /// Ends the change normally.
     #[inline(always)]
     pub fn end(self) {
         self.end_version();
@@ -53,7 +53,7 @@ impl<A: Access, B: Versioned> Drop for Changing<'_, A, B> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Makes a change of a bucket or of an item of it; readers see all of it or nothing.
+    /// Changes a bucket or one of its items; readers see the whole change or nothing of it.
     #[inline(always)]
     pub(super) fn change<T>(&self, bucket: &impl Versioned, change: impl FnOnce() -> T) -> T {
         let changing = self.begin_change(bucket);
@@ -71,7 +71,7 @@ impl<A: Access> Partition<A> {
         Changing { partition: self, bucket }
     }
 
-    /// Removes an entry and counts it under `reason`.
+    /// Removes an entry and counts it in `reason`.
     #[inline(always)]
     pub(super) fn unlink(&self, bucket: &Bucket, way: usize, reason: &AtomicU64) {
         self.change(bucket, || {
@@ -81,7 +81,7 @@ impl<A: Access> Partition<A> {
         Counters::count(reason);
     }
 
-    /// Gives a key its new entry, in place of `before` if that is still there.
+    /// Stores a key's new entry, in place of `before` if that is still present.
     #[inline(always)]
     pub(super) fn link(&self, body: &Body, bucket: &Bucket, before: Option<(usize, u32)>, entry: Entry) {
         let (way, count) = match before {
@@ -101,8 +101,8 @@ impl<A: Access> Partition<A> {
         });
     }
 
-    /// Chooses the entry of a full bucket that is forgotten: one whose item is gone, else the least accessed, else the
-    /// one whose item would be evicted first.
+    /// Chooses which entry of a full bucket is forgotten: one whose item is gone, otherwise the least accessed,
+    /// otherwise the one whose item would be evicted first.
     #[cold]
     pub(super) fn make_way(&self, body: &Body, bucket: &Bucket) -> usize {
         let counts = matches!(self.common.eviction, Eviction::S3Fifo | Eviction::ApproximateLru);
@@ -123,7 +123,7 @@ impl<A: Access> Partition<A> {
         way
     }
 
-    /// The way of an entry found earlier, if it is still the same; items that moved meanwhile are looked for by key.
+    /// The way of an entry found earlier, if it is still the same; an item that moved meanwhile is looked up by key.
     #[inline(always)]
     pub(super) fn find_again<'a>(
         &self,

@@ -1,6 +1,6 @@
-//! A partition: indexes and logs of its own, a part of the key hashes (Lim's thesis, §5.3.1).
+//! A partition: an index and logs of its own for a part of the key hashes (Lim's thesis, §5.3.1).
 //!
-//! `read` has what any thread may do, the other files what writers do behind the gate.
+//! `read` contains what any thread may do, the other files what writers do behind the gate.
 
 mod body;
 mod counters;
@@ -39,22 +39,22 @@ pub(crate) use write::{Change, Write};
 use promotions::Promotions;
 use sweep::Sweeper;
 
-/// What all partitions of a cache have in common.
+/// Settings that all partitions of a cache share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub hasher: Hasher,
     pub eviction: Eviction,
     pub clock: Arc<dyn Clock>,
-    /// Tells the cache from all others of the process.
+    /// Distinguishes the cache from all others of the process.
     pub cache_number: u64,
     /// When the cache was made, by the clock's monotonic time, in milliseconds.
     pub epoch_ms: u64,
-    /// Width of positions; narrower ones are for tests, in which they shall repeat.
+    /// Width of positions; narrower ones are for tests in which they have to repeat.
     pub position_bits: u32,
 }
 
 impl Common {
-    /// Milliseconds since the cache was made, and one.
+    /// Milliseconds since the cache was made, plus one.
     pub fn now_ms(&self) -> u64 {
         u64::try_from(self.clock.monotonic().as_millis())
             .unwrap_or(u64::MAX)
@@ -65,8 +65,8 @@ impl Common {
 
 /// See the module.
 ///
-/// What operations store to has cache lines of its own, apart from what every operation loads: else each set would take
-/// from the other processors what their next get begins with.
+/// Fields that operations store to have cache lines of their own, apart from those that every operation loads:
+/// otherwise each set would take from the other processors the line with which their next get starts.
 pub(crate) struct Partition<A: Access> {
     pub(super) gate: CachePadded<A::Gate>,
     pub(super) body: Published<Body>,
@@ -83,7 +83,7 @@ impl<A: Access> Partition<A> {
     /// An empty partition.
     ///
     /// # Errors
-    /// What the system says when it refuses the memory.
+    /// The system's error if it refuses the memory.
     pub fn new(common: Common, shape: Shape) -> io::Result<Self> {
         Ok(Self {
             gate: CachePadded::default(),
@@ -97,22 +97,22 @@ impl<A: Access> Partition<A> {
         })
     }
 
-    /// What writers pass.
+    /// The gate through which writers pass.
     pub fn gate(&self) -> &A::Gate {
         &self.gate
     }
 
-    /// What every writing operation passes first, and holds until it has ended.
+    /// The first step of every writing operation; the operation holds the result until it ends.
     ///
     /// # Panics
-    /// From within a function that was given an item of the cache.
+    /// Within a function that was given an item of the cache.
     #[inline(always)]
     pub(super) fn enter(&self) -> <A::Gate as Gate>::Writing<'_> {
         reentry::refuse_within(self.common.cache_number);
         self.gate.enter()
     }
 
-    /// Forbids the thread to write to the cache until the result is dropped: while a function of the caller's, behind
+    /// Keeps the thread from writing to the cache until the result is dropped: while a function of the caller, behind
     /// the gate, decides about an item.
     pub fn decide(&self) -> (Loan<'_>, Deciding) {
         (self.gate.lend(), Deciding::about(self.common.cache_number))

@@ -1,8 +1,8 @@
-//! Items that readers beside the writer found and LRU should move: a sample, which the writer works off.
+//! Items that readers beside the writer found and that LRU should move: a sample, which the writer processes.
 //!
-//! MICA counts only the reads of the writing core, a sample of all since its clients go round the cores (Lim's thesis,
-//! §5.3.1). Here any thread's read may leave a note, in a slot that its hash names, if that slot is empty; so after the
-//! writer's round the first reads are noted and all others cost one load.
+//! MICA counts only the reads of the writing core, which are a sample of all since its clients alternate between the
+//! cores (Lim's thesis, §5.3.1). Here any thread's read may leave a note in a slot chosen by its hash, if that slot is
+//! empty; so the first reads after the writer's round are noted and all others cost one load.
 
 use alluvium_base::KeyHash;
 
@@ -14,7 +14,7 @@ const WRITES_PER_ROUND: u32 = 16;
 
 #[derive(Debug)]
 pub(super) struct Promotions {
-    /// Low halves of hashes; 0 for none.
+    /// Low halves of hashes; 0 for an empty slot.
     slots: [AtomicU64; SLOTS],
     writes: AtomicU32,
 }
@@ -35,7 +35,7 @@ impl Promotions {
         }
     }
 
-    /// Writer: calls `promote` for what was noted, when it is time for a round.
+    /// Writer: calls `promote` for each noted read, when a round is due.
     #[inline(always)]
     pub fn work_off(&self, mut promote: impl FnMut(KeyHash)) {
         let writes = self.writes.load(Ordering::Relaxed) + 1;

@@ -16,7 +16,7 @@ use super::Partition;
 use super::body::{Body, Found};
 use super::inline::Look;
 
-/// An item in its log. Beside a writer its bytes may be anything until the read was validated.
+/// An item in its log. Beside a writer its bytes may be anything until the read is validated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
     pub(super) log: &'a CircularLog,
@@ -44,7 +44,7 @@ impl Source<'_> {
     /// Copies the value.
     ///
     /// # Panics
-    /// When `out` is longer than the value.
+    /// If `out` is longer than the value.
     #[inline(always)]
     pub fn copy_value(&self, out: &mut [u8]) {
         match self {
@@ -64,7 +64,7 @@ impl Stored<'_> {
     /// Copies the value.
     ///
     /// # Panics
-    /// When `out` is longer than the value.
+    /// If `out` is longer than the value.
     #[inline(always)]
     pub fn copy_value(&self, out: &mut [u8]) {
         self.log.ring().copy_out(self.unit * UNIT_BYTES + self.header.value_start(), out);
@@ -102,7 +102,7 @@ impl Body {
         self.find_among(place, self.index.bucket(place).matches(place.tag), key)
     }
 
-    /// As [`find`](Self::find), with `ways` looked at before the others.
+    /// As [`find`](Self::find), but checks `ways` before the others.
     #[inline(always)]
     pub fn find_beginning_with(&self, place: Place, ways: u32, key: &[u8]) -> Option<Found<'_>> {
         match self.find_among(place, ways, key) {
@@ -111,7 +111,7 @@ impl Body {
         }
     }
 
-    /// The item of `key`, if one of the entries in the ways that `candidates` has bits for is its own.
+    /// The item of `key`, if the entry of one of the ways in `candidates`, one bit each, refers to it.
     #[inline(always)]
     pub fn find_among(&self, place: Place, mut candidates: u32, key: &[u8]) -> Option<Found<'_>> {
         let bucket = self.index.bucket(place);
@@ -119,7 +119,7 @@ impl Body {
             let way = candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
             let entry = bucket.entry(way);
-            // The way may have been emptied since the candidates were found.
+            // The way may have been emptied since the candidates were determined.
             if entry.tag() == place.tag
                 && let Some(header) = self.header_of(entry, key)
             {
@@ -129,7 +129,7 @@ impl Body {
         None
     }
 
-    /// Starts loading the items that a lookup of `place` would compare; the bucket should be in the cache by now.
+    /// Starts loading the items that a lookup of `place` would compare; the bucket should already be in the cache.
     /// Returns the ways of their entries.
     #[inline(always)]
     pub fn prefetch_items(&self, place: Place) -> u32 {
@@ -155,10 +155,10 @@ impl<'a> Found<'a> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Finds the item of `key`, whose hash is `hash`, and what `extract` makes of it. Beside a writer `extract` may be
-    /// called several times, with bytes that don't belong together; only what the last call returned counts.
+    /// Finds the item of `key`, whose hash is `hash`, and returns the result of `extract`. Beside a writer `extract`
+    /// may be called several times, with inconsistent bytes; only the result of the last call counts.
     ///
-    /// Counts an access for the eviction policy, but no hit or miss. `ways` are looked at before the others.
+    /// Counts an access for the eviction policy, but no hit or miss. `ways` are checked before the others.
     #[inline(always)]
     pub fn read<T>(
         &self,
@@ -173,7 +173,8 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Not inline, so that the usual case is no loop, ahead of which the compiler would prepare what it may need again.
+    /// Not inline, so that the common case is not a loop, before which the compiler would prepare values that a
+    /// repetition needs.
     #[cold]
     #[inline(never)]
     fn read_again<T>(
@@ -190,7 +191,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// The outcome of a read; `None` if a writer came in between.
+    /// The outcome of a read; `None` if a writer interfered.
     #[inline(always)]
     fn try_read<T>(
         &self,
@@ -212,7 +213,7 @@ impl<A: Access> Partition<A> {
         let bucket = body.index.bucket(place);
         let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
         let found = body.find_beginning_with(place, ways, key);
-        // No closures here: one that isn't inlined has its result stored, and loading that waits for the item.
+        // No closures here: the result of one that is not inlined is stored, and loading it waits for the item.
         let read = match found {
             Some(found) => {
                 let stored = found.stored();
@@ -234,7 +235,7 @@ impl<A: Access> Partition<A> {
         Some(Some(value))
     }
 
-    /// Whether what was loaded since `version` was taken is one moment's state.
+    /// Whether what was loaded since `version` was taken is consistent.
     #[inline(always)]
     fn is_valid(&self, body: &Body, bucket: &Bucket, version: Version, entry: Option<Entry>) -> bool {
         self.is_at_rest(body, bucket, version)
@@ -243,13 +244,13 @@ impl<A: Access> Partition<A> {
                 || entry.is_none_or(|entry| body.log(entry).contains(entry.position())))
     }
 
-    /// Whether an item with this metadata is no more.
+    /// Whether an item with this metadata has expired.
     #[inline(always)]
     pub(super) fn is_expired(&self, metadata: Metadata) -> bool {
         metadata.expires_at_ms != 0 && metadata.expires_at_ms <= self.common.now_ms()
     }
 
-    /// Tells the eviction policy of a hit. Returns the item's entry, which may be another than before.
+    /// Reports a hit to the eviction policy. Returns the item's entry, which may have changed.
     #[inline(always)]
     pub(super) fn on_hit(&self, found: &Found<'_>, hash: KeyHash) -> Entry {
         if self.counted_max > 0 {
@@ -264,7 +265,7 @@ impl<A: Access> Partition<A> {
         found.entry
     }
 
-    /// Starts loading what tells whether a new key was evicted lately.
+    /// Starts loading what shows whether a new key was evicted recently.
     #[inline(always)]
     pub fn prefetch_ghost(&self, hash: KeyHash) {
         if let Some(ghost) = &self.body.get().ghost {

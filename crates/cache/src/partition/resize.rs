@@ -1,4 +1,4 @@
-//! Another size at run time: new parts, into which the items move.
+//! Changes the size at run time: items move into new parts.
 
 use std::io;
 
@@ -11,19 +11,19 @@ use super::body::{Body, MAIN, PROBATION, Shape};
 use super::{Counters, Partition};
 
 impl<A: Access> Partition<A> {
-    /// Gives the partition other sizes. Items move to the new parts, oldest first, so that the youngest stay if there
-    /// is less room. Old memory goes back as its items have moved, so that no more than 2 MiB is there twice. Readers
-    /// go on; meanwhile they miss items that have not moved yet.
+    /// Changes the partition's sizes. Items move to the new parts, oldest first, so that the youngest stay if there is
+    /// less room. Old memory is returned to the system once its items have moved, so at most 2 MiB exist twice. Readers
+    /// continue; meanwhile they miss items that have not moved yet.
     ///
     /// # Errors
-    /// What the system says when it refuses the memory; nothing has changed then.
+    /// The system's error if it refuses the memory; then nothing has changed.
     pub fn resize(&self, shape: Shape) -> io::Result<()> {
         let _writing = self.enter();
         let new = Body::new(shape, self.counters.items(), &self.common)?;
         let old = self.body.replace(new);
         let new = self.body.get();
         self.sweeper.restart();
-        // Entries of items evicted long ago don't move; count them out while they can be told from others.
+        // Entries of items evicted long ago do not move; remove and count them as long as they can be distinguished.
         self.unlink_evicted(old);
         self.move_inline_items(old, new);
         for number in [MAIN, PROBATION] {

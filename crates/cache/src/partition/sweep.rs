@@ -1,8 +1,9 @@
 //! The incremental scan of the index (Lim's thesis, §5.3.3): removes entries of items that were evicted or have
 //! expired.
 //!
-//! It must come round before positions repeat, for then an entry that was left behind would seem to refer to an item
-//! again. It does so four times as fast, and faster while there are items that expire: one bucket in sixteen writes.
+//! It must complete a round before positions repeat, since then an entry that was left over would seem to refer to an
+//! item again. It runs four times as fast, and faster while there are items that expire: one bucket every sixteen
+//! writes.
 
 use crate::access::Access;
 use crate::index::Entry;
@@ -22,10 +23,10 @@ const WRITES_PER_EXPIRY_SWEEP: u64 = 16;
 pub(super) struct Sweeper {
     /// Next bucket.
     next: AtomicU64,
-    /// The main log's tail, in 2⁻¹⁶ of its wrap, up to which the scan has kept pace.
+    /// The position of the main log's tail, in 2⁻¹⁶ of its wrap, up to which the scan has kept pace.
     paced: AtomicU64,
     writes: AtomicU64,
-    /// Whether an item that expires was written in this round or the one before: 2, 1, 0.
+    /// Whether an item that expires was written in this round or in the previous one: 2, 1, 0.
     expiring: AtomicU64,
 }
 
@@ -35,16 +36,16 @@ impl Sweeper {
         self.expiring.store(2, Ordering::Relaxed);
     }
 
-    /// Starts anew in another index.
+    /// Starts again at the beginning, for another index.
     pub fn restart(&self) {
         self.next.store(0, Ordering::Relaxed);
         self.paced.store(0, Ordering::Relaxed);
     }
 }
 
-/// How far the main log has come.
+/// The progress of the main log.
 struct Pace {
-    /// Steps of its wrap, for each of which one bucket is due.
+    /// Steps of its wrap; one bucket is due per step.
     step: u64,
     steps_per_wrap: u64,
 }
@@ -60,13 +61,13 @@ impl Pace {
 }
 
 impl<A: Access> Partition<A> {
-    /// Whether a write has more to do than what it is asked for.
+    /// Whether a write has upkeep to do besides its own operation.
     #[inline(always)]
     pub(super) fn is_upkeep_due(&self) -> bool {
         self.common.eviction.leaves_entries() || self.sweeper.expiring.load(Ordering::Relaxed) != 0
     }
 
-    /// The share of the scan that is due with one write.
+    /// Scans what is due with one write.
     #[inline(always)]
     pub(super) fn sweep_some(&self, body: &Body) {
         if self.common.eviction.leaves_entries() {
@@ -92,13 +93,13 @@ impl<A: Access> Partition<A> {
         self.sweep_next(body, due.min(body.index.buckets().len() as u64) as usize);
     }
 
-    /// The index has grown, and has no entries of evicted items.
+    /// Called when the index has grown, and so has no entries of evicted items.
     pub(super) fn sweeper_grows(&self, new: &Body) {
         self.sweeper.next.store(0, Ordering::Relaxed);
         self.sweeper.paced.store(Pace::of(new).step, Ordering::Relaxed);
     }
 
-    /// Scans the next `buckets` buckets of the index as a write of its own.
+    /// Scans the next `buckets` buckets of the index, as a write of its own.
     pub fn sweep(&self, buckets: usize) {
         let _writing = self.enter();
         let body = self.body.get();

@@ -1,4 +1,4 @@
-//! Scans and figures.
+//! Scans and statistics.
 
 use alluvium_base::KeyHash;
 
@@ -19,8 +19,8 @@ pub(super) struct Copied {
 }
 
 impl<A: Access> Partition<A> {
-    /// Calls `visit` with the items, inline or not, whose hashes have low halves from `from` to the end of that one's
-    /// bucket. Returns where the next bucket begins, if there is one. Hashes stay what they are when the index grows.
+    /// Calls `visit` for the items, inline or not, whose hashes have low halves from `from` to the end of that hash's
+    /// bucket. Returns where the next bucket starts, if there is one. Hashes stay the same when the index grows.
     pub fn visit_from(&self, from: u64, visit: &mut impl FnMut(&[u8], ItemView<'_>)) -> Option<u64> {
         let mut copied: Vec<Copied> = Vec::with_capacity(WAYS);
         let next = loop {
@@ -29,7 +29,7 @@ impl<A: Access> Partition<A> {
             let place = body.index.place(KeyHash::from_halves(0, from));
             let (bucket, number) = (body.index.bucket(place), place.bucket);
             let version = A::READS_BESIDE_WRITES.then(|| bucket.version().begin_read());
-            // An item that moves from its cell to the logs or back meanwhile changes the bucket, too.
+            // An item that moves between its cell and the logs meanwhile also changes the bucket.
             self.copy_inline(body, number, &mut copied);
             let inline_items = copied.len();
             let mut entries = Vec::with_capacity(WAYS);
@@ -38,7 +38,7 @@ impl<A: Access> Partition<A> {
                 if entry.is_empty() {
                     continue;
                 }
-                // Beside a writer the header may be nonsense; `header` refuses what can't be one.
+                // Beside a writer the header may be garbage; `header` refuses one that is not sound.
                 if let Some(header) = body.header(entry) {
                     let log = body.log(entry);
                     let stored = Stored { log, unit: log.layout().unit(entry.position()), header };
@@ -49,7 +49,7 @@ impl<A: Access> Partition<A> {
                     };
                     stored.copy_key(&mut item.key);
                     stored.copy_value(&mut item.value);
-                    // One that is on its way is in both places.
+                    // An item that is being moved is in both places.
                     if copied[..inline_items].iter().all(|inline| inline.key != item.key) {
                         copied.push(item);
                     }
@@ -67,7 +67,7 @@ impl<A: Access> Partition<A> {
             spin_hint();
         };
         for item in copied.iter().filter(|item| !self.is_expired(item.metadata)) {
-            // A larger bucket may have been the one before when the scan came there.
+            // An earlier call visited the hashes below `from`, in an index with other buckets.
             if self.common.hasher.hash(&item.key).low() >= from {
                 visit(&item.key, self.view(&item.value, item.metadata));
             }
@@ -75,7 +75,7 @@ impl<A: Access> Partition<A> {
         next
     }
 
-    /// The partition's figures.
+    /// The partition's statistics.
     pub fn stats(&self) -> crate::cache::PartitionStats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (hits, misses) = self.reads.sum();

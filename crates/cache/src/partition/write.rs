@@ -1,4 +1,4 @@
-//! What the writer of a partition does with one key.
+//! Operations of a partition's writer on one key.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::body::{Body, Found, MAIN, PROBATION};
 use super::inline::Ahead;
 use super::{Counters, Partition};
 
-/// What a write puts into an item.
+/// The content that a write gives an item.
 #[derive(Clone, Debug)]
 pub(crate) struct Write<'v> {
     pub value: Cow<'v, [u8]>,
@@ -25,11 +25,11 @@ pub(crate) struct Write<'v> {
 /// What an update does with an item.
 #[derive(Clone, Debug)]
 pub(crate) enum Change<'v> {
-    /// Leave all as it is.
+    /// Changes nothing.
     Keep,
-    /// Remove the item.
+    /// Removes the item.
     Remove,
-    /// Give it this content.
+    /// Gives it this content.
     Put(Write<'v>),
 }
 
@@ -37,7 +37,7 @@ impl<A: Access> Partition<A> {
     /// Gives `key`, whose hash is `hash`, a value.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     #[inline(always)]
     pub fn set(
         &self,
@@ -67,7 +67,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
         let _writing = self.enter();
         let body = self.begin_write();
@@ -86,10 +86,10 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Decides what becomes of the item of `key` by what it is, with no other write in between.
+    /// Decides what to do with the item of `key` based on its content, with no other write in between.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     pub fn update<'v>(
         &self,
         hash: KeyHash,
@@ -134,7 +134,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Forgets everything; the memory stays.
+    /// Removes all items; the memory stays.
     pub fn clear(&self) {
         let _writing = self.enter();
         let body = self.begin_write();
@@ -143,7 +143,7 @@ impl<A: Access> Partition<A> {
         body.logs.iter().for_each(crate::log::CircularLog::clear);
     }
 
-    /// What every write begins with: upkeep that readers or time made due.
+    /// The first step of every write: upkeep that reads or the passing of time made due.
     #[inline(always)]
     pub(super) fn begin_write(&self) -> &Body {
         let body = self.body.get();
@@ -160,8 +160,8 @@ impl<A: Access> Partition<A> {
         ItemView { value, flags: metadata.flags, time_to_live }
     }
 
-    /// Gives a key that has no item, or `found` in the logs, another one: in its bucket, if it has none yet and there
-    /// is a cell for it, else in the logs.
+    /// Stores the item of a key that has none, or replaces `found` in the logs: in the key's inline bucket, if the key
+    /// has no item yet and there is a cell, otherwise in the logs.
     #[inline(always)]
     pub(super) fn put(
         &self,
@@ -212,19 +212,19 @@ impl<A: Access> Partition<A> {
         let before = found.and_then(|found| self.find_again(&found, key, place)).map(|found| {
             let count = match self.common.eviction {
                 Eviction::S3Fifo => (found.bucket.counts().get(found.way) + 1).min(ACCESSES_MAX),
-                // A new place at the tail is all that a use gives.
+                // Under the other policies a use only moves the item to the tail.
                 _ => 0,
             };
             (found.way, count)
         });
         self.link(body, body.index.bucket(place), before, Entry::new(place.tag, number, position));
-        // It may have lain inline, or come there from the logs when room was made.
+        // The former item may have been inline, or moved there from the logs while room was made.
         self.empty_replaced(body, hash, key);
         Ok(())
     }
 
-    /// Overwrites an item where it lies, if the new one has the same words before its key and is no longer than the
-    /// item was at first.
+    /// Overwrites an item in place, if the new one has the same words before its key and is no longer than the item
+    /// originally was.
     #[inline(always)]
     fn update_in_place(
         &self,
@@ -252,7 +252,7 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Which log takes an item.
+    /// The log for an item.
     #[inline(always)]
     fn log_for(&self, body: &Body, hash: KeyHash, header: Header, before: Option<&Found<'_>>) -> usize {
         if !self.common.eviction.has_probation() || header.words() > body.logs[PROBATION].item_words_max() {
