@@ -1,4 +1,4 @@
-//! Batches: the memory accesses of many operations overlap (`pipeline.rs`).
+//! Batches, in which the memory accesses of many operations overlap (`pipeline.rs`).
 
 use alluvium_base::KeyHash;
 
@@ -10,16 +10,16 @@ use crate::pipeline;
 
 use super::handle::Cache;
 
-/// Operations of a batch from which on longer ones are hardly faster.
+/// Longer batches than this are hardly faster.
 pub const BATCH_LEN: usize = 32;
 
-/// What the stages before the last found out about a key.
+/// What the stages before the last determined about a key.
 #[derive(Clone, Copy, Default)]
 struct Sought {
     hash: KeyHash,
-    /// Ways of its bucket of the index whose tags are the key's.
+    /// Ways of its bucket in the index whose tags equal the key's.
     ways: u32,
-    /// Whether it is not inline, so that its item has yet to be looked for.
+    /// Whether its item is not inline and has yet to be looked up in the logs.
     may_be_logged: bool,
 }
 
@@ -56,10 +56,10 @@ impl<A: Access> Cache<A> {
         values
     }
 
-    /// Sets each key to its value, in order, where `own` gives the partition of a hash to who may write it.
+    /// Sets each key to its value, in order; `own` returns the partition of a hash if the caller may write it.
     ///
     /// # Errors
-    /// That of the last item that was refused; all others are set.
+    /// The error of the last item that was refused; all others are set.
     #[inline(always)]
     pub(super) fn set_each<'p, K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<TooLarge>>(
         &'p self,
@@ -84,7 +84,7 @@ impl<A: Access> Cache<A> {
         outcome
     }
 
-    /// Takes so many operations on keys through the stages; `last` is what remains when their memory is at hand.
+    /// Takes `count` operations on keys through the stages; `last` does the rest once their memory is in the cache.
     #[inline(always)]
     fn in_stages<'k>(
         &self,
@@ -134,7 +134,7 @@ impl<A: SharedWrites> Cache<A> {
     /// Sets each key to its value, in order.
     ///
     /// # Errors
-    /// [`TooLarge`] of the last item that is; all others are set.
+    /// [`TooLarge`] for the last item that is too large; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
         self.set_each(items, |hash| Ok(self.partition(hash)))
     }

@@ -1,4 +1,4 @@
-//! How a cache is set up.
+//! The settings of a cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,19 +18,19 @@ use crate::partition::{Common, Partition, Purpose, Shape};
 
 use super::handle::Cache;
 
-/// Partitions for each of several threads that write. Two threads, half of whose requests are sets, make 1.1 times as
-/// many with eight partitions each as with one, of popular items and in batches 1.2 times.
+/// Partitions for each of several threads that write. Two threads, half of whose requests are sets, are 1.1 times as
+/// fast with eight partitions each as with one; with popular items in batches, 1.2 times.
 const PARTITIONS_PER_THREAD: usize = 8;
 
-/// Items for which [`Builder::room_for`] makes room at least: one takes no more than a quarter of its log.
+/// Minimum number of items for which [`Builder::room_for`] makes room: one item takes at most a quarter of its log.
 const ITEMS_MIN: usize = 5;
 
-/// What an item may have besides key and value: header, end and flags.
+/// Maximum bytes of an item besides key and value: header, expiry and flags.
 const ITEM_OVERHEAD_BYTES: usize = 24;
 
 const ITEM_BYTES_MAX: usize = crate::item::ITEM_WORDS_MAX * 8;
 
-/// Caches made so far.
+/// Number of caches made so far.
 static CACHES: AtomicU64 = AtomicU64::new(0);
 
 /// Settings of a cache. Made by [`Cache::builder`].
@@ -70,21 +70,21 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, at most 16 TiB.
+    /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, maximum 16 TiB.
     ///
-    /// Memory becomes resident as items come, whatever the limit. A log takes the 4 KiB pages that hold its items,
-    /// from 16 MiB on (half of a smaller log) huge ones, the last of which may be used in part. The index grows with
-    /// the items, by four times before a bucket would be full: right after that it takes up to 160 bytes an item, where
-    /// cells hold items seven of them; at the limit 12 bytes, and a cell and a seventh. It begins with up to 256 KiB
-    /// a partition. The set that finds it full moves its entries to a larger one first, which takes some 25 ns each,
-    /// while reads go on.
+    /// Memory becomes resident as items are added, whatever the limit. A log takes the 4 KiB pages that contain its
+    /// items; from 16 MiB on (half of a smaller log) it takes huge pages, the last of which may be used in part. The
+    /// index grows with the items, by a factor of four before a bucket would overflow. Right after that it takes up to
+    /// 160 bytes per item, or seven cells per item where items are stored in cells; at the limit it takes 12 bytes, or
+    /// a cell and a seventh. Its initial size is up to 256 KiB per partition. The set that finds it full first moves
+    /// its entries to a larger index, which takes some 25 ns per entry, while reads continue.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// The memory limit that has room for `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes in
-    /// the partitions; set those before. More than any cache may have becomes `usize::MAX`, which
+    /// Sets the memory limit to what `items` items of [`payload_bytes_mean`](Self::payload_bytes_mean) bytes need in
+    /// the partitions; set those two first. If that exceeds the maximum, the limit becomes `usize::MAX`, which
     /// [`build`](Self::build) refuses.
     pub fn room_for(mut self, items: usize) -> Self {
         let parts = self.partitions.clamp(1, PARTITIONS_MAX);
@@ -92,79 +92,82 @@ impl Builder {
             self.memory_limit = usize::MAX;
             return self;
         }
-        // By chance some buckets of the index are asked to hold more than they can, so that it holds less than its log.
+        // By chance some buckets of the index overflow, so it has room for fewer items than its log.
         let items = (items + items / 160).div_ceil(parts).max(ITEMS_MIN);
         let each = Shape::for_items(items, self.purpose(self.payload_bytes_mean, false));
         self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
         self
     }
 
-    /// As many [`partitions`](Self::partitions) as so many threads want that write a [`Concurrent`] cache at the same
-    /// time, so that they seldom meet at a lock: one for one thread, eight a thread for several, but at most 4,096. Set
-    /// it before [`room_for`](Self::room_for).
+    /// Sets [`partitions`](Self::partitions) to a good number for `threads` threads that write a [`Concurrent`] cache
+    /// at the same time, so that they rarely wait for a lock: one for a single thread, otherwise eight per thread, but
+    /// at most 4,096. Call it before [`room_for`](Self::room_for).
     pub fn for_threads(self, threads: usize) -> Self {
         let wanted = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
         self.partitions(wanted.min(PARTITIONS_MAX))
     }
 
-    /// Parts with a log and an index of their own, by key hash. Default 1, maximum 4,096. Each takes some 10 KiB and up
-    /// to ten mappings of memory, of which Linux gives a process 65,530 unless `vm.max_map_count` says otherwise.
+    /// Number of parts with a log and an index of their own, chosen by key hash. Default 1, maximum 4,096. Each takes
+    /// some 10 KiB and up to ten memory mappings, of which Linux allows a process 65,530 unless `vm.max_map_count` is
+    /// changed.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self
     }
 
-    /// Bytes of key and value of an item, on average; default 200. Count 8 more for an end and for flags. Decides how
-    /// the memory is shared between index and items: were items smaller, the index would forget some while there is
-    /// room; were they larger, some of it would lie idle. [`Cache::resize`] shares out anew, by the items that are
-    /// there.
+    /// Bytes of key and value of an item, on average; default 200. Add 8 for an expiry and 8 for flags. It determines
+    /// how the memory is divided between index and items: if items are smaller, the index forgets some while the logs
+    /// have room; if they are larger, part of the index stays unused. [`Cache::resize`] divides it again by the items
+    /// that are present.
     ///
-    /// With 16 or fewer it is as with 16 [bytes that are fixed](Self::payload_bytes_fixed).
+    /// A mean of 16 or less means the same as 16 [fixed bytes](Self::payload_bytes_fixed).
     pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
         self.payload_bytes_mean = bytes.max(1);
         self.payload_bytes_fixed = None;
         self
     }
 
-    /// Bytes of key and value together where all items, or nearly all, have as many; instead of
-    /// [`payload_bytes_mean`](Self::payload_bytes_mean). Under S3-FIFO, up to 240 of them, most of the memory is then
-    /// for items of at most so many bytes without an end and flags, which lie within the index: one wait for memory
-    /// instead of two mostly. Smaller ones take as much room. There is room for a seventh as many others. Items make
-    /// room for those in their bucket of twelve instead of for any; the same memory holds a seventh more of them, so
-    /// that as many requests miss.
+    /// Bytes of key and value together if all items, or nearly all, have the same size; replaces
+    /// [`payload_bytes_mean`](Self::payload_bytes_mean). Under S3-FIFO, up to 240 bytes, most of the memory is then for
+    /// items of at most this size without expiry and flags, which are stored in the index: a lookup mostly waits for
+    /// memory once instead of twice. Smaller items take the same room. There is room for a seventh as many other items.
+    /// Items are evicted for those in their bucket of twelve instead of for any; the same memory holds a seventh more
+    /// of them, so the number of misses stays the same.
     pub fn payload_bytes_fixed(mut self, bytes: usize) -> Self {
         self.payload_bytes_mean = bytes.max(1);
         self.payload_bytes_fixed = Some(bytes.max(1));
         self
     }
 
-    /// Bytes of the largest item, key and 24 bytes included; default 1 MiB, at most 128 MiB, to which more is reduced.
-    /// No item takes more than a quarter of a partition's log. Less than the mean of key and value is refused.
+    /// Maximum bytes of an item, including its key and 24 bytes of overhead; default 1 MiB. Values above 128 MiB are
+    /// reduced to that. No item takes more than a quarter of a partition's log. Less than the mean of key and value is
+    /// refused.
     pub fn item_bytes_max(mut self, bytes: usize) -> Self {
         self.item_bytes_max = bytes.min(ITEM_BYTES_MAX);
         self
     }
 
-    /// Which items make room for others. Default [`Eviction::S3Fifo`].
+    /// The policy that chooses which items are evicted. Default [`Eviction::S3Fifo`].
     pub fn eviction(mut self, eviction: Eviction) -> Self {
         self.common.eviction = eviction;
         self
     }
 
-    /// How keys are hashed. Default folded multiplications with a random seed: a third of the instructions of XXH3 for
-    /// short keys, which takes a fifth of SipHash's time. Only SipHash keeps keys apart that an adversary chose.
+    /// The hash function for keys. Default: folded multiplications with a random seed. For short keys they take a third
+    /// of the instructions of XXH3, which takes a fifth of SipHash's time. Only SipHash resists keys that an adversary
+    /// chose.
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
         self.common.hasher = Hasher::Given(hasher);
         self
     }
 
-    /// Where the time for expiry comes from. Default the system's monotonic clock.
+    /// The source of the time for expiry. Default: the system's monotonic clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.common.clock = clock;
         self
     }
 
-    /// Narrower positions, which repeat after fewer laps of a log: only tests want that.
+    /// Narrower positions, which repeat after fewer laps of a log: only for tests.
     #[doc(hidden)]
     pub fn position_bits(mut self, bits: u32) -> Self {
         self.common.position_bits = bits;
@@ -174,7 +177,7 @@ impl Builder {
     /// A cache that any thread reads and writes: [`Concurrent`].
     ///
     /// # Errors
-    /// [`BuildError`] when the settings don't go together or the system refuses the memory.
+    /// [`BuildError`] if the settings contradict each other or the system refuses the memory.
     pub fn build(self) -> Result<Cache<Concurrent>, BuildError> {
         self.build_as()
     }
@@ -196,8 +199,8 @@ impl Builder {
         self.build_as()
     }
 
-    /// `count` exclusive caches that share the memory limit, hash alike, and each take the keys that
-    /// [`Cache::owner_of`] gives them: EREW over `count` threads.
+    /// `count` exclusive caches that share the memory limit and the hash function, and each take the keys that
+    /// [`Cache::owner_of`] assigns to them: EREW over `count` threads.
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -223,8 +226,8 @@ impl Builder {
         Ok(Cache::new(partitions, self))
     }
 
-    /// What partitions are for whose items have `payload` bytes of key and value on average and lie inline mostly, or
-    /// not.
+    /// The purpose of partitions whose items have `payload` bytes of key and value on average, and are mostly stored
+    /// inline if `are_inline`.
     pub(super) fn purpose(&self, payload: usize, are_inline: bool) -> Purpose {
         let has_probation = self.common.eviction.has_probation();
         let cell_payload = self.payload_bytes_fixed.unwrap_or(TINY_BYTES);
@@ -238,7 +241,7 @@ impl Builder {
         }
     }
 
-    /// The numbers that a limit is checked with.
+    /// The numbers with which a limit is checked.
     pub(super) fn numbers(&self, memory_limit: usize) -> Numbers {
         Numbers {
             memory_limit,
@@ -250,13 +253,14 @@ impl Builder {
         }
     }
 
-    /// The parts of each partition, with room for items of the mean size.
+    /// The sizes of each partition's parts, with room for items of the mean size.
     fn shape_of<A: Access>(&self, numbers: Numbers) -> Result<Shape, BuildError> {
         let purpose = self.purpose(self.payload_bytes_mean, false);
         numbers.share_out(|share| Self::shape::<A>(share, purpose).filter(Shape::has_room_for_mean))
     }
 
-    /// The parts of a partition of `share` bytes, itself included; `None` if that is too little to be useful.
+    /// The sizes of a partition of `share` bytes, including the `Partition` itself; `None` if that is too little to be
+    /// useful.
     pub(super) fn shape<A: Access>(share: usize, purpose: Purpose) -> Option<Shape> {
         Shape::within(share.checked_sub(size_of::<Partition<A>>())?, purpose)
     }

@@ -16,26 +16,27 @@ use super::scratch::Scratch;
 
 /// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.
 ///
-/// What was set may be forgotten at any time after; what is found is what was set last. The mode `A` says which threads
-/// may do what: see [`Concurrent`], [`ConcurrentReads`](crate::ConcurrentReads) and [`Exclusive`](crate::Exclusive).
+/// An item may be forgotten at any time after it was set; an item that is found has the value that was set last. The
+/// mode `A` determines which threads may do what: see [`Concurrent`], [`ConcurrentReads`](crate::ConcurrentReads) and
+/// [`Exclusive`](crate::Exclusive).
 ///
-/// A get costs two memory accesses one after the other: the bucket of the index (two adjacent lines), and the item. In
-/// batches ([`get_many_with`](Self::get_many_with)) they overlap. A set costs the bucket, and the item too if the key
-/// had one; what is evicted for it is read in order. An item takes its key and value, rounded up to 8 bytes, 8 more,
-/// 12 of index and, with the default policy, 5 of memory of evicted keys.
+/// A get costs two dependent memory accesses: the bucket of the index (two adjacent lines), and the item. In batches
+/// ([`get_many_with`](Self::get_many_with)) they overlap. A set costs the bucket, and also the item if the key had one;
+/// items are evicted in log order, so reading them is sequential. An item takes its key and value, rounded up to 8
+/// bytes, 8 more, 12 of index and, with the default policy, 5 for the memory of evicted keys.
 #[derive(Debug)]
 pub struct Cache<A: Access = Concurrent> {
     pub(super) partitions: A::Parts<Partition<A>>,
     pub(super) settings: Builder,
 }
 
-/// What an item gets beside key and value.
+/// Optional properties of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetOptions {
-    /// How long the item may stay at most; by default as long as there is room. Takes 8 bytes. Counted in whole
+    /// Maximum time that the item may stay; by default as long as there is room. Takes 8 bytes. Counted in whole
     /// milliseconds.
     pub time_to_live: Option<Duration>,
-    /// A number for the caller's purposes. Takes 8 bytes unless it is 0.
+    /// A number for the caller's use. Takes 8 bytes unless it is 0.
     pub flags: u32,
 }
 
@@ -56,13 +57,13 @@ impl<A: Access> Cache<A> {
         self.partitions.len()
     }
 
-    /// Number of the partition of `key`: whose [`Writer`](crate::Writer) may write it under
-    /// [`ConcurrentReads`](crate::ConcurrentReads).
+    /// Number of the partition of `key`. Under [`ConcurrentReads`](crate::ConcurrentReads), the
+    /// [`Writer`](crate::Writer) of that partition may write it.
     pub fn partition_of(&self, key: &[u8]) -> usize {
         partition_of(self.hash(key), self.partitions.len())
     }
 
-    /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], is for `key`.
+    /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], takes `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
         owner_of(self.hash(key), count)
     }
@@ -86,8 +87,7 @@ impl<A: Access> Cache<A> {
         self.get_into(key, &mut value).then_some(value)
     }
 
-    /// Puts the value of `key` into `value`, in place of what was there, and says whether there is one. Without one,
-    /// `value` is empty.
+    /// Replaces the contents of `value` by the value of `key`; returns whether there is one. If not, `value` is empty.
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
@@ -117,7 +117,7 @@ impl<A: Access> Cache<A> {
     /// Calls `take` with the item of `key`, if there is one, and returns its result.
     ///
     /// An [`Exclusive`](crate::Exclusive) cache lends out its own memory, without a copy; the callback may read the
-    /// cache but not write to it. Otherwise the bytes are copied once, without an allocation, since a writer may
+    /// cache but not write to it. Otherwise the bytes are copied once, without an allocation, because a writer may
     /// overwrite them.
     ///
     /// # Panics
@@ -165,20 +165,20 @@ impl<A: Access> Cache<A> {
         }
     }
 
-    /// Whether `key` has an item. Counts as an access of it, but not as hit or miss.
+    /// Whether `key` has an item. Counts as an access of it, but not as a hit or miss.
     pub fn contains(&self, key: &[u8]) -> bool {
         let hash = self.hash(key);
         self.partition(hash).read(hash, key, 0, |_, _| ()).is_some()
     }
 
-    /// A key with all that operations on it need.
+    /// A key with everything that operations on it need.
     #[inline(always)]
     pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
         let hash = self.hash(key);
         Keyed { cache: self, partition: self.partition(hash), hash, key }
     }
 
-    /// What the options mean now.
+    /// The metadata that the options stand for at this time.
     pub(super) fn metadata(&self, options: SetOptions) -> Metadata {
         let expires_at_ms = options.time_to_live.map_or(0, |time_to_live| {
             let milliseconds = u64::try_from(time_to_live.as_millis()).unwrap_or(u64::MAX);
@@ -192,32 +192,32 @@ impl<A: SharedWrites> Cache<A> {
     /// Gives `key` a value that stays as long as there is room for it.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     #[inline]
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
         self.keyed(key).set(value, Metadata::default())
     }
 
-    /// Gives `key` a value with flags or an end.
+    /// Gives `key` a value with flags or an expiry.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
         self.keyed(key).set(value, self.metadata(options))
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
         self.keyed(key).remove()
     }
 
-    /// Forgets all items. The memory stays.
+    /// Removes all items. The memory stays.
     pub fn clear(&self) {
         self.partitions.iter().for_each(Partition::clear);
     }
 }
 
-/// A get of more than a glance, not counted.
+/// A get for which a glance does not suffice; not counted.
 #[inline(never)]
 fn get_unusual<A: Access, T>(
     partition: &Partition<A>,

@@ -1,4 +1,4 @@
-//! What a write does with one key, for those that may write it: a cache of a shared mode, or a writer.
+//! Writes of one key, for callers that may write it: a cache of a shared mode, or a writer.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::partition::{Change, Partition, Write};
 use super::handle::{Cache, SetOptions};
 use super::update::{IncrementError, Outcome, Update};
 
-/// A key with its hash and its partition. Whoever makes one may write the partition.
+/// A key with its hash and its partition. Its creator is allowed to write the partition.
 #[derive(Debug)]
 pub(super) struct Keyed<'a, A: Access> {
     pub cache: &'a Cache<A>,

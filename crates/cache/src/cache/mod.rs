@@ -1,4 +1,4 @@
-//! The face: a cache of partitions.
+//! The public interface: a cache of partitions.
 
 mod batch;
 mod builder;

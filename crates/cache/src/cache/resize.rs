@@ -1,4 +1,4 @@
-//! Another memory limit at run time.
+//! Changes the memory limit at run time.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use crate::limits::Numbers;
 use super::builder::Builder;
 use super::handle::Cache;
 
-/// Items from which their mean size is taken instead of the builder's.
+/// With at least this many items their actual mean size is used instead of the builder's.
 const ITEMS_TO_JUDGE_BY: u64 = 100;
 
 impl<A: SharedWrites> Cache<A> {
-    /// Gives the cache another memory limit, or shares the same one out anew between index and items, by the mean size
-    /// of the items that are there. Partition by partition, items move to new memory, oldest first; with less room the
-    /// oldest are evicted. Takes some 100 ns an item, during which other threads go on reading, and miss what has not
-    /// moved yet.
+    /// Changes the memory limit, or divides the same one again between index and items, by the mean size of the items
+    /// that are present. Partition by partition, items move to new memory, oldest first; if there is less room, the
+    /// oldest are evicted. Takes some 100 ns per item, during which other threads continue to read and miss items that
+    /// have not moved yet.
     ///
-    /// The old memory goes back to the system as items move (on Linux; elsewhere when the cache is dropped), its
-    /// addresses when the cache is dropped.
+    /// The old memory is returned to the system as items move (on Linux; on other systems when the cache is dropped),
+    /// its address range when the cache is dropped.
     ///
     /// # Errors
-    /// [`BuildError`]; partitions already resized stay so.
+    /// [`BuildError`]; partitions that were already resized stay so.
     pub fn resize(&self, memory_limit: usize) -> Result<(), BuildError> {
         self.resize_partitions(0..self.partitions.len(), memory_limit)
     }
 }
 
 impl<A: Access> Cache<A> {
-    /// Resizes the partitions in a range, which the caller may write, to their shares of a limit for all.
+    /// Resizes a range of partitions, which the caller may write, to their shares of a limit for all.
     pub(super) fn resize_partitions(
         &self,
         range: Range<usize>,
@@ -48,7 +48,7 @@ impl<A: Access> Cache<A> {
             let payload = (((inline_bytes + logged) / total.items) as usize).max(1);
             self.settings.purpose(payload, 2 * total.inline_items >= total.items)
         };
-        // Larger items than before move all the same, as far as they fit.
+        // Items that are larger than before also move, as far as they fit.
         let numbers = Numbers { payload: 0, ..self.settings.numbers(memory_limit) };
         let shape = numbers.share_out(|share| Builder::shape::<A>(share, purpose))?;
         for partition in &self.partitions[range] {

@@ -1,4 +1,4 @@
-//! Going over all items, for dumps.
+//! Visits all items, for dumps.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::item::ItemView;
 
 use super::handle::Cache;
 
-/// Where a scan goes on.
+/// Where a scan continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     partition: usize,
-    /// The low half of the lowest hash that is left in it.
+    /// The low half of the lowest hash that remains in it.
     hash: u64,
 }
 
@@ -24,16 +24,16 @@ pub struct OwnedItem {
     pub value: Vec<u8>,
     /// The client's flags.
     pub flags: u32,
-    /// How long the item may still stay; `None` without limit.
+    /// Remaining time to live; `None` if unlimited.
     pub time_to_live: Option<Duration>,
 }
 
 impl<A: Access> Cache<A> {
-    /// Visits the items of the next `buckets` buckets of the index, some ten items each (of tiny ones some eighty), in
-    /// no order. Start with `Cursor::default()`; `None` means that all were visited.
+    /// Visits the items of the next `buckets` buckets of the index, some ten items each (some eighty if they are tiny),
+    /// in no particular order. Start with `Cursor::default()`; `None` means that all were visited.
     ///
-    /// An item that is there throughout a scan is visited, once unless the cache is resized meanwhile. Visits are no
-    /// accesses and count neither as hits nor as misses. Any number of scans may be under way at once.
+    /// An item that is present throughout a scan is visited, and only once unless the cache is resized meanwhile.
+    /// Visits are not accesses and count neither as hits nor as misses. Any number of scans may run at once.
     pub fn scan(
         &self,
         cursor: Cursor,
@@ -51,7 +51,7 @@ impl<A: Access> Cache<A> {
         (partition < self.partitions.len()).then_some(Cursor { partition, hash })
     }
 
-    /// Copies of all items, bucket by bucket as the iterator is asked.
+    /// Copies of all items, fetched bucket by bucket while iterating.
     pub fn iter(&self) -> impl Iterator<Item = OwnedItem> + '_ {
         let mut next = Some(Cursor::default());
         let mut waiting: Vec<OwnedItem> = Vec::new();

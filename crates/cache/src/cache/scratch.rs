@@ -4,15 +4,15 @@ use std::cell::Cell;
 
 /// Longest value that is copied to the stack.
 const SHORT_BYTES: usize = 128;
-/// A thread's buffer that grew beyond this is not kept.
+/// A thread's buffer is not kept if it grew beyond this.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
-    // Not a part of `Scratch`, whose drop would then have something to do after every short value as well.
+    // Not a field of `Scratch`, whose drop would then cost something after short values, too.
     static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A buffer on the stack, and for longer values one that the thread keeps.
+/// A buffer on the stack, and for longer values one that belongs to the thread.
 pub(crate) struct Scratch {
     short: [u8; SHORT_BYTES],
     len: usize,
@@ -24,7 +24,7 @@ impl Scratch {
         Self { short: [0; SHORT_BYTES], len: 0 }
     }
 
-    /// Makes it `len` bytes long and has `copy` write them all.
+    /// Makes it `len` bytes long and lets `copy` write all of them.
     #[inline(always)]
     pub fn fill(&mut self, len: usize, copy: impl FnOnce(&mut [u8])) {
         self.len = len;
@@ -34,8 +34,8 @@ impl Scratch {
         }
     }
 
-    /// Calls `take` with what was written last. What other scratches of the thread were filled with in between must
-    /// have been taken.
+    /// Calls `take` with the bytes that were written last. Other scratches of the thread that were filled since must
+    /// have been taken before.
     #[inline(always)]
     pub fn lend<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
         match self.short.get(..self.len) {
@@ -57,7 +57,7 @@ fn fill_kept(len: usize, copy: impl FnOnce(&mut [u8])) {
 
 #[inline(never)]
 fn lend_kept<T>(len: usize, take: impl FnOnce(&[u8]) -> T) -> T {
-    // `take` may read the cache again and so want a buffer too: it finds none, and makes another.
+    // `take` may read the cache again and need a buffer too: it finds none, and makes another.
     let kept = KEPT.take();
     let outcome = take(&kept[..len]);
     if kept.len() <= KEPT_BYTES_MAX {

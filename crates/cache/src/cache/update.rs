@@ -1,4 +1,4 @@
-//! Writes that depend on what is there, each atomic.
+//! Writes that depend on the present item, each atomic.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,36 +10,36 @@ use crate::item::{ItemView, Token};
 
 use super::handle::{Cache, SetOptions};
 
-/// What became of a conditional write.
+/// The result of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The condition held.
     Done,
-    /// There is an item, and it is not as wanted.
+    /// There is an item, and it does not meet the condition.
     Differs,
     /// There is no item.
     Absent,
 }
 
-/// What an [update](Cache::update) makes of an item.
+/// What an [update](Cache::update) does with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update<'v> {
-    /// Leave everything as it is.
+    /// Changes nothing.
     Keep,
-    /// Remove the item.
+    /// Removes the item.
     Remove,
-    /// Another value; flags and end stay as they are.
+    /// Replaces the value; flags and expiry stay.
     Value(Cow<'v, [u8]>),
-    /// Another value, flags and end.
+    /// Replaces value, flags and expiry.
     Set(Cow<'v, [u8]>, SetOptions),
 }
 
-/// Why a number can't be incremented. Nothing was changed.
+/// Why a number cannot be incremented. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncrementError {
-    /// The value is not a decimal number of 64 bits with sign.
+    /// The value is not a signed decimal number of 64 bits.
     NotANumber,
-    /// The sum would not fit in 64 bits with sign.
+    /// The sum does not fit in a signed number of 64 bits.
     Overflow,
     /// There is no room for the item.
     TooLarge(TooLarge),
@@ -65,11 +65,11 @@ impl std::error::Error for IncrementError {
 }
 
 impl<A: SharedWrites> Cache<A> {
-    /// Lets `decide` see the item of `key` and say what becomes of it, with no other write in between. `decide` may
-    /// read the cache.
+    /// Shows `decide` the item of `key` and does what it returns, with no other write in between. `decide` may read the
+    /// cache.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     ///
     /// # Panics
     /// When `decide` writes to the cache.
@@ -92,7 +92,7 @@ impl<A: SharedWrites> Cache<A> {
     /// Sets `key` if it has an item: `Done` or `Absent`.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     pub fn replace(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.keyed(key).replace(value, options)
     }
@@ -100,7 +100,7 @@ impl<A: SharedWrites> Cache<A> {
     /// Sets `key` if its value is `expected`.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     pub fn compare_and_swap(
         &self,
         key: &[u8],
@@ -111,10 +111,10 @@ impl<A: SharedWrites> Cache<A> {
         self.keyed(key).compare_and_swap(expected, value, options)
     }
 
-    /// Sets `key` if its item has the content that `token` was made of: memcached's `cas`.
+    /// Sets `key` if its item has the content for which `token` was made: memcached's `cas`.
     ///
     /// # Errors
-    /// [`TooLarge`]; what the key had stays.
+    /// [`TooLarge`]; the key keeps its former item.
     pub fn set_if_unchanged(
         &self,
         key: &[u8],
@@ -125,8 +125,8 @@ impl<A: SharedWrites> Cache<A> {
         self.keyed(key).set_if_unchanged(token, value, options)
     }
 
-    /// Adds `by` to the decimal number that is the value of `key`, and returns the sum. Flags and end stay. An absent
-    /// key counts as `initial`, and stays absent if that is `None`: `Ok(None)`.
+    /// Adds `by` to the decimal number that is the value of `key`, and returns the sum. Flags and expiry stay. An
+    /// absent key counts as `initial`; if that is `None`, the key stays absent and the result is `Ok(None)`.
     ///
     /// # Errors
     /// [`IncrementError`]; nothing was changed.
@@ -139,10 +139,10 @@ impl<A: SharedWrites> Cache<A> {
         self.keyed(key).increment(by, initial)
     }
 
-    /// Gives the item of `key` another end, `None` for none; whether there is an item.
+    /// Changes the expiry of the item of `key`, to none if `None`; returns whether there is an item.
     ///
     /// # Errors
-    /// [`TooLarge`]: an item without end takes 8 bytes more to get one.
+    /// [`TooLarge`]: an item without expiry needs 8 more bytes to get one.
     pub fn touch(&self, key: &[u8], time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
         self.keyed(key).touch(time_to_live)
     }

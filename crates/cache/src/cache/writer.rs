@@ -17,13 +17,13 @@ use super::update::{IncrementError, Outcome, Update};
 
 /// The only writer of some partitions of a [`ConcurrentReads`] cache.
 ///
-/// A partition has one writer at a time: [`Cache::writer`] gives it out once, and again when it was dropped. A writer
-/// can't be cloned and writes with `&mut self`, so that two threads never write a partition at once; it may move to
-/// another thread, and outlive the cache. It reads like the cache, of which it is a handle: `writer.get(key)`.
+/// A partition has one writer at a time: [`Cache::writer`] gives it out once, and again after it was dropped. A writer
+/// can't be cloned and writes with `&mut self`, so two threads never write a partition at the same time. It may move to
+/// another thread, and outlive the cache. It reads like the cache, to which it dereferences: `writer.get(key)`.
 ///
-/// A write costs what it does in an [`Exclusive`](crate::Exclusive) cache, and the version that readers validate by: no
-/// lock. A key of another partition is refused with [`OtherPartition`];
-/// [`Cache::partition_of`] tells whose a key is.
+/// A write costs as much as in an [`Exclusive`](crate::Exclusive) cache plus the version by which readers validate; it
+/// takes no lock. A key of another partition is refused with [`OtherPartition`]; [`Cache::partition_of`] returns the
+/// partition of a key.
 ///
 /// ```
 /// use alluvium_cache::Cache;
@@ -46,7 +46,7 @@ use super::update::{IncrementError, Outcome, Update};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A writer is one:
+/// There is only one such writer:
 ///
 /// ```compile_fail,E0599
 /// let cache = alluvium_cache::Cache::builder().build_concurrent_reads().unwrap();
@@ -81,8 +81,8 @@ impl Claimed for Partition<ConcurrentReads> {
 }
 
 impl Cache<ConcurrentReads> {
-    /// The writer of the partitions in a range of their numbers: `..` for all, `2..=2` for one. None of them has
-    /// another writer while it lives.
+    /// The writer of a range of partitions, given by number: `..` for all, `2..=2` for one. None of them has another
+    /// writer while it lives.
     ///
     /// # Errors
     /// [`ClaimError`]: one of the partitions has a writer, or the range names none.
@@ -108,19 +108,19 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    /// Numbers of the partitions that it writes.
+    /// Numbers of the partitions that this writer writes.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The partition of `hash`, if it is the writer's.
+    /// The partition of `hash`, if it belongs to this writer.
     #[inline(always)]
     pub(super) fn own(
         &self,
         hash: alluvium_base::KeyHash,
     ) -> Result<&Partition<ConcurrentReads>, OtherPartition> {
         match &*self.cache.partitions {
-            // No range is empty.
+            // The range is never empty.
             [only] => Ok(only),
             several => {
                 let partition = partition_of(hash, several.len());
@@ -143,17 +143,17 @@ impl Writer {
     /// Gives `key` a value that stays as long as there is room for it.
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     #[inline]
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<TooLarge>> {
         let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
         Ok(keyed.set(value, Metadata::default())?)
     }
 
-    /// Gives `key` a value with flags or an end.
+    /// Gives `key` a value with flags or an expiry.
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn set_with(
         &mut self,
         key: &[u8],
@@ -164,10 +164,11 @@ impl Writer {
         Ok(keyed.set(value, self.cache.metadata(options))?)
     }
 
-    /// Sets each key to its value, in order; memory accesses overlap. The keys may be of any partitions of the writer.
+    /// Sets each key to its value, in order; memory accesses overlap. The keys may belong to any of the writer's
+    /// partitions.
     ///
     /// # Errors
-    /// [`WriteError`] of the last item that was refused; all others are set.
+    /// [`WriteError`] for the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         items: &[(K, V)],
@@ -175,7 +176,7 @@ impl Writer {
         self.cache.set_each(items, |hash| self.own(hash).map_err(WriteError::OtherPartition))
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     ///
     /// # Errors
     /// [`OtherPartition`].
@@ -183,20 +184,20 @@ impl Writer {
         Ok(self.keyed(key)?.remove())
     }
 
-    /// Forgets all items of the writer's partitions. The memory stays.
+    /// Removes all items of the writer's partitions. The memory stays.
     pub fn clear(&mut self) {
         self.partitions().iter().for_each(Partition::clear);
     }
 
-    /// As [`Cache::sweep`], of the writer's partitions.
+    /// As [`Cache::sweep`], for the writer's partitions.
     pub fn sweep(&mut self) {
         self.partitions().iter().for_each(|partition| partition.sweep(usize::MAX));
     }
 
-    /// As [`Cache::resize`], of the writer's partitions: each gets its share of a limit for all partitions.
+    /// As [`Cache::resize`], for the writer's partitions: each gets its share of a limit for all partitions.
     ///
     /// # Errors
-    /// [`BuildError`]; partitions already resized stay so.
+    /// [`BuildError`]; partitions that were already resized stay so.
     pub fn resize(&mut self, memory_limit: usize) -> Result<(), BuildError> {
         self.cache.resize_partitions(self.range.clone(), memory_limit)
     }
@@ -204,7 +205,7 @@ impl Writer {
     /// As [`Cache::update`].
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn update<'v>(
         &mut self,
         key: &[u8],
@@ -231,7 +232,7 @@ impl Writer {
     /// As [`Cache::replace`].
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn replace(
         &mut self,
         key: &[u8],
@@ -245,7 +246,7 @@ impl Writer {
     /// As [`Cache::compare_and_swap`].
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn compare_and_swap(
         &mut self,
         key: &[u8],
@@ -260,7 +261,7 @@ impl Writer {
     /// As [`Cache::set_if_unchanged`].
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn set_if_unchanged(
         &mut self,
         key: &[u8],
@@ -289,7 +290,7 @@ impl Writer {
     /// As [`Cache::touch`].
     ///
     /// # Errors
-    /// [`WriteError`]: an item without end takes 8 bytes more to get one.
+    /// [`WriteError`]: an item without expiry needs 8 more bytes to get one.
     pub fn touch(
         &mut self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! How a store is set up.
+//! The settings of a store.
 
 use alluvium_base::KeyHasher;
 
@@ -13,10 +13,10 @@ use super::handle::Store;
 use super::partition::{Partition, Plan};
 use super::sizes::{Sizes, bytes_for};
 
-/// Bytes that places within a partition have numbers for.
+/// Maximum bytes that positions within a partition can address.
 const PARTITION_BYTES_MAX: usize = 32 << 30;
 
-/// Bytes of key and value of the largest item.
+/// Maximum bytes of key and value of an item.
 const PAYLOAD_BYTES_MAX: usize = (ITEM_WORDS_MAX - 1) * UNIT_BYTES;
 
 /// Settings of a store.
@@ -42,34 +42,34 @@ impl Default for StoreBuilder {
 }
 
 impl StoreBuilder {
-    /// Resident bytes of everything, at most 16 TiB and 32 GiB a partition. Memory becomes resident as items come: they
-    /// fill their space from below, 8 KiB of each 128 MiB of it are marks, and the index grows with them, by four times
-    /// whenever it is full.
+    /// Resident bytes of everything, at most 16 TiB and 32 GiB per partition. Memory becomes resident as items are
+    /// added: they fill their space from its start, 8 KiB of each 128 MiB of it are marks, and the index grows with
+    /// them, by a factor of four whenever it is full.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// Parts by key hash, each at most 32 GiB; at most 4,096 of them.
+    /// Number of parts chosen by key hash, each at most 32 GiB; at most 4,096.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.partitions = partitions;
         self
     }
 
-    /// Bytes of key and value of an item, on average: decides the share of the index.
+    /// Bytes of key and value of an item, on average: determines the share of the index.
     pub fn payload_bytes_mean(mut self, bytes: usize) -> Self {
         self.payload_bytes_mean = bytes.max(1);
         self
     }
 
-    /// How keys are hashed; see [`Cache`'s](crate::Builder::hasher).
+    /// The hash function for keys; see [`Cache`'s](crate::Builder::hasher).
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
         self.hasher = Hasher::Given(hasher);
         self
     }
 
-    /// The memory limit that has room for `items` items of exactly [`payload_bytes_mean`](Self::payload_bytes_mean)
-    /// bytes in the partitions; set those before. More than any store may have becomes `usize::MAX`, which
+    /// Sets the memory limit to what `items` items of exactly [`payload_bytes_mean`](Self::payload_bytes_mean) bytes
+    /// need in the partitions; set those two first. If that exceeds the maximum, the limit becomes `usize::MAX`, which
     /// [`build`](Self::build) refuses.
     pub fn room_for(mut self, items: usize) -> Self {
         let parts = self.partitions.clamp(1, PARTITIONS_MAX);
@@ -77,22 +77,22 @@ impl StoreBuilder {
             self.memory_limit = usize::MAX;
             return self;
         }
-        // Partitions get the same memory and, by chance, not quite the same number of items.
+        // Partitions get the same memory but, by chance, slightly different numbers of items.
         let spread = if parts > 1 { 4 * items.div_ceil(parts).isqrt() } else { 0 };
         let each = items.div_ceil(parts) + spread;
         self.memory_limit = parts * bytes_for::<Concurrent>(each, self.payload_bytes_mean);
         self
     }
 
-    /// Items stay where they are until their key is set or removed, as places given by
-    /// [`Store::get_located_into`] need. By default a set that finds free space only in pieces too small moves other
-    /// items to join it; without, what is free in small pieces is lost to larger items.
+    /// Items keep their position until their key is set or removed, as [`Store::get_located_into`] requires. By default
+    /// a set that finds only free pieces that are too small moves other items to join them; with this setting, small
+    /// free pieces are lost to larger items.
     pub fn keep_places(mut self) -> Self {
         self.keeps_places = true;
         self
     }
 
-    /// The numbers that `owners` stores which share the limit are checked with.
+    /// The numbers with which `owners` stores that share the limit are checked.
     fn numbers(&self, owners: usize) -> Numbers {
         Numbers {
             memory_limit: self.memory_limit,
@@ -104,7 +104,7 @@ impl StoreBuilder {
         }
     }
 
-    /// The parts of a partition of `share` bytes.
+    /// The sizes of a partition of `share` bytes.
     fn sizes<A: Access>(&self, share: usize) -> Option<Sizes> {
         Sizes::of::<A>(share, self.payload_bytes_mean)
     }
@@ -121,8 +121,8 @@ impl StoreBuilder {
         Ok(Store { partitions, settings: self })
     }
 
-    /// `count` stores that share the memory limit, hash alike, and each take the keys that [`Store::owner_of`] gives
-    /// them: one for each of `count` threads.
+    /// `count` stores that share the memory limit and the hash function, and each take the keys that
+    /// [`Store::owner_of`] assigns to them: one for each of `count` threads.
     ///
     /// # Errors
     /// [`BuildError`].

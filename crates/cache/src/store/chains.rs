@@ -1,9 +1,8 @@
-//! The lossless index: buckets that get spare ones when they are full, "bulk chaining" (Lim's thesis, §5.3.3,
-//! Figure 5.9).
+//! The lossless index: full buckets get spare ones, "bulk chaining" (Lim's thesis, §5.3.3, Figure 5.9).
 //!
-//! Where a cache's bucket counts accesses, a bucket here has the number of its spare bucket. The version of a chain is
-//! that of its first bucket. Chains have no holes: the last entry moves into the place of one that goes, and a spare
-//! bucket that is empty goes back.
+//! Where a cache's bucket counts accesses, a bucket here stores the number of its spare bucket. The version of a chain
+//! is that of its first bucket. Chains have no holes: when an entry is removed, the last entry takes its place, and a
+//! spare bucket that becomes empty is returned.
 
 use std::io;
 
@@ -14,12 +13,12 @@ use crate::index::{Entry, Place};
 use crate::memory::Array;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Spare buckets, in percent of the others: at 11 entries per bucket on average, 9.3 % of the buckets overflow.
-/// [`spares_for_chance`] come on top.
+/// Spare buckets, in percent of the first ones: with 11 entries per bucket on average, 9.3 % of the buckets overflow.
+/// [`spares_for_chance`] are added.
 pub(super) const SPARE_PERCENT: usize = 10;
 
-/// Spare buckets for what chance does: the buckets that overflow vary by 0.29 √`first_buckets`, and these are five
-/// times as many. Nothing to speak of among millions; among a hundred they are 15 beside 10.
+/// Spare buckets for random variation: the number of buckets that overflow varies by 0.29 √`first_buckets`, and this is
+/// five times as many. They are negligible among millions; among a hundred they are 15 beside 10.
 pub(super) fn spares_for_chance(first_buckets: usize) -> usize {
     (first_buckets * 9 / 4).isqrt()
 }
@@ -29,9 +28,9 @@ pub(super) fn spares_for_chance(first_buckets: usize) -> usize {
 pub(super) struct Chains {
     buckets: Array<Bucket>,
     first_buckets: usize,
-    /// Spare buckets never used so far begin here.
+    /// The first spare bucket that was never used.
     fresh: AtomicU32,
-    /// A list of spare buckets that came back, by their links; 0 for none.
+    /// A list of returned spare buckets, connected by their links; 0 if it is empty.
     returned: AtomicU32,
     spares_used: AtomicU32,
 }
@@ -44,10 +43,10 @@ pub(super) struct Slot {
 }
 
 impl Chains {
-    /// An empty index of `first_buckets` buckets and a tenth and some more of spare ones.
+    /// An empty index of `first_buckets` buckets and a tenth as many spare ones plus [`spares_for_chance`].
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(first_buckets: usize) -> io::Result<Self> {
         Ok(Self {
             buckets: Array::new(Self::all_buckets(first_buckets))?,
@@ -77,7 +76,7 @@ impl Chains {
         &self.buckets[place.bucket]
     }
 
-    /// Buckets at which chains begin.
+    /// Number of buckets at which chains start.
     pub fn first_buckets(&self) -> usize {
         self.first_buckets
     }
@@ -89,7 +88,7 @@ impl Chains {
             && self.last(place.bucket).1.is_none()
     }
 
-    /// Gives the memory back; all entries are gone.
+    /// Returns the memory to the system; all entries are gone.
     pub fn release(&self) {
         self.buckets.release();
     }
@@ -110,7 +109,7 @@ impl Chains {
         self.buckets[slot.bucket].entry(slot.way)
     }
 
-    /// Writer, within a change of the chain.
+    /// Writer, within a change of the chain: stores an entry.
     pub fn set_entry(&self, slot: Slot, entry: Entry) {
         self.buckets[slot.bucket].set_entry(slot.way, entry);
     }
@@ -119,7 +118,7 @@ impl Chains {
     #[inline(always)]
     pub fn find(&self, place: Place, mut is_it: impl FnMut(Entry) -> bool) -> Option<Slot> {
         let mut number = place.bucket;
-        // Beside a writer a link may be of another time; no chain is longer than all buckets.
+        // Beside a writer the links may be inconsistent; no chain is longer than the number of buckets.
         for _ in 0..self.buckets.len() {
             let bucket = &self.buckets[number];
             let mut ways = bucket.matches(place.tag);
@@ -135,7 +134,7 @@ impl Chains {
         None
     }
 
-    /// All entries of the chain that begins in `bucket`.
+    /// All entries of the chain that starts at `bucket`.
     pub fn entries(&self, bucket: usize) -> impl Iterator<Item = Entry> + '_ {
         let chain = std::iter::successors(Some(bucket), |&number| {
             self.buckets[number].link().filter(|&next| next < self.buckets.len())
@@ -146,7 +145,7 @@ impl Chains {
             .filter(|entry| !entry.is_empty())
     }
 
-    /// Writer: an empty slot of the chain, in a new spare bucket if need be; `None` if there is none left. A new
+    /// Writer: an empty slot of the chain, in a new spare bucket if necessary; `None` if no spare bucket is left. A new
     /// bucket is linked within the caller's change.
     pub fn empty_slot(&self, place: Place) -> Option<Slot> {
         let (last, empty) = self.last(place.bucket);
@@ -185,7 +184,7 @@ impl Chains {
         }
     }
 
-    /// The last bucket of a chain and its first empty way. A spare bucket in a chain has an entry at least.
+    /// The last bucket of a chain and its first empty way. A spare bucket in a chain has at least one entry.
     fn last(&self, first: usize) -> (usize, Option<usize>) {
         let mut number = first;
         while let Some(next) = self.buckets[number].link() {

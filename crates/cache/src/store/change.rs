@@ -1,4 +1,4 @@
-//! Changes of a chain, which readers see whole or not at all, and what a change that panics leaves.
+//! Changes of a chain, which readers see as a whole or not at all, and what remains of a change that panics.
 
 use std::mem;
 
@@ -11,11 +11,11 @@ use crate::sync::{AtomicU32, Ordering, spin_hint};
 use super::chains::Chains;
 use super::partition::Partition;
 
-/// Marks the partition as broken unless it is forgotten.
+/// Marks the partition as broken when dropped; a change that succeeds forgets it.
 struct Breaking<'a> {
     is_broken: &'a AtomicU32,
     version: &'a VersionCounter,
-    /// Whether the version is odd already.
+    /// Whether the version is already odd.
     is_counted: bool,
 }
 
@@ -30,10 +30,10 @@ impl Drop for Breaking<'_> {
 }
 
 impl<A: Access> Partition<A> {
-    /// Waits until no change of the chain is going on.
+    /// Waits until no change of the chain is in progress.
     ///
     /// # Panics
-    /// When a change of it has ended by a panic: its items may be anything, and a store forgets nothing.
+    /// If a change of it has ended by a panic: its items may have any state, and a store forgets nothing.
     #[inline(always)]
     pub(super) fn begin_read(&self, first: &Bucket) -> Version {
         loop {
@@ -48,7 +48,7 @@ impl<A: Access> Partition<A> {
     /// Whether neither the chain nor the index has changed since `version` was taken.
     #[inline(always)]
     pub(super) fn is_at_rest(&self, chains: &Chains, first: &Bucket, version: Version) -> bool {
-        // `is_unchanged` begins with the acquire fence that the other check relies on as well.
+        // `is_unchanged` starts with the acquire fence on which the other check relies as well.
         first.version().is_unchanged(version) && self.chains.is_current(chains)
     }
 
@@ -58,10 +58,10 @@ impl<A: Access> Partition<A> {
         assert!(!is_broken, "a part of the store is unusable since a write to it panicked");
     }
 
-    /// Makes a change of a chain or of an item of it; readers see all of it or nothing.
+    /// Changes a chain or one of its items; readers see the whole change or nothing of it.
     ///
     /// # Panics
-    /// When an earlier change of the chain has ended by a panic.
+    /// If an earlier change of the chain has ended by a panic.
     pub(super) fn change<T>(&self, place: Place, change: impl FnOnce() -> T) -> T {
         let version = self.chains.get().first(place).version();
         let is_counted = A::READS_BESIDE_WRITES && !is_broken(Canary::ChangeUncounted);
@@ -91,8 +91,8 @@ mod tests {
     use crate::store::partition::Plan;
     use crate::store::sizes::Sizes;
 
-    /// Nothing within a change calls code of others. Should one panic all the same, its chain is refused: readers don't
-    /// wait for ever, and get no half of an item.
+    /// A change never calls code of the user. If one panics nevertheless, its chain is refused: readers do not wait
+    /// forever, and never see half of an item.
     fn a_broken_chain_is_refused<A: Access>() {
         let sizes = Sizes::of::<A>(1 << 20, 24).unwrap();
         let plan = Plan { sizes, hasher: Hasher::default(), keeps_places: false };

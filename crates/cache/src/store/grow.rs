@@ -10,17 +10,17 @@ use crate::memory::UNIT_BYTES;
 use super::chains::Chains;
 use super::partition::Partition;
 
-/// Bytes of the smallest index that is made where a larger one is allowed. Under the model checker so few that most
-/// stories have no growth.
+/// Minimum bytes of an index, if a larger one is allowed. Under the model checker so few that most tests need no
+/// growth.
 const INDEX_BYTES_MIN: usize = if cfg!(loom) { 8 * size_of::<Bucket>() } else { 64 << 10 };
 
-/// Binary logarithm of how many times larger the index becomes when it grows.
+/// Binary logarithm of the factor by which the index grows.
 const GROWTH_BITS: u32 = 2;
 
-/// Chains ahead whose items are loaded in advance.
+/// How many chains ahead items are prefetched.
 const CHAINS_AHEAD: usize = 2;
 
-/// First buckets that an index begins with which may have `all`.
+/// The initial number of first buckets of an index that may grow to `all`.
 pub(super) fn first_buckets(all: usize) -> usize {
     let mut buckets = all;
     while (buckets >> GROWTH_BITS) * size_of::<Bucket>() >= INDEX_BYTES_MIN {
@@ -30,7 +30,7 @@ pub(super) fn first_buckets(all: usize) -> usize {
 }
 
 impl<A: Access> Partition<A> {
-    /// Writer: the index, larger if it has no room for an item of this hash and may grow.
+    /// Writer: the index, enlarged if it has no room for an item with this hash and may grow.
     #[inline(always)]
     pub(super) fn grow_for<'a>(&'a self, chains: &'a Chains, hash: KeyHash) -> &'a Chains {
         if chains.first_buckets() == self.buckets_max { chains } else { self.grow_if_full(chains, hash) }
@@ -39,7 +39,7 @@ impl<A: Access> Partition<A> {
     #[inline(never)]
     fn grow_if_full<'a>(&'a self, mut chains: &'a Chains, hash: KeyHash) -> &'a Chains {
         while chains.first_buckets() < self.buckets_max && chains.is_full_at(chains.place(hash)) {
-            // Without memory for a larger index, the one that is there refuses items.
+            // Without memory for a larger index, the present one refuses items.
             let Some(larger) = self.grown(chains) else { break };
             let before = self.chains.replace(larger);
             before.release();
@@ -48,9 +48,9 @@ impl<A: Access> Partition<A> {
         chains
     }
 
-    /// A larger index of the same items. Takes some 25 ns an item.
+    /// A larger index of the same items. Takes some 25 ns per item.
     fn grown(&self, chains: &Chains) -> Option<Chains> {
-        // The sizes before are this one shifted down, so that all that comes is that it is shifted less.
+        // Earlier sizes are the final one shifted right, so the next size is the final one shifted by less.
         let mut buckets = self.buckets_max;
         while buckets >> GROWTH_BITS > chains.first_buckets() {
             buckets >>= GROWTH_BITS;
@@ -77,7 +77,7 @@ impl<A: Access> Partition<A> {
 mod tests {
     use crate::store::Store;
 
-    /// As many items as there is room for: the index grows several times meanwhile, and every item stays.
+    /// As many items as there is room for: the index grows several times on the way, and no item is lost.
     #[test]
     fn an_index_grows_with_its_items_and_loses_none() {
         let items = if cfg!(miri) { 5000 } else { 300_000_u32 };

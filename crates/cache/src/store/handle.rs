@@ -1,4 +1,4 @@
-//! The face of store mode.
+//! The public interface of store mode.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ use super::partition::Partition;
 /// Why a store refuses an item. Nothing was changed; removing items helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfSpace {
-    /// No free block is large enough for the item, or the item is larger than any may be.
+    /// No free block is large enough for the item, or the item exceeds the maximum size.
     Item,
     /// The key's chain in the index is full and there are no spare buckets: there are more items than the mean size
-    /// given to the builder made room for.
+    /// given to the builder allowed for.
     Index,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for OutOfSpace {
 
 impl std::error::Error for OutOfSpace {}
 
-/// Counts and sizes of a store.
+/// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Items present.
@@ -43,21 +43,22 @@ pub struct StoreStats {
     pub refused: u64,
     /// Bytes for items.
     pub space_bytes: u64,
-    /// Of these, bytes of items, their headers and rounding included.
+    /// Of these, bytes of items, including their headers and rounding.
     pub space_bytes_used: u64,
-    /// Items moved to join free space, so far.
+    /// Items moved so far to join free space.
     pub moved: u64,
-    /// Buckets of the index that overflowed ones use.
+    /// Spare buckets of the index in use.
     pub spare_buckets_used: u64,
 }
 
-/// A map in a fixed amount of memory that forgets nothing and refuses what it has no room for: MICA's store mode.
+/// A map in a fixed amount of memory that forgets nothing and refuses items for which it has no room: MICA's store
+/// mode.
 ///
-/// Items lie in one space for all sizes, whose free neighbours are always joined: a store full of small items takes
-/// large ones after those are removed. Where only some of them are, a set moves others to join what is free; it refuses
-/// an item for lack of space only when less than a sixty-fourth of the space is free, or less than the item needs. A
-/// get costs what it does in a [`Cache`](crate::Cache), and one more access for some five percent of the items, whose
-/// bucket overflowed. Access modes are those of a cache.
+/// Items of all sizes share one space, in which adjacent free blocks are always joined: a store full of small items can
+/// take large ones after those are removed. If only some of them are removed, a set moves others to join the free
+/// space. It refuses an item for lack of space only when less than a sixty-fourth of the space is free, or less than
+/// the item needs. A get costs as much as in a [`Cache`](crate::Cache), and one more access for some five percent of
+/// the items, whose bucket overflowed. Access modes are those of a cache.
 #[derive(Debug)]
 pub struct Store<A: Access = Concurrent> {
     pub(super) partitions: A::Parts<Partition<A>>,
@@ -82,18 +83,18 @@ impl<A: Access> Store<A> {
         &self.partitions[partition_of(hash, self.partitions.len())]
     }
 
-    /// Bytes that the store may use at most.
+    /// Maximum bytes that the store may use.
     pub fn memory_limit(&self) -> usize {
         self.settings.memory_limit
     }
 
-    /// Number of the partition of `key`: whose [`StoreWriter`](crate::StoreWriter) may write it under
-    /// [`ConcurrentReads`](crate::ConcurrentReads).
+    /// Number of the partition of `key`. Under [`ConcurrentReads`](crate::ConcurrentReads), the
+    /// [`StoreWriter`](crate::StoreWriter) of that partition may write it.
     pub fn partition_of(&self, key: &[u8]) -> usize {
         partition_of(self.hash(key), self.partitions.len())
     }
 
-    /// Which of `count` stores of equal settings, made by [`StoreBuilder::build_exclusive_each`], is for `key`.
+    /// Which of `count` stores of equal settings, made by [`StoreBuilder::build_exclusive_each`], takes `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
         owner_of(self.hash(key), count)
     }
@@ -104,7 +105,8 @@ impl<A: Access> Store<A> {
         self.get_into(key, &mut value).then_some(value)
     }
 
-    /// Puts the value of `key` into `value` and says whether there is one; without one, `value` may be anything.
+    /// Replaces the contents of `value` by the value of `key`; returns whether there is one. If not, the contents of
+    /// `value` are unspecified.
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
         let hash = self.hash(key);
@@ -119,11 +121,11 @@ impl<A: Access> Store<A> {
         get_hashed(self.partition(hash), hash, key, &mut room(), take)
     }
 
-    /// Like [`get_into`](Self::get_into), and says where the item lies: a number below 2⁴⁸ for
-    /// [`get_at_into`](Self::get_at_into). The item lies there until the next set or removal of its key.
+    /// Like [`get_into`](Self::get_into), but returns the item's position: a number below 2⁴⁸ for
+    /// [`get_at_into`](Self::get_at_into). The item keeps it until the next set or removal of its key.
     ///
     /// # Panics
-    /// Unless the store was told to [keep places](StoreBuilder::keep_places).
+    /// Unless the store was configured to [keep places](StoreBuilder::keep_places).
     #[inline]
     pub fn get_located_into(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
         assert!(self.settings.keeps_places, "places were asked of a store that moves items");
@@ -133,11 +135,12 @@ impl<A: Access> Store<A> {
         Some((number as u64) << u32::BITS | u64::from(unit))
     }
 
-    /// Puts the value of `key` into `value` if its item lies at `place`, without a look at the index; whether it does.
-    /// Without, `value` may be anything, and `place` may be any number.
+    /// Replaces the contents of `value` by the value of `key` if its item is at `place`, without consulting the index;
+    /// returns whether it is. If not, the contents of `value` are unspecified. `place` may be any number.
     ///
-    /// Only for a caller who knows of every set and removal of the key, as a lookaside buffer does: an item that is
-    /// being changed meanwhile may be half of one and half of another, and a removed one may still seem to be there.
+    /// Only for a caller that knows of every set and removal of the key, as a lookaside buffer does: a value that is
+    /// being changed meanwhile may be a mix of the old and the new one, and a removed item may still seem to be
+    /// present.
     #[inline]
     pub fn get_at_into(&self, place: u64, key: &[u8], value: &mut Vec<u8>) -> bool {
         let partition = self.partitions.get((place >> u32::BITS) as usize);
@@ -159,7 +162,7 @@ impl<A: Access> Store<A> {
         });
     }
 
-    /// Takes so many operations on keys through the stages; `last` is what remains when their memory is at hand.
+    /// Takes `count` operations on keys through the stages; `last` does the rest once their memory is in the cache.
     #[inline(always)]
     fn in_stages<'k>(
         &self,
@@ -181,10 +184,10 @@ impl<A: Access> Store<A> {
         );
     }
 
-    /// Gives each key its value, in order, where `own` gives the partition of a hash to who may write it.
+    /// Gives each key its value, in order; `own` returns the partition of a hash if the caller may write it.
     ///
     /// # Errors
-    /// That of the last item that was refused; all others are set.
+    /// The error of the last item that was refused; all others are set.
     #[inline(always)]
     pub(super) fn set_each<'p, K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<OutOfSpace>>(
         &'p self,
@@ -207,13 +210,13 @@ impl<A: Access> Store<A> {
         outcome
     }
 
-    /// Calls `visit` with copies of key and value of every item, in no order. What is there throughout is visited once;
-    /// what comes or goes meanwhile, perhaps.
+    /// Calls `visit` with copies of key and value of every item, in no particular order. An item that is present
+    /// throughout is visited once; one that is added or removed meanwhile may be visited.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
         self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
     }
 
-    /// Counts and sizes, of all partitions together.
+    /// Statistics, summed over all partitions.
     pub fn stats(&self) -> StoreStats {
         self.partitions.iter().map(Partition::stats).fold(StoreStats::default(), |sum, part| StoreStats {
             items: sum.items + part.items,
@@ -230,7 +233,7 @@ impl<A: SharedWrites> Store<A> {
     /// Gives `key` a value.
     ///
     /// # Errors
-    /// [`OutOfSpace`]; what the key had stays.
+    /// [`OutOfSpace`]; the key keeps its former item.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
         let hash = self.hash(key);
         self.partition(hash).set(hash, key, value)
@@ -239,12 +242,12 @@ impl<A: SharedWrites> Store<A> {
     /// Gives each key its value, in order; memory accesses overlap.
     ///
     /// # Errors
-    /// [`OutOfSpace`] of the last item that was refused; all others are set.
+    /// [`OutOfSpace`] for the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), OutOfSpace> {
         self.set_each(items, |hash| Ok(self.partition(hash)))
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
         let hash = self.hash(key);
         self.partition(hash).remove(hash, key)
@@ -266,7 +269,7 @@ fn get_hashed<A: Access, T>(
     }
 }
 
-/// A get of more than a glance.
+/// A get for which a glance does not suffice.
 #[inline(never)]
 fn get_unusual<A: Access, T>(
     partition: &Partition<A>,

@@ -1,8 +1,9 @@
-//! Store mode: nothing is forgotten, and what has no room is refused (Lim's thesis, §5.3.3, "Store Mode").
+//! Store mode: nothing is forgotten, and items for which there is no room are refused (Lim's thesis, §5.3.3, "Store
+//! Mode").
 //!
-//! [`space`] allocates items of any size in one space, segregated fits with boundary tags; [`chains`] is the index
-//! that adds spare buckets to full ones; [`gather`] joins free space that lies in pieces. Readers run beside the writer
-//! as in a cache: see `index::bucket`.
+//! [`space`] allocates items of any size in one space, by segregated fits with boundary tags; [`chains`] is the index
+//! that adds spare buckets to full ones; [`gather`] joins fragmented free space. Readers run beside the writer as in a
+//! cache: see `index::bucket`.
 
 mod builder;
 mod chains;

@@ -1,4 +1,4 @@
-//! Moving items so that free space is in one piece: which, where to, and when it is worth it.
+//! Moves items so that free space becomes contiguous: which items, where to, and when it pays off.
 
 use alluvium_base::KeyHash;
 
@@ -13,18 +13,18 @@ use super::chains::{Chains, Slot};
 use super::gather::{Hole, Neighbour};
 use super::partition::Partition;
 
-/// Nothing is moved when less than this part of the space is free: for each word gained, up to as many less one would
-/// slide.
+/// Nothing is moved when less than this fraction, one divided by this number, of the space is free: for each word
+/// gained, up to this number minus one would slide.
 const FREE_SHARE_MIN: u64 = 64;
-/// Words that one set moves at most, for each word that it needs and beside that.
+/// Maximum words that one set moves, per word that it needs and in addition to that.
 const MOVED_PER_WORD_MAX: u64 = 2 * FREE_SHARE_MIN;
 const MOVED_WORDS_MAX: u64 = 64 << 10;
-/// Keys up to this length are hashed from the stack.
+/// Keys up to this length are copied to the stack for hashing.
 const SHORT_KEY_BYTES: usize = 128;
 
 impl<A: Access> Partition<A> {
-    /// Writer: a block of `words` words, made from smaller free ones. `None` if too little is free, if it would take
-    /// too many moves, or if items must stay.
+    /// Writer: a block of `words` words, joined from smaller free ones. `None` if too little is free, if it would take
+    /// too many moves, or if items must keep their positions.
     #[cold]
     pub(super) fn gather(&self, words: u32) -> Option<(u32, u32)> {
         let free = self.space.free_words();
@@ -40,7 +40,7 @@ impl<A: Access> Partition<A> {
             if is_over {
                 break;
             }
-            // From the beginning of the space a hole comes to the end with all that is free.
+            // A hole that starts at the beginning of the space has collected all free words when it reaches the end.
             ends += 1;
             if ends == 2 {
                 break;
@@ -50,7 +50,7 @@ impl<A: Access> Partition<A> {
         self.space.allocate(words)
     }
 
-    /// Moves what lies behind the hole until the hole has `words` words or no more moves are left. `false` where the
+    /// Moves the items after the hole until the hole has `words` words or no moves are left. Returns `false` if the
     /// space ends before.
     fn enlarge(&self, hole: &mut Hole, words: u32, moves_left: &mut u64) -> bool {
         loop {
@@ -69,7 +69,8 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Moves the item behind the hole, of `words` words, to a free block elsewhere or else to the hole's start.
+    /// Moves the item after the hole, which has `words` words, to a free block elsewhere or otherwise to the hole's
+    /// start.
     fn make_way(&self, hole: &mut Hole, words: u32) {
         let unit = hole.end();
         let header = Header(self.space.load(unit));
@@ -81,7 +82,7 @@ impl<A: Access> Partition<A> {
             None => (hole.start, header),
         };
         self.change(place, || {
-            // Where the places overlap, the new one is the lower one, and words are copied upwards.
+            // Where the two overlap, the new position is the lower one, and words are copied in ascending order.
             self.space.copy(unit, to, words, header);
             let tag = chains.entry(slot).tag();
             chains.set_entry(slot, Entry::new(tag, 0, Position(u64::from(to))));

@@ -21,7 +21,7 @@ use super::handle::{OutOfSpace, StoreStats};
 use super::sizes::Sizes;
 use super::space::Space;
 
-/// Where a key's item seems to be, and its value within the space.
+/// Where a key's item appears to be, and its value's range in the space.
 struct Seen<'a> {
     chains: &'a Chains,
     bucket: &'a Bucket,
@@ -31,7 +31,7 @@ struct Seen<'a> {
     len: usize,
 }
 
-/// What a look at the first bucket tells.
+/// The result of looking at the first bucket.
 enum Sight<'a> {
     Item(Seen<'a>),
     Nothing,
@@ -41,12 +41,12 @@ enum Sight<'a> {
 /// Key and value of an item.
 type Copied = (Vec<u8>, Vec<u8>);
 
-/// How the partitions of a store are made.
+/// Settings with which the partitions of a store are made.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub sizes: Sizes,
     pub hasher: Hasher,
-    /// Whether items stay where they are until their key is set or removed.
+    /// Whether items keep their position until their key is set or removed.
     pub keeps_places: bool,
 }
 
@@ -54,16 +54,16 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Partition<A: Access> {
     pub(super) gate: CachePadded<A::Gate>,
-    /// Replaced by larger ones as items come.
+    /// Replaced by larger ones as items are added.
     pub(super) chains: Published<Chains>,
-    /// Buckets at which chains begin when there are as many as the memory allows.
+    /// Maximum number of first buckets that the memory allows.
     pub(super) buckets_max: usize,
     pub(super) space: Space,
     pub(super) plan: Plan,
     items: AtomicU64,
     refused: AtomicU64,
     pub(super) moved: AtomicU64,
-    /// Whether a change ended by a panic: some chain's version stays odd then.
+    /// Whether a change ended by a panic, in which case some chain's version stays odd.
     pub(super) is_broken: AtomicU32,
 }
 
@@ -71,7 +71,7 @@ impl<A: Access> Partition<A> {
     /// An empty partition.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(plan: Plan) -> io::Result<Self> {
         let Sizes { buckets, space } = plan.sizes;
         Ok(Self {
@@ -104,7 +104,7 @@ impl<A: Access> Partition<A> {
         });
     }
 
-    /// Fills `value` with the value of `key`; the unit of its item, if there is one.
+    /// Copies the value of `key` into `value`; returns the unit of its item, if there is one.
     #[inline(always)]
     pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<u32> {
         match self.see(hash, key) {
@@ -126,7 +126,7 @@ impl<A: Access> Partition<A> {
         self.read(hash, key, |unit, header| self.copy_value(unit, header, value))
     }
 
-    /// Fills `value` with the value of `key`; whether there is one.
+    /// Copies the value of `key` into `value`; returns whether there is one.
     #[inline(always)]
     pub fn get_scratch(&self, hash: KeyHash, key: &[u8], value: &mut Scratch) -> bool {
         let copy = |unit: usize, header: Header| {
@@ -136,7 +136,7 @@ impl<A: Access> Partition<A> {
         self.read(hash, key, copy).is_some()
     }
 
-    /// Finds the value of `key` if that takes a glance only: see the cache's.
+    /// Finds the value of `key` if a glance suffices: see the cache's.
     #[inline(always)]
     pub fn glance<'a>(&self, hash: KeyHash, key: &[u8], room: &'a mut Room) -> Glance<'a> {
         let seen = match self.see(hash, key) {
@@ -150,7 +150,7 @@ impl<A: Access> Partition<A> {
         if is_valid { Glance::Hit(value) } else { Glance::Unusual }
     }
 
-    /// What [`glance`](Self::glance) does, up to copying and validating.
+    /// As [`glance`](Self::glance), without copying and validating.
     #[inline(always)]
     fn see(&self, hash: KeyHash, key: &[u8]) -> Sight<'_> {
         let chains = self.chains.get();
@@ -170,7 +170,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Where the value of the item at `unit` begins and how long it is, if that is an item of `key`.
+    /// Start and length of the value of the item at `unit`, if the item's key is `key`.
     #[inline(always)]
     fn plain_value_at(&self, unit: u32, key: &[u8]) -> Option<(usize, usize)> {
         let words_max = self.space.words().saturating_sub(unit) as usize;
@@ -180,7 +180,7 @@ impl<A: Access> Partition<A> {
     }
 
     /// Calls `copy` with unit and header of the item of `key` and returns the unit. Beside a writer it may be called
-    /// several times; only what the last call found counts.
+    /// several times; only the last call counts.
     #[inline(always)]
     fn read(&self, hash: KeyHash, key: &[u8], mut copy: impl FnMut(usize, Header)) -> Option<u32> {
         loop {
@@ -199,8 +199,8 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Fills `value` with the value of the item at `unit`, if that is the item of `key`. Beside a writer of the key
-    /// what is copied may be torn; reads nothing out of bounds, whatever `unit` is.
+    /// Copies the value of the item at `unit` into `value`, if the item's key is `key`. Beside a writer of the key the
+    /// copy may be torn; reads nothing out of bounds, whatever `unit` is.
     #[inline(always)]
     pub fn get_at_into(&self, unit: u32, key: &[u8], value: &mut Vec<u8>) -> bool {
         let seen = self.plain_value_at(unit, key);
@@ -217,14 +217,14 @@ impl<A: Access> Partition<A> {
         self.space.ring().copy_out(unit * UNIT_BYTES + header.value_start(), value);
     }
 
-    /// The header at `unit`, if it is of an item of `key`.
+    /// The header at `unit`, if it is that of an item of `key`.
     #[inline(always)]
     fn item_of(&self, unit: usize, key: &[u8]) -> Option<Header> {
         let words_max = (self.space.words() as usize).checked_sub(unit)?;
         header_of(self.space.ring(), unit, words_max, key)
     }
 
-    /// The header at `unit`, if it can be one: beside a writer it may be anything.
+    /// The header at `unit`, if it is sound: beside a writer it may be anything.
     #[inline(always)]
     fn header(&self, unit: usize) -> Option<Header> {
         let header = Header(self.space.load(unit as u32));
@@ -232,7 +232,7 @@ impl<A: Access> Partition<A> {
         fits.then_some(header)
     }
 
-    /// The item of `key`. A header that can't be one, which only a reader beside the writer meets, is none.
+    /// The item of `key`. A header that is not sound, which only a reader beside the writer can see, does not count.
     #[inline(always)]
     fn find(&self, chains: &Chains, place: Place, key: &[u8]) -> Option<(Slot, usize, Header)> {
         let item = |entry: Entry| {
@@ -250,7 +250,7 @@ impl<A: Access> Partition<A> {
     /// Gives `key` a value.
     ///
     /// # Errors
-    /// [`OutOfSpace`]; what the key had stays.
+    /// [`OutOfSpace`]; the key keeps its former item.
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
         let _writing = self.gate.enter();
         let outcome = self.put(hash, key, value);
@@ -281,7 +281,7 @@ impl<A: Access> Partition<A> {
         let words = header.words() as u32;
         let ((start, taken), found) = match self.space.allocate(words) {
             Some(block) => (block, found),
-            // What is gathered may be the room of this very item: it is looked for again.
+            // Gathering may have moved this key's own item, so it is looked up again.
             None => (self.gather(words).ok_or(OutOfSpace::Item)?, self.find(chains, place, key)),
         };
         let header = header.grown_to(taken as usize);
@@ -302,7 +302,7 @@ impl<A: Access> Partition<A> {
         Ok(())
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) -> bool {
         let _writing = self.gate.enter();
         let chains = self.chains.get();
@@ -314,13 +314,13 @@ impl<A: Access> Partition<A> {
         true
     }
 
-    /// Calls `visit` with each item. One that is there throughout is visited once, also beside a writer.
+    /// Calls `visit` for each item. An item that is present throughout is visited once, also beside a writer.
     pub fn visit(&self, visit: &mut impl FnMut(&[u8], &[u8])) {
         let mut from = Some(0);
         while let Some(first) = from {
             let (items, next) = self.items_from(first);
             for (key, value) in items {
-                // A chain of fewer may have been the one before when the visit came there.
+                // Lower hashes were visited before, in an index with fewer chains.
                 if self.plan.hasher.hash(&key).low() >= first {
                     visit(&key, &value);
                 }
@@ -329,7 +329,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Keys and values of the items of the chain of hashes with the low half `from`, and where the next one begins.
+    /// Keys and values of the items in the chain of hashes with the low half `from`, and where the next chain starts.
     fn items_from(&self, from: u64) -> (Vec<Copied>, Option<u64>) {
         loop {
             let chains = self.chains.get();
@@ -352,7 +352,7 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// The partition's figures.
+    /// The partition's statistics.
     pub fn stats(&self) -> StoreStats {
         StoreStats {
             items: self.items.load(Ordering::Relaxed),

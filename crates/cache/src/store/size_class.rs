@@ -1,16 +1,16 @@
-//! Classes of free blocks by size (Lim's thesis, §5.3.3): steps of a word up to a bound, of a sixteenth beyond.
+//! Classes of free blocks by size (Lim's thesis, §5.3.3): in steps of a word up to a bound, and of a sixteenth beyond.
 
-/// Below this many words every size is a class of its own: 8 KiB. Fewer for the model checker, to whom each is an
+/// Below this many words every size is a class of its own: 8 KiB. Fewer for the model checker, which treats each as an
 /// object.
 const EXACT_WORDS: u32 = if cfg!(loom) { 32 } else { 1024 };
 const EXACT_BITS: u32 = EXACT_WORDS.trailing_zeros();
-/// Classes for each doubling beyond.
+/// Binary logarithm of the number of classes per doubling beyond that.
 const STEPS_BITS: u32 = 4;
 
 /// Number of classes for blocks of up to 2³² words.
 pub(super) const CLASSES: usize = class_of(u32::MAX) + 1;
 
-/// The class of a block of `words` words. Larger blocks have the same or a later class.
+/// The class of a block of `words` words. Larger blocks have the same class or a later one.
 pub(super) const fn class_of(words: u32) -> usize {
     if words < EXACT_WORDS {
         return words as usize;

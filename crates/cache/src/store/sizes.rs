@@ -1,4 +1,4 @@
-//! How the memory of a partition is shared between its index and the space of its items.
+//! How the memory of a partition is divided between its index and the space for its items.
 
 use crate::access::Access;
 use crate::index::bucket::Bucket;
@@ -8,14 +8,15 @@ use super::chains::{Chains, SPARE_PERCENT, spares_for_chance};
 use super::partition::Partition;
 use super::space::{BLOCK_WORDS_MIN, Space};
 
-/// Entries per bucket that the sizes count on; more overflow into spare buckets, of which there are a tenth and some.
+/// Mean entries per bucket for which the sizes are computed; more overflow into spare buckets, of which there are a
+/// tenth as many plus [`spares_for_chance`].
 const ENTRIES_PER_BUCKET: usize = if cfg!(loom) { 2 } else { 11 };
 
-/// Hundredths of bytes that the index takes for an item, without [`bytes_for_chance`].
+/// Hundredths of bytes that the index takes per item, without [`bytes_for_chance`].
 const INDEX_PER_ITEM_HUNDREDTHS: usize =
     (size_of::<Bucket>() * (100 + SPARE_PERCENT)).div_ceil(ENTRIES_PER_BUCKET);
 
-/// The parts of a partition.
+/// The sizes of a partition's parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// First buckets of the index.
@@ -25,8 +26,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Of a partition of `bytes` for items of `payload` bytes of key and value; `None` where that is too little to be
-    /// useful.
+    /// The sizes of a partition of `bytes` for items of `payload` bytes of key and value; `None` if that is too little
+    /// to be useful.
     pub fn of<A: Access>(bytes: usize, payload: usize) -> Option<Self> {
         let for_items = bytes.saturating_sub(fixed_bytes::<A>());
         let items_max = items_in(for_items, payload);
@@ -40,14 +41,14 @@ impl Sizes {
 
 /// Bytes of a partition that has room for `items` items of exactly `payload` bytes of key and value.
 pub(super) fn bytes_for<A: Access>(items: usize, payload: usize) -> usize {
-    // Three pages: parts are rounded up or down to one.
+    // Three pages, since sizes are rounded up or down to whole pages.
     (items * (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS)).div_ceil(100)
         + bytes_for_chance(items)
         + fixed_bytes::<A>()
         + 3 * PAGE_BYTES
 }
 
-/// Items of `payload` bytes for which `bytes` are enough.
+/// Number of items of `payload` bytes that fit in `bytes`.
 fn items_in(bytes: usize, payload: usize) -> usize {
     bytes * 100 / (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS)
 }
@@ -57,7 +58,7 @@ fn buckets_for(items: usize) -> usize {
     items.div_ceil(ENTRIES_PER_BUCKET).max(1)
 }
 
-/// Bytes of the spare buckets for what chance does.
+/// Bytes of the spare buckets for random variation.
 fn bytes_for_chance(items: usize) -> usize {
     spares_for_chance(buckets_for(items)) * size_of::<Bucket>()
 }
@@ -67,7 +68,7 @@ fn block_bytes(payload: usize) -> usize {
     (payload.next_multiple_of(UNIT_BYTES) + UNIT_BYTES).max(BLOCK_WORDS_MIN as usize * UNIT_BYTES)
 }
 
-/// Bytes of a partition beside space and index.
+/// Bytes of a partition besides space and index.
 fn fixed_bytes<A: Access>() -> usize {
     Space::mapped_bytes(0) + size_of::<Partition<A>>()
 }

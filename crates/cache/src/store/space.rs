@@ -5,9 +5,9 @@
 //!  free block   [ mark | words ][ next:32 | previous:32 ][ ... ][ words ]
 //! ```
 //!
-//! Free neighbours are always joined, found from below by the header's bit and the last word, so that a space that was
-//! full of small items takes large ones again. A block is at least three words, the size of a free one, and at most
-//! two words larger than its item asked for. Free space in pieces too small is gathered (`gather`).
+//! Adjacent free blocks are always joined; the header's bit and the last word of a free block reveal one below. So a
+//! space that was full of small items can take large ones again. A block has at least three words, the size of a free
+//! one, and at most two words more than its item needs. Free space in pieces that are too small is gathered (`gather`).
 
 use std::io;
 
@@ -18,23 +18,23 @@ use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::size_class::{CLASSES, class_of, is_exact};
 
-/// Smallest block.
+/// Words of the smallest block.
 pub(super) const BLOCK_WORDS_MIN: u32 = 3;
-/// Blocks looked at in a class of several sizes, before one of a later class is taken.
+/// Maximum blocks inspected in a class of several sizes, before one of a later class is taken.
 const TRIES: usize = 8;
 
 pub(super) const PREVIOUS_IS_FREE: u64 = 1 << 63;
-/// In the place of a key's length, one that no key has.
+/// Stored in the bits of a key's length, with a value that no key has.
 const FREE: u64 = ((1 << 17) - 1) << 24;
 const WORDS_MASK: u64 = (1 << 24) - 1;
 const NONE: u32 = u32::MAX;
 
-/// A word that begins as zero.
+/// A word that is initially zero.
 #[derive(Debug)]
 #[repr(transparent)]
 struct Word(AtomicU64);
 
-// SAFETY: one atomic integer without drop glue, for which zeros are a value.
+// SAFETY: one atomic integer without drop glue, for which zeros are a valid value.
 unsafe impl Element for Word {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
@@ -47,14 +47,15 @@ unsafe impl Element for Word {
 pub(super) struct Space {
     ring: Ring,
     words: u32,
-    /// First free block of each class, plus one; 0 for none.
+    /// First free block of each class, plus one; 0 if the class is empty.
     heads: Array<Word>,
     /// A bit for each class that has a free block.
     occupied: [AtomicU64; CLASSES.div_ceil(64)],
     used_words: AtomicU64,
-    /// A block, from which on the next hole is looked for.
+    /// The block at which the next search for a hole starts.
     next_hole: AtomicU64,
-    /// Words of the lowest part of the space that may lie in huge pages, when blocks reach the end of it.
+    /// Length in words of the lowest part of the space that may have huge pages; reaching its end triggers the next
+    /// step.
     huge_from: AtomicU64,
 }
 
@@ -62,7 +63,7 @@ impl Space {
     /// An empty space of `bytes`, a multiple of a page.
     ///
     /// # Errors
-    /// What the system says when it refuses.
+    /// The system's error if it refuses the memory.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let words = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
         let space = Self {
@@ -78,13 +79,13 @@ impl Space {
         Ok(space)
     }
 
-    /// Bytes of a space of `bytes` with its lists.
+    /// Bytes of a space of `bytes` including its lists.
     pub fn mapped_bytes(bytes: usize) -> usize {
         bytes + Array::<Word>::mapped_bytes(CLASSES)
     }
 
-    /// A size has 24 bits; a larger space begins as several free blocks, which are never joined beyond that. The lowest
-    /// is the first of its list, so that blocks fill the space from below.
+    /// Makes the whole space free. A size has 24 bits, so a larger space starts as several free blocks, which are never
+    /// joined beyond that. The lowest is the first of its list, so that blocks fill the space from its start.
     fn add_all(&self) {
         let (mut start, mut blocks) = (0, Vec::new());
         while start < self.words {
@@ -102,7 +103,7 @@ impl Space {
         &self.ring
     }
 
-    /// Words in all.
+    /// Words in total.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -112,9 +113,10 @@ impl Space {
         self.used_words.load(Ordering::Relaxed)
     }
 
-    /// Takes a block of at least `words` words and tells its place and size. `None` if there is none.
+    /// Takes a block of at least `words` words and returns its position and size. `None` if no free block is large
+    /// enough.
     pub fn allocate(&self, words: u32) -> Option<(u32, u32)> {
-        // Entries of former items of the block were removed before this line, maybe by another thread: whoever sees a
+        // Entries of former items of the block were removed before this line, possibly by another thread: who sees a
         // word written after it sees that too.
         if !is_broken(Canary::AllocationUnfenced) {
             fence(Ordering::Release);
@@ -126,7 +128,7 @@ impl Space {
         let rest = found - words;
         let taken = if rest < BLOCK_WORDS_MIN { found } else { words };
         if taken < found {
-            // What follows knows already that the block before it is free.
+            // The block that follows already knows that the block before it is free.
             self.insert(start + taken, rest);
         } else {
             self.tell_next(start + taken, false);
@@ -140,19 +142,20 @@ impl Space {
         Some((start, taken))
     }
 
-    /// Blocks reach to word `end` for the first time. What lies before it has huge pages from now on, and as much
-    /// behind it, but not all: free blocks are marked at both their ends.
+    /// Called when blocks reach word `end` for the first time. The part before it has huge pages from now on, and as
+    /// much after it. The rest does not, since free blocks are marked at both ends, which would make their huge pages
+    /// resident.
     #[cold]
     fn use_huge_pages(&self, end: u64) {
         let before = self.huge_from.swap(2 * end, Ordering::Relaxed);
-        // The first time, what is used lies in small pages.
+        // The first time, the part in use has small pages.
         let first =
             if before == (SMALL_PAGES_BYTES / UNIT_BYTES) as u64 { 0 } else { before as usize * UNIT_BYTES };
         let end = end as usize * UNIT_BYTES;
         self.ring.use_huge_pages(first, end, 2 * end);
     }
 
-    /// Gives back the block at `start`.
+    /// Frees the block at `start`.
     pub fn free(&self, start: u32) {
         let words = self.size(start);
         self.used_words.fetch_sub(u64::from(words), Ordering::Relaxed);
@@ -257,7 +260,7 @@ impl Space {
         }
     }
 
-    /// Tells a used block at `start`, if there is one, whether the block before it is free.
+    /// Tells the block at `start`, if there is one and it is used, whether the block before it is free.
     pub(super) fn tell_next(&self, start: u32, is_free: bool) {
         if start < self.words && !self.is_free(start) {
             let header = self.load(start) & !PREVIOUS_IS_FREE;
@@ -302,12 +305,12 @@ impl Space {
         self.ring.word(unit as usize).load(Ordering::Relaxed)
     }
 
-    /// Counts `words` words as free that a block gave up.
+    /// Counts `words` words of a block as free.
     pub(super) fn count_freed(&self, words: u32) {
         self.used_words.fetch_sub(u64::from(words), Ordering::Relaxed);
     }
 
-    /// Marks a block that is in no list as free, for its neighbours.
+    /// Marks a block that is not in any list as free, for its neighbours.
     pub(super) fn mark_free(&self, start: u32, words: u32) {
         self.store(start, FREE | u64::from(words));
     }
@@ -322,7 +325,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every word belongs to one block; no two free blocks lie side by side; bits and last words tell the truth.
+    /// Every word belongs to one block; no two free blocks are adjacent; bits and last words are correct.
     fn check(space: &Space, used: &std::collections::BTreeMap<u32, u32>) {
         let (mut at, mut was_free, mut count) = (0, false, 0);
         while at < space.words {
@@ -365,7 +368,7 @@ mod tests {
                 space.free(*start);
             }
             check(&space, &std::collections::BTreeMap::new());
-            // All is one block again.
+            // Everything is one block again.
             prop_assert_eq!(space.allocate(space.words), Some((0, space.words)));
         }
     }

@@ -13,8 +13,8 @@ use crate::index::partition_of;
 use super::handle::{OutOfSpace, Store};
 use super::partition::Partition;
 
-/// The only writer of some partitions of a [`ConcurrentReads`] store: to a store what a [`Writer`](crate::Writer) is to
-/// a cache. It reads like the store.
+/// The only writer of some partitions of a [`ConcurrentReads`] store, as a [`Writer`](crate::Writer) is for a cache. It
+/// reads like the store.
 ///
 /// ```
 /// use alluvium_cache::{ConcurrentReads, Store};
@@ -57,11 +57,11 @@ impl Claimed for Partition<ConcurrentReads> {
 }
 
 impl Store<ConcurrentReads> {
-    /// The writer of the partitions in a range of their numbers: `..` for all, `2..=2` for one. None of them has
-    /// another writer while it lives.
+    /// The writer of a range of partitions, given by number: `..` for all, `2..=2` for one. None of them has another
+    /// writer while it lives.
     ///
     /// # Errors
-    /// [`ClaimError`]: one of the partitions has a writer, or there are none such.
+    /// [`ClaimError`]: one of the partitions has a writer, or there are no such partitions.
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<StoreWriter, ClaimError> {
         let range = claim::claim(&self.partitions, partitions)?;
         let store = Self { partitions: Arc::clone(&self.partitions), settings: self.settings.clone() };
@@ -84,12 +84,12 @@ impl Drop for StoreWriter {
 }
 
 impl StoreWriter {
-    /// Numbers of the partitions that it writes.
+    /// Numbers of the partitions that this writer writes.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The partition of `hash`, if it is the writer's.
+    /// The partition of `hash`, if it belongs to this writer.
     #[inline(always)]
     fn own(&self, hash: KeyHash) -> Result<&Partition<ConcurrentReads>, OtherPartition> {
         let partition = partition_of(hash, self.store.partitions.len());
@@ -100,17 +100,18 @@ impl StoreWriter {
     /// Gives `key` a value.
     ///
     /// # Errors
-    /// [`WriteError`]; what the key had stays.
+    /// [`WriteError`]; the key keeps its former item.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<OutOfSpace>> {
         let hash = self.store.hash(key);
         let partition = self.own(hash).map_err(WriteError::OtherPartition)?;
         Ok(partition.set(hash, key, value)?)
     }
 
-    /// Gives each key its value, in order; memory accesses overlap. The keys may be of any partitions of the writer.
+    /// Gives each key its value, in order; memory accesses overlap. The keys may belong to any of the writer's
+    /// partitions.
     ///
     /// # Errors
-    /// [`WriteError`] of the last item that was refused; all others are set.
+    /// [`WriteError`] for the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         items: &[(K, V)],
@@ -118,7 +119,7 @@ impl StoreWriter {
         self.store.set_each(items, |hash| self.own(hash).map_err(WriteError::OtherPartition))
     }
 
-    /// Removes the item of `key`; whether there was one.
+    /// Removes the item of `key`; returns whether there was one.
     ///
     /// # Errors
     /// [`OtherPartition`].
