@@ -1,15 +1,15 @@
-//! Keys and values on the command line and in JSON: text where they are text, hexadecimal where they are not.
+//! Keys and values on the command line and in JSON: as text if they are text, otherwise in hexadecimal.
 
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
-/// The bytes that an argument means: its text, or what its hexadecimal digits say.
+/// The bytes that an argument stands for: its text, or the value of its hexadecimal digits.
 pub fn from_argument(argument: &str, is_hex: bool) -> Result<Vec<u8>, Failure> {
     if !is_hex {
         return Ok(argument.as_bytes().to_vec());
     }
-    let refuse = || Failure::Usage(format!("{argument:?} is no even number of hexadecimal digits"));
+    let refuse = || Failure::Usage(format!("{argument:?} is not an even number of hexadecimal digits"));
     if !argument.len().is_multiple_of(2) || !argument.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(refuse());
     }
@@ -24,7 +24,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Adds `bytes` to a JSON object: as `name` if they are UTF-8, else as `name_hex`.
+/// Adds `bytes` to a JSON object: as `name` if they are UTF-8, otherwise as `name_hex`.
 pub fn add_json(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => object.insert(name.to_owned(), text.into()),

@@ -1,4 +1,4 @@
-//! Options that name a database, a keyspace and a key, and opening what they name.
+//! Options that name a database, a keyspace and a key, and functions that open them.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use alluvium::{Builder, Db, Durability, Error, Keyspace, KeyspaceOptions, Prefix
 use crate::bytes;
 use crate::failure::Failure;
 
-/// Which database.
+/// The database.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Database {
     /// Directory of the database
@@ -19,19 +19,19 @@ pub struct Database {
     pub young: YoungOptions,
 }
 
-/// Where tables of young levels lie.
+/// Where tables of young levels are stored.
 #[derive(Clone, Debug, clap::Args)]
 pub struct YoungOptions {
     /// Second directory of the database, for tables of young levels. A database that has one needs it each time
     #[arg(long, value_name = "DIR")]
     pub young_dir: Option<PathBuf>,
-    /// How many levels' tables are written to the second directory; 0 empties it
+    /// Number of levels whose tables are written to the second directory; 0 empties it
     #[arg(long, value_name = "N", default_value_t = 1, requires = "young_dir")]
     young_levels: usize,
 }
 
 impl YoungOptions {
-    /// Tells an opening about the second directory, if there is one.
+    /// Configures the second directory, if there is one.
     pub fn give(&self, builder: Builder) -> Builder {
         match &self.young_dir {
             Some(path) => builder.young_levels_dir(path, self.young_levels),
@@ -41,12 +41,12 @@ impl YoungOptions {
 }
 
 impl Database {
-    /// Opens a database that exists.
+    /// Opens an existing database.
     pub fn open_existing(&self) -> Result<Db, Failure> {
         self.open(false, Durability::Sync)
     }
 
-    /// Opens a database that exists for reading only: no file of it changes.
+    /// Opens an existing database for reading only: none of its files changes.
     pub fn open_to_read(&self) -> Result<Db, Failure> {
         self.check_exists()?;
         let builder = self.young.give(Db::builder(&self.database).read_only(true));
@@ -61,7 +61,7 @@ impl Database {
         Ok(db)
     }
 
-    /// Says what to do where a damaged database was not opened.
+    /// Explains what to do if a damaged database was not opened.
     fn refused(&self, error: Error) -> Failure {
         match error {
             Error::Corruption(_) | Error::MissingFile { .. } => {
@@ -79,7 +79,7 @@ impl Database {
         Err(Failure::Failed(format!("there is no database at {}", self.database.display())))
     }
 
-    /// Opens the database, and creates it where there is none if `create` says so.
+    /// Opens the database, and creates it if there is none and `create` is true.
     pub fn open(&self, create: bool, durability: Durability) -> Result<Db, Failure> {
         if !create {
             self.check_exists()?;
@@ -100,7 +100,7 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
         .map_err(|error| io::Error::new(error.kind(), format!("finding {}: {error}", path.display())))
 }
 
-/// Says what to do where another process holds the database.
+/// Explains what to do if another process has the database open.
 pub fn explained(error: Error) -> Failure {
     match error {
         Error::Locked { .. } => Failure::Failed(format!(
@@ -111,7 +111,7 @@ pub fn explained(error: Error) -> Failure {
     }
 }
 
-/// Which keyspace of which database.
+/// The keyspace and its database.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Location {
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Opens a database that exists, with the keyspace if that exists; neither is created.
+    /// Opens an existing database, and the keyspace if it exists; creates neither.
     pub fn open_existing(&self) -> Result<(Db, Option<Keyspace>), Failure> {
         let db = self.database.open_existing()?;
         let exists = db.keyspace_names().contains(&self.keyspace);
@@ -130,7 +130,7 @@ impl Location {
         Ok((db, keyspace))
     }
 
-    /// Opens a database that exists for reading only, with the keyspace if that exists.
+    /// Opens an existing database for reading only, and the keyspace if it exists.
     pub fn open_to_read(&self) -> Result<(Db, Option<Keyspace>), Failure> {
         let db = self.database.open_to_read()?;
         let exists = db.keyspace_names().contains(&self.keyspace);
@@ -138,8 +138,8 @@ impl Location {
         Ok((db, keyspace))
     }
 
-    /// Opens the database and the keyspace, creating what is not there, and refusing a keyspace of another order than
-    /// was asked for, if one was.
+    /// Opens the database and the keyspace, creating those that do not exist. Fails if the keyspace exists with another
+    /// order than the one requested, if any.
     pub fn open_or_create(&self, order: &OrderOptions) -> Result<(Db, Keyspace), Failure> {
         let db = self.database.open(true, Durability::Sync)?;
         let keyspace = order.keyspace(&db, &self.keyspace)?;
@@ -147,23 +147,23 @@ impl Location {
     }
 }
 
-/// In which order a keyspace is created.
+/// The order in which a keyspace is created.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct OrderOptions {
-    /// Create the keyspace so that items whose keys share their first N bytes lie together
+    /// Create the keyspace so that items whose keys share their first N bytes are stored together
     #[arg(long, value_name = "N", group = "prefix_rule")]
     prefix_bytes: Option<u16>,
-    /// Create the keyspace so that items lie together whose keys are the same up to the first CHARACTER
+    /// Create the keyspace so that items whose keys are the same up to the first CHARACTER are stored together
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, group = "prefix_rule")]
     prefix_until: Option<u8>,
-    /// Create it so that its tables also name the prefixes, which scan --prefixes lists in order
+    /// Create the keyspace so that its tables also name the prefixes, which scan --prefixes lists in order
     #[arg(long, requires = "prefix_rule")]
     list_prefixes: bool,
 }
 
 impl OrderOptions {
-    /// The keyspace, created in this order where it is not there. One of another order is refused, if an order was
-    /// asked for.
+    /// The keyspace, created in this order if it does not exist. Fails if it exists with another order than the one
+    /// requested, if any.
     pub fn keyspace(self, db: &Db, name: &str) -> alluvium::Result<Keyspace> {
         match self.prefix_rule() {
             None => db.keyspace(name),
@@ -175,7 +175,7 @@ impl OrderOptions {
         }
     }
 
-    /// Whether an order was asked for.
+    /// Whether an order was requested.
     pub fn is_given(self) -> bool {
         self.prefix_rule().is_some()
     }
@@ -189,18 +189,18 @@ impl OrderOptions {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [byte] => Ok(*byte),
-        _ => Err("one character of one byte".to_owned()),
+        _ => Err("expected one character of one byte".to_owned()),
     }
 }
 
-/// Which key of which keyspace.
+/// The key and its keyspace.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KeyOptions {
     #[command(flatten)]
     pub location: Location,
     /// The key
     key: String,
-    /// The key is hexadecimal, and so is the value
+    /// The key and the value are hexadecimal
     #[arg(long)]
     pub hex: bool,
 }

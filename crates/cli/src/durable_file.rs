@@ -1,21 +1,21 @@
-//! Files that are there whole or not at all.
+//! Files that exist as a whole or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is written under another name, and takes its own when it is complete.
+/// A file that is written under another name, and renamed when it is complete.
 #[derive(Debug)]
 pub struct DurableFile {
     file: File,
     path: PathBuf,
-    /// Where it is until then; `None` for what is no regular file, such as a pipe, which is written directly.
+    /// Its path until then; `None` for special files such as pipes, which are written directly.
     partial: Option<PathBuf>,
 }
 
 impl DurableFile {
-    /// Begins the file; one of this name stays as it is until [`DurableFile::complete`].
+    /// Starts the file; a file that has this name stays unchanged until [`DurableFile::complete`].
     pub fn create(path: &Path) -> io::Result<Self> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
@@ -27,7 +27,7 @@ impl DurableFile {
         Ok(Self { file: file.map_err(named)?, path: path.to_owned(), partial })
     }
 
-    /// Makes what was written durable under the file's own name.
+    /// Makes the content durable under the file's own name.
     pub fn complete(mut self) -> io::Result<()> {
         if let Some(partial) = self.partial.take() {
             let renamed = self.file.sync_all().and_then(|()| fs::rename(&partial, &self.path));
@@ -54,7 +54,7 @@ impl Write for DurableFile {
 
 impl Drop for DurableFile {
     fn drop(&mut self) {
-        // Leaves nothing half done behind; where that fails, the name says what it is.
+        // Leaves no incomplete file; if that fails, the name shows that it is one.
         if let Some(partial) = &self.partial {
             let _ = fs::remove_file(partial);
         }

@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked, and its exit code.
+//! Why a command failed, and its exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,21 +6,21 @@ use std::process::ExitCode;
 use alluvium_bench::BenchError;
 use alluvium_model::ModelError;
 
-/// What ended a command early.
+/// The reason why a command ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for is not there. Says nothing: the exit code is the answer.
+    /// The requested object does not exist. Prints nothing: the exit code is the answer.
     NotFound,
-    /// An error or a failed check, with a message for people.
+    /// An error or a failed check, with a message for the user.
     Failed(String),
-    /// The command line makes no sense, with what would.
+    /// The command line is wrong; the message explains how to correct it.
     Usage(String),
-    /// Whoever read our output has closed it: not a failure.
+    /// The reader of our output has closed it: not a failure.
     OutputClosed,
 }
 
 impl Failure {
-    /// Prints the message, if any, and gives the exit code.
+    /// Prints the message, if any, and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
             Self::NotFound => ExitCode::from(1),
@@ -43,7 +43,7 @@ impl From<alluvium::Error> for Failure {
     }
 }
 
-/// A model refuses parameters: they came from the command line.
+/// A model refused its parameters, which came from the command line.
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         Self::Usage(error.to_string())

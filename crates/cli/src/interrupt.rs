@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end long work at a place where nothing is lost.
+//! SIGINT and SIGTERM end long work at a point where nothing is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 /// Longest time from a signal to the end of a wait.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Whether the user has asked to stop.
+/// Whether the user has requested to stop.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes the signals from now on. A second one ends the process at once.
+    /// Handles the signals from now on. A second one ends the process at once.
     pub fn on_signals() -> io::Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // The order counts: the first signal finds the flag still down, and raises it.
+            // The order matters: the first signal finds the flag still clear, and sets it.
             signal_hook::flag::register_conditional_default(signal, flag.clone())?;
             signal_hook::flag::register(signal, flag.clone())?;
         }
         Ok(Self(flag))
     }
 
-    /// Whether a signal came.
+    /// Whether a signal has arrived.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits for `time` or a signal; whether it was a signal.
+    /// Waits for `time` or a signal; returns whether a signal has arrived.
     pub fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while !self.is_set() {

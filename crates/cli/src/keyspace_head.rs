@@ -1,10 +1,10 @@
-//! Keyspaces as files speak of them, and the other way round.
+//! Converts between keyspaces and their descriptions in files.
 
 use alluvium::{Keyspace, KeyspaceOptions, Order, Plan, PrefixRule};
 use alluvium_model::PlanError;
 use alluvium_transfer::{Format, KeyspaceHead, KeyspaceOrder};
 
-/// What a file says of a keyspace.
+/// The description of a keyspace in a file.
 pub fn of(keyspace: &Keyspace) -> serde_json::Result<KeyspaceHead> {
     let order = match keyspace.order() {
         Order::Hashed => KeyspaceOrder::Hashed,
@@ -14,13 +14,13 @@ pub fn of(keyspace: &Keyspace) -> serde_json::Result<KeyspaceHead> {
     Ok(KeyspaceHead { name: keyspace.name().to_owned(), order, plan })
 }
 
-/// What a keyspace is created with to be as the file says.
+/// The options that create a keyspace as the file describes it.
 pub fn options(head: &KeyspaceHead) -> Result<KeyspaceOptions, PlanError> {
     let plan = head.plan.as_deref().map(Plan::from_json).transpose()?;
     Ok(KeyspaceOptions { order: order(head), plan })
 }
 
-/// The order that the file says.
+/// The order in the file's description.
 pub fn order(head: &KeyspaceHead) -> Order {
     match head.order {
         KeyspaceOrder::Hashed => Order::Hashed,
@@ -28,12 +28,12 @@ pub fn order(head: &KeyspaceHead) -> Order {
     }
 }
 
-/// Whether an import of the items alone creates the keyspace as it is.
+/// Whether an import of the items alone recreates the keyspace as it is.
 pub fn is_plain(head: &KeyspaceHead) -> bool {
     head.order == KeyspaceOrder::Hashed && head.plan.is_none()
 }
 
-/// What is lost where `format` has no place for a keyspace, each with a way to keep it.
+/// What is lost because `format` cannot describe a keyspace, each with a way to keep it.
 pub fn losses(head: &KeyspaceHead, is_empty: bool, format: Format) -> Vec<String> {
     let (format, name) = (format.name(), &head.name);
     let mut losses = Vec::new();
@@ -46,17 +46,17 @@ pub fn losses(head: &KeyspaceHead, is_empty: bool, format: Format) -> Vec<String
             }
             _ => "export as jsonl or binary".to_owned(),
         };
-        losses.push(format!("{format} has no place for the order of keyspace {name:?}: {import}"));
+        losses.push(format!("{format} cannot describe the order of keyspace {name:?}: {import}"));
     }
     if head.plan.is_some() {
         losses.push(format!(
-            "{format} has no place for the plan of keyspace {name:?}: export as jsonl or binary, or give it again by \
+            "{format} cannot describe the plan of keyspace {name:?}: export as jsonl or binary, or give it again by \
              `alluvium plan apply`"
         ));
     }
     if is_empty {
         losses.push(format!(
-            "{format} has no place for keyspace {name:?}, which has no items: export as jsonl or binary"
+            "{format} cannot describe keyspace {name:?}, which has no items: export as jsonl or binary"
         ));
     }
     losses

@@ -44,17 +44,17 @@ enum Command {
     Inspect(commands::inspect::Options),
     /// Check everything that is stored; writes nothing to tables
     Verify(commands::verify::Options),
-    /// Make a damaged database whole again, with everything that can still be read
+    /// Repair a damaged database and keep everything that can still be read
     Repair(commands::repair::Options),
     /// Merge everything into the sorted runs and drop what has expired
     Compact(commands::compact::Options),
-    /// Make a copy that is a database of its own
+    /// Make an independent copy of a database
     Checkpoint(commands::checkpoint::Options),
-    /// Make a backup beside earlier ones, with which it shares what did not change; or list them
+    /// Make a backup next to earlier ones, with which it shares unchanged files; or list them
     Backup(commands::backup::Options),
-    /// Make a database of a backup
+    /// Make a database from a backup
     Restore(commands::restore::Options),
-    /// Show levels, memory and traffic, once or again and again
+    /// Show levels, memory and traffic, once or repeatedly
     Stat(commands::stat::Options),
     /// Write all items to a file or to standard output
     Export(commands::export::Options),
@@ -62,11 +62,11 @@ enum Command {
     Import(commands::import::Options),
     /// Print a script that makes a shell complete this command
     Completions(commands::completions::Options),
-    /// Find the plan that fits a workload, and say why
+    /// Find the plan that fits a workload, and explain it
     Plan(commands::plan::Options),
     /// Measure what the device can do, for the planner
     Calibrate(commands::calibrate::Options),
-    /// Measure
+    /// Run a benchmark
     Bench(commands::bench::Options),
     /// Evaluate a cost model
     Model(commands::model::Options),

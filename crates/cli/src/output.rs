@@ -1,4 +1,4 @@
-//! `--json`, and how figures are printed for people.
+//! `--json`, and how statistics are printed for people.
 
 use std::io::{self, Write};
 
@@ -11,13 +11,13 @@ use crate::failure::Failure;
 /// Whether the output is for programs.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct JsonOption {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
 impl JsonOption {
-    /// Prints `object` on a line of its own, or else `text`, which may be empty and ends its lines itself.
+    /// Prints `object` on a line of its own, or otherwise `text`, which may be empty and includes its line ends.
     pub fn print(self, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
@@ -31,12 +31,12 @@ impl JsonOption {
     }
 }
 
-/// Tells people something that is no failure, whatever goes to standard output.
+/// Prints a notice for the user that is not a failure, independent of what goes to standard output.
 pub fn warn(text: &str) {
     eprintln!("alluvium: {text}");
 }
 
-/// A line a level, under a heading.
+/// One line per level, under a heading.
 pub fn levels(stats: &Stats) -> String {
     let mut lines =
         vec!["level         runs  tables       items        bytes     filters     indexes".to_owned()];
@@ -49,7 +49,7 @@ pub fn levels(stats: &Stats) -> String {
     block(&lines)
 }
 
-/// A line a kind of memory, under a heading.
+/// One line per kind of memory, under a heading.
 pub fn memory(stats: &Stats) -> String {
     let memory = &stats.memory;
     let parts = [
@@ -70,7 +70,7 @@ pub fn memory(stats: &Stats) -> String {
     block(&lines)
 }
 
-/// What is left to be moved since plans changed, with an empty line behind; nothing where nothing is.
+/// What remains to be moved since plans changed, followed by an empty line; empty if nothing remains.
 pub fn plan_changes(stats: &Stats) -> String {
     let mut lines = Vec::new();
     for change in &stats.plan_changes {
@@ -86,7 +86,7 @@ pub fn plan_changes(stats: &Stats) -> String {
     if lines.is_empty() { String::new() } else { block(&lines) + "\n" }
 }
 
-/// What was done since the database was opened, and what is due.
+/// Operations since the database was opened, and work that is due.
 pub fn traffic(stats: &Stats) -> String {
     let traffic = &stats.traffic;
     let rows = [

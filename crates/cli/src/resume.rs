@@ -1,4 +1,4 @@
-//! The position file of an import: how far it is durable, and of which import it speaks.
+//! The position file of an import: how far the import is durable, and which import it belongs to.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -12,10 +12,10 @@ use crate::durable_file::DurableFile;
 use crate::failure::Failure;
 
 const VERSION: u32 = 1;
-/// Bytes by which an input is recognized, besides its name.
+/// Number of bytes by which an input is recognized, besides its name.
 const HEAD_BYTES_MAX: u64 = 4096;
 
-/// Which import it is. Another one must not go on where this one stopped.
+/// Identifies an import. Another one must not continue where this one stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     /// The database, as an absolute path.
@@ -31,8 +31,8 @@ pub struct Import {
 }
 
 impl Import {
-    /// Describes an import from the file at `input`, of which `head_bytes` are looked at: all that there are, up to a
-    /// page, where `None`.
+    /// Describes an import from the file at `input`, which is recognized by its first `head_bytes` bytes; `None` stands
+    /// for all bytes up to a page.
     pub fn new(
         database: PathBuf,
         input: PathBuf,
@@ -47,18 +47,18 @@ impl Import {
     }
 }
 
-/// What the position file says.
+/// The content of the position file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     version: u32,
-    /// Of which import.
+    /// The import that it belongs to.
     pub import: Import,
-    /// Up to where all records are durable in the database.
+    /// The position before which all records are durable in the database.
     pub position: Position,
 }
 
 impl Progress {
-    /// What the file at `path` says; `None` where there is none.
+    /// The content of the file at `path`; `None` if there is no such file.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -78,7 +78,7 @@ impl Progress {
         Ok(Some(progress))
     }
 
-    /// Fails unless this is a position in `input` as it is now, on the way to `database`.
+    /// Fails unless this is a position in `input` as it is now, for an import into `database`.
     pub fn check(
         &self,
         path: &Path,
@@ -103,7 +103,7 @@ impl Progress {
         )))
     }
 
-    /// Replaces the file at `path`, durably, by one that says how far `import` is.
+    /// Durably replaces the file at `path` by one with the position of `import`.
     pub fn write(path: &Path, import: &Import, position: Position) -> Result<(), Failure> {
         let progress = Self { version: VERSION, import: import.clone(), position };
         let mut text = serde_json::to_vec(&progress)?;

@@ -5,10 +5,10 @@ use std::path::Path;
 use alluvium_transfer::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// How the file is written.
+/// The file's format.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct FormatOption {
-    /// Format of the file; by default what its name ends in (.jsonl, .csv, .bin), else jsonl
+    /// Format of the file; by default that of its name's extension (.jsonl, .csv, .bin), otherwise jsonl
     #[arg(long, value_parser = parser())]
     format: Option<Format>,
 }

@@ -20,10 +20,10 @@ pub struct Options {
     /// Directory of the backups of this database
     #[arg(value_name = "DEST", required_unless_present = "list", conflicts_with = "list")]
     destination: Option<PathBuf>,
-    /// Remove the oldest backups afterwards until so many are left
+    /// Afterwards, remove the oldest backups until N are left
     #[arg(long, value_name = "N", conflicts_with = "list", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
-    /// Don't read and check the backup. Not with --keep: a good backup gives way to no damaged one
+    /// Don't read and check the backup. Not with --keep: no good backup is removed in favour of a damaged one
     #[arg(long, conflicts_with_all = ["keep", "list"])]
     no_verify: bool,
     /// List the backups in a directory
@@ -35,7 +35,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Makes a backup, or lists those there are.
+/// Makes a backup, or lists the existing ones.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let Some(destination) = &options.destination else { return list(options) };
     let db =

@@ -1,4 +1,4 @@
-//! `alluvium bench`: the face of the crate `alluvium-bench`.
+//! `alluvium bench`: the command-line interface of the crate `alluvium-bench`.
 
 use alluvium_bench::cache::{self, CacheOptions};
 use alluvium_bench::crash_writer::{self, CrashWriterOptions};
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 pub struct Options {
     #[command(subcommand)]
     benchmark: Benchmark,
-    /// Print one JSON object a line instead of a table
+    /// Print one JSON object per line instead of a table
     #[arg(long, global = true)]
     json: bool,
 }
@@ -39,11 +39,11 @@ enum Benchmark {
     Index(IndexOptions),
     /// The memory engine: rates, memory, miss ratios; every value is verified
     Cache(CacheOptions),
-    /// Items of 0 B to 64 MiB side by side: space, rewrites, reads; every value is verified
+    /// Items of 0 B to 64 MiB together: space, rewrites, reads; every value is verified
     Large(LargeOptions),
-    /// Published figures run again, as numbers and drawings
+    /// Published results measured again, as numbers and drawings
     Paper(PaperOptions),
-    /// Synced puts beside the raw device
+    /// Synced puts compared with the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
     #[command(hide = true)]
@@ -57,7 +57,7 @@ struct IndexOptions {
     /// or all
     #[arg(long, default_value = "all")]
     structure: String,
-    /// Keys in all; 10 million without it, 4 million for slb
+    /// Keys in total; 10 million by default, 4 million for slb
     #[arg(long)]
     keys: Option<u64>,
     /// Seed of the keys
@@ -65,7 +65,7 @@ struct IndexOptions {
     seed: u64,
 }
 
-/// Runs the benchmark and prints its figures, also those made before a failure.
+/// Runs the benchmark and prints its results, including those made before a failure.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let mut report = Report::new(options.json);
     let outcome = match &options.benchmark {

@@ -9,26 +9,26 @@ use alluvium_base::units::format_bytes;
 use crate::failure::Failure;
 use crate::output::JsonOption;
 
-/// Most seconds that measuring may take.
+/// Maximum seconds that measuring may take.
 const SECONDS_MAX: f64 = 20.0;
 
 /// Options of `calibrate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Directory on the device, best that of a database; created if there is none
+    /// Directory on the device, preferably that of a database; created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// For how long to measure, 20 seconds at most
+    /// How long to measure, at most 20 seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Measures the device, keeps the figures in the directory and prints them.
+/// Measures the device, stores the results in the directory and prints them.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if !(options.seconds > 0.0 && options.seconds <= SECONDS_MAX) {
-        return Err(Failure::Usage(format!("--seconds lies between 0 and {SECONDS_MAX}")));
+        return Err(Failure::Usage(format!("--seconds must be above 0 and at most {SECONDS_MAX}")));
     }
     let figures = device::calibrate_directory(&options.directory, Duration::from_secs_f64(options.seconds))?;
     options.output.print(&figures, || table(&figures))

@@ -17,16 +17,16 @@ use crate::progress;
 pub struct Options {
     #[command(flatten)]
     database: Database,
-    /// Directory of the copy, empty or missing
+    /// Directory of the copy, which must be empty or missing
     target: PathBuf,
-    /// Don't read and check what was copied: takes milliseconds by links, and may copy damage
+    /// Don't read and check the copy: with links it takes milliseconds, but may copy damage
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Makes a copy that is a database of its own, by links where both directories are on one file system.
+/// Makes an independent copy, by links if both directories are on one file system.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_existing()?;
     let start = Instant::now();

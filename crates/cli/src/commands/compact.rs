@@ -20,7 +20,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Merges everything into the sorted runs and prints what it was and what it is.
+/// Merges everything into the sorted runs and prints the sizes before and after.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_existing()?;
     let before = table_bytes(&db.stats());
@@ -40,7 +40,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     })
 }
 
-/// Bytes of tables, and of log records that wait to become some.
+/// Bytes of tables, and of log records that will become tables.
 fn table_bytes(stats: &Stats) -> u64 {
     let of_log = stats.levels.iter().filter(|level| level.name == "log" && level.items > 0);
     let of_tables = stats.levels.iter().filter(|level| level.name != "log");

@@ -16,7 +16,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Removes the key; fails with [`Failure::NotFound`] where there is none.
+/// Removes the key; fails with [`Failure::NotFound`] if it does not exist.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let key = options.key.key()?;
     let (db, keyspace) = options.key.location.open_existing()?;

@@ -19,7 +19,7 @@ use crate::progress;
 use crate::transfer_format::FormatOption;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Items between two looks at the progress bar.
+/// Number of items between two updates of the progress bar.
 const PROGRESS_ITEMS: u64 = 1024;
 
 /// Options of `export`.
@@ -27,20 +27,20 @@ const PROGRESS_ITEMS: u64 = 1024;
 pub struct Options {
     #[command(flatten)]
     database: Database,
-    /// Export this keyspace alone; can be given several times
+    /// Export only this keyspace; can be given several times
     #[arg(long, short, value_name = "NAME")]
     keyspace: Vec<String>,
     #[command(flatten)]
     format: FormatOption,
-    /// File to write, replaced when all is written; standard output by default
+    /// File to write, replaced once everything is written; standard output by default
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     summary: JsonOption,
 }
 
-/// Writes all items, keyspace by keyspace, in the order of their hashes, and in front of them what there is to know of
-/// their keyspace.
+/// Writes all items, keyspace by keyspace, in the order of their hashes, and before them the description of their
+/// keyspace.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let format = options.format.of(options.output.as_deref());
     if options.output.is_none() {
@@ -73,7 +73,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     })
 }
 
-/// The keyspaces asked for; all where none is named.
+/// The requested keyspaces; all if none is named.
 fn keyspaces(db: &Db, asked: &[String]) -> Result<Vec<String>, Failure> {
     let present = db.keyspace_names();
     if let Some(absent) = asked.iter().find(|name| !present.contains(name)) {
@@ -142,8 +142,8 @@ fn write_items<W: Write>(
     Ok(records)
 }
 
-/// Writes what there is to know of a keyspace, or says what is lost where the format has no place for it. Other
-/// programs read JSON lines, so there is no line for a keyspace that its items' lines bring back as it is.
+/// Writes the description of a keyspace, or warns about what is lost if the format cannot express it. Other programs
+/// read JSON lines, so there is no line for a keyspace that its items' lines recreate as it is.
 fn write_head<W: Write>(
     keyspace: &Keyspace,
     is_empty: bool,

@@ -16,12 +16,12 @@ pub struct Options {
     key: KeyOptions,
     #[command(flatten)]
     output: JsonOption,
-    /// Print the value alone, without a newline behind it
+    /// Print only the value, without a newline after it
     #[arg(long, short, conflicts_with = "json")]
     raw: bool,
 }
 
-/// Prints the value; fails with [`Failure::NotFound`] where there is none.
+/// Prints the value; fails with [`Failure::NotFound`] if there is none.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let key = options.key.key()?;
     let (db, keyspace) = options.key.location.open_to_read()?;

@@ -22,7 +22,7 @@ use crate::resume::{Import, Progress};
 use crate::transfer_format::FormatOption;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Records between two looks at the progress bar.
+/// Number of records between two updates of the progress bar.
 const PROGRESS_RECORDS: u64 = 1024;
 const DEFAULT_KEYSPACE: &str = "default";
 const STANDARD_INPUT: &str = "standard input";
@@ -32,7 +32,7 @@ const STANDARD_INPUT: &str = "standard input";
 pub struct Options {
     #[command(flatten)]
     database: Database,
-    /// Store all records in this keyspace; by default each in the one that it names, or in "default"
+    /// Store all records in this keyspace; by default, each in the keyspace that it names, or in "default"
     #[arg(long, short, value_name = "NAME")]
     keyspace: Option<String>,
     #[command(flatten)]
@@ -42,32 +42,32 @@ pub struct Options {
     /// File to read; standard input by default
     #[arg(long, short, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Keep in this file how far the import is durable, and go on there if the file exists
+    /// Record in this file how far the import is durable, and continue from there if the file exists
     #[arg(long, value_name = "FILE", requires = "input")]
     resume: Option<PathBuf>,
-    /// Records between two moments at which all before are made durable; in bulk, at least as many as there are already
+    /// Make records durable after this many; in bulk, at least after as many as are already stored
     #[arg(long, value_name = "RECORDS", default_value = "100000")]
     persist_every: NonZeroU64,
-    /// Load in bulk, straight into tables: keyspaces that are empty before, all, or none
+    /// Load in bulk, directly into tables: keyspaces that were empty, all, or none
     #[arg(long, value_enum, default_value = "auto")]
     bulk: Bulk,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// When records go straight into tables.
+/// When records are written directly into tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Bulk {
     /// Into keyspaces that are empty before the import
     Auto,
-    /// Always: where records are few beside those that are there they go the way of ordinary writes nevertheless
+    /// Always, except that few records compared with those already stored are written in the ordinary way
     Always,
     /// Never
     Never,
 }
 
-/// Stores the records of a file. Creates database and keyspaces as needed, these as the file says unless options say
-/// otherwise. All records before an error in the input are stored.
+/// Stores the records of a file. Creates the database and keyspaces as needed; keyspaces are created as the file
+/// describes them unless options override that. All records before an error in the input are stored.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     let format = options.format.of(options.input.as_deref());
@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     })
 }
 
-/// Imports a file; returns how many records were stored before and how many are now.
+/// Imports a file; returns how many records were stored before, and how many are stored now.
 fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64), Failure> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|source| ReadError::Io { file: name.clone(), source })?;
@@ -97,7 +97,7 @@ fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64
     let input = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut reader = RecordReader::new(format, input, &name)?;
     let saved = options.resume.as_deref().map(Progress::read).transpose()?.flatten();
-    // What was stored before is in a database that exists.
+    // If records were stored before, the database must exist.
     let db = options.database.open(saved.is_none(), Durability::Buffered)?;
     let mut target = None;
     let mut first = 0;
@@ -120,30 +120,30 @@ fn from_file(options: &Options, format: Format, path: &Path) -> Result<(u64, u64
     Ok((first, importer.run(reader, &bar)?))
 }
 
-/// The way of records into the database.
+/// Writes records into the database.
 struct Importer<'a> {
     options: &'a Options,
     db: &'a Db,
-    /// What errors call the input.
+    /// The input's name in errors.
     name: &'a str,
-    /// The position file, and what it says about the import.
+    /// The position file, and the import that it describes.
     resume: Option<(&'a Path, Import)>,
-    /// Whether an earlier run of this import stored what came before.
+    /// Whether an earlier run of this import stored the records before this point.
     is_resumed: bool,
     keyspaces: HashMap<String, Target>,
-    /// Whether records were lost on the way, so that no position may be noted any more.
+    /// Whether records were lost, so that no further position may be recorded.
     is_broken: bool,
     interrupt: Interrupt,
 }
 
-/// Where the records of a keyspace go.
+/// The destination of a keyspace's records.
 enum Target {
     Writes(Keyspace),
-    /// The ingest is there while it holds records.
+    /// The ingest exists while it holds records.
     Bulk(Keyspace, Option<Box<Ingest>>),
 }
 
-/// Most keyspaces that are loaded in bulk at a time: each takes up to 34 MiB of memory.
+/// Maximum keyspaces that are loaded in bulk at a time: each takes up to 34 MiB of memory.
 const BULK_KEYSPACES_MAX: usize = 4;
 
 impl<'a> Importer<'a> {
@@ -158,11 +158,11 @@ impl<'a> Importer<'a> {
         Ok(Self { options, db, name, resume, is_resumed, keyspaces: HashMap::new(), is_broken, interrupt })
     }
 
-    /// Stores all records and closes the database; returns the position's number of records.
+    /// Stores all records and closes the database; returns the number of records at the final position.
     fn run<R: BufRead>(mut self, mut reader: RecordReader<R>, bar: &ProgressBar) -> Result<u64, Failure> {
         let outcome = self.store_all(&mut reader, bar);
         bar.finish_and_clear();
-        // After an error too: what came before it is stored, and need not be read again.
+        // Also after an error: the records before it are stored and need not be read again.
         let (position, outcome) = match outcome {
             Ok(position) => (position, Ok(position.records)),
             Err((position, failure)) => (position, Err(failure)),
@@ -207,7 +207,7 @@ impl<'a> Importer<'a> {
                 unpersisted = 0;
             }
             if self.interrupt.is_set() {
-                let again = if self.resume.is_some() { "; the same command goes on there" } else { "" };
+                let again = if self.resume.is_some() { "; the same command continues there" } else { "" };
                 let records = position.records;
                 return Err((
                     position,
@@ -220,20 +220,21 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Records after which all before are made durable.
+    /// Number of records after which all records so far are made durable.
     fn records_between(&self, position: Position) -> u64 {
         let every = self.options.persist_every.get();
         if !self.keyspaces.values().any(|target| matches!(target, Target::Bulk(..))) {
             return every;
         }
-        // Each step merges with what is there, so steps grow with it. Without a position file one is enough.
+        // Each step merges with what is already stored, so steps grow with it. Without a position file one step is
+        // enough.
         match self.resume {
             Some(_) => every.max(position.records / 2),
             None => u64::MAX,
         }
     }
 
-    /// Creates the keyspace that `head` speaks of, unless it is there.
+    /// Creates the keyspace that `head` describes, unless it exists.
     fn create(&mut self, head: &KeyspaceHead) -> Result<(), Box<dyn std::error::Error>> {
         let name = self.options.keyspace.as_ref().unwrap_or(&head.name);
         let is_there = self.db.keyspace_names().contains(name);
@@ -286,7 +287,7 @@ impl<'a> Importer<'a> {
             stored,
             Err(Error::KeyTooLarge { .. } | Error::ValueTooLarge { .. } | Error::KeyWithoutPrefix { .. })
         );
-        // An ingest of which a write failed may have lost more than this record.
+        // If a write of an ingest failed, more than this record may be lost.
         self.is_broken |= stored.is_err() && !is_refused;
         stored
     }
@@ -294,7 +295,7 @@ impl<'a> Importer<'a> {
     fn target(&self, keyspace: Keyspace) -> Target {
         let in_bulk = self.keyspaces.values().filter(|target| matches!(target, Target::Bulk(..))).count();
         let pays = match self.options.bulk {
-            // What was begun in bulk goes on so.
+            // An import that was started in bulk continues in bulk.
             Bulk::Auto => keyspace.approximate_len() == 0 || self.is_resumed,
             Bulk::Always => true,
             Bulk::Never => false,
@@ -306,7 +307,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Makes the records up to `position` durable, and then says so in the position file.
+    /// Makes the records up to `position` durable, and then records this in the position file.
     fn persist(&mut self, position: Position) -> Result<(), Failure> {
         if self.is_broken {
             return Ok(());

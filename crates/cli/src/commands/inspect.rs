@@ -16,7 +16,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Prints keyspaces with their plans, what is left of changes of these, levels and memory.
+/// Prints keyspaces with their plans, what remains of plan changes, levels and memory.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_to_read()?;
     let stats = db.stats();

@@ -22,7 +22,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Stores the value; it is on the device when this returns. Creates database and keyspace as needed.
+/// Stores the value; it is durable when this returns. Creates database and keyspace as needed.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let key = options.key.key()?;
     let value = value(options)?;

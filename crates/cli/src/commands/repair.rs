@@ -13,13 +13,13 @@ use crate::progress;
 pub struct Options {
     #[command(flatten)]
     database: Database,
-    /// Only tell what would be done
+    /// Only report what would be done
     #[arg(long)]
     dry_run: bool,
     /// Remove damaged files instead of keeping them under names that begin with `lost-`
     #[arg(long, conflicts_with = "dry_run")]
     discard: bool,
-    /// Give up the tables of young levels, whose directory is lost
+    /// Give up the tables of young levels because their directory is lost
     #[arg(long, conflicts_with = "young_dir")]
     without_young_dir: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ fn text(report: &RepairReport) -> String {
         report.log_gaps, report.log_bytes_lost, report.segments_lost, report.records_kept
     ));
     if report.may_show_old_values() {
-        text.push_str("Where newer items were lost, older values or removed items may show.\n");
+        text.push_str("Where newer items were lost, older values or removed items may reappear.\n");
     }
     if !report.set_aside.is_empty() {
         text.push_str(&format!("Damaged files are kept as {}\n", report.set_aside.join(", ")));

@@ -13,9 +13,9 @@ use crate::progress;
 /// Options of `restore`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// A backup, or a directory of backups whose youngest is taken
+    /// A backup, or a directory of backups, whose latest one is restored
     source: PathBuf,
-    /// Directory of the database to be, empty or missing
+    /// Directory of the new database, which must be empty or missing
     #[arg(value_name = "DIR")]
     target: PathBuf,
     #[command(flatten)]

@@ -15,30 +15,30 @@ use crate::output::JsonOption;
 pub struct Options {
     #[command(flatten)]
     location: Location,
-    /// Only items whose keys begin with this; of a keyspace that keeps prefixes together, those with exactly this
+    /// Print only items whose keys begin with this; in a keyspace that keeps prefixes together, those with exactly this
     /// prefix
     #[arg(long)]
     prefix: Option<String>,
-    /// List the prefixes that have items, in the order of their bytes: of a keyspace created with --list-prefixes
+    /// List the prefixes that have items, in byte order; requires a keyspace created with --list-prefixes
     #[arg(long, conflicts_with_all = ["prefix", "keys"])]
     prefixes: bool,
-    /// The first prefix to list, or the next one after it
+    /// List prefixes from this one on; it need not exist
     #[arg(long, requires = "prefixes")]
     from: Option<String>,
-    /// Most items, or prefixes
+    /// Maximum number of items or prefixes to print
     #[arg(long, short = 'n')]
     limit: Option<u64>,
     /// Print keys only
     #[arg(long)]
     keys: bool,
-    /// Print keys, values and prefixes in hexadecimal; the prefix given is hexadecimal too
+    /// Print keys, values and prefixes in hexadecimal; --prefix and --from are hexadecimal too
     #[arg(long)]
     hex: bool,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Prints items in the order of their hashes, a line each: key, a tab, value. Or prefixes, a line each.
+/// Prints items in the order of their hashes, one per line: key, a tab, value. Or prefixes, one per line.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let (db, keyspace) = options.location.open_to_read()?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -99,7 +99,7 @@ fn print_items(
     Ok(())
 }
 
-/// The bytes as they are printed.
+/// The bytes in printed form.
 fn shown(options: &Options, bytes: &[u8]) -> Vec<u8> {
     if options.hex { bytes::to_hex(bytes).into_bytes() } else { bytes.to_vec() }
 }

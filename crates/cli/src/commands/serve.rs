@@ -24,16 +24,16 @@ pub struct Options {
     /// Port on the loopback address; 0 lets the system choose
     #[arg(long, default_value_t = 6379)]
     port: u16,
-    /// Where to listen instead of the loopback address, port included
+    /// Address to listen on instead of the loopback address, including the port
     #[arg(long, conflicts_with = "port")]
     address: Option<SocketAddr>,
     /// Allow an address that other machines can reach. There is no password
     #[arg(long)]
     allow_remote: bool,
-    /// Connections served at once; by default 10000. Fewer where the process may not have that many descriptors
+    /// Maximum connections served at once; 10000 by default. Reduced if the process may not have that many descriptors
     #[arg(long)]
     clients_max: Option<usize>,
-    /// Threads that serve connections; one a core by default
+    /// Threads that serve connections; one per core by default
     #[arg(long)]
     workers: Option<NonZeroUsize>,
     /// When a write is acknowledged: buffered, sync, or synced at an interval such as 10ms
@@ -44,7 +44,8 @@ pub struct Options {
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let loopback = SocketAddr::from(([127, 0, 0, 1], options.port));
-    // Before the database is opened, which takes its share of them. Where the limit stays, there are fewer for all.
+    // Before the database is opened, since it takes its share of the descriptors. If the limit cannot be raised, all
+    // users get fewer.
     let _ = raise_descriptor_limit();
     let db = options.young.give(Db::builder(&options.dir).durability(options.durability)).open()?;
     let defaults = ServerOptions::default();
@@ -81,7 +82,7 @@ fn parse_durability(text: &str) -> Result<Durability, String> {
         "sync" => Ok(Durability::Sync),
         text => match units::parse_duration(text) {
             Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
-            _ => Err("say buffered, sync, or an interval such as 10ms".to_owned()),
+            _ => Err("expected buffered, sync, or an interval such as 10ms".to_owned()),
         },
     }
 }

@@ -15,15 +15,14 @@ use crate::output::{self, JsonOption};
 pub struct Options {
     #[command(flatten)]
     database: Database,
-    /// Print again every so many seconds until interrupted. The database stays open meanwhile, and its background work
-    /// goes on
+    /// Print again every SECONDS seconds until interrupted. The database stays open and continues its background work
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     watch: Option<Duration>,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Figures with their time.
+/// Statistics with their time.
 #[derive(Serialize)]
 struct Sample {
     /// Milliseconds since 1970.
@@ -34,7 +33,7 @@ struct Sample {
 
 /// Prints levels, memory and traffic, once or until interrupted.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    // Watching is about the work that goes on, so there must be some.
+    // Watching is meant for background work, so the database is opened for writing.
     let db = match options.watch {
         None => options.database.open_to_read()?,
         Some(_) => options.database.open_existing()?,

@@ -14,7 +14,7 @@ pub struct Options {
     output: JsonOption,
 }
 
-/// Checks everything and prints what was checked and what is wrong; fails if anything is.
+/// Checks everything and prints what was checked and what is wrong; fails if anything is wrong.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let db = options.database.open_to_read()?;
     let spinner = progress::spinner("checking all tables");

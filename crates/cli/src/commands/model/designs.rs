@@ -9,15 +9,15 @@ use super::keys::KeyOptions;
 use super::output::{WearOptions, add_cost, measurement};
 use crate::failure::Failure;
 
-/// Bytes of an item where the design's sizes are items and only the device's life asks.
+/// Bytes of an item, for designs whose sizes are in items: only the device's lifetime depends on it.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ItemOptions {
-    /// Bytes of an item, for the device's life
+    /// Bytes of an item, for the device's lifetime
     #[arg(long, default_value_t = 1024.0)]
     item_bytes: f64,
 }
 
-/// What LevelDB's cost depends on first, for both its model and the choice of its level sizes.
+/// The main parameters of LevelDB's cost, both for its model and for choosing its level sizes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LevelDbShape {
     /// Requests of one write-ahead log
@@ -26,7 +26,7 @@ pub struct LevelDbShape {
     /// Tables of level 0 that start its compaction
     #[arg(long, default_value_t = LevelDb::default().level0_tables)]
     pub level0_tables: f64,
-    /// Sizes of levels 1 and on; a last level that holds all keys follows, unless the list ends with one
+    /// Sizes of levels 1 and up; a last level with all keys follows, unless the list ends with one
     #[arg(long, value_delimiter = ',', default_values_t = LevelDb::default().sizes)]
     pub sizes: Vec<f64>,
 }
@@ -58,7 +58,7 @@ pub struct StageOptions {
     /// Requests of one write-ahead log
     #[arg(long, default_value_t = LevelDb::default().wal)]
     wal: f64,
-    /// Levels, the last of which holds all keys
+    /// Number of levels; the last one has all keys
     #[arg(long, default_value_t = 5)]
     levels: u32,
     /// Growth factor
@@ -84,7 +84,7 @@ pub struct SiltOptions {
     /// Share of the slots that are filled
     #[arg(long, default_value_t = Silt::default().occupancy)]
     occupancy: f64,
-    /// HashStores merged together
+    /// Number of HashStores merged together
     #[arg(long, default_value_t = Silt::default().hash_stores)]
     hash_stores: f64,
     /// Bits of a tag
@@ -105,7 +105,7 @@ pub struct SiltClosedFormOptions {
     /// N: keys of all instances
     #[arg(long, default_value_t = SiltClosedForm::default().items)]
     keys: f64,
-    /// Zipf skew: 0, the closed forms are for uniform updates
+    /// Zipf skew; must be 0, since the closed forms are for uniform updates
     #[arg(long, default_value_t = 0.0)]
     skew: f64,
     /// P: instances
@@ -131,7 +131,7 @@ pub struct LsmTrieOptions {
     /// Children of a container
     #[arg(long, default_value_t = LsmTrie::default().growth)]
     growth: u32,
-    /// Runs over a place at each level but the last, on average
+    /// Mean number of runs over a position, at each level but the last
     #[arg(long, default_value_t = LsmTrie::default().runs)]
     runs: u32,
     /// Levels above the last one
@@ -155,7 +155,7 @@ pub struct LsmTrieOptions {
     /// Share of the buckets whose migrations are in memory
     #[arg(long, default_value_t = LsmTrie::default().remembered_share)]
     remembered_share: f64,
-    /// Write a log first
+    /// Write to a log first
     #[arg(long)]
     log: bool,
     /// Garbage share at which a last-level container is collected; 0 when keys are only inserted
@@ -165,7 +165,7 @@ pub struct LsmTrieOptions {
     wear: WearOptions,
 }
 
-/// Which directory.
+/// The kind of directory.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Design {
     Base,
@@ -177,7 +177,7 @@ enum Design {
 pub struct SkimpyStashOptions {
     #[command(flatten)]
     keys: KeyOptions,
-    /// base: a pointer a slot; enhanced: the shorter of two chains, with a Bloom filter a slot
+    /// base: one pointer per slot; enhanced: the shorter of two chains, with a Bloom filter per slot
     #[arg(long, value_enum, default_value = "base")]
     design: Design,
     /// k: keys per slot

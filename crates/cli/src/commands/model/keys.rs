@@ -17,14 +17,14 @@ pub struct KeyOptions {
     /// Zipf skew of their popularity, 0 to 16; 0 is uniform
     #[arg(long, default_value_t = 0.0, conflicts_with = "histogram")]
     pub skew: f64,
-    /// Measured popularity instead: a file of lines "REQUESTS KEYS", so many keys that got so many requests each. With
-    /// --keys it is scaled to that number
+    /// Measured popularity instead: a file of lines "REQUESTS KEYS", meaning that KEYS keys got REQUESTS requests each.
+    /// With --keys it is scaled to that number
     #[arg(long)]
     pub histogram: Option<PathBuf>,
 }
 
 impl KeyOptions {
-    /// The number of keys where no distribution is wanted.
+    /// The number of keys, for models that need no distribution.
     pub fn keys_or(&self, default: f64) -> f64 {
         self.keys.unwrap_or(default)
     }

@@ -1,6 +1,6 @@
 //! `alluvium model`: every primitive and model of `alluvium-model` with arbitrary parameters.
 //!
-//! Sizes are in items, where a name does not say bytes. Numbers may be written as 1e8.
+//! Sizes are in items unless their name says bytes. Numbers may be written as 1e8.
 
 mod designs;
 mod keys;
@@ -21,22 +21,22 @@ use crate::failure::Failure;
 pub struct Options {
     #[command(subcommand)]
     model: Model,
-    /// Print one JSON object a line instead of a table. What is infinite is null there
+    /// Print one JSON object per line instead of a table. Infinite values are null
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Model {
-    /// Different keys among so many requests
+    /// Different keys among a number of requests
     Unique(primitives::UniqueOptions),
-    /// Requests that name so many different keys
+    /// Requests after which a number of different keys were named
     UniqueInverse(primitives::UniqueInverseOptions),
     /// Keys in the union of tables
     Merge(primitives::MergeOptions),
-    /// Requests between compactions of the same key, in a level of that size
+    /// Requests between compactions of the same key, in a level of this size
     Dinterval(primitives::DintervalOptions),
-    /// Chance that a level holds a key, by the distance from the last compacted one
+    /// Probability that a level has a key, by the distance from the last compacted one
     Density(primitives::DensityOptions),
     /// LevelDB (Lim's thesis, Algorithm 3)
     Leveldb(designs::LevelDbOptions),
@@ -59,11 +59,11 @@ enum Model {
     OptimizeLevels(optimize::OptimizeLevelsOptions),
     /// Any plan
     Plan(plan::PlanOptions),
-    /// A design executed by key numbers, beside its model
+    /// Execute a design by key numbers, and compare it with its model
     Simulate(simulate::SimulateOptions),
 }
 
-/// Evaluates the model and prints its figures.
+/// Evaluates the model and prints the results.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let measurements = match &options.model {
         Model::Unique(options) => options.run(),

@@ -16,7 +16,8 @@ pub struct OptimizeLevelsOptions {
     keys: KeyOptions,
     #[command(flatten)]
     shape: LevelDbShape,
-    /// Number of levels from 1 on instead, the last included; compared with sizes that grow by one factor
+    /// Number of levels from level 1 to the last, instead of sizes; the result is compared with sizes that grow by a
+    /// constant factor
     #[arg(long, conflicts_with = "sizes")]
     levels: Option<u32>,
 }

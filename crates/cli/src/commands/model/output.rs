@@ -1,15 +1,15 @@
-//! Costs as figures with names.
+//! Costs as named numbers.
 
 use alluvium_bench::Measurement;
 use alluvium_model::models::{Component, Cost, Wear};
 
-/// What wears the device, as options.
+/// Parameters of the device's wear, as options.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct WearOptions {
     /// Bytes of the device
     #[arg(long, default_value_t = Wear::default().device_bytes)]
     device_bytes: f64,
-    /// Times that the device can be erased
+    /// Number of times that the device can be erased
     #[arg(long, default_value_t = Wear::default().erase_cycles)]
     erase_cycles: f64,
     /// Puts per second
@@ -18,7 +18,7 @@ pub struct WearOptions {
 }
 
 impl WearOptions {
-    /// With items of that size.
+    /// The parameters for items of this size.
     pub fn wear(&self, item_bytes: f64) -> Wear {
         let Self { device_bytes, erase_cycles, puts_per_second } = *self;
         Wear { device_bytes, erase_cycles, puts_per_s: puts_per_second, item_bytes }
@@ -30,7 +30,7 @@ pub fn measurement(case: &str) -> Measurement {
     Measurement::new("model", case)
 }
 
-/// Adds all figures of a cost. `keys` are those present, for memory in all.
+/// Adds all numbers of a cost. `keys` is the number of keys present, for the total memory.
 pub fn add_cost(measurement: Measurement, cost: &Cost, keys: f64, wear: &Wear) -> Measurement {
     let measurement = measurement
         .metric("write_amplification", cost.write_amplification())
@@ -45,7 +45,7 @@ pub fn add_cost(measurement: Measurement, cost: &Cost, keys: f64, wear: &Wear) -
     add_components(measurement, "space_amplification", &cost.space)
 }
 
-/// Adds the parts of a sum, each as `sum_part`.
+/// Adds the parts of a sum, each under the name `sum_part`.
 pub fn add_components(measurement: Measurement, sum: &str, parts: &[Component]) -> Measurement {
     parts.iter().fold(measurement, |measurement, part| {
         let name = part.name.to_lowercase().replace(' ', "_");

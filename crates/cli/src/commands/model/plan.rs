@@ -32,12 +32,12 @@ pub struct PlanOptions {
     workload: WorkloadOptions,
     #[command(flatten)]
     rules: RuleOptions,
-    /// Most bytes of memory for finding items; what does not fit stays on the device
+    /// Maximum bytes of memory for finding items; what does not fit stays on the device
     #[arg(long)]
     memory_limit: Option<f64>,
     #[command(flatten)]
     wear: WearOptions,
-    /// Levels whose tables lie on a device of their own; the wear options are those of each device
+    /// Number of levels whose tables are on a second device; the wear options apply to each device
     #[arg(long, value_name = "N")]
     young_levels: Option<usize>,
 }
@@ -47,13 +47,13 @@ struct WorkloadOptions {
     /// Load an empty store: --start-keys 0 --fresh-share 1 --expected-keys KEYS --gets uniform
     #[arg(long, conflicts_with_all = ["start_keys", "fresh_share", "expected_keys", "delete_share", "gets"])]
     load: bool,
-    /// Keys at the start; with fewer than --keys the store grows [default: as many as --keys]
+    /// Keys at the start; if fewer than --keys, the store grows [default: as many as --keys]
     #[arg(long)]
     start_keys: Option<f64>,
-    /// Keys that the store is told to expect
+    /// Number of keys that the store is configured to expect
     #[arg(long, default_value_t = 0.0)]
     expected_keys: f64,
-    /// Share of the writes that name new keys
+    /// Share of the writes that add new keys
     #[arg(long, default_value_t = 0.0)]
     fresh_share: f64,
     /// Share of the other writes that delete
@@ -68,7 +68,7 @@ struct WorkloadOptions {
     /// Standard deviation of an item's bytes
     #[arg(long, default_value_t = 0.0)]
     deviation_bytes: f64,
-    /// Which present keys are read
+    /// Which of the present keys are read
     #[arg(long, value_enum, default_value = "like-puts")]
     gets: Gets,
     /// Items in a cache in front of the store
@@ -78,7 +78,7 @@ struct WorkloadOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 enum Gets {
-    /// All keys alike
+    /// All keys equally often
     Uniform,
     /// Each as often as it is put
     LikePuts,
@@ -88,21 +88,21 @@ enum Gets {
 enum RuleSet {
     /// This engine, with merges that keep up
     Engine,
-    /// This engine, with writers as fast as it lets them
+    /// This engine, with writers as fast as it allows
     FullSpeed,
-    /// The papers: no overheads at all
+    /// The papers: no overhead at all
     Papers,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct RuleOptions {
-    /// What storing costs besides the items
+    /// Overhead of storage besides the items
     #[arg(long, value_enum, default_value = "engine")]
     rules: RuleSet,
     /// Bytes of a page
     #[arg(long)]
     page_bytes: Option<f64>,
-    /// Let items lie on two adjacent pages
+    /// Let items span two adjacent pages
     #[arg(long)]
     straddle: bool,
     /// Garbage share at which last-level runs are rewritten
@@ -214,7 +214,7 @@ impl PlanOptions {
     }
 }
 
-/// What each device takes of the writes, and until when it stands them.
+/// Adds each device's share of the writes, and its lifetime.
 fn add_devices(measurement: Measurement, cost: &PlanCost, levels: usize, wear: &Wear) -> Measurement {
     let young = young_writes(&cost.cost.writes, levels);
     let own = cost.cost.write_amplification() - young;

@@ -59,12 +59,12 @@ pub struct DensityOptions {
     distance: f64,
 }
 
-/// Refuses what counts nothing.
+/// Refuses negative counts.
 fn not_negative(name: &str, value: f64) -> Result<f64, Failure> {
     if value >= 0.0 {
         return Ok(value);
     }
-    Err(Failure::Usage(format!("--{name} is {value}: it is 0 or more")))
+    Err(Failure::Usage(format!("--{name} is {value}: it must be 0 or more")))
 }
 
 impl UniqueOptions {

@@ -1,4 +1,4 @@
-//! Designs executed by key numbers, each beside its model.
+//! Designs executed by key numbers, each compared with its model.
 
 use alluvium_bench::Measurement;
 use alluvium_model::Plan;
@@ -13,7 +13,7 @@ use super::keys::KeyOptions;
 use super::output::{add_components, measurement};
 use crate::failure::Failure;
 
-/// Options of `simulate`. Every key is put once before counting begins.
+/// Options of `simulate`. Every key is put once before counting starts.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SimulateOptions {
     #[command(subcommand)]
@@ -25,13 +25,13 @@ pub struct SimulateOptions {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Design {
-    /// LevelDB's tables and levels. 3 requests a key are counted
+    /// LevelDB's tables and levels. Counts 3 requests per key
     Leveldb(LevelDbRules),
-    /// One table a level, merged into
+    /// One table per level, into which new data is merged
     Cola(StageRules),
-    /// Tables side by side, merged together
+    /// Several tables per level, merged together
     Samt(StageRules),
-    /// This engine with the plan `silt`. 3 updates a key are counted
+    /// This engine with the plan `silt`. Counts 3 updates per key
     Engine(EngineRules),
 }
 
@@ -45,7 +45,7 @@ struct LevelDbRules {
     /// Tables of level 0 that start its compaction
     #[arg(long, default_value_t = 4)]
     level0_tables: usize,
-    /// Sizes of levels 1 and on, all but the last
+    /// Sizes of levels 1 and up, except the last
     #[arg(long, value_delimiter = ',', default_value = "10486,104858,1048576,10485760")]
     sizes: Vec<u64>,
     /// Items of a table
@@ -60,7 +60,7 @@ struct StageRules {
     /// Requests of one write-ahead log
     #[arg(long, default_value_t = 4194)]
     wal: u64,
-    /// Levels, the last of which holds all keys
+    /// Number of levels; the last one has all keys
     #[arg(long, default_value_t = 3)]
     levels: u32,
     /// Growth factor
@@ -77,7 +77,7 @@ struct EngineRules {
     delete_share: f64,
 }
 
-/// Keys of a simulation unless told otherwise.
+/// Default number of keys of a simulation.
 const KEYS: f64 = 1e6;
 
 impl SimulateOptions {
@@ -91,7 +91,7 @@ impl SimulateOptions {
     }
 }
 
-/// Requests as the options say, by key numbers.
+/// Requests as the options describe them, by key numbers.
 fn stream(keys: &mut KeyOptions, seed: u64) -> Result<RequestStream, Failure> {
     if keys.histogram.is_some() {
         return Err(Failure::Usage("a simulation draws Zipf popularity: give --skew".to_owned()));
@@ -115,7 +115,7 @@ impl LevelDbRules {
         let mut keys = self.keys.clone();
         let mut requests = stream(&mut keys, seed)?;
         let count = requests.keys();
-        // A size that reaches all keys is the last level's, which has no bound.
+        // A size that covers all keys is that of the last level, which is unbounded.
         let sizes: Vec<u64> = self.sizes.iter().copied().take_while(|&size| size < count).collect();
         let design = LevelDb {
             wal: self.wal as f64,
@@ -161,7 +161,7 @@ impl EngineRules {
         let mut keys = self.keys.clone();
         let mut requests = stream(&mut keys, seed)?;
         let count = requests.keys();
-        // Records of one size, tombstones included, and no overheads: the simulation counts records.
+        // Records of one size, including tombstones, and no overheads: the simulation counts records.
         let item = ItemSize { key_bytes: 1.0, value_bytes: 0.0, deviation_bytes: 0.0 };
         let predicted = |workload| -> Result<f64, Failure> {
             let model = PlanModel { rules: Rules::papers(), ..PlanModel::new(Plan::silt(), workload) };

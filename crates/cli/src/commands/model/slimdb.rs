@@ -1,4 +1,5 @@
-//! SlimDB's cost table: given layouts, the best ones in a memory limit, or all that are best in some.
+//! SlimDB's cost table: for given layouts, for the best ones under a memory limit, or for all that are best under some
+//! limit.
 
 use alluvium_bench::Measurement;
 use alluvium_model::models::{SlimDb, SlimDbCost, SlimDbLayout, SlimDbMix};
@@ -6,16 +7,16 @@ use alluvium_model::models::{SlimDb, SlimDbCost, SlimDbLayout, SlimDbMix};
 use super::output::{WearOptions, add_cost, measurement};
 use crate::failure::Failure;
 
-/// Options of `slimdb`. Without layouts, limit or frontier: the layouts that the paper names.
+/// Options of `slimdb`. Without layouts, limit or frontier, evaluates the layouts that the paper names.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SlimDbOptions {
-    /// Keys in all; sets the size of level 0
+    /// Keys in total; sets the size of level 0
     #[arg(long, conflicts_with = "level0_items")]
     keys: Option<f64>,
     /// Zipf skew of gets and puts, 0 to 16; 0 is uniform
     #[arg(long, default_value_t = 0.0)]
     skew: f64,
-    /// Levels, level 0 among them
+    /// Number of levels, including level 0
     #[arg(long, default_value_t = SlimDb::default().levels)]
     levels: u32,
     /// Growth factor
@@ -45,13 +46,13 @@ pub struct SlimDbOptions {
     /// Rows of the paper's Table 1 (0 to 7) for each level, young to old
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["memory_bytes", "frontier"])]
     layouts: Option<Vec<u32>>,
-    /// Find the layouts of least cost in so much memory
+    /// Find the layouts of least cost in this much memory
     #[arg(long, conflicts_with = "frontier")]
     memory_bytes: Option<f64>,
-    /// Print all layouts that are best for some memory
+    /// Print all layouts that are best for some amount of memory
     #[arg(long)]
     frontier: bool,
-    /// Bytes of an item, for the device's life
+    /// Bytes of an item, for the device's lifetime
     #[arg(long, default_value_t = 272.0)]
     item_bytes: f64,
     #[command(flatten)]

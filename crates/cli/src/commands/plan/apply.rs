@@ -1,4 +1,4 @@
-//! `alluvium plan apply`: gives a database another plan.
+//! `alluvium plan apply`: changes the plan of a database.
 
 use std::path::Path;
 use std::time::Instant;
@@ -20,17 +20,17 @@ pub struct Options {
     /// Name of a plan, `auto`, or a file with a plan as `alluvium plan --json` prints it
     #[arg(value_name = "PLAN")]
     plan: String,
-    /// Give it to this keyspace alone, which then keeps it whatever the database's is
+    /// Change only this keyspace, which then keeps its plan when the database's plan changes
     #[arg(long, short, value_name = "NAME")]
     keyspace: Option<String>,
-    /// Wait until all data have followed; else they go on whenever the database is open
+    /// Wait until all data follow the plan; otherwise they are moved whenever the database is open
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// Changes the plan and prints what is left to be moved.
+/// Changes the plan and prints how much remains to be moved.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let choice = choice(&options.plan)?;
     let db = options.database.open_existing()?;
@@ -55,9 +55,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             (true, true) => {
                 format!("all data follow the plan: {} in {seconds:.1} s\n", format_bytes(to_move))
             }
-            (_, true) => "nothing is to be moved\n".to_owned(),
+            (_, true) => "nothing needs to be moved\n".to_owned(),
             _ => format!(
-                "the plan counts; {} are to be moved, whenever the database is open\n\n{}",
+                "the plan is in effect; {} are moved while the database is open\n\n{}",
                 format_bytes(left),
                 output::plan_changes(&stats)
             ),
@@ -76,7 +76,7 @@ fn change(db: &Db, keyspace: Option<&str>, choice: &PlanChoice) -> Result<(), Fa
     }
 }
 
-/// The plan of this name, or in this file.
+/// The plan with this name, or in this file.
 fn choice(text: &str) -> Result<PlanChoice, Failure> {
     if text == "auto" {
         return Ok(PlanChoice::Auto);
@@ -88,7 +88,7 @@ fn choice(text: &str) -> Result<PlanChoice, Failure> {
     if !Path::new(text).is_file() {
         return Err(Failure::Usage(format!("{unknown}, auto; nor is there a file of this name")));
     }
-    let bad = |reason: String| Failure::Failed(format!("{text} holds no plan: {reason}"));
+    let bad = |reason: String| Failure::Failed(format!("{text} contains no plan: {reason}"));
     let content = std::fs::read_to_string(text).map_err(|error| bad(error.to_string()))?;
     let plan = Plan::from_json(&content).map_err(|error| bad(error.to_string()))?;
     Ok(plan.into())

@@ -1,4 +1,4 @@
-//! What is asked of the plan, as options.
+//! The requirements for a plan, as options.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use alluvium_model::planner::{Demand, OperationMix};
 use crate::database::{Database, YoungOptions};
 use crate::failure::Failure;
 
-/// Items of a database that are looked at for their sizes.
+/// Number of items of a database whose sizes are measured.
 const SAMPLE_ITEMS: usize = 4096;
 
-/// Options that make a demand.
+/// Options that describe a demand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemandOptions {
-    /// Take number and size of the items, and the device's figures, from this database
+    /// Take number and size of the items, and the device's measurements, from this database
     #[arg(long, value_name = "DIR", conflicts_with_all = ["items", "key_size", "value_size"])]
     like: Option<PathBuf>,
     #[command(flatten)]
@@ -31,10 +31,10 @@ pub struct DemandOptions {
     /// Mean bytes of a value
     #[arg(long, default_value_t = 100.0)]
     value_size: f64,
-    /// Most memory that finds items, for example 512MiB, or `any` [default: half a byte an item]
+    /// Maximum memory for finding items, for example 512MiB, or `any` [default: half a byte per item]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// How often put, get, miss (a get of an absent key) and delete are done, in proportion
+    /// Relative frequencies of put, get, miss (a get of an absent key) and delete
     #[arg(long, default_value = "get=0.5,put=0.5")]
     mix: String,
     /// Zipf skew of the keys' popularity, 0 to 16; 0 is uniform
@@ -43,16 +43,16 @@ pub struct DemandOptions {
     /// Share of the gets that ask for absent keys
     #[arg(long, default_value_t = 0.0)]
     miss_share: f64,
-    /// Share of the puts that name new keys
+    /// Share of the puts that add new keys
     #[arg(long, default_value_t = 0.0)]
     fresh_share: f64,
-    /// What `alluvium calibrate` measured: its file, or the directory with it
+    /// Result of `alluvium calibrate`: its file, or the directory that contains it
     #[arg(long, value_name = "FILE|DIR")]
     device: Option<PathBuf>,
-    /// Most bytes written to the device for each byte that is put
+    /// Maximum bytes written to the device per byte put
     #[arg(long)]
     max_write_amplification: Option<f64>,
-    /// Most device reads per lookup
+    /// Maximum device reads per lookup
     #[arg(long)]
     max_reads: Option<f64>,
     /// Weight of the device's time for writing
@@ -61,7 +61,7 @@ pub struct DemandOptions {
     /// Weight of the device's time for lookups
     #[arg(long, default_value_t = 1.0)]
     read_weight: f64,
-    /// Microseconds per operation that a byte of memory per item is worth
+    /// Value of a byte of memory per item, in microseconds per operation
     #[arg(long, default_value_t = 0.0)]
     memory_weight: f64,
 }
@@ -91,7 +91,7 @@ impl DemandOptions {
         Ok(demand)
     }
 
-    /// Number and size of the items, and the device's figures where a database keeps them.
+    /// Number and size of the items, and the device's measurements if a database has them.
     fn items(&self) -> Result<(f64, ItemSize, Option<DeviceFigures>), Failure> {
         match &self.like {
             Some(path) => like(path, &self.young),
@@ -106,7 +106,7 @@ impl DemandOptions {
     fn mix(&self) -> Result<OperationMix, Failure> {
         let mut mix = parse_mix(&self.mix)?;
         if !(0.0..=1.0).contains(&self.miss_share) {
-            return Err(Failure::Usage("--miss-share lies between 0 and 1".to_owned()));
+            return Err(Failure::Usage("--miss-share must be between 0 and 1".to_owned()));
         }
         let gets = mix.get;
         mix.get = gets * (1.0 - self.miss_share);
@@ -150,7 +150,7 @@ fn read_device(path: &Path) -> Result<DeviceFigures, Failure> {
     Ok(device::parse(&path.display().to_string(), &bytes)?)
 }
 
-/// Number and sizes of a database's items: all are counted, some of each keyspace are measured.
+/// Number and sizes of a database's items: all are counted, and some of each keyspace are measured.
 fn like(path: &Path, young: &YoungOptions) -> Result<(f64, ItemSize, Option<DeviceFigures>), Failure> {
     let db = Database { database: path.to_owned(), young: young.clone() }.open_existing()?;
     let items = db.stats().items;
@@ -167,7 +167,7 @@ fn like(path: &Path, young: &YoungOptions) -> Result<(f64, ItemSize, Option<Devi
     }
     db.close()?;
     if count == 0.0 {
-        return Err(Failure::Failed(format!("{} holds no items to plan for", path.display())));
+        return Err(Failure::Failed(format!("{} has no items to plan for", path.display())));
     }
     let (mean, key_bytes) = (bytes / count, key_bytes / count);
     let item = ItemSize {

@@ -1,4 +1,5 @@
-//! An answer as one page that needs no network: figures, frontier, levels, reasons, and all that is drawn as a table.
+//! A result as one page that needs no network: costs, frontier, levels, reasons, and everything that is drawn as a
+//! table, too.
 
 use alluvium_base::units::format_bytes;
 use alluvium_model::models::Component;
@@ -62,7 +63,7 @@ pub fn page(report: &Report<'_>) -> String {
     )
 }
 
-/// The parts of each figure.
+/// The parts of each cost.
 fn sources(report: &Report<'_>) -> String {
     let cost = &report.cost.cost;
     let row = |name: &str, parts: &[Component]| {

@@ -1,4 +1,5 @@
-//! `alluvium plan`: the plan that fits a workload, and why; and `plan apply`, which changes a database's.
+//! `alluvium plan`: finds the plan that fits a workload, and explains it; and `plan apply`, which changes a database's
+//! plan.
 
 mod apply;
 mod demand;
@@ -30,22 +31,22 @@ pub struct Options {
     /// Write a page with the frontier and the plan drawn: one file that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Say more about why
+    /// Explain the choice in more detail
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
     output: JsonOption,
 }
 
-/// What else to do with plans.
+/// Other actions on plans.
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Action {
-    /// Give a database another plan; its data follow in the background
+    /// Change the plan of a database; its data are moved in the background
     Apply(apply::Options),
 }
 
-/// Looks for the plan and prints it, or gives a database one. Fails where no plan keeps the limits, with how far each
-/// can be brought down.
+/// Finds the plan and prints it, or changes a database's plan. If no plan keeps the limits, fails with the lowest
+/// achievable value of each.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if let Some(Action::Apply(options)) = &options.action {
         return apply::run(options);

@@ -14,9 +14,9 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 48.0;
-/// Upper bounds of the classes of reads per lookup; the last class has none.
+/// Upper bounds of the classes of reads per lookup; the last class is unbounded.
 const READ_CLASSES: [f64; 4] = [1.005, 1.05, 1.5, 2.5];
-/// Most boxes of a level.
+/// Maximum boxes of a level.
 const BOXES_MAX: f64 = 24.0;
 /// Height of a level.
 const ROW: f64 = 58.0;
@@ -51,7 +51,7 @@ impl Axis {
     }
 }
 
-/// All points: memory to the right, writes up, reads as shade; what the engine executes has a ring.
+/// All points: memory to the right, writes upwards, reads as shade; plans that the engine executes have a ring.
 pub fn frontier(report: &Report<'_>) -> String {
     let points = report.points();
     let named = report.planned.named.iter().map(|named| &named.candidate);
@@ -148,7 +148,7 @@ fn axes(svg: &mut String, across: &Axis, up: &Axis) {
     );
 }
 
-/// What the marks mean.
+/// Explains the marks.
 pub fn legend() -> String {
     let circle = |class: &str| {
         format!(
@@ -187,7 +187,7 @@ pub fn levels(report: &Report<'_>) -> String {
     row(&mut svg, 0, ("log", "append-only, index in memory"), 1.0, 90.0, "log");
     for (number, (level, state)) in levels.iter().zip(states).enumerate() {
         let is_last = number + 1 == states.len();
-        // Sizes span orders of magnitude: the width is that of the logarithm.
+        // Sizes span orders of magnitude, so the width follows the logarithm.
         let width = (WIDTH - 20.0) * (1.0 + state.records).ln() / (1.0 + largest).ln();
         let name = format!("level {number}: {:.2} runs, {:.3e} records", state.runs, state.records);
         let class = if is_last { "old" } else { "" };

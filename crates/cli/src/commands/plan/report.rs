@@ -1,4 +1,4 @@
-//! What is shown of an answer, for text, JSON and page alike.
+//! The content of a result, shared by text, JSON and page.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
-/// Points of a frontier that are shown: of those that lie close together, one.
+/// Maximum points of a frontier that are shown: one of each group of close ones.
 const POINTS_MAX: usize = 400;
 
-/// An answer with what was asked.
+/// A result together with its demand.
 pub struct Report<'a> {
     pub demand: &'a Demand,
     pub planned: &'a Planned,
     pub recommended: &'a Candidate,
-    /// What the recommended plan costs, by source.
+    /// The cost of the recommended plan, by source.
     pub cost: PlanCost,
     /// Years until the device is worn out.
     pub lifetime_years: f64,
@@ -40,7 +40,7 @@ impl<'a> Report<'a> {
         self.demand.workload.live_keys()
     }
 
-    /// The frontiers of all plans and of those that are executed, thinned out, the recommended plan among them.
+    /// The frontiers of all plans and of the executable ones, thinned out, including the recommended plan.
     pub fn points(&self) -> Vec<&'a Candidate> {
         let all = self.planned.frontier.iter().filter(|candidate| !candidate.is_executable);
         let mut points = vec![self.recommended];
@@ -117,7 +117,7 @@ fn components(components: &[Component]) -> Value {
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-/// One candidate of each cell of a grid over the logarithms of the figures, the grid as fine as the number allows.
+/// One candidate per cell of a grid over the logarithms of the costs, the grid as fine as the number allows.
 fn thinned<'a>(candidates: &[&'a Candidate]) -> Vec<&'a Candidate> {
     let mut cells_per_doubling = 64.0;
     loop {

@@ -1,4 +1,4 @@
-//! An answer for a terminal.
+//! A result for a terminal.
 
 use alluvium_base::units::format_bytes;
 use alluvium_model::models::Component;
@@ -6,10 +6,10 @@ use alluvium_model::planner::Candidate;
 
 use super::report::Report;
 
-/// Beside a plan that can't keep all its filters and indexes in memory.
+/// Note on a plan that cannot keep all its filters and indexes in memory.
 const DEGRADED: &str = " (with a part of its filters and indexes on flash)";
 
-/// Plan, costs by source, why, and what stands beside it.
+/// The plan, its costs by source, the reasons, and the alternatives.
 pub fn text(report: &Report<'_>, explain: bool) -> String {
     let figures = &report.recommended.figures;
     let cost = &report.cost.cost;
