@@ -1,8 +1,8 @@
-//! A writer that is meant to be killed: it makes synced writes, says of each when it starts and when it was
-//! acknowledged, and gives whoever survives it the means to check them.
+//! A writer that is meant to be killed: it makes synced writes, prints when each starts and when it is acknowledged,
+//! and provides the check for the process that survives it.
 //!
-//! Used by the test that kills a real process; it finds what a simulated disk can't: wrong assumptions about the
-//! operating system.
+//! Used by the test that kills a real process; that test finds what a simulated disk cannot: wrong assumptions about
+//! the operating system.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write as _};
@@ -22,7 +22,7 @@ pub struct CrashWriterOptions {
     /// Number of the run; later runs must have higher ones, since versions grow with it
     #[arg(long)]
     pub round: u32,
-    /// Writing threads; each has items of its own
+    /// Writing threads; each has its own items
     #[arg(long, default_value_t = 4)]
     pub threads: u64,
     /// Items of each thread
@@ -33,10 +33,10 @@ pub struct CrashWriterOptions {
     pub seed: u64,
 }
 
-/// The keyspace it writes to.
+/// The keyspace that it writes to.
 pub const KEYSPACE: &str = "crash";
 
-/// Writes of one thread between two freezes of the log, so that conversion and the manifest are in the line of fire.
+/// Writes of one thread between two freezes of the log, so that kills also hit conversions and the manifest.
 const WRITES_PER_FLUSH: u64 = 700;
 
 /// A write, in progress or acknowledged.
@@ -44,7 +44,7 @@ const WRITES_PER_FLUSH: u64 = 700;
 pub struct Write {
     /// The item.
     pub item: u64,
-    /// Its version; versions of an item grow.
+    /// Its version; later versions of an item are greater.
     pub version: u64,
     /// Whether the item is removed.
     pub is_removal: bool,
@@ -57,7 +57,7 @@ impl Write {
     }
 }
 
-/// What the database may hold, as far as the writer's output says.
+/// What the database may contain, according to the writer's output.
 #[derive(Clone, Debug, Default)]
 pub struct Expectation {
     acknowledged: HashMap<u64, Write>,
@@ -65,7 +65,7 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Takes a line of the writer's output; a line that the kill cut short says nothing.
+    /// Processes a line of the writer's output; a line that the kill truncated is ignored.
     pub fn take(&mut self, line: &str) {
         let mut words = line.split(' ');
         let is_removal = words.next() == Some("remove");
@@ -89,8 +89,8 @@ impl Expectation {
         self.acknowledged.len()
     }
 
-    /// Opens the database after a kill and checks each item: it is as its last acknowledged write left it, or as the
-    /// write that was in progress would have. What was found counts as acknowledged from then on.
+    /// Opens the database after a kill and checks each item: it must be as its last acknowledged write left it, or as
+    /// the write in progress would have left it. What was found counts as acknowledged from then on.
     ///
     /// # Errors
     /// A lost, resurrected, older or damaged item is a wrong answer.
@@ -118,7 +118,7 @@ impl Expectation {
     }
 }
 
-/// Whether `found` is what `write` leaves behind; no write leaves nothing behind.
+/// Whether `found` is the result of `write`; without a write there must be no item.
 fn is_result(found: Option<&[u8]>, write: Option<&Write>) -> bool {
     match write {
         Some(write) if !write.is_removal => found == Some(&value(write.item, write.version)),
@@ -180,7 +180,7 @@ fn key(item: u64) -> Vec<u8> {
     format!("item-{item:08}").into_bytes()
 }
 
-/// The version, then noise whose length and content follow from item and version.
+/// The version, followed by noise whose length and content are a function of item and version.
 fn value(item: u64, version: u64) -> Vec<u8> {
     let mut random = Random::new(item, version);
     let mut value = version.to_le_bytes().to_vec();
@@ -190,7 +190,7 @@ fn value(item: u64, version: u64) -> Vec<u8> {
     value
 }
 
-/// Prints a line by one system call, so that a kill can cut no line but the last.
+/// Prints a line with one system call, so that a kill can truncate only the last line.
 fn say(write: Write, moment: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(write.line(moment).as_bytes())?;

@@ -1,8 +1,8 @@
 //! `bench dedup`: the fingerprint index of a deduplicating backup, over real files.
 //!
-//! Files are cut where their content says (FastCDC, Xia et al., ATC 2016), chunks are named by SHA-1, and each name is
-//! looked up in the store and put there with its place if absent: the workload that SILT was built for (§1, §5). An
-//! exact map in memory sees the same chunks, and every answer must agree with it.
+//! Files are cut at boundaries that depend on their content (FastCDC, Xia et al., ATC 2016). Chunks are named by SHA-1;
+//! each name is looked up in the store and put there with its position if absent: the workload that SILT was built for
+//! (§1, §5). An exact map in memory sees the same chunks, and every answer must agree with it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,16 +25,16 @@ use crate::report::Report;
 pub struct DedupOptions {
     /// Directory whose files are deduplicated; it is only read
     pub input: PathBuf,
-    /// Storage layout: a named plan
+    /// Storage layout: the name of a plan
     #[arg(long, default_value = "silt")]
     pub plan: String,
-    /// Average bytes of a chunk; chunks have between a quarter and four times as many
+    /// Average bytes of a chunk; chunks have between a quarter of this and four times as many
     #[arg(long, default_value = "8KiB", value_parser = units::parse_bytes)]
     pub chunk: u64,
     /// Chunks looked up in one multi_get
     #[arg(long, default_value_t = 32)]
     pub batch: usize,
-    /// Where the database is made, in a subdirectory `alluvium-bench-dedup`
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-dedup`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
 }
@@ -44,7 +44,7 @@ const SUBDIRECTORY: &str = "alluvium-bench-dedup";
 /// A chunk's name.
 type Fingerprint = [u8; 20];
 
-/// Where a chunk was seen first: what the store keeps for a fingerprint.
+/// Where a chunk was first seen: the value that the store keeps for a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     file: u32,
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-/// The store, the exact map beside it, and what was counted.
+/// The store, the exact map to compare with, and counters.
 struct Deduplicator {
     keyspace: Keyspace,
     exact: HashMap<Fingerprint, Place>,
@@ -75,11 +75,11 @@ struct Deduplicator {
     insert_time: Duration,
 }
 
-/// Deduplicates all files below the input, settles, and looks every chunk up again.
+/// Deduplicates all files below the input, settles, and looks up every chunk again.
 ///
 /// # Errors
-/// A chunk that the store knows and the exact map doesn't, or the other way round, or at another place, is a wrong
-/// answer. Files that cannot be read are left out and counted in `files_skipped`.
+/// A chunk that only one of store and exact map knows, or for which they name different positions, is a wrong answer.
+/// Files that cannot be read are skipped and counted in `files_skipped`.
 pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError> {
     if !(256..=4 << 20).contains(&options.chunk) {
         return Err(BenchError::Usage("--chunk lies between 256 B and 4 MiB".to_owned()));
@@ -158,7 +158,7 @@ impl Deduplicator {
         }
     }
 
-    /// Takes all chunks of a file; `false` if it cannot be read to its end.
+    /// Processes all chunks of a file; `false` if it cannot be read to its end.
     fn file(&mut self, number: u32, path: &Path, chunk_bytes: u32) -> Result<bool, BenchError> {
         let Ok(file) = File::open(path) else { return Ok(false) };
         for chunk in StreamCDC::new(file, chunk_bytes / 4, chunk_bytes, chunk_bytes * 4) {
@@ -173,7 +173,7 @@ impl Deduplicator {
         Ok(true)
     }
 
-    /// Looks the pending chunks up, puts those that are new, and compares both with the exact map.
+    /// Looks up the pending chunks, puts those that are new, and compares both with the exact map.
     fn flush(&mut self) -> Result<(), BenchError> {
         let pending = std::mem::take(&mut self.pending);
         let keys: Vec<&[u8]> = pending.iter().map(|(fingerprint, _)| &fingerprint[..]).collect();
@@ -198,7 +198,7 @@ impl Deduplicator {
         Ok(())
     }
 
-    /// Looks every chunk up once more, in the order of the exact map, which is no order.
+    /// Looks up every chunk once more, in the order of the exact map, which is arbitrary.
     fn check_all(&self) -> Result<Duration, BenchError> {
         let start = Instant::now();
         let all: Vec<(&Fingerprint, &Place)> = self.exact.iter().collect();
@@ -223,7 +223,8 @@ fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// All plain files below `input`, in order of their paths, symbolic links not followed, without those in `without`.
+/// All plain files below `input`, in the order of their paths, except those in `without`. Symbolic links are not
+/// followed.
 fn files_below(input: &Path, without: &Path) -> Result<Vec<PathBuf>, BenchError> {
     let mut files = Vec::new();
     let mut folders = vec![input.canonicalize()?];
@@ -231,7 +232,7 @@ fn files_below(input: &Path, without: &Path) -> Result<Vec<PathBuf>, BenchError>
         if folder == without {
             continue;
         }
-        // A folder that cannot be listed (no permission, gone meanwhile) is like an empty one.
+        // A folder that cannot be listed (no permission, removed meanwhile) counts as empty.
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),

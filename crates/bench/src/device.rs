@@ -1,6 +1,6 @@
 //! The block device under a directory: its counters, the space it gives to files, and its raw speed.
 //!
-//! The counters are the kernel's for the whole device, so figures made from them are right only with nothing else
+//! The counters are the kernel's for the whole device, so numbers derived from them are right only if nothing else is
 //! running. Per-process counters overcount mapped writes and miss those that the kernel does later.
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use alluvium_io::calibrate::{RandomReads, Rate, RawMethod, measure_raw_reads};
 
 use crate::random::Random;
 
-/// The block device that holds a directory.
+/// The block device that contains a directory.
 #[derive(Debug)]
 pub struct Device {
     path: PathBuf,
@@ -27,18 +27,18 @@ impl Device {
         Ok(Self { path: directory.to_owned(), directory: File::open(directory)? })
     }
 
-    /// The counters after everything written so far, to any file of the file system, has reached the device. `None`
-    /// where the file system lies on no block device (tmpfs, network) or the system does not publish its counters.
+    /// The counters after everything written so far, to any file of the file system, has reached the device. `None` if
+    /// the file system is not on a block device (tmpfs, network) or the system does not publish its counters.
     pub fn settled_counters(&self) -> Option<DeviceCounters> {
         rustix::fs::syncfs(&self.directory).ok()?;
         DeviceCounters::of(&self.path)
     }
 }
 
-/// Blocks in file metadata have 512 bytes, whatever the file system's own have (stat(2)).
+/// Blocks in file metadata have 512 bytes, whatever block size the file system uses (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 
-/// Bytes of the device that the files in `directory` occupy, holes excluded.
+/// Bytes of the device that the files in `directory` occupy, without holes.
 pub fn allocated_bytes(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     entries
@@ -56,20 +56,20 @@ pub fn allocated_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-/// A file of a given size to read raw pages from, removed when dropped. Reads of a store are compared with reads of
-/// such a file as large as the store, since a device serves a small span faster than a large one.
+/// A file of a given size from which raw pages are read; removed when dropped. Reads of a store are compared with reads
+/// of such a file of the same size, since a device serves a small span faster than a large one.
 #[derive(Debug)]
 pub struct RawFile {
     path: PathBuf,
     bytes: u64,
 }
 
-/// Largest span that is worth writing for a comparison.
+/// Maximum bytes that are written for a comparison.
 const SPAN_BYTES_MAX: u64 = 8 << 30;
 const CHUNK_BYTES: usize = 1 << 20;
 
 impl RawFile {
-    /// Writes a file of about `bytes` bytes that do not compress at `path`, through to the device.
+    /// Writes a file of about `bytes` incompressible bytes at `path`, through to the device.
     pub fn create(path: PathBuf, bytes: u64) -> io::Result<Self> {
         let chunks = bytes.clamp(1, SPAN_BYTES_MAX).div_ceil(CHUNK_BYTES as u64);
         let mut file = File::create(&path)?;
@@ -81,7 +81,7 @@ impl RawFile {
             file.write_all(&chunk)?;
         }
         file.sync_all()?;
-        // The page cache is better used by what is measured; only a hint, so a refusal changes nothing.
+        // Leaves the page cache to what is measured. It is only a hint, so a refusal changes nothing.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(raw)
     }
@@ -94,13 +94,13 @@ impl RawFile {
 
 impl Drop for RawFile {
     fn drop(&mut self) {
-        // Nothing is lost with a file that stays behind, and a destructor has nobody to tell.
+        // A file that remains does no harm, and a destructor cannot report an error.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Reads of random 4 KiB pages of a [`RawFile`] by each of the ways that the system offers, in turns with whatever
-/// they are compared with.
+/// Reads of random 4 KiB pages of a [`RawFile`] by each method that the system offers, in turns with the operations
+/// with which they are compared.
 #[derive(Debug)]
 pub struct RawReads {
     file: RawFile,
@@ -109,7 +109,7 @@ pub struct RawReads {
     ways: Vec<Way>,
 }
 
-/// What one way to read reached.
+/// The results of one method of reading.
 #[derive(Debug)]
 struct Way {
     method: RawMethod,
@@ -120,17 +120,17 @@ struct Way {
 }
 
 impl RawReads {
-    /// Writes the file of about `bytes` bytes; `in_flight` reads will be at work at once.
+    /// Writes the file of about `bytes` bytes; `in_flight` reads will be in flight at once.
     pub fn new(path: PathBuf, bytes: u64, in_flight: usize) -> io::Result<Self> {
         Ok(Self { file: RawFile::create(path, bytes)?, in_flight, turns: 0, ways: Vec::new() })
     }
 
-    /// Reads for `duration` by each way.
+    /// Reads for `duration` by each method.
     pub fn measure(&mut self, duration: Duration) -> io::Result<()> {
         self.turns += 1;
         for method in [RawMethod::Uring, RawMethod::Threads] {
             let rate = match self.file.reads(self.in_flight, duration, self.turns, method) {
-                // Containers often forbid io_uring; threads are always there.
+                // Containers often forbid io_uring; threads are always available.
                 Err(_) if method == RawMethod::Uring => continue,
                 outcome => outcome?,
             };
@@ -146,20 +146,20 @@ impl RawReads {
         Ok(())
     }
 
-    /// What a way reached over all turns; `None` where the system does not offer it.
+    /// The rate of a method over all turns; `None` if the system does not offer it.
     pub fn rate(&self, method: RawMethod) -> Option<&Rate> {
         self.ways.iter().find(|way| way.method == method).map(|way| &way.sum)
     }
 
-    /// What the fastest way reached over all turns.
+    /// The rate of the fastest method over all turns.
     pub fn best(&self) -> Option<&Rate> {
         let rates = self.ways.iter().map(|way| &way.sum);
         rates.max_by(|a, b| a.ops_per_s().total_cmp(&b.ops_per_s()))
     }
 
-    /// Rates of something else that ran between each two turns, by the mean of the two: the median of a way's
-    /// quotients, of the way that it compares worst with. The quotient of the sums would say more of the device's slow
-    /// moments, which meet one side only, than of what is compared.
+    /// Compares `rates`, each of which was measured between two turns, with the mean of these two turns. Takes the
+    /// median of each method's quotients, and returns the smallest median. The quotient of the sums would mostly
+    /// reflect slow moments of the device, which affect only one of the two sides.
     pub fn quotient(&self, rates: &[f64]) -> Option<f64> {
         let of_way = |way: &Way| {
             let around = way.ops_per_s.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
@@ -199,7 +199,7 @@ mod tests {
             way(RawMethod::Uring, &[100.0, 200.0, 20.0, 100.0]),
             way(RawMethod::Threads, &[100.0, 100.0, 20.0, 100.0]),
         ];
-        // By the first way 0.9, 1.0, 0.5; by the second 1.35, 1.83, 0.5.
+        // With the first method 0.9, 1.0, 0.5; with the second 1.35, 1.83, 0.5.
         assert_eq!(raw.quotient(&[135.0, 110.0, 30.0]), Some(0.9));
         assert_eq!(raw.quotient(&[]), None);
     }

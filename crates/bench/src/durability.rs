@@ -1,5 +1,5 @@
-//! `bench durability`: synced puts a second with one thread and with many, beside what the device gives to
-//! syncs into space that was written before.
+//! `bench durability`: synced puts per second with one thread and with many, compared with the device's rate of syncs
+//! into space that was written before.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ use crate::store::Workload;
 /// Options of `bench durability`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DurabilityOptions {
-    /// Thread counts to measure, one after the other
+    /// Numbers of threads to measure, one after another
     #[arg(long, value_delimiter = ',', default_value = "1,16")]
     pub threads: Vec<usize>,
     /// Synced puts of each thread
     #[arg(long, default_value_t = 20_000)]
     pub puts: u64,
-    /// Seconds of measuring the raw device before and after
+    /// Seconds for measuring the raw device, before and after
     #[arg(long, default_value_t = 1.0)]
     pub raw_seconds: f64,
     /// Bytes of a value; keys have 16
@@ -33,19 +33,19 @@ pub struct DurabilityOptions {
     /// Seed of keys and values
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where the database is made, in a subdirectory `alluvium-bench-durability`
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-durability`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-durability";
-/// Bytes of the file that the raw measurement writes over and over, as a recycled log segment is.
+/// Bytes of the file that the raw measurement overwrites repeatedly, like a recycled log segment.
 const RECYCLED_BYTES: u64 = 16 << 20;
 
-/// Measures each thread count; after it, reopens the database and looks for each put.
+/// Measures each number of threads; then reopens the database and looks up each put.
 ///
 /// # Errors
-/// An acknowledged put that is not there after reopening is a wrong answer.
+/// An acknowledged put that is missing after reopening is a wrong answer.
 pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.puts == 0 || options.threads.contains(&0) {
         return Err(BenchError::Usage("--puts and --threads are at least 1".to_owned()));
@@ -146,8 +146,8 @@ fn check_all(workload: &Workload, path: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// One block written and synced at a time into space that was written before, so that neither the length nor the
-/// extents of the file change: the best that any log can reach with one sync a put.
+/// Writes and syncs one block at a time into space that was written before, so that neither the length nor the extents
+/// of the file change: the best rate that any log can reach with one sync per put.
 fn raw_syncs(directory: &Path, options: &DurabilityOptions) -> Result<Rate, BenchError> {
     let storage = FileStorage::create(directory.join("raw"), IoOptions::default())?;
     let duration = Duration::from_secs_f64(options.raw_seconds);

@@ -6,22 +6,22 @@ use std::path::PathBuf;
 /// What went wrong in a benchmark.
 #[derive(Debug)]
 pub enum BenchError {
-    /// The store gave an answer that is not right. Says which operation, on which item, and what came.
+    /// The store gave a wrong answer. The text names the operation, the item and the answer.
     WrongAnswer(String),
-    /// The options make no sense together.
+    /// The options contradict each other.
     Usage(String),
-    /// A file to be taken in is not what it should be.
+    /// An input file is not as expected.
     Input {
         /// The file.
         path: PathBuf,
-        /// The line that can't be read, from 1 on; 0 where there are no lines.
+        /// The line that cannot be read, counted from 1; 0 if there are no lines.
         line: u64,
         /// What is wrong there.
         reason: String,
     },
     /// The store reported an error.
     Store(alluvium::Error),
-    /// A model can't be evaluated.
+    /// A model cannot be evaluated.
     Model(alluvium_model::ModelError),
     /// The operating system reported an error.
     Io(std::io::Error),

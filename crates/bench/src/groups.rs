@@ -1,4 +1,4 @@
-//! A semi-sorted keyspace whose keys begin with the number of a group, and a map in memory that sees the same
+//! A semi-sorted keyspace whose keys start with the number of a group, and a map in memory that sees the same
 //! operations: every answer of the keyspace must agree with it.
 
 use std::collections::BTreeMap;
@@ -16,19 +16,19 @@ use crate::measurement::Measurement;
 /// Options of a benchmark whose items are in groups.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GroupsOptions {
-    /// Times that the input is taken, each time as other groups
+    /// How often the input is used, each time as other groups
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub copies: u64,
-    /// Operations of each phase behind the first
+    /// Operations of each phase after the first
     #[arg(long, default_value_t = 20_000)]
     pub operations: u64,
-    /// Storage layout of the keyspace: a named plan for semi-sorted keyspaces
+    /// Storage layout of the keyspace: the name of a plan for semi-sorted keyspaces
     #[arg(long, default_value = "semi-sorted")]
     pub plan: String,
     /// Seed of the operations
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where the database is made, in a subdirectory called after the benchmark
+    /// Directory for the database, which gets a subdirectory named after the benchmark
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
 }
@@ -36,7 +36,7 @@ pub struct GroupsOptions {
 /// Bytes of a group's number, big-endian, in front of every key.
 pub const GROUP_BYTES: usize = 8;
 
-/// The keyspace and the map beside it.
+/// The keyspace and the map to compare with.
 #[derive(Debug)]
 pub struct Groups {
     db: Db,
@@ -46,23 +46,23 @@ pub struct Groups {
     device: Device,
 }
 
-/// What was counted before a phase.
+/// The counters before a phase.
 #[derive(Debug)]
 pub struct Before {
     counters: Option<DeviceCounters>,
     bytes_put: u64,
 }
 
-/// What a phase did: its operations, the items that they met, and the time in the store alone.
+/// The work of a phase: its operations, the items that they concerned, and the time spent in the store alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    /// Calls of the store.
+    /// Calls to the store.
     pub operations: u64,
     /// Items put, found or removed.
     pub items: u64,
-    /// Time in these calls, checks left out.
+    /// Time in these calls, without checks.
     pub elapsed: Duration,
-    /// Time of the call that took longest.
+    /// Time of the longest call.
     pub longest: Duration,
 }
 
@@ -71,12 +71,12 @@ pub fn key(group: u64, name: &[u8]) -> Vec<u8> {
     [&group.to_be_bytes(), name].concat()
 }
 
-/// The error of an answer that the map doesn't give.
+/// The error for an answer that differs from the map's.
 fn wrong(operation: &str, key: &[u8]) -> BenchError {
     BenchError::WrongAnswer(format!("{operation} of {}", key.escape_ascii()))
 }
 
-/// `directory` made anew, empty.
+/// Creates `directory` again, empty.
 ///
 /// # Errors
 /// Those of the file system.
@@ -88,8 +88,8 @@ pub fn empty_directory(directory: &Path) -> Result<(), BenchError> {
 }
 
 impl Groups {
-    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`. With
-    /// `lists_groups` for [`Groups::check_groups`].
+    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`.
+    /// [`Groups::check_groups`] requires `lists_groups`.
     ///
     /// # Errors
     /// [`BenchError::Usage`] for an unknown plan; errors of the store.
@@ -115,7 +115,7 @@ impl Groups {
         self.exact.range(start.to_vec()..).take_while(move |(key, _)| key.starts_with(&start))
     }
 
-    /// The first key at or behind `start`, or the very first: some key, where `start` is random.
+    /// The first key at or after `start`, or else the first of all: an arbitrary key if `start` is random.
     pub fn key_near(&self, start: &[u8]) -> Option<&Vec<u8>> {
         let behind = self.exact.range(start.to_vec()..).next();
         behind.or_else(|| self.exact.iter().next()).map(|(key, _)| key)
@@ -130,7 +130,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Removes an item, or nothing.
+    /// Removes an item, if present.
     pub fn remove(&mut self, key: &[u8], work: &mut Work) -> Result<(), BenchError> {
         let start = Instant::now();
         self.keyspace.remove(key)?;
@@ -153,7 +153,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Looks an item up.
+    /// Looks up an item.
     pub fn get(&self, key: &[u8], work: &mut Work) -> Result<(), BenchError> {
         let start = Instant::now();
         let answer = self.keyspace.get(key)?;
@@ -175,7 +175,7 @@ impl Groups {
         }
     }
 
-    /// Removes a group as a whole, and looks whether it is gone.
+    /// Removes a whole group, and checks that it is gone.
     pub fn remove_group(&mut self, group: u64, work: &mut Work) -> Result<(), BenchError> {
         let keys: Vec<_> = self.of_group(group).map(|(key, _)| key.clone()).collect();
         let start = Instant::now();
@@ -221,14 +221,14 @@ impl Groups {
         }
     }
 
-    /// Counts what the device has done so far.
+    /// Reads the device's counters.
     pub fn before(&self) -> Before {
         Before { counters: self.device.settled_counters(), bytes_put: self.db.stats().traffic.bytes_put }
     }
 
-    /// Moves what the phase wrote from the log to tables, and adds its figures: rates of the operations alone; reads
-    /// and writes of the device and of the store's memory and space with the settling. Figures of the device are left
-    /// out where the system has none.
+    /// Moves what the phase wrote from the log to tables, and adds the results: rates of the operations alone; reads
+    /// and writes of the device, memory and space of the store including the settling. Numbers of the device are
+    /// omitted if the system has none.
     ///
     /// # Errors
     /// Those of the store.

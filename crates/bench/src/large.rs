@@ -1,5 +1,5 @@
-//! `bench large`: items of 0 B to 64 MiB side by side, overwritten several times, every value verified; how much more
-//! of the disk than the live items need is ever taken, and what is written and read for them.
+//! `bench large`: items of 0 B to 64 MiB together, overwritten several times, every value verified. Measures how much
+//! more of the disk is ever taken than the live items need, and what is written and read for them.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -19,24 +19,24 @@ pub struct LargeOptions {
     /// Bytes to load
     #[arg(long, default_value = "2GiB", value_parser = alluvium_base::units::parse_bytes)]
     pub bytes: u64,
-    /// Overwrite until this many times the loaded bytes were put
+    /// Overwrite until this many times the loaded bytes have been put
     #[arg(long, default_value_t = 3.0)]
     pub overwrite: f64,
-    /// Largest value; sizes are log-uniform from 0 on, so each power of two holds as many bytes as the others
+    /// Largest value; sizes are log-uniform from 0 up, so each power of two has as many bytes as the others
     #[arg(long, default_value = "64MiB", value_parser = alluvium_base::units::parse_bytes)]
     pub value_size_max: u64,
     /// Seed of sizes, values and the order of overwrites
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where the database is made, in a subdirectory `alluvium-bench-large`
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-large`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-large";
-/// Values of this much and more are written and read as streams.
+/// Values of at least this size are written and read as streams.
 const STREAM_BYTES_MIN: usize = 1 << 20;
-/// Items up to this need no blob file.
+/// Items of up to this size need no blob file.
 const INLINE_BYTES_MAX: u64 = 2039;
 
 struct LargeBench<'a> {
@@ -48,14 +48,14 @@ struct LargeBench<'a> {
     /// How often each item was written.
     rounds: Vec<u64>,
     live_bytes: u64,
-    /// Most bytes on disk for each live byte, sampled after every put of the overwrites.
+    /// Maximum bytes on disk per live byte, sampled after every put of the overwrites.
     space_max: f64,
 }
 
 /// Loads, overwrites and reads.
 ///
 /// # Errors
-/// A value that is not the one written last is a wrong answer.
+/// A value that is not the last one written is a wrong answer.
 pub fn run(options: &LargeOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.bytes == 0 || options.value_size_max > VALUE_BYTES_MAX as u64 {
         return Err(BenchError::Usage("--bytes is at least 1, --value-size-max at most 64MiB".to_owned()));
@@ -167,7 +167,7 @@ impl LargeBench<'_> {
         Ok(measurement)
     }
 
-    /// Reads every item once, from tables: small ones, then large ones.
+    /// Reads every item once, from tables: first small ones, then large ones.
     fn get(&mut self) -> Result<Measurement, BenchError> {
         self.db.flush()?;
         self.db.wait_idle()?;
@@ -226,7 +226,7 @@ impl LargeBench<'_> {
     }
 }
 
-/// A small run, so that the benchmark can't rot.
+/// A small run, so that the benchmark keeps working.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! How long operations took: a histogram with two significant digits from 100 ns to 100 s.
+//! Durations of operations: a histogram with two significant digits from 100 ns to 100 s.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::measurement::Measurement;
 const NANOSECONDS_MIN: u64 = 100;
 const NANOSECONDS_MAX: u64 = 100_000_000_000;
 
-/// Durations of many operations. About 25 KB, since
-/// memory limits count it; recording takes some nanoseconds.
+/// Durations of many operations. Takes only about 25 KB, since memory limits include it; recording takes some
+/// nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     histogram: Histogram<u32>,
@@ -24,7 +24,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Bytes of memory that one of these takes.
+    /// Bytes of memory of one value of this type.
     pub fn memory_bytes(&self) -> u64 {
         self.histogram.distinct_values() as u64 * size_of::<u32>() as u64
     }
@@ -35,9 +35,9 @@ impl Latencies {
         self.histogram.saturating_record(duration.as_nanos().min(u128::from(NANOSECONDS_MAX)) as u64);
     }
 
-    /// Counts all operations of `other` as well.
+    /// Adds the operations of `other`.
     pub fn add(&mut self, other: &Self) {
-        // Both have the same constant bounds, which is all that adding requires.
+        // Both have the same constant bounds, the only condition for adding.
         self.histogram.add(&other.histogram).expect("histograms of equal bounds add up");
     }
 

@@ -1,10 +1,10 @@
-//! Benchmarks of Alluvium as a library; the command `alluvium bench` is their face.
+//! Benchmarks of Alluvium as a library; the command `alluvium bench` is their user interface.
 //!
-//! Each benchmark is a function from its options to [`Measurement`]s, handed to a [`Report`] one by one as they are
+//! Each benchmark is a function from its options to [`Measurement`]s, which go to a [`Report`] one by one as they are
 //! made. Every answer is verified: a wrong one ends the benchmark with [`BenchError::WrongAnswer`].
 //!
-//! Architecture invariant: what was written to and read from the device comes from the block device's counters, never
-//! from the engine's own. Where the system offers none, those figures are absent, not estimated.
+//! Architecture invariant: bytes written to and read from the device are taken from the block device's counters, never
+//! from the engine's own. If the system offers none, those numbers are absent, not estimated.
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -31,7 +31,7 @@ pub use error::BenchError;
 pub use measurement::Measurement;
 pub use report::Report;
 
-/// The Rust examples of the README, which so are compiled and run.
+/// The Rust examples of the README, which are compiled and run this way.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What one case of one benchmark measured.
+/// The measurements of one case of one benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     /// The benchmark, for example `index`.
@@ -12,15 +12,15 @@ pub struct Measurement {
     pub case: String,
     /// The parameters it ran with.
     pub config: Map<String, Value>,
-    /// Figures by name; names are snake_case and carry their unit (`lookup_ns`, `bits_per_key`).
+    /// Results by name; names are snake_case and include their unit (`lookup_ns`, `bits_per_key`).
     pub metrics: Map<String, Value>,
-    /// What a model said of some of the metrics beforehand, under the same names.
+    /// What a model predicted for some of the metrics, under the same names.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub predicted: Map<String, Value>,
 }
 
 impl Measurement {
-    /// A measurement without parameters and figures yet.
+    /// A measurement that has no parameters and results yet.
     pub fn new(bench: &str, case: &str) -> Self {
         Self {
             bench: bench.to_owned(),
@@ -37,7 +37,7 @@ impl Measurement {
         self
     }
 
-    /// Adds a figure.
+    /// Adds a result.
     pub fn metric(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.metrics.insert(name.to_owned(), value.into());
         self

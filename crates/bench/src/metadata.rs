@@ -1,8 +1,8 @@
 //! `bench metadata`: the directory entries of real trees as items, the workload that SlimDB was built for (§1, §5).
 //!
-//! An entry is an item whose key is the number of its folder, 8 bytes, and its name; its value is what `stat` tells. So
-//! the entries of a folder are one prefix of a semi-sorted keyspace: some have thousands, most a few. A map in memory
-//! sees the same operations, and every answer must agree with it.
+//! An entry is an item. Its key is the number of its folder, 8 bytes, followed by its name; its value is what `stat`
+//! returns. So the entries of a folder share a prefix of a semi-sorted keyspace: some folders have thousands, most a
+//! few. A map in memory sees the same operations, and every answer must agree with it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,15 +15,15 @@ use crate::report::Report;
 /// Options of `bench metadata`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MetadataOptions {
-    /// Directory whose tree is taken; it is only read
+    /// Directory whose tree is used; it is only read
     pub input: PathBuf,
-    /// What is done to it.
+    /// What is done with it.
     #[command(flatten)]
     pub groups: GroupsOptions,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-metadata";
-/// Bytes of an entry's value: what `stat` tells of an inode.
+/// Bytes of an entry's value: what `stat` returns for an inode.
 const VALUE_BYTES: usize = 64;
 
 /// An entry as it was found: the number of its folder, its name, its kind and length.
@@ -34,7 +34,7 @@ struct Entry {
     len: u64,
 }
 
-/// The store, and what operations are chosen from.
+/// The store, and the data from which operations are chosen.
 struct Tree {
     groups: Groups,
     found: Vec<Entry>,
@@ -46,10 +46,10 @@ struct Tree {
 type Phase = fn(&mut Tree, u64) -> Result<Work, BenchError>;
 
 /// Creates the entries of the tree, looks them up, lists folders, moves and removes entries, removes folders, and lists
-/// the folders that are left.
+/// the folders that remain.
 ///
 /// # Errors
-/// An answer that the map doesn't give is a wrong answer. Folders that can't be listed are taken for empty.
+/// An answer that differs from the map's is a wrong answer. Folders that cannot be listed count as empty.
 pub fn run(options: &MetadataOptions, report: &mut Report) -> Result<(), BenchError> {
     let directory = options.groups.dir.join(SUBDIRECTORY);
     empty_directory(&directory)?;
@@ -86,7 +86,7 @@ impl Tree {
         self.folders_found * self.copies
     }
 
-    /// Creates all entries, as many times as there are copies.
+    /// Creates all entries, once per copy.
     fn create(&mut self, _: u64) -> Result<Work, BenchError> {
         let mut work = Work::default();
         for copy in 0..self.copies {
@@ -102,7 +102,7 @@ impl Tree {
         Ok(work)
     }
 
-    /// Some entry, or for one time in eight a name that is not there.
+    /// An arbitrary entry or, one time in eight, a name that does not exist.
     fn any_key(&mut self) -> Vec<u8> {
         let start = key(self.random.below(self.folders()), &[self.random.below(256) as u8]);
         match self.groups.key_near(&start) {
@@ -161,14 +161,14 @@ impl Tree {
     }
 }
 
-/// All entries below `input` with the numbers of their folders, and how many folders there are; symbolic links are not
-/// followed, and `without` is left out.
+/// All entries below `input`, except those in `without`, with the numbers of their folders; and the number of folders.
+/// Symbolic links are not followed.
 fn entries_below(input: &Path, without: &Path) -> Result<(Vec<Entry>, u64), BenchError> {
     let mut found = Vec::new();
     let mut folders = vec![input.canonicalize()?];
     let mut next = 0;
     while let Some(path) = folders.get(next).cloned() {
-        // A folder that cannot be listed (no permission, gone meanwhile) is like an empty one.
+        // A folder that cannot be listed (no permission, removed meanwhile) counts as empty.
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             let is_folder = metadata.is_dir() && entry.path() != without;

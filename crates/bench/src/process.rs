@@ -1,4 +1,4 @@
-//! What the operating system says about the CPU time of this process.
+//! CPU time of this process, as the operating system reports it.
 
 use std::time::Duration;
 

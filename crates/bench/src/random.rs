@@ -1,4 +1,4 @@
-//! Cheap reproducible randomness. A benchmark must not spend its time in a generator.
+//! Cheap reproducible randomness, so that benchmarks do not spend their time in a generator.
 
 /// A bijection on 64-bit numbers that looks random: the finalizer of SplitMix64 (Steele et al., OOPSLA 2014).
 #[inline]
@@ -16,7 +16,7 @@ pub fn unmix(mut number: u64) -> u64 {
     number ^ (number >> 30) ^ (number >> 60)
 }
 
-/// SplitMix64: about a nanosecond a number.
+/// SplitMix64: about a nanosecond per number.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,

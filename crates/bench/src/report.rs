@@ -1,4 +1,4 @@
-//! Where measurements go: one JSON object a line as they come, or a table for people at the end.
+//! The output of measurements: one JSON object per line as they are made, or a table for people at the end.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ impl Report {
         Self { is_json, measurements: Vec::new() }
     }
 
-    /// Takes one measurement.
+    /// Adds one measurement.
     pub fn add(&mut self, measurement: Measurement) -> io::Result<()> {
         if self.is_json {
             let mut out = io::stdout().lock();
@@ -32,8 +32,8 @@ impl Report {
         Ok(())
     }
 
-    /// Prints the table, unless everything was printed as JSON. Call it after a failure too: what was measured before
-    /// it is worth having.
+    /// Prints the table, unless everything was printed as JSON. Call it also after a failure, since earlier results are
+    /// still useful.
     pub fn finish(&self) -> io::Result<()> {
         if self.is_json || self.measurements.is_empty() {
             return Ok(());
@@ -47,10 +47,10 @@ impl Report {
     }
 }
 
-/// Most cases side by side before a new block of the table starts.
+/// Maximum cases next to each other before a new block of the table starts.
 const CASES_ACROSS: usize = 7;
 
-/// Measurements as a table: a row for each figure, a column for each case.
+/// Measurements as a table: one row per result, one column per case.
 pub fn table(measurements: &[Measurement]) -> String {
     let mut text = String::new();
     for group in measurements.chunk_by(|left, right| left.bench == right.bench && left.config == right.config)
@@ -100,7 +100,7 @@ fn write_block(text: &mut String, block: &[Measurement]) {
     text.push('\n');
 }
 
-/// A value for people: numbers with four significant digits, texts without quotes, nothing for null.
+/// A value for people: numbers with four significant digits, texts without quotes, a dash for null.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

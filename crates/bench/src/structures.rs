@@ -1,4 +1,4 @@
-//! `bench index`: chooses among the benchmarks of single index structures.
+//! `bench index`: selects among the benchmarks of single index structures.
 
 use crate::error::BenchError;
 use crate::index::{self, IndexConfig};
@@ -22,13 +22,13 @@ const STRUCTURES: [(&str, Run); 10] = [
     ("slb", index::slb::run),
 ];
 
-/// How many keys a structure is measured with where nobody says.
+/// The default number of keys with which a structure is measured.
 pub fn default_keys(name: &str) -> u64 {
-    // The lookaside buffer's subjects keep whole items beside the keys.
+    // The lookaside buffer's subjects store whole items besides the keys.
     if name == "slb" { 4_000_000 } else { 10_000_000 }
 }
 
-/// Runs the structure `name`, or each of them for `all`. `ect-sparse` is among the cases of `ect` whose name says so.
+/// Runs the structure `name`, or all of them for `all`. `ect-sparse` selects the cases of `ect` with this name.
 ///
 /// # Errors
 /// [`BenchError::Usage`] for an unknown name.

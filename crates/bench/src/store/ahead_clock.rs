@@ -1,11 +1,11 @@
-//! [`AheadClock`]: the system's clock, from which wall-clock time can be moved ahead so that items expire.
+//! [`AheadClock`]: the system's clock with a wall-clock time that can be moved ahead so that items expire.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_io::{Clock, SystemClock};
 
-/// The system's clock with its wall-clock time so far ahead.
+/// The system's clock, with its wall-clock time moved ahead.
 #[derive(Debug, Default)]
 pub struct AheadClock {
     system: SystemClock,
@@ -13,7 +13,7 @@ pub struct AheadClock {
 }
 
 impl AheadClock {
-    /// Moves wall-clock time on.
+    /// Advances the wall-clock time.
     pub fn advance(&self, duration: Duration) {
         self.ahead_ms.fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
     }

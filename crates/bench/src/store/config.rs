@@ -19,7 +19,7 @@ use crate::latencies::Latencies;
 /// Options of `bench store`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreOptions {
-    /// Storage layout: a named plan, or a file with one as JSON
+    /// Storage layout: the name of a plan, or a JSON file with a plan
     #[arg(long, default_value = "silt")]
     pub plan: String,
     /// Items to load
@@ -41,10 +41,10 @@ pub struct StoreOptions {
     /// Threads of load, update and sustain
     #[arg(long, default_value_t = 1)]
     pub writers: usize,
-    /// Keys in one call of get and miss; above 1 they go through multi_get
+    /// Keys per call of get and miss; if above 1, multi_get is used
     #[arg(long, default_value_t = 1)]
     pub batch: usize,
-    /// Operations of get, miss and mixed; the smaller of the items and 1,000,000 by default
+    /// Operations of get, miss and mixed; by default the number of items, but at most 1,000,000
     #[arg(long)]
     pub operations: Option<u64>,
     /// Share of gets in mixed
@@ -59,43 +59,43 @@ pub struct StoreOptions {
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Limit of the memory of the whole process, such as 64MiB; none by default
+    /// Memory limit of the whole process, such as 64MiB; unlimited by default
     #[arg(long, value_parser = units::parse_bytes)]
     pub memory: Option<u64>,
-    /// Where the database is made, in a subdirectory `alluvium-bench-store`
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-store`
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
-    /// Directory, on another device perhaps, for tables of young levels, in a subdirectory of the same name. Figures of
-    /// the device are those of --dir's
+    /// Directory for tables of young levels, possibly on another device; it gets a subdirectory of the same name.
+    /// Device statistics are those of --dir's device
     #[arg(long)]
     pub young_dir: Option<PathBuf>,
-    /// Levels whose tables lie in --young-dir
+    /// Number of levels whose tables are stored in --young-dir
     #[arg(long, default_value_t = 1, requires = "young_dir")]
     pub young_levels: usize,
-    /// What threads do while they read; only the phase get does it both ways, the others sleep then
+    /// What threads do while they wait for reads; only the phase get measures both, the other phases then sleep
     #[arg(long, value_enum, default_value = "both")]
     pub read_wait: Waits,
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
     pub keep: bool,
-    /// Seconds of measuring the raw device by each way to read, in turns with get; 0 to leave it out
+    /// Seconds for measuring the raw device by each method of reading, in turns with get; 0 to skip this
     #[arg(long, default_value_t = 5.0)]
     pub raw_seconds: f64,
 }
 
-/// What threads do while they read.
+/// What threads do while they wait for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Waits {
     /// They sleep.
     Sleep,
-    /// They look again and again, which takes a processor for each.
+    /// They poll, which occupies a processor for each.
     Poll,
-    /// One after the other, in turns.
+    /// Both, in turns.
     Both,
 }
 
 impl Waits {
-    /// Each way, the one of the phases that do it one way only first.
+    /// All ways to wait; the first is that of the phases that use only one.
     pub(super) fn all(self) -> &'static [ReadWait] {
         match self {
             Self::Sleep => &[ReadWait::Sleep],
@@ -119,13 +119,13 @@ impl StoreOptions {
         self.young_dir.as_ref().map(|directory| directory.join(SUBDIRECTORY))
     }
 
-    /// Bytes of memory that the measurements of all threads take, and their sums.
+    /// Bytes of memory that the latencies of all threads, and their sums, take.
     pub fn latencies_bytes(&self) -> u64 {
         let threads = self.threads.max(self.writers) as u64 + 1;
         threads * 2 * Latencies::default().memory_bytes()
     }
 
-    /// Refuses what makes no sense, with the reason.
+    /// Refuses contradictory or senseless options, with the reason.
     pub fn validate(&self) -> Result<(), BenchError> {
         let refuse = |reason: &str| Err(BenchError::Usage(reason.to_owned()));
         if self.items == 0 || self.items >= 1 << 40 {
@@ -153,7 +153,7 @@ impl StoreOptions {
         self.durability().map(drop)
     }
 
-    /// The plan of this name, or in this file.
+    /// The plan with this name, or in this file.
     pub(super) fn plan(&self) -> Result<Plan, BenchError> {
         let usage = |reason: &dyn Display| BenchError::Usage(format!("--plan {}: {reason}", self.plan));
         Plan::named(&self.plan).or_else(|unknown| match fs::read_to_string(&self.plan) {
@@ -179,7 +179,7 @@ impl StoreOptions {
         self.operations.unwrap_or(self.items.min(1_000_000))
     }
 
-    /// What goes into each measurement's `config`.
+    /// The content of each measurement's `config`.
     pub fn describe(&self) -> Map<String, Value> {
         let mut config = Map::new();
         let mut add = |name: &str, value: Value| config.insert(name.to_owned(), value);

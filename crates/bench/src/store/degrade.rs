@@ -1,5 +1,5 @@
-//! The phase `degrade`: what lookups cost while filters and indexes have less memory than they take, step by step, and
-//! when they have it back (SILT §4, graceful degradation).
+//! The phase `degrade`: the cost of lookups while filters and indexes have less memory than they need, step by step,
+//! and once they have enough again (SILT §4, graceful degradation).
 
 use alluvium::MemoryLimitStats;
 
@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
 
-/// The steps: a name, and the share of what filters and indexes take without a bound; `None` is no bound.
+/// The steps: a name, and the share of what filters and indexes take without a bound; `None` means no bound.
 const STEPS: [(&str, Option<f64>); 6] = [
     ("degrade-to-1/2", Some(0.5)),
     ("degrade-to-1/4", Some(0.25)),
@@ -20,7 +20,7 @@ const STEPS: [(&str, Option<f64>); 6] = [
 ];
 
 impl StoreBench {
-    /// Gets and misses in each step. What is returned, the last measurement, is of the end, under no bound.
+    /// Gets and misses in each step. Returns the last measurement, which is made at the end without a bound.
     pub(super) fn degrade(&self, report: &mut Report) -> Result<Measurement, BenchError> {
         let whole = self.lookups("degrade", None)?;
         let memory = self.db.stats().memory;
@@ -28,7 +28,7 @@ impl StoreBench {
         let mut last = whole;
         for (name, share) in STEPS {
             report.add(last)?;
-            // What is known of open tables counts too, and can't be dropped.
+            // The bound includes the metadata of open tables, which cannot be dropped.
             let bound_bytes = share.map(|share| memory.tables + (whole_bytes as f64 * share) as u64);
             self.db.set_index_bytes_max(bound_bytes.unwrap_or(u64::MAX));
             last = self.lookups(name, bound_bytes)?;
@@ -36,7 +36,7 @@ impl StoreBench {
         Ok(last)
     }
 
-    /// The figures of gets, and those of misses that tell of memory.
+    /// The results of gets, and those of misses that concern memory.
     fn lookups(&self, name: &'static str, bound_bytes: Option<u64>) -> Result<Measurement, BenchError> {
         let drive = self.reading(name, self.options.operations());
         let gets = self.drive(&drive, |worker| {

@@ -1,4 +1,4 @@
-//! Runs the threads of a phase and measures around them.
+//! Runs the threads of a phase and measures them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,32 +14,32 @@ use crate::latencies::Latencies;
 use crate::process;
 use crate::random::Random;
 
-/// What a phase's threads do in all.
+/// The total work of a phase's threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive {
     /// Name of the phase.
     pub name: &'static str,
     /// Threads.
     pub threads: usize,
-    /// Operations of all threads together, at most.
+    /// Maximum operations of all threads together.
     pub operations: u64,
-    /// When to stop, if not by number of operations.
+    /// When to stop, if not after a number of operations.
     pub deadline: Option<Duration>,
-    /// Whether background work is waited for at the end and counted in.
+    /// Whether to wait for background work at the end and include it.
     pub settles: bool,
     /// Whether each operation adds an item.
     pub inserts: bool,
-    /// Whether a thread goes on as long as any operation is left, so that all end together; else each has an equal
-    /// share. Fewer threads at the end would have fewer reads in flight.
+    /// Whether threads continue as long as any operation is left, so that all end together; otherwise each has an equal
+    /// share. With fewer threads at the end, fewer reads would be in flight.
     pub is_first_come: bool,
 }
 
-/// What one step of a thread did.
+/// The work of one step of a thread.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// So many gets, in one call.
+    /// This many gets, in one call.
     Gets(u64),
-    /// So many gets, whose latencies the step has recorded itself.
+    /// This many gets, whose latencies the step has recorded itself.
     Recorded(u64),
     /// One put.
     Put,
@@ -54,61 +54,62 @@ pub struct Worker {
     pub threads: u64,
     /// Operations it has done.
     pub done: u64,
-    /// Operations it has to do, at most.
+    /// Maximum operations that it has to do.
     pub quota: u64,
-    /// Its own randomness.
+    /// Its own random numbers.
     pub random: Random,
-    /// Room for a key.
+    /// A buffer for a key.
     pub key: Vec<u8>,
-    /// Room for a value.
+    /// A buffer for a value.
     pub value: Vec<u8>,
     /// When the phase started.
     pub start: Instant,
-    /// When the operation in progress started: the end of the one before, unless the step says otherwise.
+    /// When the operation in progress started: at the end of the previous one, unless the step sets it.
     pub since: Instant,
     gets: Latencies,
     puts: Latencies,
 }
 
 impl Worker {
-    /// A uniformly chosen item among those that only this thread overwrites. Requires no fewer items than threads.
+    /// A uniformly chosen item among those that only this thread overwrites. Requires at least as many items as
+    /// threads.
     pub fn own_item(&mut self, items: u64) -> u64 {
         self.random.below(items / self.threads) * self.threads + self.thread
     }
 
-    /// Its randomness, and where to record latencies of gets for [`Step::Recorded`].
+    /// Its random numbers, and where to record latencies of gets for [`Step::Recorded`].
     pub fn random_and_gets(&mut self) -> (&mut Random, &mut Latencies) {
         (&mut self.random, &mut self.gets)
     }
 }
 
-/// What was measured.
+/// The measurements of a phase.
 #[derive(Debug)]
 pub struct Outcome {
     /// Operations done.
     pub operations: u64,
-    /// From the first operation to the last.
+    /// Time from the first operation to the last.
     pub elapsed: Duration,
-    /// From the last operation until background work had settled.
+    /// Time from the last operation until background work had settled.
     pub settling: Duration,
-    /// CPU time of the whole process over both.
+    /// CPU time of the whole process during both.
     pub cpu: Duration,
     /// Latencies of calls that get.
     pub gets: Latencies,
     /// Latencies of puts.
     pub puts: Latencies,
-    /// Memory and space meanwhile.
+    /// Memory and space during the phase.
     pub samples: Samples,
-    /// What the device did, settling included.
+    /// The device's traffic, including settling.
     pub device: Option<DeviceCounters>,
     /// Pages that the engine read.
     pub page_reads: u64,
-    /// The engine's statistics before and after; what else ran between parts of a phase is in them.
+    /// The engine's statistics before and after; they include whatever else ran between parts of a phase.
     pub stats: (Stats, Stats),
 }
 
 impl Outcome {
-    /// Counts what was measured `later`, of the same phase, as well.
+    /// Adds the measurements of a later part of the same phase.
     pub fn add(&mut self, later: Self) {
         self.operations += later.operations;
         self.elapsed += later.elapsed;
@@ -123,12 +124,12 @@ impl Outcome {
     }
 }
 
-/// Operations between two looks at the shared counters.
+/// Operations between two updates of the shared counters.
 const BURST: u64 = 64;
 
 impl StoreBench {
-    /// Runs `step` in the threads that `drive` asks for until each has done its share, and measures. The first error
-    /// stops all threads.
+    /// Runs `step` in the threads of `drive` until each has done its share, and measures. The first error stops all
+    /// threads.
     pub(super) fn drive<F>(&self, drive: &Drive, step: F) -> Result<Outcome, BenchError>
     where
         F: Fn(&mut Worker) -> Result<Step, BenchError> + Sync,
@@ -241,8 +242,8 @@ where
 {
     let mut reported = 0;
     let burst = if drive.is_first_come { 1 } else { BURST };
-    // One look at the clock an operation: the end of one is the start of the next, so making the key and checking
-    // the answer count as part of the operation.
+    // The clock is read once per operation: the end of one is the start of the next, so making the key and checking the
+    // answer count as part of the operation.
     worker.since = Instant::now();
     while worker.done < worker.quota {
         let done = step(worker)?;

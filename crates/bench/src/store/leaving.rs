@@ -1,4 +1,4 @@
-//! The phases in which items leave: they expire, are removed, or are overwritten under a snapshot.
+//! The phases in which items go away: they expire, are removed, or are overwritten under a snapshot.
 
 use std::time::{Duration, Instant};
 
@@ -11,26 +11,26 @@ use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::random::Random;
 
-/// How long expiring items live: longer than any phase takes. The clock is then moved on.
+/// How long expiring items live: longer than any phase takes. The clock is moved ahead afterwards.
 pub(super) const LIFETIME_MS: u64 = 30 * 24 * 3600 * 1000;
-/// Keys that are read from a snapshot.
+/// Number of keys that are read from a snapshot.
 const SNAPSHOT_KEYS: u64 = 100_000;
-/// Items that must be gone of which so many are looked for.
+/// Number of removed items that are looked up.
 const GONE_KEYS: u64 = 10_000;
 
 impl StoreBench {
-    /// Number of the first item that leaves: those from there on do.
+    /// Number of the first item that goes away: it and all later ones do.
     fn first_leaving(&self) -> u64 {
         self.workload.items().div_ceil(2)
     }
 
-    /// What is stored with an item when it is loaded.
+    /// The metadata with which an item is loaded.
     pub(super) fn metadata(&self, item: u64) -> Metadata {
         let expires_at_ms = self.expires_at_ms.filter(|_| item >= self.first_leaving());
         Metadata { flags: 0, expires_at_ms }
     }
 
-    /// Moves the clock to where the second half of the items has expired, and waits for the space.
+    /// Moves the clock to where the second half of the items has expired, and waits until their space is freed.
     pub(super) fn expire(&self) -> Result<Measurement, BenchError> {
         let before = self.allocated_bytes();
         let left = self.first_leaving();
@@ -42,8 +42,8 @@ impl StoreBench {
         self.left(measurement, before)
     }
 
-    /// Removes the second half of the items. Rate and latencies are of the removals alone; writes and space include
-    /// settling.
+    /// Removes the second half of the items. Rate and latencies are those of the removals alone; writes and space
+    /// include settling.
     pub(super) fn delete(&self) -> Result<Measurement, BenchError> {
         let before = self.allocated_bytes();
         let left = self.first_leaving();
@@ -68,7 +68,7 @@ impl StoreBench {
         self.left(measurement, before)
     }
 
-    /// Adds what is left, after looking for some of what is not.
+    /// Adds what remains, after looking up some of the items that are gone.
     fn left(&self, measurement: Measurement, bytes_before: u64) -> Result<Measurement, BenchError> {
         let (left, items) = (self.workload.live_items(), self.workload.items());
         let mut random = Random::new(self.options.seed, self.next_stream());
@@ -88,8 +88,8 @@ impl StoreBench {
     }
 
     /// Takes a snapshot and reads some keys from it; overwrites every item, and reads the same keys again: the values
-    /// must be those of before. Then drops it and waits for the space. The rate is that of the reads after the
-    /// overwriting, latencies too; `snapshot_rate_to_before` compares it with that of the reads before.
+    /// must be unchanged. Then drops the snapshot and waits until its space is freed. The rate and latencies are those
+    /// of the reads after the overwriting; `snapshot_rate_to_before` compares the rate with that of the reads before.
     pub(super) fn snapshot(&self) -> Result<Measurement, BenchError> {
         let items = self.workload.live_items();
         let bytes_before = self.allocated_bytes();

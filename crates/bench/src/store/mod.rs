@@ -1,5 +1,5 @@
 //! `bench store`: loads, reads, overwrites and scans a store, verifies every value and measures rates, latencies, CPU,
-//! memory, space, and what reached the device. What the model predicts is computed and printed before each phase.
+//! memory, space, and the device's traffic. The model's predictions are computed and printed before each phase.
 
 mod ahead_clock;
 mod config;
@@ -41,7 +41,7 @@ use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
 
-/// The subdirectory of `--dir` that the benchmark makes and removes.
+/// The subdirectory of `--dir` that the benchmark creates and removes.
 const SUBDIRECTORY: &str = "alluvium-bench-store";
 
 /// A store under test.
@@ -55,18 +55,18 @@ struct StoreBench {
     config: Map<String, Value>,
     streams: AtomicU64,
     clock: Arc<AheadClock>,
-    /// When the items that expire do, in milliseconds since 1970.
+    /// When expiring items expire, in milliseconds since 1970.
     expires_at_ms: Option<u64>,
     /// Rates of the first phase of each name.
     first_rates: Mutex<BTreeMap<String, f64>>,
-    /// What the process took before it opened the store.
+    /// Memory of the process before it opened the store.
     resident_bytes_before: Option<u64>,
 }
 
 /// Runs the phases in order. Measurements go to `report` as they are made.
 ///
 /// # Errors
-/// The first wrong answer, error of the store or unusable option. The database is then left where it is.
+/// The first wrong answer, error of the store or unusable option. In that case the database is not removed.
 pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError> {
     options.validate()?;
     let mut predictor = Predictor::new(options)?;
@@ -93,7 +93,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
             Phase::Snapshot => bench.snapshot()?,
             Phase::Degrade => bench.degrade(report)?,
             Phase::Replan(name) => {
-                // Later openings have it, too.
+                // Also for later openings.
                 bench.options.plan = (*name).to_owned();
                 bench.config = bench.options.describe();
                 bench.replan(name)?
@@ -191,17 +191,17 @@ impl StoreBench {
         Ok(())
     }
 
-    /// Where the database lies.
+    /// The directories of the database.
     fn directories(&self) -> Vec<PathBuf> {
         std::iter::once(self.directory.clone()).chain(self.options.young_directory()).collect()
     }
 
-    /// Bytes that the database takes.
+    /// Bytes that the database takes on the device.
     fn allocated_bytes(&self) -> u64 {
         self.directories().iter().map(|directory| device::allocated_bytes(directory)).sum()
     }
 
-    /// A number that no other phase's randomness has, so that phases choose independently.
+    /// A number that no other phase's random generator uses, so that phases choose independently.
     fn next_stream(&self) -> u64 {
         self.streams.fetch_add(1 << 32, Ordering::Relaxed)
     }

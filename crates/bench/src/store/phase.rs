@@ -27,9 +27,9 @@ pub enum Phase {
     Miss,
     /// Overwrites of uniformly chosen items, as many as there are items, then settles.
     Update,
-    /// Gets and overwrites side by side.
+    /// Gets and overwrites at the same time.
     Mixed,
-    /// Iterates over everything; each item must come exactly once.
+    /// Iterates over everything; each item must appear exactly once.
     Scan,
     /// Overwrites at 90 % of the highest rate.
     Sustain,
@@ -41,13 +41,13 @@ pub enum Phase {
     Delete,
     /// Takes a snapshot, overwrites every item, reads the snapshot, and drops it.
     Snapshot,
-    /// Gets and misses while filters and indexes have less and less memory, and when they have it back.
+    /// Gets and misses while filters and indexes have less and less memory, and once they have enough again.
     Degrade,
-    /// Changes to the plan of this name, with gets and overwrites side by side meanwhile.
+    /// Changes to the plan with this name, with gets and overwrites at the same time.
     Replan(&'static str),
 }
 
-/// In front of `=` and a plan's name.
+/// The name before `=` and a plan's name.
 const REPLAN: &str = "replan";
 
 const NAMES: [(&str, Phase); 18] = [

@@ -1,4 +1,4 @@
-//! The phases, but for `sustain`.
+//! The phases, except `sustain`.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::error::BenchError;
 use crate::measurement::Measurement;
 
 impl StoreBench {
-    /// Puts every item once. Rate and latencies are of the puts alone; CPU, writes and space include settling.
+    /// Puts every item once. Rate and latencies are those of the puts alone; CPU, writes and space include settling.
     pub(super) fn load(&self) -> Result<Measurement, BenchError> {
         let drive = Drive {
             name: "load",
@@ -31,7 +31,7 @@ impl StoreBench {
         Ok(self.write_measurement("load", &outcome))
     }
 
-    /// Ingests every item once. The last operation puts them all in place.
+    /// Ingests every item once. The last operation installs them all.
     pub(super) fn ingest(&self) -> Result<Measurement, BenchError> {
         let drive = Drive {
             name: "ingest",
@@ -59,7 +59,7 @@ impl StoreBench {
         Ok(self.write_measurement("ingest", &outcome))
     }
 
-    /// Overwrites uniformly chosen items, as many as there are.
+    /// Overwrites uniformly chosen items, as many as there are items.
     pub(super) fn update(&self) -> Result<Measurement, BenchError> {
         let drive = Drive {
             name: "update",
@@ -115,7 +115,7 @@ impl StoreBench {
         Ok(self.read_measurement("miss", &outcome))
     }
 
-    /// Gets and overwrites side by side.
+    /// Gets and overwrites at the same time.
     pub(super) fn mixed(&self) -> Result<Measurement, BenchError> {
         let drive = Drive { settles: true, ..self.reading("mixed", self.options.operations()) };
         let outcome = self.drive(&drive, |worker| self.get_or_overwrite(worker))?;
@@ -128,7 +128,7 @@ impl StoreBench {
             .metric("settle_s", outcome.settling.as_secs_f64()))
     }
 
-    /// Gets any item, or overwrites one of the worker's own, as often as the options say.
+    /// Gets any item, or overwrites one of the worker's own, in the proportion that the options set.
     pub(super) fn get_or_overwrite(&self, worker: &mut Worker) -> Result<Step, BenchError> {
         let share = worker.random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
         if share >= self.options.get_ratio {
@@ -138,7 +138,8 @@ impl StoreBench {
         self.get_one(worker, item)
     }
 
-    /// Iterates over everything with one thread. Each item must come once with its value, and nothing else may come.
+    /// Iterates over everything with one thread. Each item must appear once with its value, and nothing else may
+    /// appear.
     pub(super) fn scan(&self) -> Result<Measurement, BenchError> {
         let items = self.workload.live_items();
         let seen = vec![0_u64; items.div_ceil(64) as usize];
@@ -170,7 +171,7 @@ impl StoreBench {
         Ok(self.read_measurement("scan", &outcome))
     }
 
-    /// Background work alone: starts it by `start` and waits for its end.
+    /// Background work alone: starts it with `start` and waits for its end.
     pub(super) fn background(
         &self,
         name: &'static str,
@@ -191,7 +192,7 @@ impl StoreBench {
         Ok(outcome.samples.report(measurement, self.workload.live_items(), self.workload.item_bytes()))
     }
 
-    /// A rate relative to that of the first phase of this name, if this is a later one.
+    /// A rate relative to that of the first phase with this name, if this is a later one.
     fn to_first(&self, case: &str, rate: f64) -> Option<f64> {
         let mut first = self.first_rates.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match first.get(case) {
@@ -270,7 +271,7 @@ impl StoreBench {
         Ok(Step::Gets(1))
     }
 
-    /// One get, or one multi_get where `--batch` asks for it.
+    /// One get, or one multi_get if `--batch` requests it.
     fn lookup(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, BenchError> {
         if self.options.batch == 1 {
             return keys.iter().map(|key| Ok(self.keyspace.get(key)?)).collect();
@@ -284,7 +285,7 @@ impl StoreBench {
         Ok(answers)
     }
 
-    /// The figures that writing phases report.
+    /// The results that writing phases report.
     pub(super) fn write_measurement(&self, case: &str, outcome: &Outcome) -> Measurement {
         let put_bytes = (outcome.operations * self.workload.item_bytes()) as f64;
         let written = outcome.device.map(|device| device.written_bytes as f64 / put_bytes);
@@ -351,12 +352,13 @@ impl StoreBench {
     }
 }
 
-/// Operations a second, settling left out.
+/// Operations per second, without settling.
 pub(super) fn rate(outcome: &Outcome) -> f64 {
     outcome.operations as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
 }
 
-/// CPU of the whole process, settling and background threads and the making and checking of items included.
+/// CPU time of the whole process per operation, including settling, background threads, and the making and checking of
+/// items.
 pub(super) fn cpu_us_per_op(outcome: &Outcome) -> f64 {
     outcome.cpu.as_secs_f64() * 1e6 / outcome.operations.max(1) as f64
 }

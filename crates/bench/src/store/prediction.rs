@@ -1,8 +1,8 @@
-//! What the model says that a phase will cost, from the options alone, before the phase runs.
+//! The model's prediction of a phase's cost, from the options alone, before the phase runs.
 //!
-//! The model has an opinion where its assumptions hold: writes while loading and while overwriting uniformly, at full
-//! speed; memory in the second half of these; reads, memory and space once merges have caught up. It has none where
-//! gets and merges read side by side, or where everything was merged by hand.
+//! The model predicts only where its assumptions hold: writes while loading and while overwriting uniformly, at full
+//! speed; memory in the second half of these; reads, memory and space once merges have caught up. It predicts nothing
+//! where gets and merges read at the same time, or where everything was merged on request.
 
 use alluvium_model::models::Component;
 use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
@@ -13,27 +13,27 @@ use super::config::StoreOptions;
 use super::phase::Phase;
 use crate::error::BenchError;
 
-/// What was done to the store so far.
+/// What has been done to the store so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Loaded, nothing overwritten.
     Loaded,
     /// Uniformly overwritten about once or more.
     Updated,
-    /// Something that the model does not know.
+    /// A state that the model does not know.
     Other,
 }
 
-/// A phase after those before it, by the plan's rules.
+/// The result of a phase after those before it, executed by the plan's rules.
 #[derive(Debug)]
 struct Executed {
-    /// Bytes written for each byte of the user's, by log and level.
+    /// Bytes written per byte of the user's, by log and level.
     writes: Vec<Component>,
-    /// Bytes of memory an item, on average over the phase's second half.
+    /// Bytes of memory per item, averaged over the phase's second half.
     second_half: f64,
-    /// Bytes of memory an item when merges have caught up.
+    /// Bytes of memory per item when merges have caught up.
     bytes_per_item: f64,
-    /// Reads for a get of a present and of an absent key, then.
+    /// Reads for a get of a present and of an absent key at that time.
     reads: (f64, f64),
 }
 
@@ -44,12 +44,12 @@ pub struct Predictor {
     keys: KeyDistribution,
     item: ItemSize,
     state: State,
-    /// Levels whose tables lie in a directory of their own.
+    /// Number of levels whose tables are in a second directory.
     young_levels: Option<usize>,
 }
 
 impl Predictor {
-    /// Before the first phase.
+    /// A predictor before the first phase.
     pub fn new(options: &StoreOptions) -> Result<Self, BenchError> {
         let item = ItemSize {
             key_bytes: options.key_size as f64,
@@ -66,8 +66,8 @@ impl Predictor {
         })
     }
 
-    /// The metrics that `phase` will measure, by their names, as far as the model has an opinion; then the phase counts
-    /// as done.
+    /// The metrics that `phase` will measure, by their names, as far as the model predicts them. Afterwards the phase
+    /// counts as done.
     pub fn predict(&mut self, phase: Phase) -> Result<Map<String, Value>, BenchError> {
         let figures = self.figures(phase).map_err(refused)?;
         self.state = match phase {
@@ -104,7 +104,7 @@ impl Predictor {
         Ok(figures)
     }
 
-    /// What is predicted besides writes. Memory is that of the plan's rules, where they were executed.
+    /// The predictions besides writes. Memory is that of the plan's rules, if they were executed.
     fn others(
         &self,
         phase: Phase,
@@ -140,8 +140,7 @@ impl Predictor {
         })
     }
 
-    /// What the plan's rules come to when they are executed up to the end of `phase`; `None` where the mean over all
-    /// time says as much.
+    /// The result of executing the plan's rules up to the end of `phase`; `None` if the mean over all time is as good.
     fn executed(&self, phase: Phase) -> Result<Option<Executed>, ModelError> {
         let updates = match (phase, self.state) {
             _ if !self.remembers_load() => return Ok(None),
@@ -167,8 +166,8 @@ impl Predictor {
         Ok(Some(Executed { writes, second_half, bytes_per_item, reads }))
     }
 
-    /// Whether a phase that overwrites as many items as there are still sees what the load left: where young levels
-    /// hold a small share of the items above one run, the mean over all time is reached within a fifth of the phase.
+    /// Whether a phase that overwrites as many items as there are is still affected by the load: if young levels hold a
+    /// small share of the items above one run, the mean over all time is reached within a fifth of the phase.
     fn remembers_load(&self) -> bool {
         match &self.plan {
             Plan::Levels { levels, .. } => {
@@ -191,7 +190,7 @@ impl Predictor {
     }
 }
 
-/// Written bytes as the metrics of a phase: all, and by log and level.
+/// Written bytes as the metrics of a phase: in total, and by log and level.
 fn named_writes(written: &[Component]) -> Vec<(String, f64)> {
     let all = written.iter().map(|component| component.amount).sum();
     let of = |component: &Component| {
@@ -201,7 +200,7 @@ fn named_writes(written: &[Component]) -> Vec<(String, f64)> {
     std::iter::once(("write_amplification".to_owned(), all)).chain(parts).collect()
 }
 
-/// What is to be measured, in a line for people; empty where there is no opinion.
+/// The predictions in one line for people; empty if there are none.
 pub fn announced(phase: Phase, predicted: &Map<String, Value>) -> String {
     let shown =
         predicted.iter().map(|(name, value)| format!("{name} {:.4}", value.as_f64().unwrap_or(f64::NAN)));

@@ -1,8 +1,8 @@
-//! What the benchmark takes from the engine's own statistics, to compare with what the device says.
+//! What the benchmark takes from the engine's own statistics, to compare with the device's counters.
 
 use alluvium::Stats;
 
-/// Bytes that the engine says it has written, everything included.
+/// Bytes that the engine reports as written, including everything.
 pub fn bytes_written(stats: &Stats) -> u64 {
     let traffic = &stats.traffic;
     traffic.log_bytes_written
@@ -12,8 +12,8 @@ pub fn bytes_written(stats: &Stats) -> u64 {
         + traffic.manifest_bytes_written
 }
 
-/// Bytes written between two times into each level, by a name that metrics can have, and those of them that are of
-/// filters; by the engine.
+/// Bytes that the engine wrote between two times into each level, under a name that metrics can have, and those of them
+/// that belong to filters.
 pub fn levels_written(before: &Stats, after: &Stats) -> Vec<(String, u64)> {
     let mut written = Vec::new();
     let mut filters = 0;

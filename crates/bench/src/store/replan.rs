@@ -1,4 +1,4 @@
-//! The phase `replan=PLAN`: the store gets another plan while it is read and overwritten.
+//! The phase `replan=PLAN`: the store's plan changes while the store is read and overwritten.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use crate::measurement::Measurement;
 const TIME_MAX: Duration = Duration::from_secs(7 * 86_400);
 
 impl StoreBench {
-    /// Changes the plan, and gets and overwrites side by side, as in `mixed`, until all data have followed. Every value
-    /// read is verified. Rates and latencies are of the operations meanwhile, and what is written is for the change and
-    /// for them.
+    /// Changes the plan, and gets and overwrites at the same time, as in `mixed`, until all data follow the plan. Every
+    /// value read is verified. Rates and latencies are those of the operations during the change; bytes written include
+    /// both.
     pub(super) fn replan(&self, name: &str) -> Result<Measurement, BenchError> {
         let plan = Plan::named(name).map_err(|error| BenchError::Usage(error.to_string()))?;
         let begin = Instant::now();
@@ -27,7 +27,7 @@ impl StoreBench {
         let drive = Drive { deadline: Some(TIME_MAX), settles: true, ..self.reading("replan", u64::MAX) };
         let is_over = AtomicBool::new(false);
         let outcome = self.drive(&drive, |worker| {
-            // Looking costs more than an operation.
+            // The check costs more than an operation.
             if worker.done.is_multiple_of(64) && !self.db.is_changing_plan() {
                 is_over.store(true, Ordering::Relaxed);
             }

@@ -1,5 +1,4 @@
-//! Samples of memory and space while a phase runs: what a phase needs at its worst moment is not what it needs at
-//! its end.
+//! Samples memory and space while a phase runs, since the peak differs from the value at the end.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,13 +11,14 @@ use indicatif::ProgressBar;
 use crate::device;
 use crate::measurement::Measurement;
 
-/// While items are written memory is sampled this often, space every second time: looking at the size of some hundred
+/// While items are written memory is sampled this often, space every second time: reading the sizes of some hundred
 /// files costs half a millisecond.
 pub const WRITING_INTERVAL: Duration = Duration::from_millis(50);
-/// While items are only read nothing changes but what is loaded on first use, and samples would show in the tail.
+/// While items are only read, nothing changes except what is loaded on first use, and more samples would show in the
+/// tail latency.
 pub const READING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How far a phase has come; its threads count, the sampler and the progress bar look.
+/// The progress of a phase; its threads count, the sampler and the progress bar read.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Operations done.
@@ -27,13 +27,13 @@ pub struct Progress {
     pub items: AtomicU64,
 }
 
-/// One look at the store.
+/// One sample of the store.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     operations: u64,
     items: u64,
     index_bytes: u64,
-    /// All that the store knows it holds.
+    /// All memory that the store accounts for.
     store_bytes: u64,
     resident_bytes: Option<u64>,
     anonymous_bytes: Option<u64>,
@@ -41,15 +41,15 @@ struct Sample {
     allocated_bytes: Option<u64>,
 }
 
-/// What was sampled during a phase.
+/// The samples of a phase.
 #[derive(Debug, Default)]
 pub struct Samples {
     samples: Vec<Sample>,
 }
 
 impl Samples {
-    /// Samples every `interval` until `is_done`, and moves `bar` along. The last sample is taken after that is set, so
-    /// there is one.
+    /// Samples every `interval` until `is_done`, and advances `bar`. The last sample is taken after `is_done` is set,
+    /// so there is at least one.
     pub fn collect(
         db: &Db,
         directories: &[PathBuf],
@@ -92,16 +92,16 @@ impl Samples {
         );
     }
 
-    /// Adds the figures of memory and space.
+    /// Adds the results for memory and space.
     ///
     /// - `index_bytes_per_item` with `_average`, `_second_half`, `_second_half_peak`, `_peak`: memory of indexes,
-    ///   filters and log index by items present at that moment. Average and peak leave out the time before a tenth of
-    ///   `items` was there, when fixed costs stand against nearly no items; the second half is that of the operations
+    ///   filters and log index per item present at that moment. Average and peak exclude the time before a tenth of
+    ///   `items` was present, when fixed costs are divided by very few items; the second half is that of the operations
     ///   (and settling).
-    /// - `space_amplification_peak` (with the same tenth left out) and `space_amplification`: allocated by live
-    ///   bytes, at the worst moment and at the end.
-    /// - `store_bytes_peak`: all memory that the store knows it holds, at the worst moment; `resident_bytes_peak` is
-    ///   the whole process, `anonymous_bytes_peak` without the program's own file.
+    /// - `space_amplification_peak` (without the same tenth) and `space_amplification`: allocated bytes per live byte,
+    ///   at the worst moment and at the end.
+    /// - `store_bytes_peak`: all memory that the store accounts for, at the worst moment; `resident_bytes_peak` is the
+    ///   whole process, `anonymous_bytes_peak` excludes the program's own file.
     pub fn report(&self, measurement: Measurement, items: u64, item_bytes: u64) -> Measurement {
         let Some(last) = self.samples.last() else { return measurement };
         let grown: Vec<&Sample> = self.samples.iter().filter(|sample| sample.items * 10 >= items).collect();

@@ -1,4 +1,4 @@
-//! Gets as a stream: one thread, as many reads in flight as other phases have threads.
+//! Gets as a stream: one thread, with as many reads in flight as other phases have threads.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -10,10 +10,10 @@ use super::drive::{Drive, Outcome, Step};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
-/// Items looked up by one call.
+/// Items looked up per call.
 const CALL: u64 = 1 << 16;
 
-/// A key on its way.
+/// A key whose lookup is in progress.
 struct Wanted {
     item: u64,
     version: u8,
@@ -28,7 +28,8 @@ impl AsRef<[u8]> for Wanted {
 }
 
 impl StoreBench {
-    /// Gets uniformly chosen items by [`alluvium::Keyspace::get_each`]. A latency is from taking a key to its answer.
+    /// Gets uniformly chosen items by [`alluvium::Keyspace::get_each`]. A latency is the time from taking a key to its
+    /// answer.
     pub(super) fn stream(&self) -> Result<Measurement, BenchError> {
         // Pipelines always sleep.
         self.beside_raw_reads("stream", &[ReadWait::Sleep], |operations| self.stream_part(operations))

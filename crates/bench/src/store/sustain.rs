@@ -1,4 +1,4 @@
-//! The phase `sustain`: how long puts take at 90 % of the highest rate that can be kept up.
+//! The phase `sustain`: latencies of puts at 90 % of the highest rate that can be kept up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,16 +8,17 @@ use super::drive::Drive;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
-/// The share of the highest rate that is asked for.
+/// The share of the highest rate at which puts are made.
 const SHARE: f64 = 0.9;
 
-/// How early a put may be before its thread sleeps rather than spins.
+/// If a put is earlier than this, its thread sleeps instead of spinning.
 const EARLY: Duration = Duration::from_micros(200);
 
 impl StoreBench {
-    /// Overwrites as fast as the store takes it for the whole time, which gives the highest rate (the time until
-    /// background work has settled counts, since work put off is not done); then at 90 % of that for as long. A third
-    /// of the time showed more than plans with long cycles keep up, whose old values were still to come.
+    /// Overwrites as fast as the store accepts for the whole time, which yields the highest rate (the time until
+    /// background work has settled is included, since deferred work is not done); then at 90 % of that rate for the
+    /// same time. A third of the time yielded rates that plans with long cycles cannot keep up, since their garbage had
+    /// not yet accumulated.
     pub(super) fn sustain(&self) -> Result<Measurement, BenchError> {
         let duration = Duration::from_secs_f64(self.options.sustain_seconds);
         let fastest = Drive {
@@ -50,7 +51,7 @@ impl StoreBench {
     }
 }
 
-/// Waits until `due`; returns how late it already was.
+/// Waits until `due`; returns by how much it was already late.
 fn wait_until(due: Instant) -> Duration {
     loop {
         let now = Instant::now();

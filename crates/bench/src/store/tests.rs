@@ -1,4 +1,4 @@
-//! The whole benchmark, small. Says nothing about times.
+//! The whole benchmark, at small scale. Checks nothing about times.
 
 use clap::Parser;
 
@@ -106,7 +106,7 @@ fn predictions_name_what_is_measured() {
         }
         predicted.push(!measurement.predicted.is_empty());
     }
-    // Once everything was merged by hand, the model has no opinion.
+    // The model predicts nothing after everything was merged on request.
     assert_eq!(predicted, [true, true, true, true, true, false, true, false, false]);
 }
 

@@ -1,4 +1,4 @@
-//! Reads of the store in turns with reads of the raw device: a virtual disk drifts within seconds.
+//! Reads of the store in turns with reads of the raw device, since the speed of a virtual disk drifts within seconds.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::device::{self, RawReads};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
-/// A file of as many bytes as the store has, which is read beside it.
+/// A file of the store's size, which is read for comparison.
 const RAW_FILE: &str = "alluvium-bench-raw";
-/// Turns of a phase: the device's rate drifts within seconds, so that they are shorter, and many, so that their median
-/// says something.
+/// Number of turns of a phase. The device's rate drifts within seconds, so turns are shorter than that, and there are
+/// enough of them for a meaningful median.
 const TURNS: u64 = 10;
 
-/// What was measured of one way to wait.
+/// The measurements of one way to wait.
 struct Way {
     wait: ReadWait,
     outcome: Outcome,
@@ -26,8 +26,8 @@ struct Way {
 }
 
 impl StoreBench {
-    /// Runs parts of a phase, each of as many operations as `part` is told, by each of the `waits` in turns with the
-    /// raw device, and reports all. Figures of polling beside sleeping have names of their own.
+    /// Runs parts of a phase, each with the number of operations passed to `part`, by each of the `waits` in turns with
+    /// the raw device, and reports all. If both ways to wait are measured, results of polling have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,
@@ -84,7 +84,7 @@ impl StoreBench {
         Ok(measurement)
     }
 
-    /// Lookups that are at work at once.
+    /// Number of lookups in flight at once.
     pub(super) fn in_flight(&self) -> usize {
         self.options.threads * self.options.batch
     }

@@ -1,4 +1,4 @@
-//! The items of `bench store`: every key and value is a function of the item's number, so that any answer can be
+//! The items of `bench store`. Every key and value is a function of the item's number, so that any answer can be
 //! checked without keeping the data.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::error::BenchError;
 use crate::random::{Random, mix, unmix};
 
-/// Shortest key: it holds the permuted number of the item.
+/// Minimum bytes of a key: it contains the permuted number of the item.
 pub const KEY_BYTES_MIN: usize = 8;
 
-/// Numbers of absent items start here; those of present ones lie below.
+/// Numbers of absent items start here; those of present ones are smaller.
 const ABSENT: u64 = 1 << 62;
 
 /// Keys and values by item number and version.
 ///
-/// A key starts with a bijection of the item's number, so keys are unique, uniform and can be turned back. A value is
-/// a pseudorandom sequence of (item, version): it does not compress, and a value of another item, another version or
-/// with a wrong byte is told apart.
+/// A key starts with a bijection of the item's number, so keys are unique, uniform and invertible. A value is a
+/// pseudorandom sequence determined by (item, version): it does not compress, and a value of another item, of another
+/// version or with a wrong byte is detected.
 #[derive(Debug)]
 pub struct Workload {
     seed: u64,
     items: u64,
-    /// Items with lower numbers are there, others are gone.
+    /// Items with lower numbers are present, the others have been removed.
     live_items: AtomicU64,
     key_bytes: usize,
     value_bytes: usize,
-    /// The last acknowledged version of each item, modulo 256; empty when nothing is ever overwritten.
+    /// The last acknowledged version of each item, modulo 256; empty if nothing is ever overwritten.
     versions: Vec<AtomicU8>,
 }
 
 impl Workload {
-    /// `items` items. `has_updates` says whether versions are kept, at a byte of memory an item.
+    /// `items` items. `has_updates` tells whether versions are kept, at a byte of memory per item.
     pub fn new(seed: u64, items: u64, key_bytes: usize, value_bytes: usize, has_updates: bool) -> Self {
         let versions = if has_updates { (0..items).map(|_| AtomicU8::new(0)).collect() } else { Vec::new() };
         Self { seed, items, live_items: AtomicU64::new(items), key_bytes, value_bytes, versions }
@@ -41,12 +41,12 @@ impl Workload {
         self.items
     }
 
-    /// Number of items that are there: those with lower numbers.
+    /// Number of items that are present: those with lower numbers.
     pub fn live_items(&self) -> u64 {
         self.live_items.load(Ordering::Relaxed)
     }
 
-    /// Declares that only so many items are left.
+    /// Declares that only this many items remain.
     pub fn set_live_items(&self, items: u64) {
         self.live_items.store(items, Ordering::Relaxed);
     }
@@ -61,7 +61,7 @@ impl Workload {
         self.versions.len() as u64
     }
 
-    /// Puts the key of `item` into `key`.
+    /// Writes the key of `item` to `key`.
     #[inline]
     pub fn key(&self, item: u64, key: &mut Vec<u8>) {
         key.resize(self.key_bytes, 0);
@@ -70,13 +70,13 @@ impl Workload {
         Random::new(permuted, self.seed).fill(&mut key[8..]);
     }
 
-    /// Puts the key of the absent item `number` into `key`; no present item has it.
+    /// Writes the key of the absent item `number` to `key`; no present item has it.
     #[inline]
     pub fn absent_key(&self, number: u64, key: &mut Vec<u8>) {
         self.key(ABSENT | (number & (ABSENT - 1)), key);
     }
 
-    /// The item whose key `key` is, if it is a key of this workload.
+    /// The item that has this `key`, if it is a key of this workload.
     pub fn item_of(&self, key: &[u8]) -> Option<u64> {
         let permuted = u64::from_be_bytes(key.get(..8)?.try_into().ok()?);
         let item = unmix(permuted) ^ self.seed;
@@ -85,7 +85,7 @@ impl Workload {
         (item < self.items && key == right).then_some(item)
     }
 
-    /// Puts the value of `item` at `version` into `value`.
+    /// Writes the value of `item` at `version` to `value`.
     #[inline]
     pub fn value(&self, item: u64, version: u8, value: &mut Vec<u8>) {
         value.resize(self.value_bytes, 0);
@@ -105,7 +105,7 @@ impl Workload {
     }
 
     /// Checks the answer to a get of a present item. `version_before` was read before the get started: the answer may
-    /// be that version, any acknowledged meanwhile, or the one that is being written now.
+    /// be that version, any version acknowledged meanwhile, or the one being written now.
     pub fn check(&self, item: u64, version_before: u8, answer: Option<&[u8]>) -> Result<(), BenchError> {
         let Some(answer) = answer else {
             return Err(BenchError::WrongAnswer(format!("item {item} is absent; it was put")));
