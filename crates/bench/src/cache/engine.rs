@@ -1,5 +1,5 @@
-//! What the benchmark needs of a memory engine: a cache, or a store, which refuses where a cache forgets. An engine is
-//! a thread's handle: what it owns, shares with others, or writes a part of.
+//! The benchmark's interface to a memory engine: a cache, or a store, which refuses items where a cache forgets some.
+//! An engine is a thread's handle: one that it owns, shares with others, or that writes a part.
 
 use alluvium_cache::{Access, Cache, Concurrent, ConcurrentReads, Exclusive, Store, StoreWriter, Writer};
 
@@ -7,7 +7,7 @@ use crate::error::BenchError;
 
 /// A memory engine under test.
 pub trait Engine {
-    /// Whether the value of `key` is what `is_right` wants; `None` if there is none.
+    /// Whether the value of `key` satisfies `is_right`; `None` if there is none.
     fn get(&self, key: &[u8], is_right: impl FnOnce(&[u8]) -> bool) -> Option<bool>;
 
     /// Calls `take` with the number and the value of each key.
@@ -16,29 +16,29 @@ pub trait Engine {
     /// Gives a key a value.
     ///
     /// # Errors
-    /// [`BenchError::Usage`] when it is refused.
+    /// [`BenchError::Usage`] if it is refused.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
 
     /// Gives keys their values.
     ///
     /// # Errors
-    /// [`BenchError::Usage`] when one is refused.
+    /// [`BenchError::Usage`] if one is refused.
     fn set_many(&mut self, items: &[(&[u8], &[u8])]) -> Result<(), BenchError>;
 
     /// Number of the partition of a key.
     fn partition_of(&self, key: &[u8]) -> usize;
 
-    /// Which of `count` engines of equal settings is for a key.
+    /// Which of `count` engines of equal settings takes a key.
     fn owner_of(&self, key: &[u8], count: usize) -> usize;
 
     /// Items present.
     fn items(&self) -> u64;
 
-    /// Bytes that the engine may use at most.
+    /// Maximum bytes that the engine may use.
     fn memory_bytes(&self) -> u64;
 }
 
-/// Makes an engine of a handle that reads as `$reads` and writes as `$writes`.
+/// Implements an engine for a handle that reads as `$reads` and writes as `$writes`.
 macro_rules! engine {
     ($handle:ty, $reads:ty, $writes:ty) => {
         impl Engine for $handle {

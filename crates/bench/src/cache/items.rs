@@ -16,14 +16,14 @@ impl Keys {
         Self { bytes: vec![b'k'; count * key_bytes], key_bytes }
     }
 
-    /// Writes the key of item `number` into place `at`: a bijection of the number in the last eight bytes.
+    /// Writes the key of item `number` at index `at`: a bijection of the number, in the last eight bytes.
     #[inline(always)]
     pub fn set(&mut self, at: usize, number: u64) {
         let end = (at + 1) * self.key_bytes;
         self.bytes[end - 8..end].copy_from_slice(&mix(number).to_le_bytes());
     }
 
-    /// The key in place `at`.
+    /// The key at index `at`.
     #[inline(always)]
     pub fn get(&self, at: usize) -> &[u8] {
         &self.bytes[at * self.key_bytes..(at + 1) * self.key_bytes]
@@ -42,7 +42,7 @@ impl Value {
         Self { bytes: vec![0; value_bytes] }
     }
 
-    /// The value of item `number`: the number over and over, so that no byte of another value passes for one of it.
+    /// The value of item `number`: the number repeated, so that no byte of another value is accepted.
     #[inline(always)]
     pub fn of(&mut self, number: u64) -> &[u8] {
         let number = number.to_le_bytes();
@@ -52,14 +52,14 @@ impl Value {
         &self.bytes
     }
 
-    /// The value made last.
+    /// The value that was made last.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Whether `value` is that of item `number`, every byte of it.
+/// Whether `value` is that of item `number`, in every byte.
 #[inline(always)]
 pub fn is_value(value: &[u8], number: u64) -> bool {
     match <[u8; 8]>::try_from(value) {
@@ -71,7 +71,7 @@ pub fn is_value(value: &[u8], number: u64) -> bool {
 #[inline(never)]
 fn is_long_value(value: &[u8], number: u64) -> bool {
     let (words, rest) = value.as_chunks();
-    // No way out of the loop, so that it is one of vectors.
+    // No early exit from the loop, so that it is vectorized.
     let difference =
         words.iter().fold(0, |difference, word| difference | (u64::from_le_bytes(*word) ^ number));
     difference == 0 && !words.is_empty() && *rest == number.to_le_bytes()[..rest.len()]

@@ -1,8 +1,8 @@
-//! `bench cache`: the memory engine in process.
+//! `bench cache`: the memory engine, in process.
 //!
-//! Programs of their own, for a cache can win one by losing another: speed and memory (`speed`), the eviction policies'
-//! miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak that ends with the accounts
-//! balanced (`soak`).
+//! Separate programs, since a cache can excel in one and lose another: speed and memory (`speed`), the eviction
+//! policies' miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak test that checks the
+//! counters at the end (`soak`).
 
 pub mod engine;
 pub mod items;
@@ -20,10 +20,10 @@ pub use options::CacheOptions;
 use crate::error::BenchError;
 use crate::report::Report;
 
-/// Runs what the options ask for.
+/// Runs what the options request.
 ///
 /// # Errors
-/// [`BenchError`]: the first wrong answer, or options that don't go together.
+/// [`BenchError`]: the first wrong answer, or options that contradict each other.
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     if let Some(kind) = options.trace {
         return trace::run(options, kind, report);

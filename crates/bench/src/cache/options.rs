@@ -6,7 +6,7 @@ use clap::ValueEnum;
 /// Options of `bench cache`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CacheOptions {
-    /// Which items: 8+8, 16+64, 128+1024 bytes, or all three; --key-size and --value-size override
+    /// Sizes of items: 8+8, 16+64, 128+1024 bytes, or all three; --key-size and --value-size override them
     #[arg(long, value_enum, default_value = "all")]
     pub shape: Shape,
     /// Items in the cache; by default 16 million tiny, 4 million small, 1 million large ones
@@ -30,16 +30,16 @@ pub struct CacheOptions {
     /// Requests in one call; by default 1, then 32
     #[arg(long)]
     pub batch: Option<usize>,
-    /// What forgets or what refuses
+    /// Whether the engine forgets items or refuses them
     #[arg(long, value_enum, default_value = "cache")]
     pub mode: Mode,
-    /// Who may read and write what
+    /// Which threads may read and write what
     #[arg(long, value_enum, default_value = "concurrent-reads")]
     pub access: AccessMode,
-    /// Which items make room for others
+    /// Which items are evicted
     #[arg(long, value_enum, default_value = "s3-fifo")]
     pub eviction: Policy,
-    /// Percent of the items that there is room for
+    /// Percentage of the items for which there is room
     #[arg(long, default_value_t = 100)]
     pub room: u64,
     /// Requests of each thread in each case
@@ -49,10 +49,10 @@ pub struct CacheOptions {
     #[arg(long, value_enum)]
     pub trace: Option<TraceKind>,
     /// Fill a store instead, remove half at random, fill it with items of another size, and so on; report how full it
-    /// was whenever it first refused an item
+    /// was each time it first refused an item
     #[arg(long)]
     pub shifts: bool,
-    /// Run random operations for so many seconds instead, and balance the accounts
+    /// Run random operations for this long instead, and check the counters at the end
     #[arg(long, value_name = "SECONDS")]
     pub soak: Option<u64>,
     /// Seed of all randomness
@@ -76,7 +76,7 @@ pub enum Shape {
 /// The two modes of the memory engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Items make room for others
+    /// Items are evicted for others
     Cache,
     /// Nothing is forgotten
     Store,
@@ -98,9 +98,9 @@ pub enum AccessMode {
 pub enum Policy {
     /// Probation, main log, memory of evicted keys
     S3Fifo,
-    /// The oldest item goes
+    /// Evicts the oldest item
     Fifo,
-    /// The item not used for longest goes
+    /// Evicts the item not used for the longest time
     Lru,
     /// Lim's approximation of LRU
     ApproximateLru,
@@ -111,16 +111,16 @@ pub enum Policy {
 pub enum TraceKind {
     /// Popularity by Zipf's law, exponent 0.99
     Zipf,
-    /// The same, and runs of keys that are never asked for again; only the others count
+    /// The same, with runs of keys that are never requested again; only the other requests count
     Scan,
-    /// The same, and every million requests the ranks move on by 5 % of the keys
+    /// The same, but every million requests the ranks move by 5 % of the keys
     Drift,
     /// One after another
     All,
 }
 
 impl Policy {
-    /// As the cache names it.
+    /// The cache's name for the policy.
     pub fn eviction(self) -> Eviction {
         match self {
             Self::S3Fifo => Eviction::S3Fifo,
@@ -131,10 +131,10 @@ impl Policy {
     }
 }
 
-/// What one run works on.
+/// The items of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
-    /// What the shape is called.
+    /// The shape's name.
     pub name: &'static str,
     /// Items.
     pub items: u64,
@@ -145,7 +145,7 @@ pub struct Case {
 }
 
 impl CacheOptions {
-    /// The shapes asked for.
+    /// The requested shapes.
     pub fn cases(&self) -> Vec<Case> {
         let of = |name, items, key_bytes, value_bytes| Case {
             name,

@@ -1,4 +1,5 @@
-//! The machine's limit in the same run: one line of an index, then the line of an item it names, and no more.
+//! The machine's limit in the same run: reads one line of an index, then the line of an item that it names, and nothing
+//! else.
 
 use alluvium_index::prefetch_bytes;
 use alluvium_io::AlignedBuffer;
@@ -19,11 +20,11 @@ pub struct RawRates {
     pub batch_per_s: f64,
 }
 
-/// Measures over as much memory as the case's index and items take.
+/// Measures with as much memory as the case's index and items take.
 pub fn measure(case: &Case, requests: usize) -> RawRates {
     let index_lines = (case.items * 12 / LINE_BYTES).max(1);
     let item_lines = (case.items * (8 + case.key_bytes + case.value_bytes) as u64 / LINE_BYTES).max(1);
-    // Written once, so that the memory is there.
+    // Written once, so that the memory is resident.
     let mut index = AlignedBuffer::zeroed((index_lines * LINE_BYTES) as usize);
     let mut items = AlignedBuffer::zeroed((item_lines * LINE_BYTES) as usize);
     for memory in [&mut index, &mut items] {
@@ -31,12 +32,13 @@ pub fn measure(case: &Case, requests: usize) -> RawRates {
     }
     let (index, items) = (&index[..], &items[..]);
     let word = |memory: &[u8], line: u64| memory[(line * LINE_BYTES) as usize];
-    // The index line's content, always zero, takes part in the item's address: the second access waits for the first.
+    // The index line's content, which is always zero, is part of the item's address: the second access waits for the
+    // first.
     let spread = |number: u64, lines: u64| ((u128::from(mix(number)) * u128::from(lines)) >> 64) as u64;
     let started = thread_cpu_time();
     let mut sum = 0;
     for number in 0..requests as u64 {
-        // Each lookup waits for the one before, as a caller who needs the value does.
+        // Each lookup waits for the previous one, like a caller that needs the value.
         let first = u64::from(word(index, spread(number ^ sum, index_lines)));
         sum += u64::from(word(items, spread(number ^ first ^ 1 << 40, item_lines)));
     }

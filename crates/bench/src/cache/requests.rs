@@ -1,4 +1,4 @@
-//! Which items are asked for: drawn before the clock starts.
+//! The requested items, drawn before the clock starts.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -9,7 +9,7 @@ use crate::random::mix;
 /// Marks a request that sets its item; the other bits are the number of the item.
 pub const IS_SET: u32 = 1 << 31;
 
-/// Cumulative chances of Zipf's law with a table of where to begin to look.
+/// Cumulative probabilities of Zipf's law, with a table of where to start searching.
 #[derive(Debug)]
 pub struct Zipf {
     cumulative: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Zipf {
 const GUIDES: usize = 1 << 20;
 
 impl Zipf {
-    /// Ranks 0 to `keys` - 1 with chances proportional to (rank + 1)^-`skew`.
+    /// Ranks 0 to `keys` - 1 with probabilities proportional to (rank + 1)^-`skew`.
     pub fn new(keys: u64, skew: f64) -> Self {
         let mut sum = 0.0;
         let mut cumulative: Vec<f64> = (1..=keys)
@@ -52,11 +52,11 @@ impl Zipf {
     }
 }
 
-/// `count` item numbers below `items` of the given skew, 0 for uniform. Rank and number are unrelated to the place of
-/// an item in the cache, because keys are.
+/// `count` item numbers below `items` of the given skew, 0 for uniform. Rank and number are unrelated to an item's
+/// position in the cache, because keys are.
 ///
 /// # Errors
-/// [`BenchError::Usage`] for a skew that is no number or negative.
+/// [`BenchError::Usage`] for a skew that is not a number or negative.
 pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32>, BenchError> {
     if !(0.0..10.0).contains(&skew) {
         return Err(BenchError::Usage(format!("a skew of {skew}: between 0 and 10 makes sense")));
@@ -70,10 +70,10 @@ pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32
     Ok((0..count).map(|_| zipf.draw(&mut random)).collect())
 }
 
-/// `count` requests for item numbers below `items`, `get_ratio` percent of them gets, the others with [`IS_SET`].
+/// `count` requests for item numbers below `items`: `get_ratio` percent of them are gets, the others have [`IS_SET`].
 ///
 /// # Errors
-/// [`BenchError::Usage`] for a skew that is no number or negative.
+/// [`BenchError::Usage`] for a skew that is not a number or negative.
 pub fn draw(items: u64, skew: f64, count: usize, get_ratio: u8, seed: u64) -> Result<Vec<u32>, BenchError> {
     let mut requests = numbers(items, skew, count, seed)?;
     for (at, request) in requests.iter_mut().enumerate() {

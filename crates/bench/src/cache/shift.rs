@@ -1,6 +1,6 @@
 //! Space under items of changing sizes: a store is filled with items of one size until it refuses one, half of them are
-//! removed at random, and it is filled with items of the next size. An allocator that can't join what is free between
-//! the items that stayed dies of fragmentation here.
+//! removed at random, and it is filled with items of the next size. An allocator that cannot join the free space
+//! between the remaining items fails here because of fragmentation.
 
 use alluvium_cache::{ConcurrentReads, OutOfSpace, Store, StoreWriter, WriteError};
 
@@ -13,7 +13,7 @@ use crate::process::thread_cpu_time;
 use crate::random::{Random, mix};
 use crate::report::Report;
 
-/// Bytes of the values of each round, from the first to the second figure.
+/// Bytes of the values of each round: the smallest and the largest.
 const ROUNDS: [(u64, u64); 10] = [
     (16, 16),
     (1000, 1000),
@@ -26,13 +26,13 @@ const ROUNDS: [(u64, u64); 10] = [
     (500, 600),
     (16, 16),
 ];
-/// The smallest item, for which the index has room.
+/// Bytes of the smallest item, for which the index is sized.
 const PAYLOAD_BYTES_MEAN: usize = 24;
 const MEMORY_BYTES: usize = 256 << 20;
-/// What every item takes in the space beside its value: key and header.
+/// Bytes that every item takes in the space besides its value: key and header.
 const OTHER_BYTES: u64 = 16;
 
-/// Runs all rounds, with items that move and with items that stay.
+/// Runs all rounds, with items that move and with items that keep their positions.
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     let limit = options.items.map_or(MEMORY_BYTES, |items| (items as usize * 64).max(1 << 20));
     for keeps_places in [false, true] {
@@ -51,7 +51,7 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
 struct Shift {
     store: StoreWriter,
     random: Random,
-    /// Number and bytes of the value of every item that is there.
+    /// Number of every present item, and bytes of its value.
     items: Vec<(u64, usize)>,
     next: u64,
 }
@@ -119,7 +119,7 @@ impl Shift {
     }
 }
 
-/// The value of item `number`: bytes that follow from the number, so that a mixture of two is noticed.
+/// The value of item `number`: bytes determined by the number, so that a mixture of two is detected.
 fn fill(value: &mut Vec<u8>, number: u64, len: usize) {
     value.clear();
     value.extend(number.to_le_bytes().into_iter().cycle().take(len));

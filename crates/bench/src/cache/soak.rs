@@ -1,4 +1,5 @@
-//! Random operations of several threads for a given time: sizes, ends, resizes; then the accounts must balance.
+//! Random operations of several threads for a given time: sizes, expiries, resizes. At the end the counters must be
+//! consistent.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,13 +16,13 @@ use crate::report::Report;
 const KEYS: u64 = 200_000;
 const THREADS: usize = 3;
 const MEMORY_BYTES: [usize; 2] = [8 << 20, 32 << 20];
-/// Where items lie, and how large their values are at most: in logs, or those that fit in cells, which then move
-/// between both all the time.
+/// Where items are stored, and the maximum bytes of their values: in logs, or small enough for cells, in which case
+/// they move between both all the time.
 const LAYOUTS: [(&str, u64); 2] = [("logs", 20_000), ("cells", 160)];
-/// A thread that resizes does so this often.
+/// Interval at which the resizing thread resizes.
 const RESIZE_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Runs for `seconds`, half of them for each layout.
+/// Runs for `seconds`, half of the time for each layout.
 pub fn run(options: &CacheOptions, seconds: u64, report: &mut Report) -> Result<(), BenchError> {
     for (layout, value_bytes_max) in LAYOUTS {
         let builder = match layout {
@@ -90,7 +91,7 @@ fn soak(
         .metric("expired", total.expired))
 }
 
-/// One random operation; how many gets it counts as.
+/// One random operation; returns the number of gets for which it counts.
 fn operate(
     cache: &Cache,
     random: &mut Random,
@@ -98,7 +99,7 @@ fn operate(
     value: &mut Vec<u8>,
     is_wrong: &AtomicBool,
 ) -> u64 {
-    // Low numbers are asked for more often.
+    // Low numbers are requested more often.
     let bound = random.below(KEYS) + 1;
     let number = random.below(bound);
     let key = mix(number).to_le_bytes();
@@ -117,7 +118,7 @@ fn operate(
                 time_to_live: (random.below(3) == 0).then(|| Duration::from_millis(random.below(2000))),
                 flags: random.below(2) as u32,
             };
-            // The largest items don't fit in the smallest partitions.
+            // The largest items do not fit in the smallest partitions.
             let _ = cache.set_with(&key, value, options);
             0
         }
@@ -132,7 +133,7 @@ fn operate(
     }
 }
 
-/// A value that says which key it belongs to, and is one piece.
+/// A value that identifies its key and reveals torn reads.
 fn make(value: &mut Vec<u8>, number: u64, len: usize, stamp: u64) {
     value.clear();
     value.extend_from_slice(&number.to_le_bytes());
@@ -146,7 +147,7 @@ fn is_of(value: &[u8], number: u64) -> bool {
         && value[16..].iter().all(|&byte| byte == value[8])
 }
 
-/// Every item that was inserted is there or left in a counted way; every get was a hit or a miss.
+/// Every item that was inserted is present or left in a counted way; every get was a hit or a miss.
 fn balance(cache: &Cache, gets: u64) -> Result<(), BenchError> {
     cache.sweep();
     let present = cache.iter().count() as u64;

@@ -62,7 +62,7 @@ struct Run<'a> {
     threads: usize,
 }
 
-/// What the items took once they were loaded.
+/// The result of loading the items.
 struct Loaded {
     sets_per_s: f64,
     items: u64,
@@ -71,7 +71,7 @@ struct Loaded {
 }
 
 impl Run<'_> {
-    /// Items that there is to be room for.
+    /// Number of items for which room is requested.
     fn room(&self) -> usize {
         (self.case.items * self.options.room / 100).max(1) as usize
     }
@@ -94,7 +94,7 @@ impl Run<'_> {
 
     fn store(&self) -> StoreBuilder {
         let case = &self.case;
-        // Parts by key hash don't get quite the same number of items.
+        // Parts chosen by key hash get slightly different numbers of items.
         let parts = if self.options.access == AccessMode::Exclusive { self.threads } else { 1 };
         let spread = (self.room() / parts).isqrt() * 4 * (parts - 1);
         Store::builder()
@@ -103,7 +103,7 @@ impl Run<'_> {
             .room_for(self.room() + spread * parts)
     }
 
-    /// Which items the worker of a thread may touch.
+    /// Which items a thread's worker may touch.
     fn share(&self, thread: usize) -> Share {
         match self.options.access {
             AccessMode::Exclusive => Share::Owner(thread, self.threads),
@@ -112,7 +112,7 @@ impl Run<'_> {
         }
     }
 
-    /// Measures with one handle a thread.
+    /// Measures with one handle per thread.
     fn measure<E: Engine + Send>(
         &self,
         handles: Vec<E>,
@@ -183,10 +183,10 @@ impl Run<'_> {
     }
 }
 
-/// Runs all workers at once, each in a thread. Returns the sum of what they did, and the seconds that it took.
+/// Runs all workers at once, each in a thread. Returns the sum of their tallies, and the seconds that it took.
 ///
 /// # Errors
-/// The first worker's that has one.
+/// The error of the first worker that has one.
 pub fn together<E: Engine + Send>(
     workers: &mut [Worker<E>],
     work: impl Fn(&mut Worker<E>) -> Result<Tally, BenchError> + Sync,
@@ -213,12 +213,12 @@ fn resident_bytes() -> Option<u64> {
     ProcessMemory::now().map(|memory| memory.resident_bytes)
 }
 
-/// The error for a partition that has a writer already.
+/// The error for a partition that already has a writer.
 pub fn taken(error: ClaimError) -> BenchError {
     BenchError::Usage(error.to_string())
 }
 
-/// The error for settings that make no cache or store.
+/// The error for settings with which no cache or store can be made.
 pub fn refused(error: BuildError) -> BenchError {
     BenchError::Usage(error.to_string())
 }

@@ -1,8 +1,8 @@
 //! Miss ratios of the eviction policies on synthetic traces.
 //!
-//! A million keys, room for a tenth of them, five million counted and warming requests; a miss is followed by a set.
-//! The traces were fitted so that LRU, clock and S3-FIFO as published come to the figures that the project's targets
-//! give for them (decision 0030).
+//! A million keys, room for a tenth of them, five million requests, some of them for warming up; a miss is followed by
+//! a set. The traces were fitted so that LRU, clock and S3-FIFO as published match the miss ratios that the project's
+//! targets state for them (decision 0030).
 
 use alluvium_cache::{Builder, Cache, Eviction};
 use rand::SeedableRng;
@@ -19,12 +19,12 @@ use crate::report::Report;
 const KEYS: u32 = 1_000_000;
 const ROOM: usize = 100_000;
 const SKEW: f64 = 0.99;
-/// Requests by popularity; the first fifth fills the cache and is not counted.
+/// Requests by popularity; the first fifth fills the cache and does not count.
 const REQUESTS: usize = 5_000_000;
-/// Keys of one scan, which follows each 200 000 requests by popularity: a third of all requests.
+/// Keys of one scan, which follows every 200 000 requests by popularity: a third of all requests.
 const SCAN_KEYS: u32 = 100_000;
 const REQUESTS_PER_SCAN: usize = 200_000;
-/// Drift: after so many requests the ranks move on by so many keys.
+/// Drift: after this many requests the ranks move by `MOVE_KEYS` keys.
 const REQUESTS_PER_MOVE: usize = 1_000_000;
 const MOVE_KEYS: usize = 50_000;
 
@@ -38,7 +38,8 @@ const POLICIES: [(&str, Eviction); 4] = [
 /// A request, and whether it counts.
 type Request = (u32, bool);
 
-/// Replays the traces asked for under every policy, with items of every size asked for: tiny ones lie elsewhere.
+/// Replays the requested traces under every policy, with items of every requested size, since tiny ones are stored
+/// differently.
 pub fn run(options: &CacheOptions, kind: TraceKind, report: &mut Report) -> Result<(), BenchError> {
     let zipf = Zipf::new(u64::from(KEYS), SKEW);
     let kinds = [(TraceKind::Zipf, "zipf"), (TraceKind::Scan, "scan"), (TraceKind::Drift, "drift")];
@@ -60,8 +61,8 @@ pub fn run(options: &CacheOptions, kind: TraceKind, report: &mut Report) -> Resu
     Ok(())
 }
 
-/// A cache for each policy, with room for [`ROOM`] items; and one whose items lie in cells, with the same memory, where
-/// they can and don't anyway.
+/// A cache for each policy, with room for [`ROOM`] items. If items would fit in cells but are not stored there by
+/// default, also one that stores them in cells, with the same memory.
 fn caches(case: &Case) -> Result<Vec<(&'static str, Builder)>, BenchError> {
     let payload = case.key_bytes + case.value_bytes;
     let all = Cache::builder().payload_bytes_mean(payload);
@@ -106,10 +107,10 @@ fn requests(name: &str, zipf: &Zipf, seed: u64) -> Vec<Request> {
     trace
 }
 
-/// What came of a trace.
+/// The result of a trace.
 struct Replayed {
     miss_ratio: f64,
-    /// Items that the cache held in the end.
+    /// Items in the cache at the end.
     entries: u64,
     memory_bytes: u64,
 }
@@ -141,7 +142,7 @@ fn replay(trace: &[Request], case: &Case, builder: Builder) -> Result<Replayed, 
     })
 }
 
-/// The miss ratio of LRU with room for exactly so many items, by its definition: a list of all accesses, of which an
+/// The miss ratio of LRU with room for exactly `ROOM` items, by its definition: a list of all accesses, of which an
 /// item's last one counts.
 fn exact_lru(trace: &[Request]) -> f64 {
     let keys = trace.iter().map(|&(key, _)| key as usize + 1).max().unwrap_or(0);

@@ -13,18 +13,18 @@ use crate::random::mix;
 /// Which items a worker may touch.
 #[derive(Clone, Copy, Debug)]
 pub enum Share {
-    /// Reads and writes those that belong to this one of so many exclusive caches.
+    /// Reads and writes those of the exclusive cache with this number, among this many.
     Owner(usize, usize),
     /// Reads all, writes those of this partition.
     Partition(usize),
-    /// Reads and writes all; at first writes those whose number leaves this remainder.
+    /// Reads and writes all; when loading, writes those whose number has this remainder.
     All(usize, usize),
 }
 
-/// What a worker did.
+/// The work that a worker did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Requests in all.
+    /// Requests in total.
     pub requests: u64,
     /// Of these, gets.
     pub gets: u64,
@@ -32,7 +32,7 @@ pub struct Tally {
     pub misses: u64,
     /// CPU time of the threads, in seconds.
     pub cpu_s: f64,
-    /// That of the busiest thread.
+    /// CPU time of the busiest thread.
     pub cpu_s_max: f64,
 }
 
@@ -78,7 +78,7 @@ impl<E: Engine> Worker<E> {
         Ok(())
     }
 
-    /// Takes requests that were drawn elsewhere.
+    /// Uses requests that were drawn elsewhere.
     pub fn set_requests(&mut self, requests: Vec<u32>) {
         self.requests = requests;
     }

@@ -1,9 +1,10 @@
-//! A graph that everybody has who builds Rust programs: Cargo's copy of the registry's index.
+//! A graph that everyone who builds Rust programs already has: Cargo's copy of the registry's index.
 //!
-//! Cargo keeps what the registry says of every crate that any of its resolutions looked at, all versions, in
-//! `registry/index/*/.cache`. A file is a header and, each ended by a zero byte, a version and its record as JSON.
-//! Edges lead from a crate to its versions, from a version to the crates that it depends on and to its features, and
-//! from a feature to the features and crates that it turns on. A few hundred crates have more than 10⁵ of them.
+//! Cargo stores the registry's records of every crate that any of its resolutions looked at, all versions, in
+//! `registry/index/*/.cache`. A file consists of a header, followed by the versions, each with its JSON record; a zero
+//! byte ends each. Edges lead from a crate to its versions, from a version to the crates that it depends on and to its
+//! features, and from a feature to the features and crates that it enables. A few hundred crates have more than 10⁵
+//! edges.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use super::edges::Edges;
 use crate::error::BenchError;
 
-/// The record of a version, as far as it is wanted.
+/// The parts of a version's record that are needed.
 #[derive(Deserialize)]
 struct Record {
     name: String,
@@ -30,12 +31,12 @@ struct Record {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// The crate's own name, where it has another here.
+    /// The crate's own name, if it is renamed here.
     package: Option<String>,
 }
 
 impl Record {
-    /// The crate that is called `name` here: one of its dependencies, or what has that name elsewhere.
+    /// The crate that is called `name` here: a renamed dependency, or the crate with that name.
     fn package_of<'a>(&'a self, name: &'a str) -> &'a str {
         let renamed = self.deps.iter().find(|dependency| dependency.name == name);
         renamed.map_or(name, Dependency::package_name)
@@ -48,7 +49,7 @@ impl Dependency {
     }
 }
 
-/// Cargo's own directory: `CARGO_HOME`, or `.cargo` in the user's.
+/// Cargo's home directory: `CARGO_HOME`, or `.cargo` in the user's home.
 pub fn cargo_home() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     set("CARGO_HOME").or_else(|| Some(set("HOME")?.join(".cargo")))
@@ -57,7 +58,7 @@ pub fn cargo_home() -> Option<PathBuf> {
 /// The edges of all index files below `home`, in the order of their paths.
 ///
 /// # Errors
-/// [`BenchError::Input`] for a record that is none, or where there are no edges.
+/// [`BenchError::Input`] for an invalid record, or if there are no edges.
 pub fn edges_below(home: &Path) -> Result<Edges, BenchError> {
     let index = home.join("registry/index");
     let mut files = Vec::new();
@@ -75,7 +76,7 @@ pub fn edges_below(home: &Path) -> Result<Edges, BenchError> {
     Ok(edges)
 }
 
-/// What is in a directory, by name; nothing where it can't be listed.
+/// The paths in a directory, sorted by name; none if it cannot be listed.
 fn paths_in(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -141,7 +142,7 @@ mod tests {
             "features":{"std":["x/std","own","y?/std"],"own":["dep:x"]}}"#;
         let home = home_with(format!("\u{3}\u{2}\0\0\0etag\01.0.0\0{json}\0").as_bytes());
         let edges = edges_below(home.path()).unwrap();
-        // To the version, two crates, the features own and std, and what these turn on: one, and three.
+        // To the version, to two crates, to the features own and std, and to what these enable: one, and three.
         assert_eq!(edges.as_slice().len(), 1 + 2 + 2 + 1 + 3);
         assert_eq!(edges.vertices(), 6, "ab, ab@1.0.0, x, z, own and std; y is but a name of z");
     }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::error::BenchError;
 
-/// Bytes of the longest line of an edge list.
+/// Maximum bytes of a line of an edge list.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// The edges of a graph, in the order in which they came.
+/// The edges of a graph, in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Edges {
     numbers: HashMap<String, u64>,
@@ -33,7 +33,7 @@ impl Edges {
         number
     }
 
-    /// How many vertices have edges.
+    /// Number of vertices that have edges.
     pub fn vertices(&self) -> u64 {
         self.numbers.len() as u64
     }
@@ -43,11 +43,11 @@ impl Edges {
         &self.edges
     }
 
-    /// Reads an edge list: lines `source destination [anything]`, parted by blanks, tabs or commas. Empty lines are
-    /// passed over, and lines that begin with `#` or `%`.
+    /// Reads an edge list: lines `source destination [anything]`, separated by blanks, tabs or commas. Skips empty
+    /// lines, and lines that start with `#` or `%`.
     ///
     /// # Errors
-    /// [`BenchError::Input`] with the line that is none.
+    /// [`BenchError::Input`] with the line that is invalid.
     pub fn read(path: &Path) -> Result<Self, BenchError> {
         let wrong =
             |line, reason: &str| BenchError::Input { path: path.to_owned(), line, reason: reason.to_owned() };

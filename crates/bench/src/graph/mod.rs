@@ -1,8 +1,8 @@
 //! `bench graph`: the edges of a real graph as items.
 //!
-//! An edge is an item whose key is the numbers of its source and its destination, 8 bytes each; its value is where it
-//! stood in the list. So the edges out of a vertex are one prefix of a semi-sorted keyspace. A map in memory sees the
-//! same operations, and every answer must agree with it.
+//! An edge is an item. Its key consists of the numbers of its source and its destination, 8 bytes each; its value is
+//! its position in the list. So the edges out of a vertex share a prefix of a semi-sorted keyspace. A map in memory
+//! sees the same operations, and every answer must agree with it.
 
 mod crates;
 mod edges;
@@ -20,22 +20,23 @@ use edges::Edges;
 /// Options of `bench graph`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GraphOptions {
-    /// Edge list: lines `source destination [anything]`, parted by blanks, tabs or commas; `#` or `%` begins a comment
+    /// Edge list: lines `source destination [anything]`, separated by blanks, tabs or commas; `#` or `%` starts a
+    /// comment
     #[arg(required_unless_present = "crates", conflicts_with = "crates")]
     pub input: Option<PathBuf>,
-    /// Take Cargo's copy of the registry's index: crates, versions, dependencies and features
+    /// Use Cargo's copy of the registry's index: crates, versions, dependencies and features
     #[arg(long)]
     pub crates: bool,
-    /// What is done to it.
+    /// What is done with it.
     #[command(flatten)]
     pub groups: GroupsOptions,
 }
 
 const SUBDIRECTORY: &str = "alluvium-bench-graph";
-/// Operations of a phase for each search or vertex removed.
+/// Number of a phase's operations per search or per vertex removed.
 const OPERATIONS_EACH: u64 = 100;
 
-/// The store, and what operations are chosen from.
+/// The store, and the data from which operations are chosen.
 struct Graph {
     groups: Groups,
     edges: Edges,
@@ -46,11 +47,11 @@ struct Graph {
 
 type Phase = fn(&mut Graph, u64) -> Result<Work, BenchError>;
 
-/// Loads the edges, lists neighbours, looks edges up, searches two hops deep, adds and removes edges, and removes
+/// Loads the edges, lists neighbours, looks up edges, searches two hops deep, adds and removes edges, and removes
 /// vertices.
 ///
 /// # Errors
-/// An answer that the map doesn't give is a wrong answer; input that is no graph is [`BenchError::Input`].
+/// An answer that differs from the map's is a wrong answer; input that is not a graph is [`BenchError::Input`].
 pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError> {
     let edges = match &options.input {
         Some(path) => Edges::read(path)?,
@@ -117,7 +118,7 @@ impl Graph {
         Ok(work)
     }
 
-    /// Each vertex is as likely as any other, whether or not edges lead out of it.
+    /// All vertices are equally likely, whether or not they have outgoing edges.
     fn neighbours(&mut self, operations: u64) -> Result<Work, BenchError> {
         let mut work = Work::default();
         for _ in 0..operations {
@@ -135,7 +136,7 @@ impl Graph {
         Ok(work)
     }
 
-    /// Edges that are not there, out of vertices that others lead out of.
+    /// Looks up absent edges of vertices that have outgoing edges.
     fn has_no_edge(&mut self, operations: u64) -> Result<Work, BenchError> {
         let mut work = Work::default();
         for _ in 0..operations {
@@ -166,7 +167,7 @@ impl Graph {
         Ok(work)
     }
 
-    /// Adds edges between any two vertices and removes others, by turns.
+    /// Alternately adds an edge between any two vertices and removes another.
     fn add_and_remove(&mut self, operations: u64) -> Result<Work, BenchError> {
         let mut work = Work::default();
         for turn in 0..operations {
@@ -195,7 +196,7 @@ impl Graph {
         Ok(work)
     }
 
-    /// An edge that was loaded; if it is gone, the one behind it in the order of numbers.
+    /// An edge that was loaded; if it is gone, the next one in the order of numbers.
     fn any_edge(&mut self) -> Option<Vec<u8>> {
         let at = self.random.below(self.edges.as_slice().len() as u64) as usize;
         let first = self.random.below(self.copies) * self.edges.vertices();
@@ -203,7 +204,7 @@ impl Graph {
         self.groups.key_near(&edge(first + source, first + destination)).cloned()
     }
 
-    /// A vertex that edges lead out of; the more, the likelier.
+    /// A vertex with outgoing edges; the more it has, the more likely it is chosen.
     fn any_source(&mut self) -> u64 {
         let edge = self.any_edge();
         edge.and_then(|edge| edge.first_chunk().copied()).map_or(0, u64::from_be_bytes)
@@ -219,7 +220,7 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let input = work.path().join("edges");
         let lines = (0..60_u64).flat_map(|source| (0..source).map(move |end| format!("{source} {end}\n")));
-        // A line that comes twice is one edge.
+        // A line that appears twice is one edge.
         std::fs::write(&input, lines.chain(["7 3\n".to_owned()]).collect::<String>()).unwrap();
         let options = GraphOptions {
             input: Some(input),

@@ -1,8 +1,9 @@
-//! Figures of the BloomCluster (SPEC A6), with Table 4.1 of X. Wu's thesis beside them.
+//! Measurements of the BloomCluster (SPEC A6), compared with Table 4.1 of X. Wu's thesis.
 //!
-//! A container of LSM-trie with 56 and with 112 runs, whose buckets have 33 items on average, spread by their hashes;
-//! in memory, and on flash, where the columns' lengths count. Then each cell of the table: bits an item, and runs.
-//! False positives are runs that are named for an absent key, a lookup. Every present key is checked to get its run.
+//! First a container of LSM-trie with 56 and with 112 runs, whose buckets have 33 items on average, distributed by
+//! their hashes: in memory, and on flash, where the lengths of the columns matter. Then each cell of the table: bits
+//! per item, and runs. False positives are the runs named for an absent key, per lookup. For every present key it is
+//! checked that its run is named.
 
 use std::hint::black_box;
 
@@ -15,22 +16,22 @@ use super::IndexConfig;
 use super::cuckoo::{nanoseconds_each, rate_per_s};
 use crate::measurement::Measurement;
 
-/// Items of a bucket on average: a page of 124 bytes each.
+/// Mean items of a bucket: a page, with 124 bytes each.
 const BUCKET_ITEMS: u64 = 33;
 
-/// Bits an item in LSM-trie.
+/// Bits per item in LSM-trie.
 const BITS_PER_KEY: f64 = 16.0;
 
-/// Absent keys asked: at a rate of 5 % the standard deviation is 0.4 % of it.
+/// Number of absent keys that are looked up: at a rate of 5 % the standard deviation is 0.4 % of it.
 const STRANGERS: usize = 1 << 20;
 
-/// Keeps the absent keys apart from those of all runs.
+/// Makes the absent keys differ from those of all runs.
 const STRANGERS_SEED: u64 = 0x7374_7261_6e67_6572;
 
-/// Lookups that are timed.
+/// Number of lookups that are timed.
 const LOOKUPS: usize = 1 << 18;
 
-/// Table 4.1: bits an item, and the false positives of 50, 100 and 150 runs.
+/// Table 4.1: bits per item, and the false positives of 50, 100 and 150 runs.
 const TABLE: [(f64, [f64; 3]); 5] = [
     (10.0, [0.4095, 0.8190, 1.2285]),
     (12.0, [0.1570, 0.3140, 0.4710]),
@@ -40,8 +41,8 @@ const TABLE: [(f64, [f64; 3]); 5] = [
 ];
 const TABLE_RUNS: [u64; 3] = [50, 100, 150];
 
-/// LSM-trie's levels, false positives (the text gives "about 5 %" for 112; the table's column for 100 has 4.59 %) and
-/// bytes that a request may have.
+/// LSM-trie's levels, false positives (the text says "about 5 %" for 112; the table's column for 100 has 4.59 %), and
+/// maximum bytes of a request.
 const CONTAINERS: [(u64, f64, u64); 2] = [(56, 0.0459 * 0.56, 4096), (112, 0.0459 * 1.12, 8192)];
 
 /// Runs all cases.
@@ -53,7 +54,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     measurements
 }
 
-/// Keys of a run, each in the bucket that its hash says.
+/// Keys of a run, each in the bucket that its hash determines.
 fn run_keys(buckets: u64, run: u64, seed: u64) -> Vec<Vec<KeyHash>> {
     let mut random = SmallRng::seed_from_u64(seed ^ run << 32);
     let mut keys = vec![Vec::new(); buckets as usize];
@@ -68,7 +69,7 @@ fn bucket_of(hash: KeyHash, buckets: u64) -> u64 {
     hash.low() % buckets
 }
 
-/// All columns of a cluster, and where they lie on flash.
+/// All columns of a cluster, and their positions on flash.
 fn build(buckets: u64, runs: &[Vec<Vec<KeyHash>>], bits_per_key: f64) -> (BloomCluster, ClusterDirectory) {
     let mut cluster = BloomCluster::empty(buckets, bits_per_key);
     for keys in runs {

@@ -1,7 +1,7 @@
-//! Figures of tables in buckets (SPEC B10), with those of X. Wu's thesis, §4.2.4.2, beside them.
+//! Measurements of tables in buckets (SPEC B10), compared with those of X. Wu's thesis, §4.2.4.2.
 //!
-//! A table of items of 1 to 2 · mean bytes, 95 % full, in groups of 64 buckets as the engine has them and in one group
-//! of all as in the paper. Every item is looked up, and must lie where the lookup says.
+//! A table of items of 1 to 2 · mean bytes, 95 % full, in groups of 64 buckets as in the engine and in one group of all
+//! buckets as in the paper. Every item is looked up, and must be where the lookup says.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::measurement::Measurement;
 
 /// Bytes of a bucket for items.
 const CAPACITY_BYTES: u32 = 4080;
-/// How full tables are.
+/// Fill level of tables.
 const FILL: f64 = 0.95;
 /// Buckets of a group in the engine.
 pub const GROUP_BUCKETS: u32 = 64;
@@ -33,7 +33,7 @@ pub struct BalancedTable {
     pub items: Vec<(KeyHash, u32)>,
     /// Bytes of each bucket before and after balancing, without spares.
     pub loads: Vec<(u32, u32)>,
-    /// Buckets without homes.
+    /// Number of buckets that are not the home of any item.
     pub spares: u32,
     builder: BucketDirectoryBuilder,
     hash_max: u64,
@@ -78,7 +78,7 @@ impl BalancedTable {
         table
     }
 
-    /// Its directory, which remembers such a share of the buckets.
+    /// Its directory, which remembers this share of the buckets.
     pub fn directory(&self, remembered_share: f64) -> BucketDirectory {
         self.builder.clone().with_remembered_share(remembered_share).finish(self.hash_max)
     }

@@ -1,4 +1,4 @@
-//! Figures of page fences (SPEC A8).
+//! Measurements of page fences (SPEC A8).
 
 use std::hint::black_box;
 
@@ -12,13 +12,13 @@ use super::cuckoo::{nanoseconds_each, rate_per_s};
 use super::trie::sorted_hashes;
 use crate::measurement::Measurement;
 
-/// Lookups that are timed.
+/// Number of lookups that are timed.
 const LOOKUPS: usize = 2_000_000;
 const KEYS_PER_PAGE: u64 = 32;
 const RESOLUTION_BITS: u32 = 8;
 
-/// Runs all cases: pages of exactly 32 keys, and pages that end between two cells. Every key is looked up and must lie
-/// in the pages found; a wrong one is a panic.
+/// Runs all cases: pages of exactly 32 keys, and pages that end between two cells. Every key is looked up and must be
+/// in the pages found; otherwise the benchmark panics.
 pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     let mut random = SmallRng::seed_from_u64(config.seed);
     let hashes = sorted_hashes(config.keys, &mut random);
@@ -53,8 +53,8 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     [("fences_32", false), ("fences_aligned_32", true)].into_iter().map(measure).collect()
 }
 
-/// Fences and the rank of each page's first key. Aligned pages end at 32 keys, or after the first key beyond it that is
-/// the last of its cell.
+/// Fences and the rank of each page's first key. Aligned pages end at 32 keys or, if that is within a cell, after the
+/// next key that is the last of its cell.
 fn build(hashes: &[KeyHash], aligned: bool) -> (PageFences, Vec<usize>) {
     let pages_expected = hashes.len() as u64 / KEYS_PER_PAGE;
     let mut builder = PageFencesBuilder::new(0, u64::MAX, pages_expected, RESOLUTION_BITS);
@@ -78,7 +78,7 @@ fn build(hashes: &[KeyHash], aligned: bool) -> (PageFences, Vec<usize>) {
     (builder.finish(), starts)
 }
 
-/// Pages read if every key is looked up once.
+/// Number of pages read if every key is looked up once.
 fn verify(fences: &PageFences, hashes: &[KeyHash], page_starts: &[usize]) -> u64 {
     let mut pages_read = 0;
     let mut page = 0;

@@ -1,9 +1,10 @@
-//! Figures of the hash filter (SPEC A2).
+//! Measurements of the hash filter (SPEC A2).
 //!
-//! `bits_per_key` and `false_positive_rate` are, as SILT's, those of a table frozen when it became full; the same at
-//! 95 % occupancy have `_at_95_percent` in their names. Times are taken at 95 %. Lookups come in the order of random
-//! keys, nearly each to another filter than the one before: one after another (`lookup_ns`, `absent_lookup_ns`), or
-//! with memory fetched ahead (`_keys_per_s`). Every present key is checked to have its slot among the candidates.
+//! `bits_per_key` and `false_positive_rate` are, like SILT's, those of a table frozen when it became full; the names of
+//! those at 95 % occupancy contain `_at_95_percent`. Times are taken at 95 %. Lookups are in the order of random keys,
+//! so that nearly each goes to another filter than the previous one: one after another (`lookup_ns`,
+//! `absent_lookup_ns`), or with prefetching (`_keys_per_s`). For every present key it is checked that its slot is among
+//! the candidates.
 
 use alluvium_base::KeyHash;
 use alluvium_index::cuckoo::CuckooTable;
@@ -16,14 +17,13 @@ use super::cuckoo::{
 };
 use crate::measurement::Measurement;
 
-/// Tag widths measured: SILT's, and the narrow ones that a planner may choose under a tight budget.
+/// Tag widths measured: SILT's, and the narrow ones that a planner may choose when memory is scarce.
 const WIDTHS: [u32; 4] = [15, 12, 8, 4];
 
-/// Absent keys asked for a false-positive rate: its standard deviation is 3 % at 15 bits.
+/// Number of absent keys for measuring a false-positive rate: its standard deviation is 3 % at 15 bits.
 const STRANGERS: usize = 1 << 22;
 
-/// Runs all cases: 2^20 keys in 64 filters at every width, then in one filter, and `config.keys` in both ways, at 15
-/// bits.
+/// Runs all cases: 2^20 keys in 64 filters at every width, then in one filter, and `config.keys` both ways, at 15 bits.
 pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     let mut measurements = Vec::new();
     for (index, (keys, count)) in cases(config).into_iter().enumerate() {
@@ -34,7 +34,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     measurements
 }
 
-/// What the filters of one case are made from and asked for.
+/// The tables from which the filters of one case are made, and the keys that are looked up in them.
 struct FilledTables {
     seed: u64,
     present: Numbered,
@@ -92,7 +92,7 @@ impl FilledTables {
             .metric("memory_bytes", memory_bytes)
     }
 
-    /// Every present key has the slot of its entry among its candidates.
+    /// Checks that every present key has the slot of its entry among its candidates.
     fn verify(&self, filters: &[HashFilter]) {
         for (&hash, &number) in self.present.hashes.iter().zip(&self.present.offsets) {
             let shard = self.shards.number(hash);
@@ -103,7 +103,7 @@ impl FilledTables {
         }
     }
 
-    /// Candidates of an absent key, on average.
+    /// Mean number of candidates of an absent key.
     fn false_positive_rate<'f>(&self, filter_of: impl Fn(KeyHash) -> &'f HashFilter) -> f64 {
         let strangers = random_hashes(STRANGERS, !self.seed ^ 1);
         let candidates: usize = strangers.iter().map(|&hash| filter_of(hash).candidates(hash).len()).sum();
@@ -111,12 +111,12 @@ impl FilledTables {
     }
 }
 
-/// How many keys have candidates, one after another.
+/// Number of keys that have candidates, looked up one after another.
 fn count_in_turn<'f>(filter_of: impl Fn(KeyHash) -> &'f HashFilter, hashes: &[KeyHash]) -> usize {
     hashes.iter().filter(|&&hash| filter_of(hash).candidates(hash).len() > 0).count()
 }
 
-/// How many keys have candidates, memory fetched ahead.
+/// Number of keys that have candidates, with prefetching.
 fn count_fetching_ahead<'f>(filter_of: impl Fn(KeyHash) -> &'f HashFilter, hashes: &[KeyHash]) -> usize {
     let mut count = 0;
     for (index, &hash) in hashes.iter().enumerate() {

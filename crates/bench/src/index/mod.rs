@@ -14,7 +14,7 @@ pub mod trie;
 /// Parameters of an index benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexConfig {
-    /// Keys in all.
+    /// Keys in total.
     pub keys: u64,
     /// Seed of all randomness.
     pub seed: u64,

@@ -1,8 +1,8 @@
-//! Figures of the multi-level filter (SPEC A5), with SlimDB's beside them.
+//! Measurements of the multi-level filter (SPEC A5), compared with SlimDB's.
 //!
-//! Filters of eight runs at 95 % occupancy, 32 Ki keys a run as the engine uses them, and one filter of all keys. Keys
-//! are all different and said to be so, as after a get before each put; the case `blind` says nothing and overwrites a
-//! quarter. Every present key is checked to get its run, and only that.
+//! Filters of eight runs at 95 % occupancy, with 32 Ki keys per run as in the engine, and one filter of all keys. Keys
+//! are all different and declared as such, as after a get before each put; the case `blind` declares nothing and
+//! overwrites a quarter. For every present key it is checked that its run is named, and only that.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::measurement::Measurement;
 
 const FINGERPRINT_BITS: u32 = 12;
 const KEYS_PER_FILTER: usize = RUNS_MAX as usize * (32 << 10);
-/// Absent keys asked for a false-positive rate.
+/// Number of absent keys for measuring a false-positive rate.
 const STRANGERS: usize = 1 << 22;
 
 /// Runs all cases.
@@ -31,7 +31,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     measurements
 }
 
-/// Hashes of the filters, each a range of the hash space, cut evenly.
+/// Filters that each cover an equal range of the hash space.
 struct Filters {
     built: Vec<MultiLevelFilter>,
 }
@@ -115,7 +115,7 @@ fn distinct(name: &str, hashes: &[KeyHash], filters: usize, config: &IndexConfig
         .metric("memory_bytes", memory_bytes)
 }
 
-/// A filter of eight runs, each of which overwrites keys of the one before, nobody knowing which.
+/// A filter of eight runs, each of which overwrites keys of the previous one without declaring which.
 fn blind(hashes: &[KeyHash], config: &IndexConfig) -> Measurement {
     let per_run = hashes.len() / (RUNS_MAX as usize + 1);
     let mut newest = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! Figures of the static filter, rival of the hash filter for immutable runs (SPEC A2).
+//! Measurements of the static filter, the rival of the hash filter for immutable runs (SPEC A2).
 //!
-//! The widths of the hash filter's rows, in filters of 32 Ki keys, as the engine's runs have them, and one filter of
-//! all keys. `bits_per_key_bound` is the least that any filter of that rate takes, `overhead` how much more this one
-//! takes. Every present key is checked.
+//! The widths of the hash filter's rows, in filters of 32 Ki keys like the engine's runs, and one filter of all keys.
+//! `bits_per_key_bound` is the minimum for any filter with that rate, `overhead` how much more this one takes. Every
+//! present key is checked.
 
 use std::hint::black_box;
 
@@ -16,10 +16,10 @@ use crate::measurement::Measurement;
 const WIDTHS: [u32; 4] = [15, 12, 8, 4];
 const KEYS_PER_FILTER: usize = 32 << 10;
 
-/// The most bits that SPEC allows, as a multiple of the bound.
+/// Maximum bits that SPEC allows, as a multiple of the bound.
 const OVERHEAD_TARGET: f64 = 1.13;
 
-/// Absent keys asked for a false-positive rate.
+/// Number of absent keys for measuring a false-positive rate.
 const STRANGERS: usize = 1 << 22;
 
 /// Runs all cases: 2^20 keys in 32 filters at every width, then `config.keys` in one filter of 12 bits.
@@ -41,7 +41,7 @@ fn measure(hashes: &[KeyHash], filter_keys: usize, width: u32, config: &IndexCon
     for (filter, part) in filters.iter().zip(hashes.chunks(filter_keys)) {
         assert!(part.iter().all(|&hash| filter.may_contain(hash)), "a present key was missed");
     }
-    // Each lookup asks another filter than the one before.
+    // Each lookup goes to another filter than the previous one.
     let probes: Vec<(usize, KeyHash)> = (0..keys)
         .map(|number| {
             let at = (number * 40_503 + number / 7) % keys;

@@ -1,8 +1,9 @@
-//! Figures of the three-level block index (SPEC A4), with SlimDB's Tables 3 and 4 beside them.
+//! Measurements of the three-level block index (SPEC A4), compared with SlimDB's Tables 3 and 4.
 //!
 //! Tables are SlimDB's: 148,639 items in 8,744 pages, in groups of 16, 32 or 64 items with one prefix, or in 26 groups
-//! of up to 8,000 items whose sizes fall as a power of their rank. One table by itself, as theirs, and as many as hold
-//! `keys` items, asked in random order. Every item is looked up and its page compared, every group's pages too.
+//! of up to 8,000 items whose sizes fall as a power of their rank. One table alone, as in the paper, and as many as
+//! `keys` items need, looked up in random order. Every item is looked up and its page compared; so are the pages of
+//! every group.
 
 use std::hint::black_box;
 
@@ -20,20 +21,20 @@ use crate::measurement::Measurement;
 const TABLE_ITEMS: u64 = 148_639;
 const TABLE_PAGES: u64 = 8_744;
 
-/// Lookups that are timed.
+/// Number of lookups that are timed.
 const LOOKUPS: usize = 1_000_000;
 
 /// LevelDB's own index in Table 3.
 const LEVELDB_BITS_PER_KEY: f64 = 17.39;
 
-/// Power of the rank by which the sizes of Zipfian groups fall, so that 26 of them fill a table.
+/// Exponent with which the sizes of Zipfian groups fall by rank, chosen so that 26 of them fill a table.
 const ZIPF_POWER: f64 = 0.155;
 const ZIPF_GROUP_ITEMS_MAX: f64 = 8000.0;
 
-/// A distribution of group sizes, with what SlimDB published for it.
+/// A distribution of group sizes, with SlimDB's published results for it.
 struct Pattern {
     name: &'static str,
-    /// Items of a group by its rank from 1.
+    /// Items of a group by its rank, counted from 1.
     group_items: fn(u64) -> u64,
     /// Table 3.
     bits_per_key: f64,

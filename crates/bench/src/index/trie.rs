@@ -1,4 +1,4 @@
-//! Figures of the entropy-coded trie (SPEC A3).
+//! Measurements of the entropy-coded trie (SPEC A3).
 
 use std::hint::black_box;
 
@@ -11,16 +11,16 @@ use super::IndexConfig;
 use super::cuckoo::{nanoseconds_each, rate_per_s};
 use crate::measurement::Measurement;
 
-/// Lookups that are timed.
+/// Number of lookups that are timed.
 const LOOKUPS: usize = 2_000_000;
 
-/// Bytes of a page and bounds of an item's bytes, for pages of items of various length: 32 items a page on average.
+/// Bytes of a page and bounds of an item's bytes, for pages of items of various lengths: 32 items per page on average.
 const PAGE_BYTES: u64 = 4096;
 const ITEM_BYTES_MIN: u64 = 64;
 const ITEM_BYTES_MAX: u64 = 192;
 
 /// Runs all cases: dense with large and small buckets, sparse with regular pages and with pages of variable items.
-/// Every key is looked up and its position compared; a wrong one is a panic.
+/// Every key is looked up and its position compared; the benchmark panics on a wrong one.
 pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     let mut random = SmallRng::seed_from_u64(config.seed);
     let hashes = sorted_hashes(config.keys, &mut random);
@@ -70,7 +70,7 @@ pub(super) fn sorted_hashes(keys: u64, random: &mut SmallRng) -> Vec<KeyHash> {
     hashes
 }
 
-/// The page of every key when items of random length fill pages one after the other without being split.
+/// The page of every key if items of random length fill pages one after another without being split.
 fn pages_of_variable_items(keys: u64, random: &mut SmallRng) -> Vec<u32> {
     let (mut page, mut used) = (0, 0);
     let place = |_| {

@@ -1,9 +1,9 @@
-//! Figures of the partial-key cuckoo table (SPEC A1).
+//! Measurements of the partial-key cuckoo table (SPEC A1).
 //!
-//! Every case fills tables to 95 % with random keys and looks all of them up, in two orders: *grouped*, table after
-//! table, as a group commit or a batch sorted by shard does; and *scattered*, nearly every key to another table than
-//! the one before, with memory fetched ahead. `lookup_ns` is one lookup after another, scattered and with nothing
-//! fetched ahead. Every lookup is verified, inside the timed loop.
+//! Every case fills tables to 95 % with random keys and looks up all of them, in two orders: *grouped*, table after
+//! table, like a group commit or a batch sorted by shard; and *scattered*, nearly every key in another table than the
+//! previous one, with prefetching. `lookup_ns` is one lookup after another, scattered and without prefetching. Every
+//! lookup is verified, within the timed loop.
 
 mod shards;
 mod timing;
@@ -15,19 +15,19 @@ use crate::measurement::Measurement;
 pub(super) use shards::{Numbered, Shards};
 pub(super) use timing::{nanoseconds_each, random_hashes, rate_per_s};
 
-/// Entries of a table as the engine uses them: a shard of the log.
+/// Entries of a table in the engine: a shard of the log.
 const ENTRIES_PER_TABLE: usize = 16 << 10;
 
 /// Keys of the cases that SPEC A1 names: 64 tables, or one.
 const KEYS_REFERENCE: usize = 64 * ENTRIES_PER_TABLE;
 
-/// Keys ahead of the current one for which memory is fetched.
+/// How many keys ahead of the current one memory is prefetched.
 pub(super) const PREFETCH_DISTANCE: usize = 16;
 
-/// Tables filled until a key finds no room, for the load factor.
+/// Number of tables that are filled until a key finds no room, for the load factor.
 const FILLINGS: u64 = 8;
 
-/// Runs all cases: 2^20 keys in 64 tables of 16 Ki entries and in one table, then `config.keys` in both ways.
+/// Runs all cases: 2^20 keys in 64 tables of 16 Ki entries and in one table, then `config.keys` both ways.
 pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     cases(config)
         .into_iter()

@@ -5,7 +5,7 @@ use alluvium_index::cuckoo::{Candidates, CuckooTable};
 
 use super::PREFETCH_DISTANCE;
 
-/// Keys looked up by one call.
+/// Keys looked up per call.
 const BATCH_LEN: usize = 256;
 
 /// Hashes, and the offset stored with each.
@@ -26,14 +26,14 @@ impl Numbered {
     }
 }
 
-/// How many entries each of the tables gets.
+/// The number of entries of each table.
 pub struct Shards {
     entries: Vec<usize>,
 }
 
 impl Shards {
-    /// `count` tables that these keys fill to 95 %, each by its true share; a small table that chance makes full
-    /// earlier is sized up.
+    /// `count` tables that these keys fill to 95 %, each sized for its actual share; a small table that by chance is
+    /// full earlier is made larger.
     pub fn sized_for(keys: &Numbered, count: usize) -> Self {
         let mut shards = Self { entries: vec![0; count] };
         for &hash in &keys.hashes {
@@ -82,8 +82,8 @@ impl Shards {
         }
     }
 
-    /// Inserts `keys` in their order, fetching memory ahead. A table that is full at 95 % in this order, which small
-    /// ones may be, goes without the key.
+    /// Inserts `keys` in their order, with prefetching. If a table is full before 95 % in this order, which happens to
+    /// small ones, the key is skipped.
     pub fn fill_fetching_ahead(&self, tables: &[CuckooTable], keys: &Numbered) {
         let mut refused = 0;
         for (index, (hash, offset)) in keys.each().enumerate() {
@@ -95,7 +95,7 @@ impl Shards {
         assert!(refused <= keys.hashes.len() / 100, "{refused} keys found no room");
     }
 
-    /// How many of `keys` are found with their offset, one after another.
+    /// Number of `keys` that are found with their offset, one after another.
     pub fn found(&self, tables: &[CuckooTable], keys: &Numbered) -> usize {
         keys.each()
             .filter(|&(hash, number)| {
@@ -104,7 +104,7 @@ impl Shards {
             .count()
     }
 
-    /// How many of `keys` are found with their offset, in batches.
+    /// Number of `keys` that are found with their offset, in batches.
     pub fn found_in_batches(&self, tables: &[CuckooTable], keys: &Numbered) -> usize {
         let mut found = [Candidates::default(); BATCH_LEN];
         let mut count = 0;
@@ -118,7 +118,7 @@ impl Shards {
         count
     }
 
-    /// How many candidates `hashes` have in all.
+    /// Total number of candidates of `hashes`.
     pub fn candidates_of(&self, tables: &[CuckooTable], hashes: &[KeyHash]) -> usize {
         hashes.iter().map(|&hash| tables[self.number(hash)].candidates(hash).len()).sum()
     }

@@ -6,7 +6,7 @@ use alluvium_base::KeyHash;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Repetitions of a timed loop; the fastest counts, the one that other programs disturbed least.
+/// Repetitions of a timed loop; the fastest counts, since other programs disturbed it least.
 const ROUNDS: usize = 9;
 
 /// `count` random hashes.
@@ -27,7 +27,7 @@ pub fn rate_per_s<S>(keys: usize, mut setup: impl FnMut() -> S, mut work: impl F
     keys as f64 / seconds.fold(f64::INFINITY, f64::min)
 }
 
-/// The time of one of `rate_per_s`, in nanoseconds.
+/// The nanoseconds per operation for `rate_per_s`.
 pub fn nanoseconds_each(rate_per_s: f64) -> f64 {
     1e9 / rate_per_s
 }

@@ -1,4 +1,5 @@
-//! Indexes that map keys to numbers of items, which lie beside them: a skip list, two search trees and a cuckoo table.
+//! Indexes that map keys to numbers of items, which are stored separately: a skip list, two search trees and a cuckoo
+//! table.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub trait NumberMap: Sized {
     /// The map of the keys of items 0 to `items` - 1.
     fn of_items(items: u32) -> Self;
 
-    /// The number of a key, or of another one that `is_it` refuses.
+    /// The number of a key; a number that `is_it` refuses belongs to another key.
     fn number(&self, key: u64, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32>;
 }
 
@@ -56,7 +57,7 @@ impl NumberMap for BPlusTree {
 
 impl NumberMap for BTree {
     fn of_items(items: u32) -> Self {
-        // One by one, so that nodes are as full as those of a tree that grows.
+        // One by one, so that nodes are as full as those of a growing tree.
         let mut tree = Self::new();
         for number in 0..items {
             tree.insert(key_of(number), number);

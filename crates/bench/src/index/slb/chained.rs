@@ -1,4 +1,4 @@
-//! A chained hash table, written plainly: a directory of heads, links in the nodes.
+//! A plain chained hash table: a directory of heads, links in the nodes.
 
 use alluvium_index::slb::{Lookup, Reference};
 
@@ -25,7 +25,7 @@ impl<const CHAIN: usize> Chained<CHAIN> {
         ((u128::from(hash) * self.heads.len() as u128) >> 64) as usize
     }
 
-    /// Puts a new item in front of its chain and says where.
+    /// Puts a new item at the head of its chain and returns its position.
     fn link(&mut self, item: Item) -> u32 {
         let head = self.head_of(hash_of(item.key));
         let node = Node { item, next: self.heads[head] };
@@ -61,7 +61,7 @@ impl<const CHAIN: usize> Chained<CHAIN> {
         self.free.push(number);
     }
 
-    /// Replaces a key's item by a new one at another place, as the thesis's SET does; says where it is.
+    /// Replaces a key's item by a new one at another position, like the thesis's SET; returns the new position.
     pub fn replace(&mut self, key: u64) -> Reference {
         self.unlink(key);
         self.link(Item::of(key)).into()

@@ -1,4 +1,5 @@
-//! The same lookups without and with a buffer, by turns in one process. Rates are of CPU time, since others may run.
+//! The same lookups without and with a buffer, alternating in one process. Rates are per CPU time, since other programs
+//! may run.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,21 +11,22 @@ use super::chained::Chained;
 use super::subject::{Item, Subject, key_of};
 use crate::process::thread_cpu_time;
 
-/// Skew of requests, that of the thesis.
+/// Skew of requests, as in the thesis.
 pub const SKEW: f64 = 0.99;
 
-/// Stretches of requests, of which each round asks for one with and without a buffer; rounds at least.
+/// Number of stretches of requests, each of which one round looks up with and without a buffer; also the minimum number
+/// of rounds.
 const ROUNDS: usize = 7;
 
-/// Rounds at most, over the same stretches again, and seconds after which no more begin but the second of two: where a
-/// round takes milliseconds, a few of them tell no difference of some percent.
+/// Maximum number of rounds, over the same stretches again, and seconds after which no more start except the second of
+/// a pair: if a round takes milliseconds, a few of them cannot show a difference of some percent.
 const SHORT_ROUNDS_MAX: usize = 16 * ROUNDS;
 const ROUNDS_S: f64 = 3.0;
 
-/// Rounds where only a gain is asked for.
+/// Number of rounds if only a gain is measured.
 const GAIN_ROUNDS: usize = 2 * ROUNDS;
 
-/// Lookups at most until a buffer has decided.
+/// Maximum lookups until a buffer has decided.
 const WARMING_LOOKUPS_MAX: usize = 1 << 25;
 
 /// Requests drawn before the clock starts.
@@ -35,7 +37,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Enough for all rounds over items of which the hottest ones lie anywhere.
+    /// Enough for all rounds, over items whose hottest ones are at random positions.
     pub fn draw(items: u32, round_len: usize, seed: u64) -> Self {
         let mut stream =
             RequestStream::new(u64::from(items), SKEW, seed).expect("a skew and a number of items in bounds");
@@ -43,25 +45,25 @@ impl Requests {
         Self { keys, round_len }
     }
 
-    /// The requests of a round; those of round 0 come before the clock starts.
+    /// The requests of a round; those of round 0 are made before the clock starts.
     fn round(&self, number: usize) -> &[u64] {
         &self.keys[number * self.round_len..(number + 1) * self.round_len]
     }
 }
 
-/// Keys of a call for many.
+/// Number of keys of a call for many.
 const BATCH: usize = 64;
 
-/// Median rates, and medians of the ratios of two rounds each to their direct lookups.
+/// Median rates, and medians of the ratios to direct lookups, each taken over two rounds.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Direct lookups, one call a key, then in a loop.
+    /// Direct lookups, one call per key, then in a loop.
     pub direct_per_s: [f64; 2],
-    /// Through a buffer of each form, one key a call and many.
+    /// Through a buffer of each form, with one key per call and with many.
     pub through: Vec<Through>,
 }
 
-/// One way through a buffer.
+/// One way to use a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Through {
     pub name: &'static str,
@@ -70,27 +72,27 @@ pub struct Through {
     pub stats: Stats,
 }
 
-/// Which way lookups go.
+/// Whether lookups bypass the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Direct,
     Through,
 }
 
-/// A buffer and the index behind it, as whoever has both looks up.
+/// A buffer and the index behind it, looked up as by their owner.
 trait Front<S: Subject> {
     fn index(&self) -> &S;
 
-    /// Looks `keys` up, one a call, in the index itself or through the buffer.
+    /// Looks up `keys`, one per call, in the index itself or through the buffer.
     fn look_up_singly(&mut self, way: Way, keys: &[u64]);
 
-    /// Looks `keys` up through the buffer, many a call.
+    /// Looks up `keys` through the buffer, many per call.
     fn look_up_each(&mut self, keys: &[u64]);
 
     fn stats(&self) -> Stats;
 }
 
-/// Owns its index, as it would elsewhere, so that it reaches it in as many steps as direct lookups.
+/// Owns its index, as it would elsewhere, so that it reaches the index in as many steps as direct lookups.
 impl<S: Subject> Front<S> for OwnedBuffer<S> {
     fn index(&self) -> &S {
         self.index()
@@ -152,7 +154,7 @@ fn look_up<S: Subject>(front: &mut impl Front<S>, way: Way, is_many: bool, keys:
     }
 }
 
-/// Until the buffer has decided, or for so many lookups.
+/// Makes lookups until the buffer has decided, or up to the maximum.
 fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) {
     for keys in requests.keys.chunks(BATCH).cycle().take(WARMING_LOOKUPS_MAX / BATCH) {
         if front.stats().trials > 0 {
@@ -162,7 +164,7 @@ fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requ
     }
 }
 
-/// Rates of rounds without the buffer and with it, which goes first in every other one.
+/// Rates of rounds without the buffer and with it; the order alternates.
 fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) -> [Vec<f64>; 2] {
     let mut rates: [Vec<f64>; 2] = Default::default();
     let began = Instant::now();
@@ -180,11 +182,11 @@ fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Reques
     rates
 }
 
-/// Runs all rounds, of one buffer after the other, for the tables of several don't fit in the processor's caches
+/// Runs all rounds, with one buffer after another, since the tables of several do not fit in the processor's caches
 /// together.
 ///
 /// # Panics
-/// When a lookup returns another item than that of its key.
+/// If a lookup returns another item than that of its key.
 pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome {
     let mut direct_rates: [Vec<f64>; 2] = Default::default();
     let mut owned = OwnedBuffer::new(index, config);
@@ -213,15 +215,15 @@ fn measure<S: Subject>(
     Through { name, per_s: median(through), ratio: median(of_two_rounds(ratios)), stats: front.stats() }
 }
 
-/// One number of two rounds with either way first, for whichever comes second finds the same keys' memory in the
-/// processor's caches.
+/// Combines two rounds, one with each order, into one number, since whichever way comes second finds the memory of the
+/// same keys in the processor's caches.
 fn of_two_rounds(numbers: Vec<f64>) -> Vec<f64> {
     numbers.as_chunks::<2>().0.iter().map(|[one, other]| (one * other).sqrt()).collect()
 }
 
-// Single lookups are calls, for a loop of nothing else would keep the fields of the index in registers. Both ways are
-// calls of functions that the compiler doesn't know, from the same instructions: how it calls one that it knows, and
-// what else it has in registers there, differs by more than what is measured.
+// Single lookups are calls, since a loop of nothing else would keep the fields of the index in registers. Both ways
+// call functions that the compiler does not know, from the same instructions: how it calls a function that it knows,
+// and what it keeps in registers there, differ by more than the effect to be measured.
 
 type Owned<S> = for<'a> fn(&'a mut OwnedBuffer<S>, &u64) -> Option<<S as Lookup>::Item<'a>>;
 type Shared<S> = for<'a> fn(&'a SharedBuffer<S>, &mut Reader, &u64) -> Option<<S as Lookup>::Item<'a>>;
@@ -241,13 +243,13 @@ fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
     assert!(item.is_some_and(|item| S::is_right(key, item)), "another item than that of key {key}");
 }
 
-/// The middle one.
+/// The median.
 pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
 }
 
-/// Lookups per second without and with an owned buffer of each kind: medians of a few rounds, by turns.
+/// Lookups per second without and with an owned buffer of each kind: medians of a few alternating rounds.
 pub fn gains<S: Subject>(mut index: S, requests: &Requests, configs: &[Config]) -> Vec<[f64; 2]> {
     let mut gains = Vec::new();
     for config in configs {
@@ -278,12 +280,12 @@ struct Mixed {
     buffer: OwnedBuffer<Chained<1>>,
 }
 
-/// How an item is replaced by one at another place, and how one is looked up.
+/// How an item is replaced by one at another position, and how one is looked up.
 type Change = fn(&mut Mixed, u64);
 type Get = for<'a> fn(&'a mut Mixed, &u64) -> Option<&'a Item>;
 
-/// Operations per second on a chained hash table without and with an owned buffer, one in `sets_every` of which
-/// replaces an item by one at another place.
+/// Operations per second on a chained hash table without and with an owned buffer; one operation in `sets_every`
+/// replaces an item by one at another position.
 pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
     let buffer = OwnedBuffer::new(Chained::build(items), config);
     let mut mixed = Mixed { table: Chained::build(items), buffer };
@@ -295,7 +297,7 @@ pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: u
         |mixed, key| mixed.buffer.change(&key, |table| (Some(table.replace(key)), ())),
         |mixed, key| mixed.buffer.get(key),
     ));
-    // Both, so that neither comes from memory for the first time later.
+    // Both ways, so that neither table is loaded from memory for the first time later.
     let mut lookups = 0;
     for keys in requests.keys.chunks(sets_every.min(BATCH)).cycle() {
         mix(&mut mixed, through, keys, sets_every);

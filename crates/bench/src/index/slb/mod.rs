@@ -1,8 +1,8 @@
-//! Figures of the lookaside buffer in front of several indexes (SPEC A7).
+//! Measurements of the lookaside buffer in front of several indexes (SPEC A7).
 //!
 //! Items have keys of 8 bytes and values of 64; requests follow Zipf's law with a skew of 0.99. For every index, the
-//! same requests go to it directly and through buffers of each form, by turns, one key a call and many. Ratios are
-//! medians over the rounds of one process. Every answer is verified, inside the timed loop.
+//! same requests alternate between direct lookups and buffers of each form, with one key per call and with many. Ratios
+//! are medians over the rounds of one process. Every answer is verified, within the timed loop.
 
 pub(crate) mod beside_items;
 pub(crate) mod chained;
@@ -21,10 +21,10 @@ use self::subject::Subject;
 use super::IndexConfig;
 use crate::measurement::Measurement;
 
-/// Bytes of the cache table; the figures of the thesis have others.
+/// Bytes of the cache table; the thesis's figures use other sizes.
 const CACHE_BYTES: usize = 32 << 20;
 
-/// Items at most: what a 32-bit number counts, with some to spare.
+/// Maximum items: what a 32-bit number can count, with some to spare.
 const ITEMS_MAX: u64 = 1 << 30;
 
 /// Requests of a round, per item, within bounds.

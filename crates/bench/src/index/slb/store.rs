@@ -1,4 +1,4 @@
-//! The memory engine's store mode: buckets of a cache line or two with spare ones, items copied out.
+//! The memory engine's store mode: buckets of a cache line or two with spare ones; items are copied out.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use super::subject::{Subject, hash_of, key_of, value_word};
 const VALUE_BYTES: usize = 64;
 const KEY_BYTES: usize = size_of::<u64>();
 
-/// Bytes of memory for an item: its own, headers, its share of the index and room to spare.
+/// Bytes of memory per item: the item, headers, its share of the index and some spare room.
 const MEMORY_PER_ITEM: usize = 128;
 
 /// A store of one partition whose readers validate what they read.
@@ -30,7 +30,7 @@ impl StoreSubject {
 
 impl Lookup for StoreSubject {
     type Key = u64;
-    /// The value's first word: the whole value was copied, as a get of the store does.
+    /// The value's first word: the whole value was copied, as by a get of the store.
     type Item<'a> = u64;
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! What the indexes under test have in common: items by number, keys that are known from the number.
+//! What the indexes under test share: items by number, and keys that are derived from the number.
 
 use alluvium_index::slb::Lookup;
 
@@ -18,7 +18,7 @@ impl Item {
     }
 }
 
-/// What every word of a key's value is.
+/// The content of every word of a key's value.
 #[inline(always)]
 pub fn value_word(key: u64) -> u64 {
     key.rotate_left(23) ^ 0x5bd1_e995_7b7d_159d
@@ -30,7 +30,7 @@ pub fn key_of(number: u32) -> u64 {
     mix(u64::from(number) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// A hash of a key that takes one multiplication, so that what is measured is memory.
+/// A hash of a key that takes one multiplication, so that the benchmark measures memory.
 #[inline(always)]
 pub fn hash_of(key: u64) -> u64 {
     let product = u128::from(key ^ 0xa076_1d64_78bd_642f) * 0xe703_7ed1_a0b4_28db_u128;
@@ -46,7 +46,7 @@ pub trait Subject: Lookup<Key = u64> + Sized {
     fn is_right(key: u64, item: Self::Item<'_>) -> bool;
 }
 
-/// The items of `numbers`, each at the index of its number.
+/// `count` items, each at the index of its number.
 pub fn items(count: u32) -> Vec<Item> {
     (0..count).map(|number| Item::of(key_of(number))).collect()
 }
