@@ -129,7 +129,7 @@ fn is_result(found: Option<&[u8]>, write: Option<&Write>) -> bool {
 /// Writes until it is killed or standard output is closed.
 pub fn run(options: &CrashWriterOptions) -> Result<(), BenchError> {
     if options.threads == 0 || options.items == 0 {
-        return Err(BenchError::Usage("--threads and --items are at least 1".to_owned()));
+        return Err(BenchError::Usage("--threads and --items must be at least 1".to_owned()));
     }
     let db = Db::builder(&options.directory).durability(Durability::Sync).open()?;
     let keyspace = db.keyspace(KEYSPACE)?;

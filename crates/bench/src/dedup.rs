@@ -82,10 +82,10 @@ struct Deduplicator {
 /// Files that cannot be read are skipped and counted in `files_skipped`.
 pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError> {
     if !(256..=4 << 20).contains(&options.chunk) {
-        return Err(BenchError::Usage("--chunk lies between 256 B and 4 MiB".to_owned()));
+        return Err(BenchError::Usage("--chunk must be between 256 B and 4 MiB".to_owned()));
     }
     if options.batch == 0 {
-        return Err(BenchError::Usage("--batch is at least 1".to_owned()));
+        return Err(BenchError::Usage("--batch must be at least 1".to_owned()));
     }
     let directory = options.dir.join(SUBDIRECTORY);
     if directory.exists() {

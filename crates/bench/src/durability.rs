@@ -48,10 +48,10 @@ const RECYCLED_BYTES: u64 = 16 << 20;
 /// An acknowledged put that is missing after reopening is a wrong answer.
 pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.puts == 0 || options.threads.contains(&0) {
-        return Err(BenchError::Usage("--puts and --threads are at least 1".to_owned()));
+        return Err(BenchError::Usage("--puts and --threads must be at least 1".to_owned()));
     }
     if !(options.raw_seconds > 0.0 && options.raw_seconds < 1e6) {
-        return Err(BenchError::Usage("--raw-seconds lies between 0 and a million".to_owned()));
+        return Err(BenchError::Usage("--raw-seconds must be between 0 and a million".to_owned()));
     }
     let directory = options.dir.join(SUBDIRECTORY);
     for &threads in &options.threads {

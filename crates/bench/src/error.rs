@@ -35,7 +35,7 @@ impl fmt::Display for BenchError {
             Self::Input { path, line: 0, reason } => write!(out, "{}: {reason}", path.display()),
             Self::Input { path, line, reason } => write!(out, "{}, line {line}: {reason}", path.display()),
             Self::Store(error) => write!(out, "the store failed: {error}"),
-            Self::Model(error) => write!(out, "the model refuses: {error}"),
+            Self::Model(error) => write!(out, "the model refused: {error}"),
             Self::Io(error) => write!(out, "the system failed: {error}"),
         }
     }

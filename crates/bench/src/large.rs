@@ -58,7 +58,9 @@ struct LargeBench<'a> {
 /// A value that is not the last one written is a wrong answer.
 pub fn run(options: &LargeOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.bytes == 0 || options.value_size_max > VALUE_BYTES_MAX as u64 {
-        return Err(BenchError::Usage("--bytes is at least 1, --value-size-max at most 64MiB".to_owned()));
+        return Err(BenchError::Usage(
+            "--bytes must be at least 1, --value-size-max at most 64MiB".to_owned(),
+        ));
     }
     let directory = options.dir.join(SUBDIRECTORY);
     if directory.exists() {

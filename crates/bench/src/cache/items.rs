@@ -80,7 +80,7 @@ fn is_long_value(value: &[u8], number: u64) -> bool {
 /// The error for a value that is not the item's.
 #[cold]
 pub fn wrong(number: u64) -> BenchError {
-    BenchError::WrongAnswer(format!("item {number} was found with a value that is not its own"))
+    BenchError::WrongAnswer(format!("item {number} was found with the value of another item"))
 }
 
 #[cfg(test)]

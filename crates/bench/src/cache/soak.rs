@@ -161,5 +161,5 @@ fn balance(cache: &Cache, gets: u64) -> Result<(), BenchError> {
     if is_balanced {
         return Ok(());
     }
-    Err(BenchError::WrongAnswer(format!("{present} items, {gets} gets, but the accounts say {total:?}")))
+    Err(BenchError::WrongAnswer(format!("{present} items, {gets} gets, but the counters are {total:?}")))
 }

@@ -56,7 +56,7 @@ pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError
     let edges = match &options.input {
         Some(path) => Edges::read(path)?,
         None => crates::edges_below(&crates::cargo_home().ok_or_else(|| {
-            BenchError::Usage("neither CARGO_HOME nor HOME is set: say where Cargo is".to_owned())
+            BenchError::Usage("neither CARGO_HOME nor HOME is set: set one of them".to_owned())
         })?)?,
     };
     let directory = options.groups.dir.join(SUBDIRECTORY);

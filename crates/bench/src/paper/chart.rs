@@ -1,4 +1,4 @@
-//! A [`Figure`] as a drawing: one SVG, its panels above each other. Models are lines, simulations are marks,
+//! A [`Figure`] as a drawing: one SVG with its panels above each other. Models are lines, simulations are marks,
 //! measurements are both.
 
 use std::ops::Range;
@@ -13,11 +13,11 @@ use crate::error::BenchError;
 const WIDTH_PIXELS: u32 = 840;
 const PANEL_HEIGHT_PIXELS: u32 = 480;
 const TITLE_HEIGHT_PIXELS: i32 = 40;
-/// Room above the curves, where the legend stands.
+/// Share of the height above the curves, for the legend.
 const LEGEND_SHARE: f64 = 0.3;
 const TEXT: (&str, u32) = ("sans-serif", 14);
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito).
+/// Colours that people with any kind of colour vision can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -64,7 +64,7 @@ fn draw_panel(panel: &Panel, area: &Area<'_>) -> Result<(), BenchError> {
     }
 }
 
-/// What an axis spans, with `room` at its end as a share: linear ones start at 0 unless all lies far from it.
+/// The range of an axis, with `room` at its end as a share: linear axes start at 0 unless all values are far from it.
 fn bounds(axis: Axis, room: f64, values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = values
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));

@@ -1,8 +1,8 @@
-//! [`Figure`]: a published figure as numbers, ours beside what the paper says.
+//! [`Figure`]: a published figure as numbers, ours compared with the paper's.
 
 use serde::Serialize;
 
-/// A published figure run again.
+/// A published figure that was reproduced.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// Paper and number, for example `lim-4.9`.
@@ -11,18 +11,18 @@ pub struct Figure {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Drawings that stand above each other; most figures have one.
+    /// Drawings above each other; most figures have one.
     pub panels: Vec<Panel>,
-    /// What the paper states in numbers, beside ours.
+    /// Numbers that the paper states, compared with ours.
     pub published: Vec<Published>,
 }
 
 /// One drawing: curves over the same axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Panel {
-    /// What runs to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// What runs up.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub series: Vec<Series>,
@@ -40,15 +40,15 @@ pub struct Axis {
 /// A curve.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// What it is, for the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// Where its points come from.
+    /// The origin of its points.
     pub origin: Origin,
-    /// x and y, by rising x.
+    /// x and y, by ascending x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where points come from: a model's are drawn as a line, a simulation's as marks, a measurement's as both.
+/// The origin of points: a model's are drawn as a line, a simulation's as marks, a measurement's as both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -60,19 +60,19 @@ pub enum Origin {
     Measurement,
 }
 
-/// A figure that the paper states, and ours.
+/// A number that the paper states, and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Published {
-    /// What it is; snake_case with the unit last, as metrics are.
+    /// Its name; snake_case with the unit last, like the names of metrics.
     pub name: String,
-    /// The paper's.
+    /// The paper's number.
     pub published: f64,
-    /// Ours.
+    /// Our number.
     pub ours: f64,
 }
 
 impl Figure {
-    /// The largest relative difference between a simulation and the model of the same name; none without simulations.
+    /// The largest relative difference between a simulation and the model of the same name; `None` without simulations.
     pub fn deviation_max(&self) -> Option<f64> {
         let deviations = self.panels.iter().flat_map(|panel| {
             let simulated = panel.series.iter().filter(|series| series.origin == Origin::Simulation);
@@ -86,12 +86,12 @@ impl Figure {
 }
 
 impl Axis {
-    /// An axis of equal steps.
+    /// A linear axis.
     pub const fn linear(label: &'static str) -> Self {
         Self { label, is_logarithmic: false }
     }
 
-    /// An axis of equal factors.
+    /// A logarithmic axis.
     pub const fn logarithmic(label: &'static str) -> Self {
         Self { label, is_logarithmic: true }
     }
@@ -118,7 +118,8 @@ impl Series {
         self.points.iter().find(|point| point.0 == x).map(|point| point.1)
     }
 
-    /// The largest relative difference of this curve to `other` where both have a point; none where they share no x.
+    /// The largest relative difference between this curve and `other` at points of the same x; `None` if they share no
+    /// x.
     pub fn deviation_max(&self, other: &Self) -> Option<f64> {
         let shared = self.points.iter().filter_map(|&(x, y)| Some((y / other.at(x)? - 1.0).abs()));
         shared.reduce(f64::max)
@@ -126,7 +127,7 @@ impl Series {
 }
 
 impl Published {
-    /// Ours beside the paper's.
+    /// Our number and the paper's.
     pub fn new(name: impl Into<String>, published: f64, ours: f64) -> Self {
         Self { name: name.into(), published, ours }
     }

@@ -1,4 +1,4 @@
-//! LevelDB as Lim's thesis configures it, modelled and simulated: items of 1,000 bytes, sizes of 10^l MiB.
+//! LevelDB as configured in Lim's thesis, modelled and simulated: items of 1,000 bytes, sizes of 10^l MiB.
 
 use alluvium_model::models::LevelDb;
 use alluvium_model::optimizer::{LevelSizes, optimize_level_sizes};
@@ -13,10 +13,10 @@ pub const POPULARITIES: [(&str, f64); 2] = [("uniform", 0.0), ("zipf 0.99", 0.99
 /// Numbers of keys in figures 4.10 and 4.12.
 pub const KEYS: [f64; 7] = [1e6, 3.3e6, 1e7, 3.3e7, 1e8, 3.3e8, 1e9];
 
-/// Items of a mebibyte.
+/// Number of items per mebibyte.
 const MEBIBYTE_ITEMS: f64 = (1u64 << 20) as f64 / 1_000.0;
 
-/// The default design for so many keys.
+/// The default design for this number of keys.
 pub fn standard(keys: f64) -> LevelDb {
     let sizes = (1..).map(|level| 10f64.powi(level) * MEBIBYTE_ITEMS).take_while(|&size| size < keys);
     LevelDb { sizes: sizes.collect(), ..LevelDb::default() }
@@ -32,7 +32,7 @@ pub fn modelled(design: &LevelDb, keys: &KeyDistribution) -> Result<f64, ModelEr
     Ok(design.cost(keys)?.write_amplification())
 }
 
-/// Write amplification of the design by simulation: all keys once, then three requests a key (§4.3.5).
+/// Write amplification of the design by simulation: all keys once, then three requests per key (§4.3.5).
 pub fn simulated(design: &LevelDb, keys: u64, skew: f64, scale: &Scale) -> Result<f64, ModelError> {
     let rules = LevelDbSimulation {
         wal: design.wal.round() as u64,
@@ -45,7 +45,7 @@ pub fn simulated(design: &LevelDb, keys: u64, skew: f64, scale: &Scale) -> Resul
     Ok(rules.run(&mut requests, 3 * keys)?.write_amplification())
 }
 
-/// A model's curve and a simulation's points over numbers of keys; `design` says what runs at each.
+/// A model's curve and a simulation's points over numbers of keys; `design` returns the design for each.
 pub fn over_keys(
     name: &str,
     skew: f64,

@@ -1,4 +1,4 @@
-//! Figure 4.10: the model beside a simulation and asymptotic analysis, over numbers of keys.
+//! Figure 4.10: the model compared with a simulation and asymptotic analysis, over numbers of keys.
 
 use super::leveldb::{KEYS, POPULARITIES, over_keys, standard};
 use super::{Axis, Figure, Panel, Published, Scale, Series};

@@ -1,4 +1,4 @@
-//! Figure 4.12: what better level sizes save, by the model and by simulation.
+//! Figure 4.12: the savings of better level sizes, by the model and by simulation.
 
 use alluvium_model::KeyDistribution;
 

@@ -1,4 +1,4 @@
-//! Figure 4.15: rewrites by the number of levels, grown by one factor or sized best.
+//! Figure 4.15: rewrites by the number of levels, with a constant growth factor or with optimal sizes.
 
 use alluvium_model::KeyDistribution;
 use alluvium_model::models::LevelDb;

@@ -1,4 +1,4 @@
-//! Figure 4.9: rewrites fall with the skew of keys, which asymptotic analysis does not see.
+//! Figure 4.9: rewrites decrease with the skew of keys, which asymptotic analysis does not show.
 
 use alluvium_model::KeyDistribution;
 

@@ -1,8 +1,8 @@
-//! What the figures of MICA share: throughput of tiny items, for any mode of access, skew and mix.
+//! What MICA's figures share: throughput of tiny items, for any access mode, skew and mix.
 //!
-//! The thesis has 16 cores and a network; what it says of MICA's data structures alone is its Figure 5.12. Here are the
-//! data structures in one process. Rates are per second of CPU time of the busiest thread, which is what bounds the
-//! throughput where keys belong to threads and some are asked for more than others.
+//! The thesis has 16 cores and a network; its results for MICA's data structures alone are in Figure 5.12. Here the
+//! data structures are in one process. Rates are per second of CPU time of the busiest thread, which limits the
+//! throughput if keys belong to threads and some are requested more often than others.
 
 use alluvium_cache::{Builder, Cache, ConcurrentReads, Eviction, Store};
 
@@ -13,16 +13,16 @@ use crate::cache::speed::{refused, taken, together};
 use crate::cache::worker::{Share, Worker};
 use crate::error::BenchError;
 
-/// Most items: the index and the items of 16 million take half a gibibyte, far more than any processor's cache.
+/// Maximum items: the index and the items of 16 million take half a gibibyte, far more than any processor's cache.
 const ITEMS_MAX: u64 = 16 << 20;
-/// Requests of a thread for each point, at most.
+/// Maximum requests of a thread for each point.
 const REQUESTS_MAX: u64 = 4_000_000;
-/// Requests in one call.
+/// Requests per call.
 const BATCH: usize = 32;
-/// Turns of which the median counts.
+/// Number of turns; the median counts.
 const TURNS: usize = 3;
 
-/// Who may read and write what; MICA's names.
+/// Which threads may read and write what; MICA's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Erew,
@@ -43,14 +43,14 @@ impl Mode {
     }
 }
 
-/// What one point works on.
+/// The workload of one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
     pub skew: f64,
     pub get_percent: u8,
 }
 
-/// Million operations a second of each mix, `threads` threads in one mode.
+/// Million operations per second for each mix, with `threads` threads in one mode.
 ///
 /// # Errors
 /// [`BenchError`]: a wrong answer.
@@ -101,7 +101,7 @@ struct Run {
 }
 
 impl Run {
-    /// Rates with one handle a thread.
+    /// Rates with one handle per thread.
     fn measure<E: Engine + Send>(
         &self,
         handles: Vec<E>,
@@ -115,7 +115,7 @@ impl Run {
         let mut rates = Vec::with_capacity(mixes.len());
         for mix in mixes {
             for worker in &mut workers {
-                // Of what is drawn, a worker keeps what it may do: one part in so many, of all or of the sets.
+                // A worker keeps only the requests that it may make: one in `threads` of all requests, or of the sets.
                 let drawn = self.requests * self.threads;
                 worker.draw(drawn, mix.skew, mix.get_percent, self.seed)?;
             }

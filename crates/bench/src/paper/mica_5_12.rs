@@ -1,13 +1,13 @@
 //! Lim's Figure 5.12: throughput of the data structures alone, uniform and skewed.
 //!
-//! The thesis has two bars for each mix and says that skew grants good throughput because popular items stay in the
-//! processor's caches. Here the skew runs from none to 1.2.
+//! The thesis has two bars for each mix and states good throughput under skew, because popular items stay in the
+//! processor's caches. Here the skew ranges from 0 to 1.2.
 
 use super::mica::{Mix, Mode, rates};
 use super::{Axis, Figure, Panel, Published, Scale, Series};
 use crate::error::BenchError;
 
-/// Skews in hundredths; the thesis has the first and the one before the last.
+/// Skews in hundredths; the thesis has the first and the second to last.
 const SKEWS: [u32; 6] = [0, 50, 80, 90, 99, 120];
 const SKEWED: f64 = 0.99;
 const GET_PERCENTS: [u8; 2] = [50, 95];
@@ -24,7 +24,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
             if mode == Mode::Erew
                 && let Some((skewed, uniform)) = curve.at(SKEWED).zip(curve.at(0.0))
             {
-                // The thesis says "good throughput"; skewed bars are no lower than uniform ones.
+                // The thesis says "good throughput"; its bars for skewed keys are no lower than those for uniform ones.
                 let name = format!("skewed_to_uniform_min_{get_percent}_percent_gets");
                 published.push(Published::new(name, 1.0, skewed / uniform));
             }

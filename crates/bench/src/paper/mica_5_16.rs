@@ -1,12 +1,12 @@
-//! Lim's Figure 5.16: throughput by mode of access, for reads and writes, uniform and skewed.
+//! Lim's Figure 5.16: throughput by access mode, for reads and writes, uniform and skewed.
 //!
 //! The thesis measures over a network with 16 cores: EREW is consistently good, CREW a little better for reads of
-//! skewed keys, and CRCW "offers no benefit over EREW and CREW". Here are two threads in one process, which directs
-//! requests to their owners as the thesis's clients do.
+//! skewed keys, and CRCW "offers no benefit over EREW and CREW". Here two threads in one process direct requests to the
+//! owners, as the thesis's clients do.
 //!
-//! What differs: CREW doesn't gain on skewed keys. It does so in the thesis because it spreads the reads of popular
-//! items over 16 cores, where under EREW the busiest core has far more than its share; of two threads the busier one
-//! has a few percent more, and each has its part of the popular items to itself in its cache.
+//! A difference: here CREW does not gain on skewed keys. In the thesis it does because it spreads the reads of popular
+//! items over 16 cores, whereas under EREW the busiest core has far more than its share. Of two threads the busier one
+//! has only a few percent more, and each core's cache has its own part of the popular items to itself.
 
 use super::mica::{Mix, Mode, rates};
 use super::{Axis, Figure, Panel, Published, Scale, Series};
@@ -38,7 +38,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
             series: MODES.into_iter().zip(&by_mode).map(curve).collect(),
         }
     });
-    // The last mix is that of skewed keys and 95 % gets.
+    // The last mix has skewed keys and 95 % gets.
     let [erew, crew, crcw] = [0, 1, 2].map(|mode: usize| by_mode[mode].last().copied().unwrap_or(f64::NAN));
     let published = vec![
         Published::new("crew_to_erew_skewed_95_percent_gets_min", 1.0, crew / erew),

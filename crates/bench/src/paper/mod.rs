@@ -1,4 +1,4 @@
-//! `bench paper`: published figures run again at this machine's scale, as numbers and as drawings.
+//! `bench paper`: published figures reproduced at this machine's scale, as numbers and as drawings.
 //!
 //! Each figure is a function from [`Scale`] to a [`Figure`], in a file named after its paper and number.
 
@@ -42,16 +42,17 @@ pub struct PaperOptions {
     /// Figures by paper and number, for example lim-4.9; `all` for every one
     #[arg(required_unless_present = "list")]
     figures: Vec<String>,
-    /// Print which figures there are, and run none
+    /// List the figures, and run none
     #[arg(long)]
     list: bool,
-    /// Directory for FIGURE.json and FIGURE.svg; made where it is missing
+    /// Directory for FIGURE.json and FIGURE.svg; created if missing
     #[arg(long, default_value = "alluvium-paper")]
     out: PathBuf,
-    /// Most keys that are simulated or measured; curves of models go beyond. 10 million take some ten seconds a point
+    /// Maximum keys that are simulated or measured; curves of models extend beyond. 10 million take some ten seconds
+    /// per point
     #[arg(long, default_value_t = 10_000_000)]
     simulated_keys_max: u64,
-    /// Most items of a store that is loaded for a figure, beside FIGURE.json; 4 million take about a minute
+    /// Maximum items of a store that is loaded for a figure, next to FIGURE.json; 4 million take about a minute
     #[arg(long, default_value_t = 4_000_000)]
     stored_items_max: u64,
     /// Seed of simulated keys and requests
@@ -59,14 +60,14 @@ pub struct PaperOptions {
     seed: u64,
 }
 
-/// How far to go.
+/// The size of the experiments.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// Most keys of a simulation.
+    /// Maximum keys of a simulation.
     pub simulated_keys_max: u64,
-    /// Most items of a store.
+    /// Maximum items of a store.
     pub stored_items_max: u64,
-    /// Where stores are made, and removed again.
+    /// Where stores are created, and removed again.
     pub directory: PathBuf,
     /// Seed of simulations.
     pub seed: u64,
@@ -95,10 +96,11 @@ const FIGURES: [(&str, Draw); 17] = [
     ("wu-4.11", wu_4_11::draw),
 ];
 
-/// Runs the figures asked for, writes each as numbers and as a drawing, and reports what can be held against the paper.
+/// Runs the requested figures, writes each as numbers and as a drawing, and reports what can be compared with the
+/// paper.
 ///
 /// # Errors
-/// An unknown figure, before any is run; a directory that can't be written.
+/// An unknown figure, before any is run; a directory that cannot be written.
 pub fn run(options: &PaperOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.list {
         for (id, _) in FIGURES {
@@ -138,7 +140,7 @@ fn choose(names: &[String]) -> Result<Vec<Draw>, BenchError> {
     Ok(chosen)
 }
 
-/// What the paper states beside ours, and how far simulations are from models. A paper's figure has a name that ends
+/// The paper's numbers compared with ours, and how far simulations are from models. The name of a paper's number ends
 /// in `_published`.
 fn measurement(figure: &Figure, scale: &Scale) -> Measurement {
     let mut measurement = Measurement::new("paper", figure.id)
@@ -177,7 +179,7 @@ mod tests {
                 assert!(series.points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{id}");
                 assert!(series.points.is_sorted_by(|a, b| a.0 < b.0), "{id} {}", series.name);
             }
-            // The smallest stores, where a level holds a few tables only, are hardest to model.
+            // The smallest stores, in which a level has only a few tables, are hardest to model.
             assert!(figure.deviation_max().is_none_or(|deviation| deviation < 0.1), "{id}");
             let drawing = chart::svg(&figure).unwrap();
             assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"), "{id}");

@@ -1,4 +1,4 @@
-//! SILT's Figure 8: rewrites and reads against memory, as the HashStores hold more or fewer items.
+//! SILT's Figure 8: rewrites and reads against memory, for different sizes of the HashStores.
 
 use alluvium_model::models::SiltClosedForm;
 

@@ -1,8 +1,8 @@
-//! What the figures of the lookaside buffer share: throughput over the number of keys, without it and with tables of
+//! What the lookaside buffer's figures share: throughput over the number of keys, without the buffer and with tables of
 //! three sizes.
 //!
-//! The thesis has 100 million items, 16 threads and 40 MB of third-level cache. Here are one thread and as many items
-//! as the figure has keys; the shapes are to be compared, not the heights.
+//! The thesis has 100 million items, 16 threads and 40 MB of third-level cache. Here there are one thread and as many
+//! items as the figure has keys; compare the shapes, not the heights.
 
 use alluvium_index::slb::Config;
 
@@ -10,10 +10,10 @@ use super::{Axis, Panel, Published, Scale, Series};
 use crate::index::slb::contest::{Requests, gains};
 use crate::index::slb::subject::Subject;
 
-/// Numbers of keys, as far as the scale goes.
+/// Numbers of keys, as far as the scale allows.
 const KEYS: [u32; 4] = [100_000, 400_000, 1_600_000, 6_400_000];
 
-/// Bytes of the cache tables, and what the curves are called.
+/// Bytes of the cache tables, and names of their curves.
 pub const TABLES: [(usize, &str); 3] = [(16 << 20, "16 MiB"), (32 << 20, "32 MiB"), (64 << 20, "64 MiB")];
 
 /// Requests of a round: enough for some milliseconds.
@@ -22,22 +22,22 @@ const ROUND_LEN: std::ops::RangeInclusive<u32> = 1 << 18..=1 << 19;
 /// A panel and the gains in it.
 pub struct Curves {
     pub panel: Panel,
-    /// Throughput with a table by throughput without, by number of keys and table.
+    /// Ratios of the throughput with a table to that without, by number of keys and table.
     gains: Vec<f64>,
 }
 
 impl Curves {
-    /// The smallest gain as a published figure.
+    /// The smallest gain compared with a published number.
     pub fn least(&self, name: &str, published: f64) -> Published {
         Published::new(name, published, self.gains.iter().copied().fold(f64::INFINITY, f64::min))
     }
 
-    /// The largest gain as a published figure.
+    /// The largest gain compared with a published number.
     pub fn most(&self, name: &str, published: f64) -> Published {
         Published::new(name, published, self.gains.iter().copied().fold(0.0, f64::max))
     }
 
-    /// Throughput without a buffer at the fewest keys, in millions a second.
+    /// Throughput without a buffer for the smallest number of keys, in millions per second.
     pub fn direct_first(&self) -> f64 {
         self.panel.series[0].points[0].1
     }
@@ -48,7 +48,7 @@ pub fn gets<S: Subject>(name: &'static str, scale: &Scale) -> Curves {
     curves(name, scale, |keys, requests, tables| gains(S::build(keys), requests, tables))
 }
 
-/// Measures what `rates` does with numbers of keys and tables: operations per second without and with each.
+/// Measures `rates` for each number of keys and the tables: operations per second without and with each table.
 pub fn curves(
     name: &'static str,
     scale: &Scale,

@@ -1,16 +1,16 @@
-//! Wu's Figure 2.11: gets and sets of a chained hash table; every set moves its item, so it is an update of the buffer.
+//! Wu's Figure 2.11: gets and sets of a chained hash table. Every set moves its item, so it is an update of the buffer.
 //!
-//! In the thesis a few sets cost a third of the throughput: there a set takes the lock of its chain. Here it is a
+//! In the thesis a few sets cost a third of the throughput, since a set takes the lock of its chain. Here a set is a
 //! handful of stores, and brings its item to the front of the chain: with 100,000 keys and 5 % sets, 0.89 of the gets
-//! end at the first node instead of 0.56, which the processor comes to foresee, so throughput even gains: 1.4 to 1.6
-//! times that of only gets there, 1.1 times at 6.4 million keys.
+//! end at the first node instead of 0.56, which the processor learns to predict. So throughput even increases: to 1.4
+//! to 1.6 times that of only gets there, and to 1.1 times at 6.4 million keys.
 
 use super::slb::curves;
 use super::{Figure, Published, Scale};
 use crate::error::BenchError;
 use crate::index::slb::contest::mixed_gain;
 
-/// Of how many operations one is a set: none, 5 % and 50 %.
+/// One operation in this many is a set: none, 5 % and 50 %.
 const MIXES: [(&str, usize); 3] = [("only gets", usize::MAX), ("5 % sets", 20), ("50 % sets", 2)];
 
 pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {

@@ -1,8 +1,8 @@
-//! Wu's Figure 2.12: key-value stores, LMDB and MICA with 1, 2 and 4 buckets a chain.
+//! Wu's Figure 2.12: the key-value stores LMDB and MICA with 1, 2 and 4 buckets per chain.
 //!
-//! Of these there is MICA's store mode, whose index always has room for one bucket a chain and a tenth more, and
-//! refuses what would make longer chains; so it is Figure 2.12d that is run again. LMDB is a C library; its B+-tree is
-//! that of Figure 2.7.
+//! Here only MICA's store mode is measured. Its index always has one bucket per chain and a tenth more, and refuses
+//! items that would make longer chains, so this reproduces Figure 2.12d. LMDB is a C library; its B+-tree is covered by
+//! Figure 2.7.
 
 use super::slb::gets;
 use super::{Figure, Scale};

@@ -1,7 +1,7 @@
-//! SlimDB's Figure 9: the cost of an average operation in a memory budget, for four workloads of file system metadata.
+//! SlimDB's Figure 9: the mean cost of an operation under a memory budget, for four workloads of file system metadata.
 //!
-//! The paper states the mix of `creation` only. The others are what its words say: `stat` reads inodes that are there,
-//! `update` reads and writes them, `mix` does all three.
+//! The paper states the mix of `creation` only. The others follow its description: `stat` reads inodes that are
+//! present, `update` reads and writes them, `mix` does all three.
 
 use alluvium_model::models::{SlimDb, SlimDbMix};
 

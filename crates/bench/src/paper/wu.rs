@@ -22,7 +22,7 @@ pub fn tables(scale: &Scale) -> impl Iterator<Item = (&'static str, u32, Balance
     })
 }
 
-/// Bytes of the buckets, the fullest first, of which `chosen` are drawn.
+/// Bytes of the buckets, the fullest first; `chosen` selects the value to draw.
 pub fn loads(scale: &Scale, chosen: impl Fn((u32, u32)) -> u32) -> Vec<Series> {
     let mut series = Vec::new();
     for (name, _, table) in tables(scale) {

@@ -1,8 +1,8 @@
-//! Wu's Figure 4.11: what is written for each byte put while a store grows.
+//! Wu's Figure 4.11: bytes written per byte put while a store grows.
 //!
-//! The thesis loads up to 10 TB. Here logs are as small as they get, so that all four levels of `lsm-trie` hold
-//! something from a few million items on; SILT has the same logs and as many of them before it rewrites its sorted run,
-//! and so does the leveled plan. Each point is what one doubling of the store has written, log included.
+//! The thesis loads up to 10 TB. Here logs have the minimum size, so that all four levels of `lsm-trie` contain
+//! something from a few million items on. SILT has the same logs and as many of them before it rewrites its sorted run,
+//! and so does the leveled plan. Each point is what one doubling of the store has written, including the log.
 
 use std::path::Path;
 
@@ -21,13 +21,13 @@ type Curve = (&'static str, fn() -> Plan);
 const CURVES: [Curve; 3] = [("lsm-trie", Plan::lsm_trie), ("leveled", Plan::leveled), ("silt", Plan::silt)];
 const VALUE_BYTES: usize = 16;
 const ITEM_BYTES: f64 = 32.0;
-/// The least that a log may have.
+/// Minimum bytes of a log.
 const LOG_BYTES: u64 = 64 << 10;
-/// Doublings that are measured.
+/// Number of doublings that are measured.
 const DOUBLINGS: u32 = 4;
-/// Doublings of which the curves of the model are.
+/// Number of doublings that the model's curves cover.
 const MODELLED_DOUBLINGS: u32 = 10;
-/// Where the model says that more is written, a point is left to the model.
+/// A point is only modelled, not measured, if the model predicts more than this.
 const MEASURED_MAX: f64 = 100.0;
 /// Level 4 of the prototype, which is reached at a billion items.
 const PUBLISHED: f64 = 5.0;
@@ -53,7 +53,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
         }
         let directory = scale.directory.join(format!("wu-4.11-{name}"));
         let measured = measured(&plan, &directory, &sizes, (items_max, scale.seed));
-        // What is left of a database that failed is of no use.
+        // The remains of a database that failed are of no use.
         let removed = std::fs::remove_dir_all(&directory);
         let measured = Series::measurement(name, measured?);
         removed?;
@@ -80,7 +80,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     })
 }
 
-/// The plan with logs so small that few items fill many levels. One writer needs no shards.
+/// The plan with logs so small that a few items fill many levels. One writer needs no shards.
 fn with_small_logs(plan: Plan) -> Plan {
     let Plan::Levels { mut sharding, mut log, levels } = plan else {
         unreachable!("the plans are plans of levels")
@@ -90,7 +90,7 @@ fn with_small_logs(plan: Plan) -> Plan {
     Plan::Levels { sharding, log, levels }
 }
 
-/// What the model says of the growth from half as many items.
+/// The model's prediction for the growth from half as many items.
 fn modelled(plan: &Plan, items: u64, expected: u64) -> Result<f64, BenchError> {
     let item = ItemSize {
         key_bytes: ITEM_BYTES - VALUE_BYTES as f64,
@@ -109,7 +109,7 @@ fn modelled(plan: &Plan, items: u64, expected: u64) -> Result<f64, BenchError> {
     Ok(model.cost()?.cost.write_amplification())
 }
 
-/// Loads a store up to each of these sizes, and counts what the second half of each has written.
+/// Loads a store up to each of these sizes, and counts the bytes that the second half of each has written.
 fn measured(
     plan: &Plan,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Wu's Figure 4.5: bytes of the buckets of a table, from the fullest to the emptiest, before anything is moved.
+//! Wu's Figure 4.5: bytes of the buckets of a table, from the fullest to the emptiest, before items are moved.
 
 use super::wu::loads;
 use super::{Axis, Figure, Panel, Scale};

@@ -1,5 +1,5 @@
-//! Wu's Figure 4.7: bytes of the buckets after balancing; and what §4.2.4.2 says of lookups, drawn for any share of the
-//! buckets whose migrations are in memory.
+//! Wu's Figure 4.7: bytes of the buckets after balancing; and the results of §4.2.4.2 for lookups, drawn for any share
+//! of the buckets whose migrations are in memory.
 
 use super::wu::{loads, tables};
 use super::{Axis, Figure, Panel, Published, Scale, Series};

@@ -129,25 +129,25 @@ impl StoreOptions {
     pub fn validate(&self) -> Result<(), BenchError> {
         let refuse = |reason: &str| Err(BenchError::Usage(reason.to_owned()));
         if self.items == 0 || self.items >= 1 << 40 {
-            return refuse("--items lies between 1 and 2^40");
+            return refuse("--items must be at least 1 and below 2^40");
         }
         if self.key_size < KEY_BYTES_MIN {
-            return refuse("--key-size is at least 8: a key holds the item's permuted number");
+            return refuse("--key-size must be at least 8: a key contains the item's permuted number");
         }
         if self.threads == 0 || self.writers == 0 || self.batch == 0 {
-            return refuse("--threads, --writers and --batch are at least 1");
+            return refuse("--threads, --writers and --batch must be at least 1");
         }
         if self.writers as u64 > self.items || self.threads as u64 > self.items {
             return refuse("more threads than items");
         }
         if !(0.0..=1.0).contains(&self.get_ratio) {
-            return refuse("--get-ratio lies between 0 and 1");
+            return refuse("--get-ratio must be between 0 and 1");
         }
         if !(self.sustain_seconds > 0.0 && self.sustain_seconds < 1e6) {
-            return refuse("--sustain-seconds lies between 0 and a million");
+            return refuse("--sustain-seconds must be between 0 and a million");
         }
         if !(0.0..1e6).contains(&self.raw_seconds) {
-            return refuse("--raw-seconds lies between 0 and a million");
+            return refuse("--raw-seconds must be between 0 and a million");
         }
         self.plan()?;
         self.durability().map(drop)
@@ -169,7 +169,7 @@ impl StoreOptions {
             "sync" => Ok(Durability::Sync),
             text => match units::parse_duration(text) {
                 Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
-                _ => Err(BenchError::Usage(format!("--durability {text:?}: say buffered, sync or 1ms"))),
+                _ => Err(BenchError::Usage(format!("--durability {text:?}: expected buffered, sync or 1ms"))),
             },
         }
     }

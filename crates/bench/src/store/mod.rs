@@ -117,7 +117,7 @@ impl StoreBench {
         if exists && loads {
             std::fs::remove_dir_all(&directory)?;
         } else if !exists && !loads {
-            let reason = format!("{} is not there: load it first, with --keep", directory.display());
+            let reason = format!("{} does not exist: load it first, with --keep", directory.display());
             return Err(BenchError::Usage(reason));
         }
         std::fs::create_dir_all(&directory)?;

@@ -150,23 +150,23 @@ impl StoreBench {
             let (iterator, seen) = &mut *state;
             let wrong = |what: String| Err(BenchError::WrongAnswer(what));
             let Some(entry) = iterator.next() else {
-                return wrong("the scan ended before all items came".to_owned());
+                return wrong("the scan ended before all items were returned".to_owned());
             };
             let (key, value) = entry?;
             let Some(item) = self.workload.item_of(&key).filter(|&item| item < items) else {
-                return wrong(format!("the scan brought the key {key:02x?}, which is not there"));
+                return wrong(format!("the scan returned the key {key:02x?}, which does not exist"));
             };
             self.workload.check(item, self.workload.version(item), Some(&value))?;
             let (word, bit) = ((item / 64) as usize, 1 << (item % 64));
             if seen[word] & bit != 0 {
-                return wrong(format!("the scan brought item {item} twice"));
+                return wrong(format!("the scan returned item {item} twice"));
             }
             seen[word] |= bit;
             Ok(Step::Gets(1))
         })?;
         let (mut iterator, _) = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         if iterator.next().is_some() {
-            return Err(BenchError::WrongAnswer("the scan brought more than all items".to_owned()));
+            return Err(BenchError::WrongAnswer("the scan returned more than all items".to_owned()));
         }
         Ok(self.read_measurement("scan", &outcome))
     }
