@@ -1,6 +1,6 @@
-//! `alluvium-compare`: Alluvium beside other software, in one process and by turns.
+//! `alluvium-compare`: Alluvium compared with other software, alternating in one process.
 //!
-//! Other software is a feature each kind: `cargo run --release -p alluvium-compare --features caches -- cache`, or
+//! Each kind of other software is a feature: `cargo run --release -p alluvium-compare --features caches -- cache`, or
 //! `--features rocksdb -- prefix-scan`, which needs libclang, and compiles RocksDB's C++ unless `ROCKSDB_LIB_DIR` names
 //! a folder with a RocksDB 7 (Debian: librocksdb-dev).
 #![forbid(unsafe_code)]
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Alluvium beside other software, in one process and by turns
+/// Alluvium compared with other software, alternating in one process
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
@@ -24,10 +24,10 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Subject {
-    /// The memory engine beside quick_cache, moka, segcache, and dashmap, which never evicts
+    /// The memory engine compared with quick_cache, moka, segcache, and dashmap, which never evicts
     #[cfg(feature = "caches")]
     Cache(cache::Options),
-    /// Scans of groups of items that share a prefix, beside RocksDB
+    /// Scans of groups of items that share a prefix, compared with RocksDB
     #[cfg(feature = "rocksdb")]
     PrefixScan(prefix_scan::Options),
 }

@@ -1,10 +1,11 @@
-//! Checks that need another compiler flag, toolchain or program. What is not installed is skipped with a message.
+//! Checks that need another compiler flag, toolchain or program. They are skipped with a message if it is not
+//! installed.
 
 use std::path::Path;
 
 use crate::shell;
 
-/// Where tests run under loom: the package, its targets, and what their names contain. Each further target would be
+/// The tests that run under loom: the package, its targets, and a filter on test names. Each further target would be
 /// compiled for this alone.
 const LOOM_TESTS: [(&str, &str, &str); 3] = [
     ("alluvium-cache", "--test loom", "loom"),
@@ -12,7 +13,7 @@ const LOOM_TESTS: [(&str, &str, &str); 3] = [
     ("alluvium-io", "--lib", "append_buffer"),
 ];
 
-/// The engine's sweep of damage, with one byte in `stride` changed.
+/// The engine's sweep of damage, with one in `stride` bytes changed.
 pub fn sweep(stride: usize) -> Result<(), String> {
     let line = "cargo test --package alluvium --test sweep";
     let mut command = shell::command(line);
@@ -30,23 +31,23 @@ pub fn loom_smoke() -> Result<(), String> {
     under_loom(2)
 }
 
-/// Compiled with `--cfg loom`.
+/// Compiles with `--cfg loom` and runs the tests.
 fn under_loom(preemptions_max: u32) -> Result<(), String> {
     for (package, targets, filter) in LOOM_TESTS {
-        // Release, because loom explores millions of interleavings; a target folder of its own, because the flag
-        // would otherwise throw away every other build.
+        // Release, because loom explores millions of interleavings. A separate target folder, because the flag would
+        // otherwise invalidate all other builds.
         let line =
             format!("cargo test --release --package {package} {targets} --target-dir target/loom {filter}");
         let mut command = shell::command(&line);
         command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", preemptions_max.to_string());
-        // Linking takes longer than the tests do.
+        // Linking takes longer than the tests.
         command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
         shell::run_command(&line, command)?;
     }
     Ok(())
 }
 
-/// The lints for the other processor that this runs on, where its standard library is installed. Nothing is linked.
+/// The lints for the other supported processor, if its standard library is installed. Nothing is linked.
 pub fn aarch64() -> Result<(), String> {
     const TARGET: &str = "aarch64-unknown-linux-gnu";
     let installed = shell::output("rustc --print sysroot")
@@ -58,8 +59,8 @@ pub fn aarch64() -> Result<(), String> {
     shell::run(&format!("cargo clippy --workspace --target {TARGET} -- -D warnings"))
 }
 
-/// What runs under Miri: the package, its targets, and what of them. `io` talks to the kernel in ways that Miri does
-/// not know; what is skipped goes through so many values that it takes many minutes.
+/// What runs under Miri: the package, its targets, and which tests. `io` makes system calls that Miri does not know;
+/// the skipped tests go through so many values that they take many minutes.
 const MIRI_TESTS: [(&str, &str, &str); 3] = [
     ("alluvium-index", "--lib", "--skip loom --skip what_the_caller_does"),
     (
@@ -82,7 +83,7 @@ pub fn miri() -> Result<(), String> {
             "cargo +nightly miri test --package {package} {targets} --target-dir target/miri -- {tests}"
         );
         let mut command = shell::command(&line);
-        // Few cases: Miri runs some hundred times slower than the machine.
+        // Few cases: Miri runs some hundred times slower than native code.
         command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "2");
         shell::run_command(&line, command)?;
     }
@@ -90,7 +91,7 @@ pub fn miri() -> Result<(), String> {
 }
 
 /// What runs under valgrind: the unit tests of the crates with unsafe code, and random operations on caches and stores
-/// beside a map.
+/// compared with a map.
 const VALGRIND_TESTS: [(&str, &str); 4] = [
     ("alluvium-cache", "--lib"),
     ("alluvium-index", "--lib"),
@@ -103,7 +104,7 @@ pub fn valgrind() -> Result<(), String> {
     under_valgrind(&VALGRIND_TESTS, 4)
 }
 
-/// The first of them, with the fewest cases: a minute's worth for CI.
+/// The first of them, with the minimum number of cases: about a minute, for CI.
 pub fn valgrind_smoke() -> Result<(), String> {
     under_valgrind(&VALGRIND_TESTS[..1], 1)
 }
@@ -134,7 +135,7 @@ pub fn bench_smoke() -> Result<(), String> {
         "{alluvium} bench store --plan silt --items 20000 --value-size 100 --threads 2 --batch 8 \
          --phases load,get,miss,update,mixed,scan,sustain --sustain-seconds 1 --dir {directory}"
     ))?;
-    // What grows, the program or what it needs at its beginning, must leave room for a database.
+    // If the program or its initial memory grows, the limit must still leave room for a database.
     shell::run(&format!(
         "{alluvium} bench store --items 20000 --memory 16MiB --phases load,get,degrade --operations 2000 \
          --threads 2 --dir {directory}"
@@ -149,13 +150,13 @@ pub fn bench_smoke() -> Result<(), String> {
     shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;
     shell::run(&format!("{alluvium} bench cache --shifts --items 20000"))?;
     shell::run(&format!("{alluvium} bench cache --soak 2"))?;
-    // Unoptimized: the others' code takes longer to optimize than to run once.
+    // Unoptimized: the other libraries take longer to optimize than to run once.
     let compare = "cargo run --package alluvium-compare --features caches -- cache";
     shell::run(&format!("{compare} --items 20000 --requests 20000 --rounds 1"))?;
     shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
 }
 
-/// The server against a stock Redis client, where the tools are installed.
+/// The server with a stock Redis client, if the tools are installed.
 pub fn redis() -> Result<(), String> {
     let script = "tests/redis/run.sh";
     if !Path::new(&shell::root().join(script)).exists() || !shell::succeeds("redis-cli --version") {

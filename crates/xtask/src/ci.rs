@@ -7,8 +7,8 @@ use crate::{checks, fuzz, memory, shell, simulate, tidy, torture};
 /// One check: its name and what it runs.
 type Step = (&'static str, fn() -> Result<(), String>);
 
-// Cheap checks stand first so that a small slip fails in seconds; the test suite stands last so that its summary
-// ends the output.
+// Cheap checks come first so that a small mistake fails in seconds; the test suite comes last so that its summary ends
+// the output.
 const STEPS: &[Step] = &[
     ("format", || shell::run("cargo fmt --all --check")),
     ("tidy", || tidy::run(&tidy::Options::default())),
@@ -24,7 +24,7 @@ const STEPS: &[Step] = &[
     ("loom-smoke", checks::loom_smoke),
     ("valgrind-smoke", checks::valgrind_smoke),
     ("redis", checks::redis),
-    // What compilers do to code at its fastest is seen nowhere else.
+    // Only this step tests the optimized code.
     ("test-optimized", || {
         shell::run("cargo test --release --package alluvium-index --package alluvium-cache --tests")
     }),

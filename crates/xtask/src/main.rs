@@ -1,6 +1,6 @@
-//! Developer commands, run as `cargo xtask NAME`. `cargo xtask ci` is all that CI runs.
+//! Developer commands, run as `cargo xtask NAME`. CI runs only `cargo xtask ci`.
 //!
-//! Exit codes: 0 all well, 1 a check failed, 2 wrong usage.
+//! Exit codes: 0 success, 1 a check failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod checks;
@@ -37,25 +37,25 @@ enum Command {
     Torture(torture::Options),
     #[command(hide = true)]
     TortureChild(torture::ChildOptions),
-    /// What a database takes under a memory limit, beside what the documentation promises
+    /// The memory of a database under a memory limit, compared with what the documentation promises
     Memory(memory::Options),
     /// Random and mutated bytes for every parser
     Fuzz(fuzz::Options),
-    /// Changed bytes everywhere in a small database: noticed or harmless, and repaired
+    /// Changed bytes everywhere in a small database: detected or harmless, and repaired
     Sweep {
-        /// Change one byte in so many; 1 for all, which takes hours
+        /// Change one byte in this many; 1 for all, which takes hours
         #[arg(long, default_value_t = 29)]
         stride: usize,
     },
     /// Lock-free code under loom
     Loom,
-    /// The lints for aarch64, where its standard library is installed
+    /// The lints for aarch64, if its standard library is installed
     Aarch64,
-    /// The crates with unsafe code under Miri, where a nightly toolchain with Miri is installed
+    /// The crates with unsafe code under Miri, if a nightly toolchain with Miri is installed
     Miri,
-    /// Tests of the crates with unsafe code under valgrind, where it is installed
+    /// Tests of the crates with unsafe code under valgrind, if it is installed
     Valgrind,
-    /// Every benchmark, small: shows that they still run and that their answers are right
+    /// Every benchmark at a small size: shows that they run and that their answers are right
     BenchSmoke,
 }
 

@@ -1,4 +1,4 @@
-//! Running other programs from the root of the repository.
+//! Runs other programs from the root of the repository.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,23 +17,23 @@ pub fn command(line: &str) -> Command {
     command
 }
 
-/// Runs `line` with its output shown. An error says which command failed and how.
+/// Runs `line` with its output shown. The error names the command and how it failed.
 pub fn run(line: &str) -> Result<(), String> {
     run_command(line, command(line))
 }
 
-/// Runs `command` with its output shown; `name` is what the messages call it.
+/// Runs `command` with its output shown; messages call it `name`.
 pub fn run_command(name: &str, mut command: Command) -> Result<(), String> {
     let status = command.status().map_err(|error| format!("cannot start `{name}`: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`{name}` failed: {status}")) }
 }
 
-/// Whether `line` runs and succeeds; its output is thrown away.
+/// Whether `line` runs and succeeds; its output is discarded.
 pub fn succeeds(line: &str) -> bool {
     command(line).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// What `line` prints, when it succeeds.
+/// The output of `line`, if it succeeds.
 pub fn output(line: &str) -> Option<String> {
     let output = command(line).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

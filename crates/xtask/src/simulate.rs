@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: many seeds of the engine's simulations, side by side.
+//! `cargo xtask simulate`: runs many seeds of the engine's simulations in parallel.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use alluvium_base::checksum::checksum64;
 /// Which seeds to run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, default_value_t = 100)]
     pub seeds: u64,
     /// The first seed
@@ -20,10 +20,10 @@ pub struct Options {
     /// Which simulation to run with each seed
     #[arg(long, value_enum, default_value_t = Kind::Both)]
     pub kind: Kind,
-    /// Break the engine on purpose in the named way, or in `all` ways in turn: passes when a seed finds the bug
+    /// Break the engine on purpose in the named way, or in `all` ways in turn: passes if a seed finds the bug
     #[arg(long, value_name = "NAME")]
     pub planted_bug: Option<String>,
-    /// How many times to look for each of `all` planted bugs, each time with other seeds; the median is printed
+    /// How often to search for each of `all` planted bugs, each time with other seeds; the median is printed
     #[arg(long, default_value_t = 5)]
     pub trials: u64,
     /// Threads; all cores by default
@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Options {
-    /// What CI runs on the engine as it is.
+    /// What CI runs on the unmodified engine.
     pub fn smoke() -> Self {
         Self { seeds: 100, start: 0, kind: Kind::Both, planted_bug: None, trials: 1, threads: None }
     }
@@ -57,10 +57,10 @@ impl Options {
 /// Seeds between the starts of two trials.
 const TRIAL_SEEDS: u64 = 1_000_000;
 
-/// Runs the seeds; fails with the lowest failing seed among those that ran and how to replay it.
+/// Runs the seeds; on failure reports the lowest failing seed among those that ran, and how to replay it.
 pub fn run(options: &Options) -> Result<(), String> {
     let Some(name) = options.planted_bug.as_deref() else { return run_seeds(options) };
-    // Panics are how some bugs are found.
+    // Some bugs are found by panics.
     std::panic::set_hook(Box::new(|_| ()));
     let single = simulation::PLANTED_BUGS.iter().map(|&bug| (Kind::Single, bug));
     let threads = threads::PLANTED_BUGS.iter().map(|&bug| (Kind::Threads, bug));
@@ -83,7 +83,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     if escaped.is_empty() { Ok(()) } else { Err(format!("planted bugs escaped: {}", escaped.join(", "))) }
 }
 
-/// Looks for a planted bug in each trial and prints how many seeds it took.
+/// Searches for a planted bug in each trial and prints how many seeds it took.
 fn is_found(options: &Options, kind: Kind, bug: &str, trials: u64) -> bool {
     let mut needed = Vec::new();
     let mut reason = String::new();
@@ -105,7 +105,7 @@ fn is_found(options: &Options, kind: Kind, bug: &str, trials: u64) -> bool {
     true
 }
 
-/// What the threads have done together.
+/// The work of all threads together.
 #[derive(Debug, Default)]
 struct Tally {
     seeds: u64,
@@ -117,7 +117,7 @@ struct Tally {
     failure: Option<(u64, String)>,
 }
 
-/// What one seed came to.
+/// The work of one seed.
 #[derive(Debug, Default)]
 struct Work {
     operations: u64,
@@ -164,7 +164,8 @@ fn look(options: &Options, planted_bug: Option<&str>) -> Tally {
                     }
                     let outcome = run_seed(seed, options.kind, planted_bug);
                     if outcome.is_err() {
-                        // No new seeds after a failure; those in progress finish, so the lowest failing seed wins.
+                        // No new seeds after a failure; those in progress finish, so that the lowest failing seed is
+                        // reported.
                         next.fetch_max(end, Ordering::Relaxed);
                     }
                     let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

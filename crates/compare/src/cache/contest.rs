@@ -1,4 +1,4 @@
-//! One shape: all caches loaded, then every mix of requests, by turns.
+//! One shape: all caches are loaded, then they alternate over every mix of requests.
 
 use alluvium_bench::cache::options::Case;
 use alluvium_bench::cache::requests::draw;
@@ -12,17 +12,17 @@ use super::ours::Alluvium;
 use super::peers::{DashMap, Moka, QuickCache, Segcache};
 use super::subject::{Stored, Subject, load, work};
 
-/// Threads of which each has a CPU to itself.
+/// Numbers of threads, each of which has a CPU to itself.
 const THREADS: [usize; 2] = [1, 2];
 
-/// Requests of ours in one call, where they come in batches.
+/// Our requests per call, in the case with batches.
 const BATCH: usize = 32;
 
-/// Before the clock starts come as many requests more, divided by this: the processor's caches hold what the cache
-/// before had its turn with.
+/// Before the clock starts, as many additional requests divided by this are made, since the processor's caches still
+/// contain the data of the previous cache's turn.
 const WARMING: usize = 2;
 
-/// Ways in which requests are performed: ours one at a time and in batches, then the others.
+/// Number of ways in which requests are performed: ours one at a time and in batches, then the others.
 const WAYS: usize = 6;
 
 /// Loads all caches and runs every mix.
@@ -91,7 +91,7 @@ pub fn run<const KEY: usize, V: Stored>(
     Ok(())
 }
 
-/// Makes and loads a cache, and notes what an item takes beside key and value.
+/// Makes and loads a cache, and records the bytes that an item takes besides key and value.
 fn loaded<S: Subject>(
     make: impl FnOnce() -> Result<S, BenchError>,
     case: &Case,
@@ -112,7 +112,7 @@ fn in_batches(ours: &Alluvium, case: Case, requests: &[u32]) -> Result<u64, Benc
 }
 
 /// Every thread performs its requests, the first of them before the clock starts. Returns operations per second of one
-/// thread's CPU time, times the threads, and the misses.
+/// thread's CPU time, times the number of threads, and the misses.
 fn by_all(
     requests: &[Vec<u32>],
     work: impl Fn(&[u32]) -> Result<u64, BenchError> + Sync,
@@ -139,7 +139,7 @@ fn by_all(
     })
 }
 
-/// Median of the rounds' ratios.
+/// Median of the ratios in all rounds.
 fn ratio(ours: &[f64], others: &[f64]) -> f64 {
     median(ours.iter().zip(others).map(|(ours, other)| ours / other).collect())
 }

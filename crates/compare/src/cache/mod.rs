@@ -1,9 +1,10 @@
-//! Rates and memory of caches: the same requests to each, by turns, every value verified.
+//! Rates and memory of caches: the same requests to each in turn, every value verified.
 //!
-//! All caches of a shape are loaded side by side in one process, and take turns within each round, so that whatever
-//! else the machine does hits all of them alike. Each shape has a process of its own: what an allocator kept of the
-//! shape before would be missing in what a cache takes. Keys are arrays; so are values of 8 and 64 bytes, which costs
-//! the others least, and larger values are shared, as their gets return copies. All have room for every item.
+//! All caches of a shape are loaded in one process, and take turns within each round, so that other activity of the
+//! machine affects all of them alike. Each shape has a process of its own: memory that an allocator kept from the
+//! previous shape would otherwise be missing from a cache's memory. Keys are arrays; so are values of 8 and 64 bytes,
+//! which is cheapest for the others. Larger values are shared, since gets of the others return copies. All have room
+//! for every item.
 
 mod contest;
 mod ours;
@@ -22,7 +23,7 @@ use clap::Parser;
 /// Options of `alluvium-compare cache`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which items: 8+8, 16+64, 128+1024 bytes, or all three
+    /// Sizes of items: 8+8, 16+64, 128+1024 bytes, or all three
     #[arg(long, value_enum, default_value = "all", overrides_with = "shape")]
     shape: Shape,
     /// Items in each cache; by default 16 million tiny, 4 million small, 1 million large ones
@@ -31,13 +32,13 @@ pub struct Options {
     /// Threads; by default 1, then 2
     #[arg(long)]
     threads: Option<usize>,
-    /// Requests of each thread in each round, beside half as many that warm the processor's caches up
+    /// Requests of each thread in each round, in addition to half as many that warm up the processor's caches
     #[arg(long, default_value_t = 2_000_000)]
     requests: usize,
-    /// Rounds, of which medians are printed
+    /// Number of rounds; medians are printed
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Print one JSON object a line instead of a table
+    /// Print one JSON object per line instead of a table
     #[arg(long)]
     json: bool,
     /// Seed of all randomness
@@ -45,7 +46,7 @@ pub struct Options {
     seed: u64,
 }
 
-/// Runs all shapes asked for.
+/// Runs all requested shapes.
 ///
 /// # Errors
 /// [`BenchError`]: the first wrong answer.
@@ -62,7 +63,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     outcome
 }
 
-/// Runs one of several shapes as this program was asked to, in a process of its own.
+/// Runs one of several shapes with this program's own arguments, in a separate process.
 fn run_apart(case: &Case) -> Result<(), BenchError> {
     let status = Command::new(env::current_exe()?)
         .args(env::args_os().skip(1))
@@ -72,7 +73,7 @@ fn run_apart(case: &Case) -> Result<(), BenchError> {
 }
 
 fn cases(options: &Options) -> Vec<Case> {
-    // The benchmark's own defaults, whatever they are.
+    // The benchmark's own defaults, so that they stay the same.
     #[derive(Parser)]
     struct Defaults {
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Our cache, with the contract of the others: any thread does anything.
+//! Our cache, with the same contract as the others: any thread may do everything.
 
 use alluvium_bench::BenchError;
 use alluvium_bench::cache::options::Case;
@@ -11,7 +11,7 @@ pub struct Alluvium(pub Cache<Concurrent>);
 
 impl Alluvium {
     /// # Errors
-    /// [`BenchError::Usage`] when the system has not enough memory.
+    /// [`BenchError::Usage`] if the system has too little memory.
     pub fn new(case: &Case, threads: usize) -> Result<Self, BenchError> {
         Cache::builder()
             .payload_bytes_fixed(case.key_bytes + case.value_bytes)

@@ -1,4 +1,4 @@
-//! Caches of other make.
+//! The other caches.
 
 use std::time::Duration;
 
@@ -30,17 +30,17 @@ impl<const KEY: usize, V: Stored> Moka<KEY, V> {
     }
 }
 
-/// Bytes of an item beside key and value, in which a segment's space is counted.
+/// Bytes of an item besides key and value, which count for a segment's space.
 const SEGCACHE_HEADER_BYTES: usize = 16;
 
-/// How its authors' server sets it up: segments are merged and compacted, as their paper has it. The crate's own
-/// default evicts segments at random, whatever still lives in them.
+/// The setting of its authors' server: segments are merged and compacted, as in their paper. The crate's own default
+/// evicts segments at random, even if their items are live.
 const SEGCACHE_POLICY: segcache::Policy = segcache::Policy::Merge { max: 8, merge: 4, compact: 2 };
 const SEGCACHE_OVERFLOW_FACTOR: f64 = 1.0;
 
 impl Segcache {
     pub fn new(case: &Case) -> Self {
-        // Seven of eight slots hold items; a quarter is left free, as collisions would evict.
+        // Seven of eight slots hold items; a quarter is left free, since collisions would evict items.
         let slots = case.items as f64 / 7.0 * 8.0 * 1.25;
         let item_bytes = (case.key_bytes + case.value_bytes + SEGCACHE_HEADER_BYTES).next_multiple_of(8);
         let cache = segcache::Segcache::builder()
@@ -104,7 +104,7 @@ impl Subject for Segcache {
 
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) {
-        // What doesn't fit is a miss later, and counted there.
+        // An item that does not fit is a miss later, and counted there.
         let _ = self.0.insert(key, value, None, Duration::ZERO);
     }
 

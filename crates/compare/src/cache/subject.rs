@@ -1,4 +1,4 @@
-//! What the caches under comparison have in common.
+//! What the compared caches share.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use alluvium_bench::cache::requests::IS_SET;
 
 /// A cache under comparison.
 pub trait Subject: Sync {
-    /// What it is called in figures.
+    /// Its name in results.
     fn name(&self) -> &'static str;
 
     /// Gives `key` a value.
     fn set(&self, key: &[u8], value: &[u8]);
 
-    /// What `look` says of the value of `key`.
+    /// The result of `look` for the value of `key`.
     fn get(&self, key: &[u8], look: impl Fn(&[u8]) -> bool) -> Option<bool>;
 }
 
-/// A value in the form in which a cache of other make holds it.
+/// A value in the form in which the other caches store it.
 pub trait Stored: Clone + Send + Sync + 'static {
-    /// Copies a value in.
+    /// Copies a value into this form.
     fn of(value: &[u8]) -> Self;
     /// The value.
     fn bytes(&self) -> &[u8];
@@ -57,7 +57,7 @@ pub fn load(subject: &impl Subject, case: &Case) {
     }
 }
 
-/// Performs requests one at a time and verifies every value. Returns how many gets found nothing.
+/// Performs requests one at a time and verifies every value. Returns the number of gets that found nothing.
 ///
 /// # Errors
 /// [`BenchError::WrongAnswer`].

@@ -1,14 +1,14 @@
-//! The items, made from their numbers, and what is seen of a group.
+//! The items, which are derived from their numbers, and what a scan returned of a group.
 
 use alluvium_bench::BenchError;
 use alluvium_bench::random::{Random, mix};
 
 /// Bytes of a group's number, scrambled: the prefix.
 const PREFIX_BYTES: usize = 8;
-/// Prefix, and the scrambled number of the item in its group.
+/// Bytes of a key: the prefix, and the scrambled number of the item in its group.
 pub const KEY_BYTES: usize = 2 * PREFIX_BYTES;
 
-/// So many items in groups; the last groups may have one less.
+/// A number of items in groups; the last groups may have one less.
 pub struct Items {
     items: u64,
     groups: u64,
@@ -33,7 +33,7 @@ impl Items {
         mix(group).to_be_bytes()
     }
 
-    /// All items, each group getting one before any gets the next.
+    /// All items; each group gets one before any group gets the next.
     pub fn for_each(
         &self,
         mut put: impl FnMut(&[u8], &[u8]) -> Result<(), BenchError>,
@@ -55,14 +55,14 @@ fn suffix(group: u64, member: u64) -> u64 {
     mix(mix(group).wrapping_add(member))
 }
 
-/// The value tells the member, so that one that is seen can be checked.
+/// The value identifies the member, so that it can be checked.
 fn fill(value: &mut [u8], group: u64, member: u64) {
     Random::new(group, member).fill(value);
     let told = value.len().min(PREFIX_BYTES);
     value[..told].copy_from_slice(&member.to_le_bytes()[..told]);
 }
 
-/// What a scan of a group has shown.
+/// The items that a scan of a group has returned.
 pub struct Seen<'a> {
     items: &'a Items,
     group: u64,
@@ -105,7 +105,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// Whether all were seen, each once.
+    /// Checks that all were returned, each once.
     pub fn end(self) -> Result<(), BenchError> {
         let seen: u64 = self.members.iter().map(|bits| u64::from(bits.count_ones())).sum();
         let short = || format!("{seen} of {} items", self.items.group_size(self.group));

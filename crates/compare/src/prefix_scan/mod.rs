@@ -1,8 +1,8 @@
-//! Scans of groups of items that share a prefix: a semi-sorted keyspace beside RocksDB.
+//! Scans of groups of items that share a prefix: a semi-sorted keyspace compared with RocksDB.
 //!
-//! Both stores are given the same items in the same order, one group after the other getting its next item, so that no
-//! group lies together in what is written. Both have the same memory, read past the page cache, and are settled before
-//! they are read. Then they take turns with the same groups; every item of every scan is verified.
+//! Both stores get the same items in the same order, in which groups take turns, so that no group is contiguous in what
+//! is written. Both have the same memory, bypass the page cache when reading, and are settled before they are read.
+//! Then they take turns with the same groups; every item of every scan is verified.
 
 mod items;
 mod ours;
@@ -45,44 +45,44 @@ pub struct Options {
     /// Groups scanned in each round
     #[arg(long, default_value_t = 2_000)]
     scans: u64,
-    /// Rounds, of which medians are printed
+    /// Number of rounds; medians are printed
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// Leave RocksDB out
+    /// Leave out RocksDB
     #[arg(long)]
     alone: bool,
-    /// Print one JSON object a line instead of a table
+    /// Print one JSON object per line instead of a table
     #[arg(long)]
     json: bool,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the stores are made, in a subdirectory `alluvium-compare-prefix-scan`
+    /// Directory for the stores, which get a subdirectory `alluvium-compare-prefix-scan`
     #[arg(long, default_value = ".")]
     dir: PathBuf,
 }
 
 const SUBDIRECTORY: &str = "alluvium-compare-prefix-scan";
 
-/// A store under comparison.
+/// A compared store.
 trait Subject {
-    /// What it is called in figures.
+    /// Its name in results.
     fn name(&self) -> &'static str;
     /// Inserts an item without waiting for the device.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
-    /// Returns once nothing is left to do in the background.
+    /// Returns once no background work is left.
     fn settle(&mut self) -> Result<(), BenchError>;
-    /// Shows all items of a prefix.
+    /// Calls `visit` with all items of a prefix.
     fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), BenchError>;
     /// Bytes of memory of filters, indexes, caches and write buffers.
     fn memory_bytes(&self) -> u64;
-    /// Further figures of its own.
+    /// Adds further results of its own.
     fn add_figures(&self, measurement: Measurement) -> Measurement {
         measurement
     }
 }
 
-/// What the rounds of one store came to.
+/// The results of one store in all rounds.
 #[derive(Default)]
 struct Tally {
     scans_per_s: Vec<f64>,
@@ -92,10 +92,10 @@ struct Tally {
     slowest: Duration,
 }
 
-/// Loads the stores and lets them scan by turns.
+/// Loads the stores and lets them scan in turns.
 ///
 /// # Errors
-/// [`BenchError`]: the first wrong answer, or what went wrong.
+/// [`BenchError`]: the first wrong answer, or another failure.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     if options.items == 0 || options.group_size == 0 {
         return Err(BenchError::Usage("there are no items".to_owned()));

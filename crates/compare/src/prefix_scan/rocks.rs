@@ -1,5 +1,5 @@
-//! RocksDB, leveled, set up for scans of prefixes as its guide says: a prefix extractor, Bloom filters over prefixes
-//! and whole keys, indexes and filters in the block cache, direct I/O.
+//! RocksDB, leveled, configured for prefix scans as its guide recommends: a prefix extractor, Bloom filters over
+//! prefixes and whole keys, indexes and filters in the block cache, direct I/O.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rocksdb::{
 
 use super::{Options, Subject};
 
-/// Bits of the Bloom filters for each key, as its guide recommends.
+/// Bits of the Bloom filters per key, as its guide recommends.
 const BLOOM_BITS: f64 = 10.0;
 
 /// Bytes of the pieces of indexes and filters, as its guide recommends.
@@ -34,7 +34,7 @@ impl RocksDb {
         table.set_bloom_filter(BLOOM_BITS, false);
         table.set_cache_index_and_filter_blocks(true);
         table.set_pin_l0_filter_and_index_blocks_in_cache(true);
-        // A shard of a small cache is smaller than the filter of a whole file, which it would read again and again.
+        // A shard of a small cache is smaller than the filter of a whole file, which would be read again and again.
         table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
         table.set_partition_filters(true);
         table.set_metadata_block_size(METADATA_BYTES);

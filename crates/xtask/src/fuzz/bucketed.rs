@@ -22,7 +22,8 @@ fn hashes(count: u64) -> impl Iterator<Item = KeyHash> {
     (0..count).map(move |number| KeyHash::from_halves(mix(number), mix(mix(number) | 1)))
 }
 
-/// As it is, and again with its checksum, the last word under the first, made right.
+/// Parses the bytes unchanged, and again with a corrected checksum, which is the last word and has the first word as
+/// seed.
 fn bucket_directory(bytes: &[u8]) {
     let mut sealed = bytes.to_vec();
     if let (Some(body), Some(seed)) = (bytes.len().checked_sub(8), bytes.first_chunk()) {

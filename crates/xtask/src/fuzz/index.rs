@@ -1,7 +1,7 @@
 //! Targets for the stored forms of index structures.
 //!
-//! Each input is taken as it is, and once more with its checksum made right, so that the checks behind it are reached.
-//! Whatever a structure accepts, it must be able to answer from.
+//! Each input is used unchanged, and once more with its checksum corrected, so that the checks after it are reached. If
+//! a structure accepts an input, it must be able to answer queries from it.
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
@@ -39,7 +39,7 @@ pub fn targets() -> Vec<Target> {
 
 const CHECKSUM_BYTES: usize = 8;
 
-/// `bytes` with the checksum at their end made right under `seed`.
+/// `bytes` with the checksum at their end corrected for `seed`.
 fn sealed(bytes: &[u8], seed: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(body_bytes) = bytes.len().checked_sub(CHECKSUM_BYTES) {
@@ -54,7 +54,7 @@ fn first_word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// Hashes to ask for: the ends of the space, and some that samples hold.
+/// Hashes to query: the ends of the space, and some that are in the samples.
 fn probes() -> impl Iterator<Item = KeyHash> {
     let ends = [KeyHash(0), KeyHash(u128::MAX)];
     ends.into_iter().chain(hashes().into_iter().step_by(17))
@@ -93,7 +93,7 @@ fn multi_level_filter(bytes: &[u8]) {
     }
 }
 
-/// With and without a secondary table, and an ambiguous one.
+/// With and without a secondary table, and one with ambiguous keys.
 fn multi_level_filter_samples() -> Vec<Vec<u8>> {
     let sample = |fingerprint_bits, known| {
         let mut builder = MultiLevelFilterBuilder::new(400, fingerprint_bits);
@@ -198,7 +198,7 @@ fn trie_samples() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// Changed bytes below the trie of prefixes are behind that trie's own checksum, so it stays as it is.
+/// The trie of prefixes has its own checksum, which is not corrected, so mutations below it are refused.
 fn three_level(bytes: &[u8]) {
     for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
         if let Ok(index) = ThreeLevelIndex::from_bytes(bytes) {
@@ -251,7 +251,7 @@ fn bloom_cluster(bytes: &[u8]) {
     }
 }
 
-/// The checksum of a column stands in front of it.
+/// The checksum of a column is at its beginning.
 fn filter_column(bytes: &[u8]) {
     let mut sealed = bytes.to_vec();
     if let Some((checksum, body)) = sealed.split_at_mut_checked(CHECKSUM_BYTES) {

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: random bytes and mutated valid samples for every parser of stored or received bytes.
 //!
-//! Stable Rust has no coverage-guided fuzzer, so the driver starts from valid samples and breaks them a little: that
-//! gets past checksums no more than chance does, so parsers under test are entered behind theirs where they have one.
+//! Stable Rust has no coverage-guided fuzzer, so the driver starts from valid samples and damages them a little. That
+//! passes checksums only by chance, so parsers that have one are also entered after it.
 
 mod bucketed;
 mod index;
@@ -19,10 +19,10 @@ use registry::Target;
 /// What to fuzz and for how long.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only the target of this name; all by default
+    /// Only the target with this name; all by default
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
-    /// Seconds a target
+    /// Seconds per target
     #[arg(long, default_value_t = 10.0)]
     pub seconds: f64,
     /// Seed of the inputs
@@ -40,7 +40,7 @@ impl Options {
     }
 }
 
-/// Inputs every target gets at least, however slow the machine.
+/// Minimum inputs per target, on machines of any speed.
 const INPUTS_MIN: u64 = 1_000;
 
 /// Fuzzes the chosen targets; fails with the first input that makes one panic.
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         targets.iter().for_each(|target| println!("{}", target.name));
         return Ok(());
     }
-    // Expected panics are reported by the driver; the default hook would print each of them with a backtrace.
+    // The driver reports expected panics; the default hook would print each of them with a backtrace.
     std::panic::set_hook(Box::new(|_| {}));
     let outcome = run_targets(options, &targets);
     drop(std::panic::take_hook());
@@ -84,8 +84,8 @@ fn run_targets(options: &Options, targets: &[Target]) -> Result<(), String> {
     Ok(())
 }
 
-/// Feeds `target` for `duration` and at least [`INPUTS_MIN`] inputs. Returns their number, or the input that made it
-/// panic, shortened.
+/// Runs `target` for `duration` and for at least [`INPUTS_MIN`] inputs. Returns their number, or the shortened input
+/// that made it panic.
 fn fuzz(target: &Target, duration: Duration, seed: u64) -> Result<u64, Vec<u8>> {
     let mut random = StdRng::seed_from_u64(seed);
     let samples = (target.samples)();

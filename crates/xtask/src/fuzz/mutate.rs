@@ -1,9 +1,9 @@
-//! How inputs are made: noise, small damage to valid samples, and shortening of what failed.
+//! Generates inputs: noise, small damage to valid samples, and shortening of failing inputs.
 
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-/// Lengths that parsers get wrong: around nothing, around powers of two, and the extremes of common widths.
+/// Lengths that parsers often get wrong: near zero, near powers of two, and the extremes of common widths.
 const INTERESTING: [u64; 12] = [
     0,
     1,
@@ -27,7 +27,7 @@ pub fn random_bytes(random: &mut StdRng) -> Vec<u8> {
     bytes
 }
 
-/// `sample` with one to four small damages.
+/// `sample` with damage in one to four places.
 pub fn mutated(sample: &[u8], samples: &[Vec<u8>], random: &mut StdRng) -> Vec<u8> {
     let mut bytes = sample.to_vec();
     for _ in 0..random.random_range(1..=4) {

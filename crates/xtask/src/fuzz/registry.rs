@@ -1,4 +1,4 @@
-//! The list of everything that parses bytes it cannot trust.
+//! The list of all parsers of untrusted bytes.
 
 use alluvium_base::varint;
 use alluvium_transfer::Format;
@@ -9,7 +9,7 @@ use super::{bucketed, index};
 pub struct Target {
     /// Its name, for `--target`.
     pub name: &'static str,
-    /// Parses the input. Any outcome is right but a panic.
+    /// Parses the input. Any outcome except a panic is right.
     pub run: fn(&[u8]),
     /// Valid inputs to start from.
     pub samples: fn() -> Vec<Vec<u8>>,
@@ -80,7 +80,7 @@ pub fn targets() -> Vec<Target> {
     targets
 }
 
-/// A target that must fail: shows that the driver finds what there is to find.
+/// A target that must fail: shows that the driver finds failures.
 pub fn canary() -> Target {
     Target {
         name: "canary",

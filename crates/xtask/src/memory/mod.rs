@@ -1,7 +1,8 @@
-//! `cargo xtask memory`: what a database takes under a memory limit, beside what the documentation promises.
+//! `cargo xtask memory`: the memory of a database under a memory limit, compared with what the documentation promises.
 //!
-//! Each limit has two processes of its own, one that writes and reads for some time and one that opens what that left
-//! and reads all of it: the kernel counts the peak of a process, and an allocator forgets nothing.
+//! Two processes run for each limit: one writes and reads for some time, the other opens the resulting database and
+//! reads all of it. They are separate because the kernel counts the peak of a process, and an allocator does not return
+//! its memory.
 
 mod work;
 
@@ -17,10 +18,10 @@ pub struct Options {
     /// The limits, in mebibytes
     #[arg(long, value_delimiter = ',', default_values_t = [4, 16, 64])]
     pub limits: Vec<u64>,
-    /// Keyspaces
+    /// Number of keyspaces
     #[arg(long, default_value_t = 200)]
     pub keyspaces: usize,
-    /// Threads that write and read
+    /// Number of threads that write and read
     #[arg(long, default_value_t = 16)]
     pub threads: usize,
     /// Seconds of work under each limit
@@ -29,10 +30,10 @@ pub struct Options {
     /// Directory for the databases; a temporary one by default
     #[arg(long)]
     pub directory: Option<std::path::PathBuf>,
-    /// Print what the database counts, by kind, at the peak
+    /// Print the database's own account of its memory, by kind, at the peak
     #[arg(long)]
     pub kinds: bool,
-    /// What the process that runs with this does: for this program itself
+    /// The part that this process runs; used by the program itself
     #[arg(long, hide = true)]
     pub part: Option<String>,
 }
@@ -52,7 +53,7 @@ impl Options {
     }
 }
 
-/// Runs all limits; fails when one was exceeded by more than the constant.
+/// Runs all limits; fails if one was exceeded by more than the constant.
 pub fn run(options: &Options) -> Result<(), String> {
     if let Some(part) = &options.part {
         return run_part(options, part);
@@ -68,7 +69,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     let mut exceeded = 0;
     for &limit in &options.limits {
         let directory = root.join(format!("limit-{limit}"));
-        // An earlier run that was ended may have left it.
+        // An earlier run that was interrupted may have left it.
         let _ = std::fs::remove_dir_all(&directory);
         for part in ["work", "reopen"] {
             let status = Command::new(std::env::current_exe().map_err(|error| error.to_string())?)
@@ -92,7 +93,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-/// One process: does its part, and prints what it took.
+/// One process: runs its part, and prints its memory.
 fn run_part(options: &Options, part: &str) -> Result<(), String> {
     let (Some(&limit), Some(directory)) = (options.limits.first(), &options.directory) else {
         return Err("a part has one limit and a directory".to_owned());

@@ -1,4 +1,4 @@
-//! The work whose memory is measured: everything that holds memory, by many threads in many keyspaces.
+//! The work whose memory is measured: everything that occupies memory, by many threads in many keyspaces.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,23 +11,23 @@ use alluvium_io::ProcessMemory;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Items of a keyspace that keys are taken from.
+/// Number of different keys used per keyspace.
 const KEYS: u32 = 3_000;
-/// Iterators that a thread keeps open, and snapshots that all keep together.
+/// Number of iterators that each thread keeps open, and of snapshots that all threads keep together.
 const OPEN_ITERATORS: usize = 2;
 const OPEN_SNAPSHOTS: usize = 4;
 
-/// What a process took.
+/// The memory and work of a process.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The highest number of resident bytes seen, without what the process had before it opened the database.
+    /// Maximum number of resident bytes seen, minus the process's memory before it opened the database.
     pub resident: u64,
-    /// What the database counted then.
+    /// The database's own account at that time.
     pub counted: MemoryStats,
     pub operations: u64,
-    /// Operations that were refused for want of memory.
+    /// Operations that were refused because of too little memory.
     pub refused: u64,
-    /// How long the opening took.
+    /// Duration of the opening.
     pub opening: Duration,
 }
 
@@ -45,7 +45,7 @@ fn keyspaces(db: &Db, count: usize) -> Result<Vec<Keyspace>, Error> {
     (0..count).map(open).collect()
 }
 
-/// Calls `body` and samples the memory of the process meanwhile.
+/// Calls `body` and samples the memory of the process during the call.
 fn sampled(db: &Db, body: impl FnOnce() -> Result<(), Error>) -> Result<Outcome, Error> {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Reads on with an iterator that is open, and opens another.
+    /// Continues reading with an open iterator, and opens another.
     fn iterate(&mut self, number: usize) -> Result<(), Error> {
         if let Some(mut open) = self.iterators.pop_front() {
             if self.iterators.len() + 1 >= OPEN_ITERATORS {

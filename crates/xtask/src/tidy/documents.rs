@@ -1,4 +1,4 @@
-//! Rules on documents: the form of the changelog and of decision records, and links that lead somewhere.
+//! Rules on documents: the form of the changelog and of decision records, and links without targets.
 
 use super::{Finding, TidyFile};
 
@@ -79,7 +79,7 @@ fn decision(file: &TidyFile, files: &[TidyFile]) -> Vec<Finding> {
     findings
 }
 
-/// Relative links to files that are not there.
+/// Relative links to files that do not exist.
 fn broken_links(file: &TidyFile, files: &[TidyFile]) -> Vec<Finding> {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! Rules on `Cargo.toml`: versions live in one place, and what is declared is used.
+//! Rules on `Cargo.toml`: versions are declared in one place, and declared dependencies are used.
 
 use super::{Finding, TidyFile};
 
@@ -55,7 +55,7 @@ fn dependencies(text: &str) -> Vec<(usize, Dependency)> {
     found
 }
 
-/// Whether `identifier` stands in `text` as a whole word.
+/// Whether `text` contains `identifier` as a whole word.
 fn mentions(text: &str, identifier: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.match_indices(identifier).any(|(start, _)| {

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the repository tests itself.
 //!
-//! Each rule is a function from files to findings; this file collects the files and prints what was found. The rules
-//! look only at files that git tracks or would track.
+//! Each rule is a function from files to findings; this file collects the files and prints the findings. The rules look
+//! only at files that git tracks or would track.
 
 mod documents;
 mod manifests;
@@ -17,7 +17,7 @@ use crate::shell;
 /// How to run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
-    /// Record today's lengths of long files in the ratchet instead of failing on them
+    /// Record the present lengths of long files in the ratchet instead of failing on them
     #[arg(long)]
     pub bless: bool,
 }
@@ -40,12 +40,12 @@ impl TidyFile {
     }
 }
 
-/// Something that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// File, from the root.
+    /// Path of the file from the root.
     pub path: String,
-    /// Line, from 1; 0 for the file as a whole.
+    /// Line, counted from 1; 0 for the file as a whole.
     pub line: usize,
     /// What is wrong and what to do.
     pub message: String,
@@ -57,7 +57,7 @@ impl Finding {
     }
 }
 
-/// Checks everything; fails with the number of findings after printing them.
+/// Checks everything; prints the findings and fails with their number.
 pub fn run(options: &Options) -> Result<(), String> {
     let files = tracked_files()?;
     if options.bless {
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Largest file the repository takes, so that its history stays small.
+/// Maximum size of a file, so that the repository's history stays small.
 const BLOB_BYTES_MAX: u64 = 512 << 10;
 
 fn blob(file: &TidyFile) -> Vec<Finding> {

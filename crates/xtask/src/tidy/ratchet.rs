@@ -1,7 +1,7 @@
-//! The length ratchet: new files stay short, long ones may not grow.
+//! The length ratchet: new files stay short, and long ones may not grow.
 //!
-//! A file may have 400 lines. A longer one is written down with its length in `ratchet.txt` by `cargo xtask tidy
-//! --bless`, where a reviewer sees it, and may not grow beyond that; none may have more than 700.
+//! A file may have 400 lines. `cargo xtask tidy --bless` records the length of a longer one in `ratchet.txt`, where a
+//! reviewer sees it, and the file may not grow beyond that; none may have more than 700 lines.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const LINES_FREE: usize = 400;
 const LINES_MAX: usize = 700;
 const RATCHET: &str = "crates/xtask/src/tidy/ratchet.txt";
 
-/// Findings of files that are too long, and of entries that are not needed any more.
+/// Findings of files that are too long, and of entries that are no longer needed.
 pub fn check(files: &[TidyFile]) -> Vec<Finding> {
     let recorded = recorded(files);
     let mut findings = Vec::new();
@@ -41,7 +41,7 @@ pub fn check(files: &[TidyFile]) -> Vec<Finding> {
     findings
 }
 
-/// Writes the lengths of all long files down.
+/// Records the lengths of all long files.
 pub fn bless(files: &[TidyFile]) -> Result<(), String> {
     let mut text =
         String::from("# Files of more than 400 lines and how long they may be. `cargo xtask tidy --bless`\n");

@@ -1,14 +1,15 @@
-//! Rules on the text of source files: leftovers, unsafe code, white space, long lines, files that nothing includes.
+//! Rules on the text of source files: leftovers, unsafe code, white space, long lines, files that are not included
+//! anywhere.
 
 use super::{Finding, TidyFile};
 
-/// Characters in a line of source or prose; rustfmt breaks code at 110.
+/// Maximum characters in a line of source or prose; rustfmt breaks code at 110.
 const LINE_CHARS_MAX: usize = 120;
 
 /// Crates that may contain unsafe code.
 const UNSAFE_CRATES: [&str; 3] = ["crates/cache/", "crates/index/", "crates/io/"];
 
-/// Leftovers of unfinished work. Each is put together here from two halves, so that this file passes itself.
+/// Leftovers of unfinished work. Each is composed of two halves here, so that this file passes its own check.
 const LEFTOVERS: [(&str, &str); 7] = [
     ("to", "do!("),
     ("unimplem", "ented!("),
@@ -21,7 +22,7 @@ const LEFTOVERS: [(&str, &str); 7] = [
 
 /// The keyword, so that no line of this file looks like a use of it.
 const UNSAFE: &str = "unsafe";
-/// How many lines above an `unsafe` its reason may start.
+/// Maximum number of lines above an `unsafe` at which its reason may start.
 const SAFETY_LINES_ABOVE: usize = 12;
 
 /// Findings in one file.
@@ -70,7 +71,7 @@ fn leftovers(file: &TidyFile) -> Vec<Finding> {
     findings
 }
 
-/// Whether `line` contains `word` with no letter, digit or underscore in front of or behind it.
+/// Whether `line` contains `word` without an adjacent letter, digit or underscore.
 fn contains_word(line: &str, word: &str) -> bool {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     line.match_indices(word).any(|(start, _)| {
@@ -203,7 +204,7 @@ mod tests {
         let bare = format!("fn a() {{\n    {open} b() }}\n}}\n");
         let reasoned = format!("fn a() {{\n    // SAFETY: b is harmless.\n    {open} b() }}\n}}\n");
         assert_eq!(messages("crates/io/src/a.rs", &bare), 1);
-        // A string on the line is no excuse.
+        // A string on the line does not exempt it.
         assert_eq!(messages("crates/io/src/a.rs", &bare.replace("b()", "b(\"text\")")), 1);
         assert_eq!(messages("crates/io/src/a.rs", &reasoned), 0);
         assert_eq!(messages("crates/engine/src/a.rs", &reasoned), 1);

@@ -1,11 +1,11 @@
-//! The rule that the engine and its storage take locks, atomics and threads from one module.
+//! The rule that the engine and its storage import locks, atomics and threads from one module.
 
 use super::{Finding, TidyFile};
 
 /// Sources that the rule covers.
 const COVERED: [&str; 2] = ["crates/engine/src/", "crates/io/src/"];
-/// Sources among them that it leaves out: the module itself, a buffer under a model checker of its own, tests, and the
-/// simulation, which is no part of what is simulated.
+/// Exceptions among them: the module itself, a buffer that has a model checker of its own, tests, and the simulation,
+/// which is not part of the simulated program.
 const EXCEPTIONS: [&str; 6] = [
     "crates/io/src/sync/",
     "crates/io/src/append_buffer/",
@@ -14,9 +14,9 @@ const EXCEPTIONS: [&str; 6] = [
     "/simulation/",
     "/simulated/",
 ];
-/// What the covered sources don't name.
+/// Paths that the covered sources must not name.
 const REFUSED: [&str; 5] = ["std::sync", "core::sync", "std::thread", "arc_swap", "parking_lot"];
-/// Names of `std::sync` that decide nothing about who runs when.
+/// Names in `std::sync` that do not affect scheduling.
 const HARMLESS: [&str; 5] = ["Arc", "Weak", "PoisonError", "TryLockError", "LockResult"];
 
 /// Findings in one file.

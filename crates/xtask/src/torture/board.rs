@@ -1,4 +1,4 @@
-//! What every key holds by now, for those who read beside its writer.
+//! The present content of every key, for threads that read beside its writer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -16,23 +16,23 @@ pub struct Board {
     /// Operations on each keyspace as a whole.
     pub lives: Vec<Lives>,
     stamp: AtomicU64,
-    /// The last operation of each writer that has ended, then that on whole keyspaces.
+    /// The last operation of each writer that has ended, followed by the last one on whole keyspaces.
     ended: Vec<AtomicU64>,
     pub operations: AtomicU64,
     pub is_over: AtomicBool,
     pub watch: Watch,
-    /// The list that is appended to.
+    /// The list to which entries are appended.
     pub list: AtomicU64,
 }
 
-/// What a key holds, as its writer knows.
+/// The content of a key, as its writer knows it.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub lived: Lived,
-    /// The last operation on it that has ended, and the last that has begun.
+    /// The last operation on it that has ended, and the last that has started.
     pub ended: u64,
     pub started: u64,
-    /// The last that has begun and after which nobody may find anything.
+    /// The last operation that has started and after which the key may be absent.
     pub started_absent: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Window {
     earliest: u64,
 }
 
-/// The same after the reading, or at the moment of a snapshot.
+/// A window after the reading, or at the moment of a snapshot.
 #[derive(Clone, Debug)]
 pub struct ClosedWindow {
     keys: Vec<ClosedKey>,
@@ -54,14 +54,14 @@ pub struct ClosedWindow {
 struct ClosedKey {
     key: Key,
     before: Cell,
-    /// The last operations, alone and on the whole keyspace, that had begun.
+    /// The last operations, single and on the whole keyspace, that had started.
     started: u64,
     started_absent: u64,
     lives: (u32, u32),
 }
 
 impl ClosedWindow {
-    /// The same for a reading that goes on until this time, in milliseconds.
+    /// The same window for a reading that continues until this time, in milliseconds.
     pub fn until(&self, latest: u64) -> Self {
         Self { times: Times { latest, ..self.times }, keys: self.keys.clone() }
     }
@@ -98,7 +98,7 @@ impl Board {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// A moment in the order of all operations.
+    /// A point in the order of all operations.
     pub fn stamp(&self) -> u64 {
         self.stamp.fetch_add(1, Ordering::SeqCst)
     }
@@ -112,7 +112,7 @@ impl Board {
         &self.lives[usize::from(key.space)]
     }
 
-    /// Declares that a writer's operation has ended.
+    /// Records that a writer's operation has ended.
     pub fn end(&self, writer: u8, op: u64) {
         self.ended[usize::from(writer)].store(op, Ordering::SeqCst);
         self.operations.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl Board {
         self.ended.iter().map(|ended| ended.load(Ordering::SeqCst)).collect()
     }
 
-    /// Notes what keys hold before they are read.
+    /// Records the content of keys before they are read.
     pub fn open(&self, keys: impl IntoIterator<Item = Key>) -> Window {
         let earliest = self.watch.earliest();
         let before = keys.into_iter().map(|key| {
@@ -133,7 +133,7 @@ impl Board {
         Window { before: before.collect(), earliest }
     }
 
-    /// Notes what may have changed since.
+    /// Records what may have changed since.
     pub fn close(&self, window: Window) -> ClosedWindow {
         let keys = window.before.into_iter().map(|(key, before, ended)| {
             let (started, started_absent) = {
@@ -148,7 +148,7 @@ impl Board {
         ClosedWindow { keys, times: Times { earliest, latest: self.watch.latest() } }
     }
 
-    /// Whether what was read of a key, that of this number in the window, may have been there.
+    /// Whether `seen` is a possible content of the window's key with this number.
     pub fn check(&self, window: &ClosedWindow, number: usize, seen: &Seen) -> Result<(), String> {
         self.check_at(window, &window.keys[number], seen)
     }
@@ -168,7 +168,7 @@ impl Board {
             return Ok(());
         }
         if before.ended < started {
-            // Its writer was about to change it: whatever it began since may be there.
+            // Its writer was changing it: the result of any operation that it has started since is possible.
             let fits = match seen {
                 Seen::Absent => *started_absent > before.ended || lives.1 > before.lived.low,
                 Seen::Value { writer, op } if *writer == self.writers => whole.with(|ops| {

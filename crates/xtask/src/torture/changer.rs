@@ -1,4 +1,4 @@
-//! The thread that clears, drops, cuts and ingests whole keyspaces beside their writers.
+//! The thread that clears, drops, ingests into and deletes prefixes of whole keyspaces beside their writers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Changer {
 }
 
 impl WholeKind {
-    /// What it is called where a kill waits for it.
+    /// The phase name for which a kill can wait.
     fn name(self) -> &'static str {
         match self {
             Self::Clear => "clear",

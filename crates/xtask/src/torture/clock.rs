@@ -1,4 +1,4 @@
-//! A clock that may be set back and forth under the database.
+//! A clock that can be set forward and back while the database uses it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use alluvium_io::{Clock, SystemClock};
 
-/// How far the clock may be off, in milliseconds.
+/// Maximum deviation of the clock, in milliseconds.
 pub const SKEW_MS_MAX: i64 = 3_000;
 
-/// The system's clock, some milliseconds off. Clones are the same clock.
+/// The system's clock with an offset. Clones are the same clock.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     system: SystemClock,
     skew_ms: Arc<AtomicI64>,
-    /// Whether the clock of this database was ever off, or will be.
+    /// Whether the clock of this database ever deviates.
     may_be_off: bool,
 }
 
@@ -30,17 +30,17 @@ impl Watch {
         }
     }
 
-    /// The time that the clock shows, in milliseconds since 1970.
+    /// The clock's time, in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.unix().as_millis() as u64
     }
 
-    /// A time that the database has seen, or will see at its next look.
+    /// A time that the database has seen, or will see when it next reads the clock.
     pub fn earliest(&self) -> u64 {
         if self.may_be_off { self.system_ms().saturating_sub(SKEW_MS_MAX as u64) } else { self.system_ms() }
     }
 
-    /// A time that the database has not seen.
+    /// A time that the database has not seen yet.
     pub fn latest(&self) -> u64 {
         if self.may_be_off { self.system_ms() + SKEW_MS_MAX as u64 } else { self.system_ms() + 1 }
     }

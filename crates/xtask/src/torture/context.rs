@@ -1,4 +1,4 @@
-//! What all threads of a session share: the open database, the board and the way to fail.
+//! What all threads of a session share: the open database, the board, and how to report failures.
 
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
@@ -12,7 +12,7 @@ use super::setting::open_keyspace;
 
 /// The exit code of a child that found something wrong.
 pub const FAILED: i32 = 3;
-/// The file that says what was wrong.
+/// The file that describes the failure.
 pub const FAILURE: &str = "FAILURE";
 
 /// An open database under torture.
@@ -28,7 +28,7 @@ pub struct Context {
     without: Vec<String>,
 }
 
-/// Why a thread ends before its time: something ran out.
+/// Why a thread ends early: a resource ran out.
 #[derive(Debug)]
 pub struct Stop;
 
@@ -45,12 +45,12 @@ impl Context {
         !self.without.iter().any(|without| without == kind)
     }
 
-    /// The keyspace of this number.
+    /// The keyspace with this number.
     pub fn space(&self, space: u8) -> Keyspace {
         self.keyspaces[usize::from(space)].read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Gets a keyspace anew that was dropped.
+    /// Creates a dropped keyspace again.
     pub fn reopen(&self, space: u8) -> Result<(), Error> {
         let keyspace = open_keyspace(&self.db, space)?;
         *self.keyspaces[usize::from(space)].write().unwrap_or_else(|poisoned| poisoned.into_inner()) =
@@ -58,12 +58,12 @@ impl Context {
         Ok(())
     }
 
-    /// Says what is wrong and ends the process, so that the files stay as they are.
+    /// Reports what is wrong and ends the process, so that the files stay as they are.
     pub fn fail(&self, reason: &str) -> ! {
         fail(&self.directory, reason)
     }
 
-    /// Ends the thread where something ran out, else fails.
+    /// Returns the reason to end the thread if a resource ran out, otherwise fails.
     pub fn excuse(&self, what: &str, error: &Error) -> Stop {
         let is_wrong = matches!(
             error,
@@ -79,7 +79,7 @@ impl Context {
         self.fail(&format!("{what}: {error}"))
     }
 
-    /// Checks what was read of the keys of a window, in their order.
+    /// Checks the values that were read for the keys of a window, in their order.
     pub fn check_all(&self, what: &str, window: &ClosedWindow, values: &[Option<Vec<u8>>]) {
         let keys: Vec<Key> = self.board.keys(window).collect();
         for (number, (key, value)) in keys.into_iter().zip(values).enumerate() {
@@ -90,9 +90,9 @@ impl Context {
     }
 }
 
-/// Says what is wrong and ends the process.
+/// Reports what is wrong and ends the process.
 pub fn fail(directory: &Path, reason: &str) -> ! {
-    // Where descriptors have run out, the words go to what is open.
+    // If no descriptors are left, standard error is still open.
     eprintln!("{reason}");
     let _ = std::fs::write(directory.join(FAILURE), reason);
     std::process::exit(FAILED)

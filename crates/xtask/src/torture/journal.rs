@@ -1,5 +1,5 @@
-//! What writers note beside the database, before and after each operation: files that outlive a kill, because the
-//! kernel has what was written to them.
+//! What writers record outside the database, before and after each operation: in files that survive a kill, because the
+//! kernel has received what was written to them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::key::{Key, Outcome};
 
-/// A key and what an operation leaves there.
+/// A key and its content after an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     pub key: Key,
     pub outcome: Outcome,
-    /// Operations on the whole keyspace that had ended before.
+    /// Number of operations on the whole keyspace that had ended before.
     pub born: u32,
 }
 
-/// What an operation does to keys that all writers change.
+/// The effect of an operation on keys that all writers change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedEffect {
     Increment(u8),
@@ -30,36 +30,36 @@ pub enum WholeKind {
     Clear,
     Drop,
     DeletePrefix(u32),
-    /// Ingests the keys whose number leaves this remainder by this divisor.
+    /// Ingests the keys whose number has this remainder modulo this divisor.
     Ingest {
         divisor: u32,
         remainder: u32,
     },
 }
 
-/// One note. Numbers of operations count up over the whole life of a database, for each writer.
+/// One journal entry. Numbers of operations increase over the whole life of a database, for each writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An operation begins. Where `parted` it may take effect in parts.
+    /// An operation starts. If `parted`, it may take effect in parts.
     Start { op: u64, stamp: u64, parted: bool, effects: Vec<Effect>, shared: Option<SharedEffect> },
-    /// It was acknowledged; each effect came between these operations on its whole keyspace.
+    /// It was acknowledged; each effect happened between these operations on its whole keyspace.
     Ack { op: u64, stamp: u64, lives: Vec<(u32, u32)>, version: u64 },
     /// It had no effect.
     Nothing { op: u64 },
-    /// An operation on a whole keyspace begins.
+    /// An operation on a whole keyspace starts.
     Whole { op: u64, stamp: u64, space: u8, kind: WholeKind },
     /// Each writer's operations up to these are durable.
     Durable { ops: Vec<u64> },
 }
 
-/// The file that one writer notes in.
+/// The file of one writer's records.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     pending: Vec<u8>,
 }
 
-/// The file of a session's writer.
+/// The path of the file of a session's writer.
 pub fn path(directory: &Path, session: u64, writer: u8) -> PathBuf {
     directory.join(format!("journal-{session}-{writer}"))
 }
@@ -69,7 +69,7 @@ impl Journal {
         Ok(Self { file: File::create(path(directory, session, writer))?, pending: Vec::new() })
     }
 
-    /// Notes a record, to be written with the next.
+    /// Queues a record, to be written with the next.
     pub fn defer(&mut self, record: &Record) {
         let start = self.pending.len();
         self.pending.extend_from_slice(&[0; 4]);
@@ -78,13 +78,13 @@ impl Journal {
         self.pending[start..start + 4].copy_from_slice(&len.to_le_bytes());
     }
 
-    /// Notes a record: it outlives a kill when this returns.
+    /// Writes a record: it survives a kill when this returns.
     pub fn note(&mut self, record: &Record) -> io::Result<()> {
         self.defer(record);
         self.flush()
     }
 
-    /// Writes what was deferred.
+    /// Writes the queued records.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.write_all(&self.pending)?;
         self.pending.clear();
@@ -92,7 +92,7 @@ impl Journal {
     }
 }
 
-/// The records of a journal, but for one that a kill cut.
+/// The records of a journal, without one that a kill truncated.
 pub fn read(path: &Path) -> Result<Vec<Record>, String> {
     let mut bytes = Vec::new();
     match File::open(path) {
@@ -232,7 +232,7 @@ impl Record {
     }
 }
 
-/// Takes numbers off the front of bytes; `None` at their end.
+/// Reads numbers from the front of bytes; `None` at their end.
 #[derive(Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 

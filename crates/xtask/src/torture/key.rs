@@ -1,15 +1,15 @@
-//! Keys and values of the torture: a value says which key, writer and operation it is of, so that a wrong one tells
-//! its origin.
+//! Keys and values of the torture test. A value names its key, writer and operation, so that a wrong one reveals its
+//! origin.
 
 use std::collections::HashMap;
 
 use alluvium_base::checksum::checksum64;
 
-/// Keyspaces with keys of all writers, which one thread clears, ingests into and cuts beside them.
+/// A keyspace with keys of all writers, which one thread clears, ingests into and deletes prefixes of at the same time.
 pub const MIXED: u8 = 0;
 /// The same, semi-sorted with listed prefixes.
 pub const GROUPS: u8 = 1;
-/// The same, dropped and created again and again.
+/// The same, repeatedly dropped and created.
 pub const FLEETING: u8 = 2;
 /// Counters, accounts, lists and registers that all writers change.
 pub const SHARED: u8 = 3;
@@ -18,14 +18,14 @@ pub const BESIDE: u8 = 4;
 /// The first of the writers' own keyspaces; those of odd writers are semi-sorted.
 pub const OWN: u8 = 5;
 
-/// Numbers of keys in a keyspace of one writer's own.
+/// Number of keys in a keyspace that belongs to one writer.
 const OWN_KEYS: u32 = 240;
-/// Keys of each writer in a keyspace of all.
+/// Number of keys of each writer in a shared keyspace.
 const MIXED_KEYS: u32 = 60;
 const FLEETING_KEYS: u32 = 20;
-/// Prefixes of semi-sorted keyspaces.
+/// Number of prefixes in semi-sorted keyspaces.
 pub const PREFIXES: u32 = 6;
-/// Bytes in front of a value's filler.
+/// Bytes before a value's filler.
 const HEADER: usize = 28;
 const MAGIC: [u8; 4] = [0xa1, 0x1b, 0x55, 0xee];
 
@@ -36,7 +36,7 @@ pub struct Key {
     pub number: u32,
 }
 
-/// What a key of a writer's own keyspace holds.
+/// The kind of content of a key in a writer's own keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Value,
@@ -53,17 +53,17 @@ impl Key {
         }
     }
 
-    /// The writer that alone writes the key.
+    /// The only writer that writes the key.
     pub fn owner(self, writers: u8) -> u8 {
         if self.space >= OWN { self.space - OWN } else { (self.number % u32::from(writers)) as u8 }
     }
 
-    /// The number of its prefix, where its keyspace has some.
+    /// The number of its prefix, if its keyspace has prefixes.
     pub fn prefix(self, writers: u8) -> u32 {
         if self.space >= OWN { self.number % PREFIXES } else { self.number / u32::from(writers) % PREFIXES }
     }
 
-    /// The key as the database has it. Some are too long for tables.
+    /// The key's bytes in the database. Some are too long for tables.
     pub fn bytes(self, writers: u8) -> Vec<u8> {
         let number = self.number;
         match self.space {
@@ -108,12 +108,12 @@ pub fn space_name(space: u8) -> String {
     }
 }
 
-/// How many keyspaces there are.
+/// Number of keyspaces.
 pub fn spaces(writers: u8) -> u8 {
     OWN + writers
 }
 
-/// How many owned keys a keyspace has; their numbers start at 0.
+/// Number of owned keys of a keyspace; their numbers start at 0.
 pub fn keys_of(space: u8, writers: u8) -> u32 {
     let writers = u32::from(writers);
     match space {
@@ -129,7 +129,7 @@ pub fn all_keys(space: u8, writers: u8) -> impl Iterator<Item = Key> {
     (0..keys_of(space, writers)).map(move |number| Key { space, number })
 }
 
-/// Keys by their bytes, for what iterations return.
+/// Keys by their bytes, to identify what iterations return.
 #[derive(Debug)]
 pub struct Catalog(HashMap<Vec<u8>, Key>);
 
@@ -143,11 +143,11 @@ impl Catalog {
     }
 }
 
-/// What an operation leaves under a key.
+/// The content of a key after an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Absent,
-    /// The value of [`value_bytes`]. It expires at a time in milliseconds, or never for 0.
+    /// The value of [`value_bytes`]. It expires at a time in milliseconds; 0 means never.
     Value {
         writer: u8,
         op: u64,
@@ -162,13 +162,13 @@ impl Outcome {
         Self::Value { writer, op, expires_at_ms: 0 }
     }
 
-    /// Whether nobody may find anything at some time.
+    /// Whether a reader may find nothing at some time.
     pub fn may_be_absent(&self) -> bool {
         matches!(self, Self::Absent)
             || matches!(self, Self::Value { expires_at_ms, .. } if *expires_at_ms > 0)
     }
 
-    /// Whether a look between `times`, in milliseconds, may see `seen` where this is.
+    /// Whether a read between `times`, in milliseconds, may see `seen` if this is the content.
     pub fn allows(&self, seen: &Seen, times: Times) -> bool {
         match (self, seen) {
             (Self::Absent, Seen::Absent) => true,
@@ -184,14 +184,14 @@ impl Outcome {
     }
 }
 
-/// The range of times that a look may have gone by.
+/// The range of times that a read may have used.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     pub earliest: u64,
     pub latest: u64,
 }
 
-/// What was read under a key.
+/// What was read for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     Absent,
@@ -200,7 +200,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// Reads a value and checks each byte of it.
+    /// Parses a value and checks each of its bytes.
     pub fn of(key: Key, bytes: Option<&[u8]>) -> Result<Self, String> {
         let Some(bytes) = bytes else { return Ok(Self::Absent) };
         if bytes.len() < HEADER || bytes[..4] != MAGIC {
@@ -220,7 +220,7 @@ impl Seen {
     }
 }
 
-/// The bytes of a value: a header and filler, most of them small, some large enough for blob files.
+/// The bytes of a value: a header and filler. Most values are small, some large enough for blob files.
 pub fn value_bytes(key: Key, writer: u8, op: u64) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&[key.space, writer, 0, 0]);
@@ -242,7 +242,7 @@ pub fn value_bytes(key: Key, writer: u8, op: u64) -> Vec<u8> {
 
 fn filler_bytes(key: Key, random: u64) -> usize {
     let within = |low: u64, high: u64| (low + (random >> 16) % (high - low)) as usize;
-    // A tenth of the keys has large values only, so that blob files fill with what is replaced.
+    // A tenth of the keys has only large values, so that blob files fill with replaced ones.
     let class = if key.number % 10 == 3 { 80 + random % 20 } else { random % 90 };
     match class {
         0..60 => within(0, 120),

@@ -1,4 +1,4 @@
-//! What a database held when it was last verified, and what writers noted since.
+//! The content of a database when it was last verified, and what writers recorded since.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -7,27 +7,27 @@ use super::journal::{self, Effect, Reader, Record, SharedEffect, WholeKind, enco
 use super::key::{Key, Outcome};
 use super::whole::WholeOp;
 
-/// Counters that all writers increment.
+/// Number of counters that all writers increment.
 pub const COUNTERS: u8 = 3;
-/// Registers that all writers compare and swap.
+/// Number of registers that all writers compare and swap.
 pub const REGISTERS: u8 = 2;
-/// Journals beside those of writers: of operations on whole keyspaces, of upkeep, and of a close.
+/// Number of journals besides those of writers: of operations on whole keyspaces, of upkeep, and of a close.
 pub const JOURNALS_BESIDE: usize = 3;
-/// An acknowledgement that never came.
+/// An acknowledgement that never arrived.
 pub const NEVER: u64 = u64::MAX;
 
 /// The verified state at the beginning of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
     pub session: u64,
-    /// The next operation of each writer; the last is that of operations on whole keyspaces.
+    /// The next operation of each writer, followed by the next one on whole keyspaces.
     pub next_op: Vec<u64>,
-    /// What owned keys hold, but for those that are absent.
+    /// The content of owned keys, without absent ones.
     pub outcomes: HashMap<Key, Outcome>,
     pub shared: SharedState,
 }
 
-/// What is under the keys that all writers change.
+/// The content of the keys that all writers change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedState {
     pub counters: Vec<u64>,
@@ -42,37 +42,37 @@ pub struct SharedState {
 pub struct Operation {
     pub op: u64,
     pub start: u64,
-    /// [`NEVER`] where it was not acknowledged.
+    /// [`NEVER`] if it was not acknowledged.
     pub ack: u64,
     pub parted: bool,
     pub effects: Vec<Effect>,
-    /// For each effect, between which operations on its whole keyspace it came.
+    /// For each effect, the operations on its whole keyspace between which it happened.
     pub lives: Vec<(u32, u32)>,
     pub shared: Option<SharedEffect>,
-    /// What a register came to.
+    /// The register's version after the operation.
     pub version: u64,
 }
 
-/// What a writer did since the base, in order.
+/// A writer's operations since the base, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub operations: Vec<Operation>,
-    /// How many of the operations must be there, whatever the durability.
+    /// Number of operations that must be present, according to the durability.
     pub durable: usize,
     pub last_op: u64,
 }
 
-/// Everything that was noted in a session.
+/// Everything that was recorded in a session.
 #[derive(Debug)]
 pub struct Notes {
     pub writers: Vec<History>,
     pub whole: Vec<WholeOp>,
-    /// How many of `whole` must be there.
+    /// Number of entries of `whole` that must be present.
     pub whole_durable: usize,
 }
 
 impl Base {
-    /// The state of a new database, for these writers.
+    /// The state of a new database with this many writers.
     pub fn new(writers: u8) -> Self {
         Self {
             session: 0,
@@ -86,7 +86,7 @@ impl Base {
         }
     }
 
-    /// The last base that was saved; `None` when there is none.
+    /// The base that was last saved; `None` if there is none.
     pub fn load(directory: &Path) -> Result<Option<Self>, String> {
         match std::fs::read(directory.join("base")) {
             Ok(bytes) => Self::decode(&mut Reader(&bytes)).ok_or("the base is damaged".to_owned()).map(Some),
@@ -145,7 +145,7 @@ impl Base {
 }
 
 impl Notes {
-    /// Reads what was noted since `base`. Where `synced`, everything acknowledged must be there.
+    /// Reads the records since `base`. If `synced`, everything acknowledged must be present.
     pub fn load(directory: &Path, base: &Base, synced: bool) -> Result<Self, String> {
         let writers = base.next_op.len() - 1;
         let mut notes =
@@ -186,7 +186,8 @@ impl Notes {
                 Record::Start { .. } | Record::Nothing { .. } => return Err("a foreign record".to_owned()),
             }
         }
-        // These say themselves that they are durable; a small prefix is removed like any item.
+        // These operations are durable by definition, except that the items of a small prefix are removed like any
+        // others.
         let lasting = |whole: &WholeOp| !matches!(whole.kind, WholeKind::DeletePrefix(_)) || synced;
         let last = self.whole.iter().rposition(|whole| whole.ack != NEVER && lasting(whole));
         self.whole_durable = last.map_or(0, |last| last + 1);
@@ -194,7 +195,7 @@ impl Notes {
     }
 }
 
-/// What is known to be durable.
+/// The records of what is durable.
 fn durable_of(records: Vec<Record>) -> Vec<Vec<u64>> {
     let found = records.into_iter().filter_map(|record| match record {
         Record::Durable { ops } => Some(ops),

@@ -1,12 +1,13 @@
-//! `cargo xtask torture`: real threads on real files, killed with SIGKILL at random moments, against an exact model.
+//! `cargo xtask torture`: real threads on real files, killed with SIGKILL at random moments, compared with an exact
+//! model.
 //!
-//! The parent starts this program again as a child, which opens a database, verifies it, and lets writers, readers and
-//! upkeep loose on it until it is killed; the next child goes on where that one ended. Each writer owns keys and notes
-//! in a file, which outlives the kill, what it is about to do and what was acknowledged ([`journal`]); so each child
-//! knows what must be there ([`verdict`]). Operations on whole keyspaces run beside the writers; [`whole`] says what
-//! they leave. Readers check each value against what its writer could have written by then ([`board`]).
+//! The parent starts this program again as a child. The child opens a database, verifies it, and runs writers, readers
+//! and upkeep on it until it is killed; the next child continues with the same database. Each writer owns keys. It
+//! records what it is about to do, and what was acknowledged, in a file that survives the kill ([`journal`]), so each
+//! child knows what must be present ([`verdict`]). Operations on whole keyspaces run beside the writers; [`whole`]
+//! describes their results. Readers check each value against what its writer could have written by then ([`board`]).
 //!
-//! A seed draws what each thread does, but not how threads interleave: a failure may take many rounds to come back.
+//! A seed determines what each thread does, but not how threads interleave: reproducing a failure may take many rounds.
 
 mod board;
 mod changer;
@@ -41,16 +42,16 @@ use round::{Round, Tally};
 use scarcity::{Scarcity, SmallDisk};
 use setting::{DURABILITIES, PLANS};
 
-/// What to torture and for how long.
+/// What to test and for how long.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Rounds: each starts a process on a database, and most of them kill it
     #[arg(long, default_value_t = 200)]
     pub rounds: u64,
-    /// End after this time, whatever rounds are left
+    /// End after this time, even if rounds are left
     #[arg(long)]
     pub seconds: Option<u64>,
-    /// Seed of everything but how threads interleave; random by default
+    /// Seed of everything except how threads interleave; random by default
     #[arg(long)]
     pub seed: Option<u64>,
     /// Only this plan: silt, silt-tiering, lsm-trie, slimdb, slimdb-tiering, leveled or auto
@@ -59,19 +60,21 @@ pub struct Options {
     /// Only this durability: buffered, interval or sync
     #[arg(long)]
     pub durability: Option<String>,
-    /// Writers of each database, beside two readers, one that changes whole keyspaces, and upkeep
+    /// Writers of each database, besides two readers, a thread that changes whole keyspaces, and upkeep
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
     pub threads: u8,
-    /// Kinds of operation to leave out, to find out which it takes: clear, ingest, snapshot ...; `all` tells them
+    /// Kinds of operation to leave out, to find out which ones a failure needs: clear, ingest, snapshot ...; `all`
+    /// lists them
     #[arg(long, value_delimiter = ',')]
     pub without: Vec<String>,
-    /// What all databases run out of: disk, descriptors or nothing; by default each fifth of disk or of descriptors
+    /// What all databases run out of: disk, descriptors or nothing; by default, one in five runs out of disk and one in
+    /// five of descriptors
     #[arg(long)]
     pub scarcity: Option<String>,
-    /// Where the databases are made; in the directory for temporary files by default
+    /// Directory for the databases; by default in the directory for temporary files
     #[arg(long)]
     pub directory: Option<PathBuf>,
-    /// Keep the databases; those of a failure are kept in any case
+    /// Keep the databases; those of a failure are always kept
     #[arg(long)]
     pub keep: bool,
 }
@@ -96,30 +99,30 @@ impl Options {
 
 /// Time between lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// The clock of one database in so many is off.
+/// The clock of one in this many databases deviates.
 const CLOCKS: usize = 5;
-/// One database in so many has little disk, and another few descriptors.
+/// One in this many databases has little disk, and another few descriptors.
 const SCARCITIES: usize = 5;
 
-/// Tells the parent, which may wait for it with its kill, what the child is about to do.
+/// Tells the parent, whose kill may wait for it, what the child is about to do.
 fn phase(name: &str) {
     println!("phase {name}");
 }
 
-/// A database under torture.
+/// A database under test.
 struct Victim {
     plan: &'static str,
     durability: &'static str,
     directory: PathBuf,
     clock_is_off: bool,
     scarcity: Option<Scarcity>,
-    /// The file system that it fills, where there is one.
+    /// The file system that it fills, if any.
     disk: Option<SmallDisk>,
     rounds: u64,
 }
 
 impl Victim {
-    /// Makes a directory for a new database.
+    /// Creates a directory for a new database.
     fn begin(&mut self) -> Result<(), String> {
         let made = std::fs::create_dir_all(&self.directory);
         made.map_err(|error| format!("creating {}: {error}", self.directory.display()))?;
@@ -138,7 +141,8 @@ impl Victim {
     }
 }
 
-/// Runs the rounds, over all plans and durabilities by turns; fails with what was wrong in the first that fails.
+/// Runs the rounds, alternating over all plans and durabilities; on failure describes what was wrong in the first round
+/// that failed.
 pub fn run(options: &Options) -> Result<(), String> {
     if let Some(unknown) = options.without.iter().find(|kind| !session::KINDS.contains(&kind.as_str())) {
         return Err(format!(
@@ -153,7 +157,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     };
     std::fs::create_dir_all(&root).map_err(|error| format!("creating {}: {error}", root.display()))?;
     let mut victims = victims(options, &root)?;
-    // The program may be built anew meanwhile.
+    // The program may be rebuilt meanwhile.
     let program = root.join("torture");
     let itself = std::env::current_exe().and_then(|itself| std::fs::copy(itself, &program));
     itself.map_err(|error| format!("copying this program to {}: {error}", program.display()))?;
@@ -190,7 +194,7 @@ pub fn run(options: &Options) -> Result<(), String> {
             return Err(explain(options, seed, number, victim, &reason));
         }
         if is_last && !options.keep {
-            // The next round begins a new one.
+            // The next round starts a new database.
             victim.end()?;
         }
         if told.elapsed() >= PROGRESS {

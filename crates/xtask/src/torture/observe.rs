@@ -1,4 +1,4 @@
-//! Reading everything that a database holds, in several ways that must agree.
+//! Reads the whole content of a database, in several ways that must agree.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -19,13 +19,13 @@ use super::shared_writes::{
 };
 use super::verdict::Observation;
 
-/// Keys that are asked for at a time: some have large values.
+/// Number of keys that are read at a time: some have large values.
 const KEYS_AT_ONCE: usize = 24;
 
 /// Reads all keys.
 ///
 /// # Errors
-/// What can't be, whatever was written.
+/// Content that is impossible, no matter what was written.
 pub fn observe(
     db: &Db,
     base: &Base,
@@ -93,7 +93,7 @@ pub fn observe(
     Ok(Observation { seen, counters, registers, lists, times })
 }
 
-/// Whether iterations return what gets did, and files are sound.
+/// Checks that iterations return what gets did, and that files are sound.
 pub fn check_iterations(db: &Db, base: &Base, catalogs: &[Catalog], watch: &Watch) -> Result<(), String> {
     let writers = (base.next_op.len() - 1) as u8;
     for space in 0..spaces(writers) {
@@ -126,14 +126,14 @@ pub fn check_iterations(db: &Db, base: &Base, catalogs: &[Catalog], watch: &Watc
     if report.problems.is_empty() { Ok(()) } else { Err(format!("verify: {:?}", report.problems)) }
 }
 
-/// Whether the directory holds no more than `bytes_max` in `files_max` files.
+/// Checks that the directory has at most `bytes_max` bytes in `files_max` files.
 pub fn check_directory(path: &Path, files_max: usize, bytes_max: u64) -> Result<(usize, u64), String> {
     let entries = std::fs::read_dir(path).map_err(|error| error.to_string())?;
     let (mut files, mut bytes) = (0, 0);
     let mut names = Vec::new();
     for entry in entries.flatten() {
         use std::os::unix::fs::MetadataExt;
-        // Blocks, not lengths: what merges give back of a table is a hole.
+        // Blocks, not lengths: merges free parts of a table as holes.
         let taken = entry.metadata().map_or(0, |metadata| metadata.blocks() * 512);
         files += 1;
         bytes += taken;

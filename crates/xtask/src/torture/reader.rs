@@ -1,4 +1,4 @@
-//! A thread that reads beside the writers, and knows what may be there.
+//! A thread that reads beside the writers, and knows what may be present.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -86,7 +86,7 @@ impl Reader {
         let window = board.open([key]);
         let reader = self.context.space(key.space).get_reader(&bytes)?;
         let window = board.close(window);
-        // Whatever becomes of the key, the stream goes on.
+        // The stream continues, whatever happens to the key.
         let value = reader.map(|mut reader| {
             let mut value = Vec::new();
             let read = reader.read_to_end(&mut value);
@@ -129,7 +129,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Scans from the beginning to the end, or as far as patience goes.
+    /// Scans from the beginning to the end, or up to a random number of items.
     fn scan(&mut self) -> alluvium::Result<()> {
         let space = self.any_space();
         let count = self.rng.random_range(1..60);
@@ -190,8 +190,8 @@ impl Reader {
     }
 }
 
-/// Checks what an iteration returned over the keys of a window: all that were there, nothing else, and each once where
-/// `once`.
+/// Checks the items that an iteration over the keys of a window returned: all that were present, nothing else, and each
+/// once if `once`.
 pub fn check_items(
     context: &Context,
     catalogs: &[Catalog],
@@ -225,7 +225,7 @@ pub fn check_items(
     }
 }
 
-/// Reads everything of a keyspace by iteration.
+/// Reads a whole keyspace by iteration.
 pub fn iterate_all(keyspace: &Keyspace) -> alluvium::Result<Vec<alluvium::KeyValue>> {
     keyspace.iter().collect()
 }

@@ -24,11 +24,11 @@ pub struct Round<'a> {
     pub scarcity: Option<Scarcity>,
     pub without: &'a [String],
     pub seed: u64,
-    /// Whether the child is to end by itself, and to leave the database compacted.
+    /// Whether the child should end by itself, and leave the database compacted.
     pub is_last: bool,
 }
 
-/// What all rounds came to.
+/// The totals of all rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub rounds: u64,
@@ -36,7 +36,7 @@ pub struct Tally {
     /// Verifications that ended before the kill.
     pub verified: u64,
     pub operations: u64,
-    /// Acknowledged operations that a kill took, as their durability allows.
+    /// Acknowledged operations that a kill lost, as their durability allows.
     pub lost: u64,
 }
 
@@ -55,14 +55,14 @@ impl Tally {
 /// When a child is killed.
 #[derive(Clone, Copy, Debug)]
 enum Kill {
-    /// So long after its start.
+    /// This long after its start.
     After(Duration),
-    /// So long after it said for this many times that it is about to do this.
+    /// This long after it announced for the n-th time that it is about to do this.
     During(&'static str, u32, Duration),
     Never,
 }
 
-/// What a kill may wait for.
+/// Phases for which a kill may wait.
 const PHASES: [&str; 11] = [
     "opening",
     "opened",
@@ -76,9 +76,9 @@ const PHASES: [&str; 11] = [
     "change-plan",
     "closing",
 ];
-/// A child that waits for its phase is killed after this in any case.
+/// A child that waits for its phase is killed after this time in any case.
 const LIFE_MAX: Duration = Duration::from_millis(2_500);
-/// A child that says nothing for so long hangs.
+/// A child that prints nothing for this long hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 impl Kill {
@@ -97,14 +97,14 @@ impl Round<'_> {
     /// Runs the child to its end.
     ///
     /// # Errors
-    /// What the child found, or that it hangs or died.
+    /// The child's finding, or that it hung or died.
     pub fn run(&self, rng: &mut StdRng, tally: &mut Tally) -> Result<(), String> {
         let kill = if self.is_last { Kill::Never } else { Kill::random(rng) };
         std::fs::create_dir_all(self.directory)
             .map_err(|error| format!("creating the directory: {error}"))?;
         let mut child = self.start()?;
         let outcome = self.watch(&mut child, kill, tally);
-        // Whatever happened, nothing of it runs on.
+        // In any case, no child keeps running.
         let _ = child.kill();
         let status = child.wait().map_err(|error| format!("waiting for the child: {error}"))?;
         tally.rounds += 1;
@@ -136,7 +136,7 @@ impl Round<'_> {
         command.spawn().map_err(|error| format!("starting {}: {error}", self.program.display()))
     }
 
-    /// Listens to the child until it ends or it is time to kill it; says whether it was killed.
+    /// Reads the child's output until it ends or it is time to kill it; returns whether it was killed.
     fn watch(&self, child: &mut Child, kill: Kill, tally: &mut Tally) -> Result<bool, String> {
         let lines = listen(child)?;
         let start = Instant::now();
@@ -162,7 +162,7 @@ impl Round<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if due.is_some_and(|due| Instant::now() >= due) && !is_killed {
-                        // SIGKILL; the handle keeps the process's number from being another's.
+                        // SIGKILL; the handle keeps the process's number from being reused.
                         child.kill().map_err(|error| format!("killing the child: {error}"))?;
                         is_killed = true;
                     }

@@ -1,4 +1,4 @@
-//! Databases that run out of something: of disk on a small file system, or of file descriptors.
+//! Databases that run out of a resource: of disk on a small file system, or of file descriptors.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,37 +11,37 @@ use rand::rngs::StdRng;
 
 use super::context::Context;
 
-/// What there is too little of.
+/// The resource that is scarce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scarcity {
-    /// A file system of [`SMALL_DISK`] that fills up while the database is at work.
+    /// A file system of [`SMALL_DISK`] that fills up while the database works.
     Disk,
-    /// [`DESCRIPTORS`] files at a time.
+    /// At most [`DESCRIPTORS`] open files.
     Descriptors,
 }
 
-/// Size of the small file system: enough for what a database of the torture takes.
+/// Size of the small file system: enough for a database of this test.
 const SMALL_DISK: &str = "size=192m";
 /// File descriptors of a process that has few.
 const DESCRIPTORS: u32 = 256;
-/// The directory, within that of a database under torture, where the small file system is mounted.
+/// The directory, within that of a database under test, where the small file system is mounted.
 const SMALL: &str = "small";
 const BALLAST: &str = "ballast";
-/// Bytes that the ballast grows by at a time.
+/// Bytes by which the ballast grows at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Where the database is in a directory: on the small file system if there is one.
+/// The database's path in a directory: on the small file system if there is one.
 pub fn database_path(directory: &Path) -> PathBuf {
     let small = directory.join(SMALL);
     if small.is_dir() { small.join("database") } else { directory.join("database") }
 }
 
-/// A small file system, which goes away with this.
+/// A small file system, which is unmounted on drop.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one in a directory; `None` where this process may not.
+    /// Mounts one in a directory; `None` if this process is not allowed to.
     pub fn mount(directory: &Path) -> Option<Self> {
         let path = directory.join(SMALL);
         std::fs::create_dir_all(&path).ok()?;
@@ -55,7 +55,7 @@ impl SmallDisk {
         Some(Self(path))
     }
 
-    /// Leaves it mounted, with what it holds.
+    /// Leaves it mounted, with its content.
     pub fn keep(self) {
         std::mem::forget(self);
     }
@@ -67,7 +67,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// How to start `program`.
+/// The command that starts `program`.
 pub fn command(program: &Path, scarcity: Option<Scarcity>) -> Command {
     if scarcity != Some(Scarcity::Descriptors) {
         return Command::new(program);
@@ -77,12 +77,12 @@ pub fn command(program: &Path, scarcity: Option<Scarcity>) -> Command {
     command
 }
 
-/// Makes room on the small file system.
+/// Frees space on the small file system.
 pub fn drop_ballast(directory: &Path) {
     let _ = std::fs::remove_file(directory.join(SMALL).join(BALLAST));
 }
 
-/// Fills the small file system up after a while, but for a little.
+/// After a while, fills the small file system almost completely.
 pub fn fill(context: &Context, mut rng: StdRng) {
     let life = Duration::from_millis(rng.random_range(0..700));
     let start = std::time::Instant::now();

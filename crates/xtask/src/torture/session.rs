@@ -23,7 +23,7 @@ use super::upkeep::Upkeep;
 use super::verdict::judge;
 use super::writer::Writer;
 
-/// How one child process goes about it; the parent passes these.
+/// Options of one child process; the parent passes these.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChildOptions {
     /// Directory of the database, its journals and copies
@@ -37,13 +37,13 @@ pub struct ChildOptions {
     pub writers: u8,
     #[arg(long)]
     pub seed: u64,
-    /// Openings before it ends by itself
+    /// Number of openings before it ends by itself
     #[arg(long)]
     pub sessions: Option<u32>,
-    /// Whether the clock is set back and forth
+    /// Whether the clock is set forward and back
     #[arg(long)]
     pub clock_is_off: bool,
-    /// Whether operations may fail because something runs out
+    /// Whether operations may fail because a resource runs out
     #[arg(long)]
     pub is_scarce: bool,
     /// Kinds of operation to leave out
@@ -54,7 +54,7 @@ pub struct ChildOptions {
     pub quiet: bool,
 }
 
-/// The kinds of operation that a session may do without.
+/// The kinds of operation that a session may leave out.
 pub const KINDS: [&str; 26] = [
     "scan",
     "iterate",
@@ -84,16 +84,16 @@ pub const KINDS: [&str; 26] = [
     "expiry",
 ];
 
-/// A child that nobody kills ends by itself.
+/// A child that is not killed ends by itself after this time.
 const LIFE_MAX: Duration = Duration::from_secs(120);
-/// What a database of the torture takes at most, when nothing is under way.
+/// Maximum files and bytes of a database of this test when nothing is in progress.
 const FILES_MAX: usize = 400;
 const BYTES_MAX: u64 = 256 << 20;
-/// The same once it is compacted.
+/// The same for a compacted database.
 const COMPACT_FILES_MAX: usize = 200;
 const COMPACT_BYTES_MAX: u64 = 64 << 20;
 
-/// Runs sessions until it is killed, or as many as were asked for.
+/// Runs sessions until it is killed, or as many as requested.
 pub fn run(options: &ChildOptions) -> Result<(), String> {
     let hook = std::panic::take_hook();
     let directory = options.directory.clone();
@@ -193,8 +193,8 @@ impl Session<'_> {
     }
 }
 
-/// The kinds of operation that a session does without: what was asked for, and some at random, so that sessions differ
-/// in kind (swarm testing, Groce et al., ISSTA 2012).
+/// The kinds of operation that a session leaves out: the requested ones, and some at random, so that sessions differ in
+/// kind (swarm testing, Groce et al., ISSTA 2012).
 fn without(options: &ChildOptions, rng: &mut StdRng) -> Vec<String> {
     let mut without = options.without.clone();
     if rng.random_range(0..3) > 0 {
@@ -203,7 +203,7 @@ fn without(options: &ChildOptions, rng: &mut StdRng) -> Vec<String> {
     without
 }
 
-/// Tells the parent every now and then how far it is.
+/// Reports progress to the parent from time to time.
 fn wait(context: &Context, life: Duration) {
     let start = Instant::now();
     while start.elapsed() < life && !context.board.is_over() {
@@ -212,7 +212,7 @@ fn wait(context: &Context, life: Duration) {
     }
 }
 
-/// Closes the database, and notes that everything is durable. The last session leaves it compacted.
+/// Closes the database, and records that everything is durable. The last session leaves it compacted.
 fn close(context: Arc<Context>, notes_at: &Path, base: &Base, is_last: bool) -> Result<(), String> {
     let Context { db, board, is_scarce, directory, .. } =
         Arc::into_inner(context).ok_or("a thread still has the database")?;
@@ -247,7 +247,7 @@ fn close(context: Arc<Context>, notes_at: &Path, base: &Base, is_last: bool) -> 
     Ok(())
 }
 
-/// Leaves finished lists out: nobody appends to them any more.
+/// Leaves out finished lists, to which nothing is appended any more.
 fn keep_last_list(mut base: Base) -> Base {
     if let Some(&last) = base.shared.lists.keys().next_back() {
         base.shared.lists.retain(|list, _| *list == last);

@@ -1,4 +1,4 @@
-//! The plans, durabilities and sizes that databases of the torture are opened with.
+//! The plans, durabilities and sizes with which databases of this test are opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ pub const PLANS: [&str; 7] =
 /// The durabilities, by name.
 pub const DURABILITIES: [&str; 3] = ["buffered", "interval", "sync"];
 
-/// What stays the same over the life of one database.
+/// The settings that stay the same over the life of one database.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub plan: String,
     pub durability: String,
     pub writers: u8,
-    /// Whether the clock is set back and forth.
+    /// Whether the clock is set forward and back.
     pub clock_is_off: bool,
 }
 
@@ -35,7 +35,7 @@ impl Setting {
         self.durability == "sync"
     }
 
-    /// How to open the database, in sizes so small that a second of writes freezes, merges and collects.
+    /// How to open the database, with sizes so small that a second of writes freezes logs, merges and collects garbage.
     pub fn builder(&self, path: &Path, watch: &Watch, rng: &mut StdRng) -> Result<Builder, String> {
         let storage = FileStorage::create(path, IoOptions::default()).map_err(|error| error.to_string())?;
         let environment =
@@ -89,7 +89,7 @@ fn small(mut plan: Plan) -> Plan {
     plan
 }
 
-/// What a keyspace is created with.
+/// The options with which a keyspace is created.
 pub fn keyspace_options(space: u8) -> KeyspaceOptions {
     if is_semi_sorted(space) {
         KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' }).with_listed_prefixes()

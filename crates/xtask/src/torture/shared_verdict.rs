@@ -1,4 +1,4 @@
-//! Whether the keys that all writers change hold what the included operations made of them.
+//! Checks that the keys that all writers change have the content that the included operations give them.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn within(what: &str, before: u64, found: u64, low: u64, high: u64) -> Result<()
     }
 }
 
-/// How many included operations have this effect, at least and at most.
+/// The minimum and maximum number of included operations with this effect.
 fn count(notes: &Notes, included: &[Included], effect: SharedEffect) -> (u64, u64) {
     let mut counts = (0, 0);
     for (history, included) in notes.writers.iter().zip(included) {

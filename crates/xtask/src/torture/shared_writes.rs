@@ -1,4 +1,4 @@
-//! What writers do to keys that all of them change: counters, registers, lists and accounts.
+//! Writers' operations on keys that all of them change: counters, registers, lists and accounts.
 
 use std::sync::atomic::Ordering;
 
@@ -12,9 +12,9 @@ use super::shared_verdict::entry;
 use super::writer::{Done, Planned, Writer};
 use super::writes::is_as_known;
 
-/// Accounts between which transactions move amounts: their sum is 0.
+/// Number of accounts between which transactions move amounts: their sum is 0.
 pub const ACCOUNTS: u8 = 6;
-/// Bytes at which the next list begins.
+/// Bytes at which the next list starts.
 const LIST_BYTES_MAX: usize = 4_000;
 
 pub fn counter_key(number: u8) -> String {
@@ -100,7 +100,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Moves an amount between two accounts, looks at keys of its own, and writes others and its twins.
+    /// Moves an amount between two accounts, reads some of the writer's own keys, and writes others and its twins.
     pub fn transact(&mut self) -> Result<(), Stop> {
         let from = self.rng.random_range(0..ACCOUNTS);
         let to = (from + self.rng.random_range(1..ACCOUNTS)) % ACCOUNTS;

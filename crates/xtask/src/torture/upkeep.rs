@@ -18,9 +18,9 @@ use super::reader::check_items;
 use super::setting::{PLANS, plan, random_plan};
 use super::shared_writes::{ACCOUNTS, account_key, balance};
 
-/// Snapshots that are held at a time, at most.
+/// Maximum number of snapshots that are held at a time.
 const SNAPSHOTS_MAX: usize = 3;
-/// Backups that are kept.
+/// Number of backups that are kept.
 const BACKUPS_KEPT: usize = 2;
 
 /// See the module.
@@ -90,7 +90,7 @@ impl Upkeep {
         }
     }
 
-    /// Does what makes everything durable that was acknowledged before, and notes that.
+    /// Performs an action that makes everything durable that was acknowledged before, and records that.
     fn durably(
         &mut self,
         what: &str,
@@ -125,7 +125,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Reads one of the held snapshots, and gives it back half the time.
+    /// Reads one of the held snapshots, and in half of the cases drops it.
     fn read_snapshot(&mut self) -> alluvium::Result<()> {
         if self.held.is_empty() {
             return Ok(());
@@ -168,7 +168,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Whether accounts sum to nothing and twins are equal.
+    /// Checks that the accounts sum to zero and that twins are equal.
     fn check_invariants(
         &self,
         what: &str,
@@ -223,7 +223,7 @@ impl Upkeep {
         noted.unwrap_or_else(|error| self.context.fail(&format!("writing a journal: {error}")));
     }
 
-    /// Opens a copy and compares it with what was there when it was made.
+    /// Opens a copy and compares it with the content at the time when it was made.
     fn check_copy(&mut self, what: &str, path: &Path, windows: &[ClosedWindow]) -> alluvium::Result<()> {
         let environment = alluvium::Environment {
             clock: Arc::new(self.context.board.watch.clone()),

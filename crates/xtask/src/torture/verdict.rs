@@ -1,9 +1,9 @@
-//! Whether a database holds what it must after a kill.
+//! Checks that a database contains what it must after a kill.
 //!
 //! A writer's operations are in the log in their order, so what is found must be the state after some number of them:
-//! all that were acknowledged where writes are synced, else at least those that were acknowledged before something made
-//! the log durable. One number must explain all keys of a writer at once, and the numbers of all writers must fit
-//! together: an operation that was acknowledged before another began is there if that one is.
+//! all that were acknowledged if writes are synced, otherwise at least those that were acknowledged before something
+//! made the log durable. One number must explain all keys of a writer at once, and the numbers of all writers must be
+//! consistent: if an operation was acknowledged before another started and the latter is present, so is the former.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use super::whole::{Lived, WholeOp, explain};
 /// Everything that was read.
 #[derive(Debug)]
 pub struct Observation {
-    /// Owned keys, those that are absent left out.
+    /// The content of owned keys, without absent ones.
     pub seen: HashMap<Key, Seen>,
     pub counters: Vec<u64>,
     pub registers: Vec<u64>,
@@ -23,18 +23,18 @@ pub struct Observation {
     pub times: Times,
 }
 
-/// How many operations of a writer are there, at least and at most.
+/// The minimum and maximum number of a writer's operations that are present.
 #[derive(Clone, Copy, Debug)]
 pub struct Included {
     pub low: usize,
     pub high: usize,
 }
 
-/// Returns the state that the database holds, which `base` and `notes` allow, and how many acknowledged operations it
-/// has lost, which it may have.
+/// Returns the state of the database, if `base` and `notes` allow it, and how many acknowledged operations it has
+/// legitimately lost.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A description of what is wrong.
 pub fn judge(base: &Base, notes: &Notes, observation: &Observation) -> Result<(Base, u64), String> {
     let mut best: Option<(usize, String)> = None;
     for whole in (notes.whole_durable..=notes.whole.len()).rev() {
@@ -50,7 +50,7 @@ pub fn judge(base: &Base, notes: &Notes, observation: &Observation) -> Result<(B
     Err(best.map_or_else(|| "nothing fits".to_owned(), |(_, reason)| reason))
 }
 
-/// A judgement that takes so many operations on whole keyspaces to have happened.
+/// A judgement that assumes that this many operations on whole keyspaces have happened.
 struct Trial<'a> {
     base: &'a Base,
     notes: &'a Notes,
@@ -59,13 +59,13 @@ struct Trial<'a> {
     writers: u8,
 }
 
-/// What a writer left under a key from an operation on, counted from 1; 0 is the base.
+/// The content that a writer gave a key with the operation `from`, counted from 1; 0 is the base.
 struct Left {
     from: usize,
     lived: Lived,
 }
 
-/// A key that no state of some numbers of operations explains.
+/// A key whose content is not explained by any state within a range of numbers of operations.
 struct Mismatch {
     from: usize,
     to: usize,
@@ -91,7 +91,7 @@ impl Trial<'_> {
         Ok((self.next_base(&included), lost))
     }
 
-    /// The operations on a keyspace that are taken to have happened.
+    /// The operations on a keyspace that are assumed to have happened.
     fn whole_of(&self, space: u8) -> (Vec<WholeOp>, bool) {
         let happened = &self.notes.whole[..self.whole];
         let ops: Vec<_> = happened.iter().filter(|op| op.space == space).copied().collect();
@@ -99,7 +99,7 @@ impl Trial<'_> {
         (ops, parted)
     }
 
-    /// What a writer left under its keys.
+    /// The successive contents that a writer gave its keys.
     fn lefts(&self, history: &History) -> HashMap<Key, Vec<Left>> {
         let mut lefts: HashMap<Key, Vec<Left>> = HashMap::new();
         for (number, Operation { effects, lives, .. }) in history.operations.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Trial<'_> {
         Left { from: 0, lived: Lived { outcome, low: 0, high: 0 } }
     }
 
-    /// What is under `key` if `left` is what its owner left there last; `None` where something else was seen.
+    /// The content of `key` if `left` is what its owner stored there last; `None` if something else was seen.
     fn found(&self, key: Key, left: &Left, (ops, parted): &(Vec<WholeOp>, bool)) -> Option<Outcome> {
         let life = ops.len() as u32;
         let low = life.saturating_sub(u32::from(*parted));
@@ -126,7 +126,7 @@ impl Trial<'_> {
         found.into_iter().next_back().map(|(_, outcome)| outcome)
     }
 
-    /// How many of a writer's operations are there.
+    /// How many of a writer's operations are present.
     fn explain_writer(&self, writer: u8, history: &History) -> Result<Included, (usize, String)> {
         let count = history.operations.len();
         let lefts = self.lefts(history);
@@ -198,7 +198,7 @@ impl Trial<'_> {
         lines.join("\n")
     }
 
-    /// Whether what is there of one writer came before what is lost of another.
+    /// Checks that the present operations of one writer came before the lost ones of another.
     fn check_order(&self, included: &[Included]) -> Result<(), String> {
         let whole =
             (self.whole > 0).then(|| (self.notes.whole[self.whole - 1].start, "whole keyspaces".into()));
@@ -288,7 +288,7 @@ mod tests {
         Operation { op, start, ack, parted, effects, lives, shared, version }
     }
 
-    /// Three operations of writer 0 and one of writer 1, which began when the second had ended.
+    /// Three operations of writer 0 and one of writer 1, which started when the second had ended.
     fn notes(durable: usize) -> Notes {
         let first = History {
             operations: vec![
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(judge_seen(&notes(0), &[]).unwrap().1, 1);
         assert_eq!(judge_seen(&notes(1), &[(OWNED, 1)]).unwrap().1, 2);
         assert!(judge_seen(&notes(2), &[]).is_ok());
-        // The third began after the other writer's had ended, so both are there or neither is.
+        // The third started after the other writer's had ended, so either both are present or neither is.
         let other = Key { space: OWN + 1, number: 2 };
         assert!(judge_seen(&notes(2), &[(OWNED, 3), (other, 1)]).is_ok());
         assert!(judge_seen(&notes(2), &[(OWNED, 3)]).is_err());

@@ -1,8 +1,8 @@
-//! Operations on whole keyspaces beside the writers, and what they leave of a key.
+//! Operations on whole keyspaces beside the writers, and their effect on a key.
 //!
-//! One thread does them, so those of a keyspace have an order, and each single operation on a key comes between two of
-//! them: it has a *life*, how many came before. Two numbers bound it: how many had ended when it began, and how many
-//! had begun when it ended.
+//! One thread performs them, so those of a keyspace have an order, and each single operation on a key happens between
+//! two of them. The number of earlier ones is called its *life*. Two numbers bound it: how many had ended when the
+//! operation started, and how many had started when it ended.
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,8 @@ impl WholeOp {
         }
     }
 
-    /// What it leaves under the keys that it changes. Its values are those of a writer after all others.
+    /// The content that it gives the keys that it changes. Its values have the number of an additional writer after all
+    /// others.
     fn leaves(&self, writers: u8) -> Outcome {
         match self.kind {
             WholeKind::Ingest { .. } => Outcome::value(writers, self.op),
@@ -39,13 +40,13 @@ impl WholeOp {
         }
     }
 
-    /// Whether a crash may leave a part of it.
+    /// Whether part of it may remain after a crash.
     pub fn is_parted(&self) -> bool {
         matches!(self.kind, WholeKind::Ingest { .. })
     }
 }
 
-/// What is under a key: what its owner left, in which lives that may have been.
+/// The content of a key: what its owner stored, and in which lives that may have happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lived {
     pub outcome: Outcome,
@@ -53,7 +54,7 @@ pub struct Lived {
     pub high: u32,
 }
 
-/// What `outcome` of life `born` has become by life `life` of operations `ops`.
+/// What `outcome`, stored in life `born`, has become by life `life` of operations `ops`.
 fn state<'a>(
     ops: impl DoubleEndedIterator<Item = &'a WholeOp>,
     key: Key,
@@ -64,8 +65,8 @@ fn state<'a>(
     last.map_or_else(|| outcome.clone(), |op| op.leaves(writers))
 }
 
-/// In which lives between `low` and `high` a look at `key` may have been that saw `seen` where `lived` was left before;
-/// with what was there then. `ops` are those on the keyspace. Empty when what was seen is wrong.
+/// The lives between `low` and `high` in which a read of `key` may have seen `seen` if `lived` was stored before, each
+/// with the content at that time. `ops` are the operations on the keyspace. Empty if `seen` is wrong.
 pub fn explain(
     ops: &[WholeOp],
     (key, writers): (Key, u8),
@@ -98,12 +99,12 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// How many have ended: what begins now is of this life or a later one.
+    /// How many have ended: an operation that starts now has this life or a later one.
     pub fn ended(&self) -> u32 {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// How many have begun: what has ended is of this life or an earlier one.
+    /// How many have started: an operation that has ended has this life or an earlier one.
     pub fn started(&self) -> u32 {
         self.started.load(Ordering::SeqCst)
     }
@@ -117,7 +118,7 @@ impl Lives {
         self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Calls `body` with those that have begun.
+    /// Calls `body` with those that have started.
     pub fn with<R>(&self, body: impl FnOnce(&[WholeOp]) -> R) -> R {
         body(&self.ops.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }

@@ -1,4 +1,4 @@
-//! A thread that writes the keys that it owns, and knows exactly what they hold.
+//! A thread that writes the keys that it owns, and knows their exact content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub struct Writer {
     pub journal: Journal,
     pub rng: StdRng,
     pub next_op: u64,
-    /// The highest count that it got from each shared counter.
+    /// The highest count that each shared counter returned to it.
     pub counted: [i64; super::ledger::COUNTERS as usize],
 }
 
-/// What an operation is about to do.
+/// The effects of an operation that is about to run.
 #[derive(Debug, Default)]
 pub struct Planned {
     pub effects: Vec<(Key, Outcome)>,
@@ -37,12 +37,12 @@ pub struct Planned {
     pub persists: bool,
 }
 
-/// What it has done.
+/// The results of an operation.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// What was under the first key before, where the operation looked.
+    /// The former content of the first key, if the operation read it.
     pub seen: Option<Option<Vec<u8>>>,
-    /// What a register came to.
+    /// The register's version after the operation.
     pub version: u64,
 }
 
@@ -58,7 +58,7 @@ impl Writer {
         Self { id, context, journal, rng, next_op, counted: [0; super::ledger::COUNTERS as usize] }
     }
 
-    /// Works until the session is over or something ran out.
+    /// Works until the session is over or a resource ran out.
     pub fn run(mut self) {
         while !self.context.board.is_over() {
             if self.step().is_err() {
@@ -130,7 +130,7 @@ impl Writer {
         key.bytes(self.context.board.writers)
     }
 
-    /// The value that the coming operation stores.
+    /// The value that the next operation stores.
     pub fn fresh_value(&self, key: Key) -> Vec<u8> {
         value_bytes(key, self.id, self.next_op)
     }
@@ -139,7 +139,7 @@ impl Writer {
         Outcome::value(self.id, self.next_op)
     }
 
-    /// What a key of its own holds; for those that nobody else changes exactly.
+    /// The content of one of its keys, which is exact if no other thread changes the key.
     pub fn lived(&self, key: Key) -> Lived {
         self.context.board.cell(key).lived.clone()
     }
@@ -150,8 +150,8 @@ impl Writer {
         [SHARED, BESIDE].map(|space| (Key { space, number: u32::from(self.id) }, outcome.clone())).to_vec()
     }
 
-    /// Does what is planned between two notes, and learns what the keys hold then. `action` returns `None` when it
-    /// changed nothing.
+    /// Runs the planned operation between two journal entries, and learns the keys' new content. `action` returns
+    /// `None` if it changed nothing.
     pub fn perform(
         &mut self,
         planned: Planned,
@@ -216,8 +216,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Declares that an operation left everything as it was. The note comes first: who sees that the operation has
-    /// ended may note that it is durable.
+    /// Records that an operation left everything unchanged. The journal entry comes first: a thread that sees that the
+    /// operation has ended may record that it is durable.
     fn forget(&mut self, effects: &[(Key, Outcome)], op: u64) {
         let noted = self.journal.note(&Record::Nothing { op });
         noted.unwrap_or_else(|error| self.context.fail(&format!("writing a journal: {error}")));
@@ -225,7 +225,7 @@ impl Writer {
         self.context.board.end(self.id, op);
     }
 
-    /// In which lives a look at one of its keys saw this; fails when that is wrong.
+    /// The lives in which a read of one of its keys may have seen this; fails if there are none.
     fn locate(
         &self,
         key: Key,
@@ -253,7 +253,7 @@ impl Writer {
         found
     }
 
-    /// Checks what was read of one of its keys since `low` and `earliest`, and learns from it.
+    /// Checks what was read for one of its keys since `low` and `earliest`, and learns from it.
     pub fn learn(&self, key: Key, value: Option<&[u8]>, (low, earliest): (u32, u64), what: &str) {
         let board = &self.context.board;
         let high = board.lives_of(key).started();
@@ -266,7 +266,7 @@ impl Writer {
         }
     }
 
-    /// What [`Writer::learn`] needs from before the reading.
+    /// The arguments of [`Writer::learn`] that must be taken before the reading.
     pub fn moment(&self, key: Key) -> (u32, u64) {
         (self.context.board.lives_of(key).ended(), self.context.board.watch.earliest())
     }

@@ -1,4 +1,4 @@
-//! What a writer does to the keys that it owns.
+//! A writer's operations on the keys that it owns.
 
 use alluvium::{Condition, Error, Metadata, Update};
 
@@ -7,9 +7,9 @@ use super::key::{FLEETING, Key, OWN, Outcome, PREFIXES, Role, Seen, all_keys, is
 use super::writer::{Done, Planned, Writer};
 use rand::RngExt;
 
-/// Bytes from which on a value may come as a stream.
+/// Minimum bytes of a value that may be written as a stream.
 const STREAM_BYTES_MIN: usize = 50_000;
-/// Bytes at which a list of its own begins anew.
+/// Bytes at which one of its own lists starts again.
 const LIST_BYTES_MAX: usize = 3_000;
 
 impl Writer {
@@ -48,7 +48,7 @@ impl Writer {
         })
     }
 
-    /// Writes of several keyspaces, with its twins half the time.
+    /// Writes to several keyspaces, including its twins in half of the cases.
     fn batch_effects(&mut self) -> Vec<(Key, Outcome)> {
         let count = self.rng.random_range(1..12);
         let keys = self.different_keys(count);
@@ -90,7 +90,7 @@ impl Writer {
         })
     }
 
-    /// A batch that demands something of one of its own keys, which holds or not.
+    /// A batch with a condition on one of its own keys, which holds or not.
     pub fn write_conditional_batch(&mut self) -> Result<(), Stop> {
         let guarded = self.own_key(Role::Value);
         let lived = self.lived(guarded).outcome;
@@ -210,7 +210,7 @@ impl Writer {
         })
     }
 
-    /// Replaces a value by another, and learns which it was.
+    /// Replaces a value by another, and learns the former one.
     pub fn update(&mut self) -> Result<(), Stop> {
         let key = self.any_key();
         let (bytes, fresh) = (self.bytes_of(key), self.fresh_value(key));
@@ -241,7 +241,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Clears, ingests into or cuts its own keyspace.
+    /// Clears its own keyspace, ingests into it or deletes one of its prefixes.
     pub fn change_whole(&mut self) -> Result<(), Stop> {
         let space = OWN + self.id;
         let writers = self.context.board.writers;
@@ -285,7 +285,7 @@ impl Writer {
     }
 }
 
-/// Whether a transaction's look at one of its own keys is right.
+/// Whether a transaction's read of one of its own keys is right.
 pub fn is_as_known(key: Key, value: Option<&[u8]>, known: &Outcome) -> bool {
     let times = super::key::Times { earliest: 0, latest: u64::MAX };
     Seen::of(key, value).is_ok_and(|seen| known.allows(&seen, times))
