@@ -1,5 +1,5 @@
-//! Gets or sets of one item at a time, or gets in batches, few or many, for callgrind to count instructions of: run it
-//! twice with different numbers of rounds and take the difference.
+//! Gets or sets of one item at a time, or gets in batches, for counting their instructions with callgrind: run it twice
+//! with different numbers of rounds and take the difference.
 //!
 //! ```text
 //! cargo build --release -p alluvium-cache --example singles

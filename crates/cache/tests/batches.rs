@@ -1,4 +1,4 @@
-//! Batches know ways of buckets from before their earlier items changed them.
+//! Batches determine ways of buckets before their earlier items change them.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use alluvium_cache::{Cache, Eviction, SetOptions, Store};
 
 const KEY: &[u8; 8] = b"the key.";
 
-/// Earlier items of a batch evict the item of a later one, whose dead copy lies where an empty entry seems to refer to:
-/// that is no item to overwrite.
+/// Earlier items of a batch evict the item of a later one, whose dead copy is where an empty entry seems to refer to:
+/// the batch must not overwrite it as if it were an item.
 #[test]
 fn a_batch_may_evict_what_it_sets_later() {
     const PAYLOAD: usize = 400;
@@ -29,12 +29,12 @@ fn a_batch_may_evict_what_it_sets_later() {
     }
 }
 
-/// A callback removes what the batch asks for later.
+/// A callback removes an item that the batch gets later.
 #[test]
 fn a_batch_finds_what_is_there_when_its_turn_comes() {
     for eviction in [Eviction::S3Fifo, Eviction::ApproximateLru, Eviction::Fifo, Eviction::Lru] {
         let cache = Cache::builder().memory_limit(1 << 20).eviction(eviction).build().unwrap();
-        // The first item of the log, dead now.
+        // The first item of the log, which is dead now.
         cache.set(KEY, b"first").unwrap();
         cache.set(KEY, &[2; 300]).unwrap();
         cache.set(b"another.", b"value").unwrap();
@@ -52,7 +52,7 @@ fn a_batch_finds_what_is_there_when_its_turn_comes() {
     }
 }
 
-/// Lengths that differ from those of items with an end by bits above any key's length.
+/// These lengths differ from those of items with an expiry only by bits above any key's length.
 #[test]
 fn keys_that_are_too_long_are_not_there() {
     let cache = Cache::builder().memory_limit(1 << 20).payload_bytes_mean(16).build().unwrap();
@@ -68,7 +68,7 @@ fn keys_that_are_too_long_are_not_there() {
     }
 }
 
-/// Words of values that look like the headers of longer items than there is room for.
+/// Words of values that look like the headers of items that extend beyond the space.
 #[test]
 fn a_place_may_be_any_number() {
     const KEY_LEN: usize = 200;

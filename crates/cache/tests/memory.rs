@@ -1,10 +1,10 @@
-//! One number for the memory: resident bytes, index included.
+//! A single limit for the memory: resident bytes, including the index.
 #![cfg(all(target_os = "linux", not(loom)))]
 
 use alluvium_cache::{Cache, Eviction};
 use alluvium_io::ProcessMemory;
 
-/// What the test itself and the program take besides, page tables and all.
+/// Additional memory of the test itself and the program, including page tables.
 const SLACK_BYTES: u64 = 6 << 20;
 
 fn resident_bytes() -> u64 {

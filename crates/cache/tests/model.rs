@@ -1,4 +1,4 @@
-//! Random operations beside a map: a cache may forget, but never lies.
+//! Random operations compared with a map: a cache may forget items, but never returns a wrong one.
 #![cfg(not(loom))]
 
 mod handles;
@@ -37,7 +37,7 @@ enum Operation {
     Clear,
 }
 
-/// What an item should be, if it is.
+/// The expected content of an item, if it is present.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     value: Vec<u8>,
@@ -48,13 +48,13 @@ struct Known {
 
 /// Operations on items of up to 5000 bytes.
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    // A few keys often, many seldom.
+    // A few keys often, many rarely.
     let key = prop_oneof![0_u16..8, 0_u16..600];
     let len = prop_oneof![Just(8_usize), 0_usize..40, 0_usize..1200, 4000_usize..5000];
     operations_on(key.boxed(), len.boxed(), 100..300)
 }
 
-/// Operations on items of which most fit in cells for values of `len` bytes.
+/// Operations on items most of which fit in cells for values of `len` bytes.
 fn operations_in_cells(len: usize) -> impl Strategy<Value = Vec<Operation>> {
     let key = prop_oneof![0_u16..8, 0_u16..5000];
     let len = prop_oneof![8 => 0..=len, 1 => 0..len + 12, 1 => 0_usize..200];
@@ -121,7 +121,7 @@ impl<A: Access, H: Handle<A>> Pair<A, H> {
         self.known.get(&number).filter(|known| known.ends_at.is_none_or(|ends_at| ends_at > self.now))
     }
 
-    /// An item that was found must be the one that was set last.
+    /// An item that was found must be the last one that was set.
     fn judge(&self, number: u16, found: Option<(&[u8], u32, Option<Duration>)>) {
         let Some((value, flags, time_to_live)) = found else { return };
         let known = self.expected(number).unwrap_or_else(|| panic!("{number} should be absent"));
@@ -235,7 +235,7 @@ impl<A: Access, H: Handle<A>> Pair<A, H> {
                     let set = |handle: &mut H| handle.set_if_unchanged(&key(number), token, &value, options);
                     assert_eq!(set(&mut self.handle), Ok(Outcome::Done));
                     self.learn(number, value.clone(), options);
-                    // The token of what was there before, unless an empty value was replaced by the same.
+                    // The token of the former content, unless an empty value was replaced by an empty one.
                     assert_ne!(set(&mut self.handle), Ok(Outcome::Absent));
                 }
             }
@@ -259,7 +259,7 @@ impl<A: Access, H: Handle<A>> Pair<A, H> {
                             _ => Known { value: sum.to_string().into_bytes(), flags: 0, ends_at: None },
                         };
                         self.known.insert(number, known);
-                        // An item that was forgotten and counted as new has no end.
+                        // An item that was forgotten and counted as new has no expiry.
                         if let Some((_, None)) = is_kept {
                             self.known.get_mut(&number).unwrap().ends_at = None;
                         }
@@ -341,7 +341,7 @@ fn follow<A: Access, H: Handle<A>>(builder: Builder, operations: &[Operation]) {
 
 const ALL: [Eviction; 4] = [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru];
 
-/// Positions so narrow that they repeat after a few laps, and as wide as they are.
+/// Positions so narrow that they repeat after a few laps, and full-width ones.
 const BITS: [u32; 2] = [18, 47];
 
 proptest! {
@@ -379,7 +379,7 @@ fn follow_in_cells(builder: Builder, operations: &[Operation]) {
     follow::<Concurrent, Cache<Concurrent>>(builder.memory_limit(100 << 10).partitions(2), operations);
 }
 
-/// With room for all, nothing is forgotten.
+/// With room for all items, none is forgotten.
 #[test]
 fn nothing_is_forgotten_without_need() {
     let builders = ALL.map(|eviction| Cache::builder().payload_bytes_mean(40).eviction(eviction));

@@ -1,4 +1,4 @@
-//! What a cache refuses, and what that leaves.
+//! What a cache refuses, and its state afterwards.
 
 use alluvium_cache::Cache;
 

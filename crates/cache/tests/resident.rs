@@ -1,4 +1,4 @@
-//! What is resident follows what is stored, however generous the limit.
+//! Resident memory follows what is stored, however generous the limit.
 #![cfg(all(target_os = "linux", not(loom)))]
 
 use std::ops::Range;
@@ -6,25 +6,26 @@ use std::ops::Range;
 use alluvium_cache::{Cache, Store};
 use alluvium_io::ProcessMemory;
 
-/// What the test itself and the program take besides, and the small parts of a cache that are there from the start.
+/// Additional memory of the test itself and the program, and the small parts of a cache that are resident from the
+/// start.
 const SLACK_BYTES: u64 = 8 << 20;
 
 fn resident_bytes() -> u64 {
     ProcessMemory::now().expect("Linux tells").resident_bytes
 }
 
-/// Bytes that items with these numbers, of 4+8 bytes, take besides those before.
+/// Bytes that items with these numbers, of 4+8 bytes, take in addition to earlier ones.
 fn taken(cache: &Cache, items: Range<u32>) -> u64 {
     let before = resident_bytes();
     for number in items.clone() {
         cache.set(&number.to_le_bytes(), b"12345678").unwrap();
     }
-    // Where most of the index's room is used, buckets are full by chance.
+    // If most of the index's room is used, some buckets are full by chance.
     assert!(cache.len() >= items.end as usize * 99 / 100);
     resident_bytes().saturating_sub(before)
 }
 
-/// One test, since what is resident belongs to the process.
+/// One test, since resident memory belongs to the process.
 #[test]
 fn few_items_under_a_generous_limit_take_little() {
     for gibibytes in [1_usize, 4, 16, 256] {
@@ -39,7 +40,7 @@ fn few_items_under_a_generous_limit_take_little() {
                     builder.clone().memory_limit(gibibytes << 30).partitions(partitions).build().unwrap();
                 let few = taken(&cache, 0..1000);
                 assert!(few <= SLACK_BYTES, "{name}, {partitions} of {gibibytes} GiB: {few} bytes for 1,000");
-                // An index that has just grown, and cells for large items where they are small.
+                // Includes an index that has just grown, and cells for large items that contain small ones.
                 let many = taken(&cache, 1000..200_000);
                 let each = if name == "large cells" { 700 } else { 250 };
                 assert!(

@@ -1,5 +1,5 @@
-//! Numbers that a configuration may have: each is refused with a reason, or reduced as documented, and never overflows,
-//! hangs or takes memory for nothing.
+//! Numbers in settings: each is refused with a reason, or reduced as documented, and none overflows, hangs or wastes
+//! memory.
 #![cfg(not(loom))]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const MAX: usize = usize::MAX;
 const ITEMS: u32 = 1000;
 
-/// Linux gives a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them: two at a
+/// Linux allows a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them: two at a
 /// time would be refused.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -21,7 +21,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Figures at which something may overflow, and some that make sense.
+/// Numbers at which something may overflow, and some that make sense.
 fn number() -> impl Strategy<Value = usize> {
     let powers = (0..usize::BITS).prop_map(|power| 1 << power);
     let extremes = proptest::sample::select(vec![
@@ -100,7 +100,7 @@ fn store_of(settings: &[Setting]) -> StoreBuilder {
     })
 }
 
-/// What `memory_min` names is enough.
+/// The limit that `memory_min` names is sufficient.
 fn is_honest<A: Access>(builder: &Builder, error: &BuildError) {
     if let BuildError::MemoryTooSmall { memory_min, .. } = *error
         && memory_min < 1 << 30
@@ -109,7 +109,7 @@ fn is_honest<A: Access>(builder: &Builder, error: &BuildError) {
     }
 }
 
-/// A cache that could be made takes items, gives them back, and can be resized, swept and cleared.
+/// A cache that could be made stores items, returns them, and can be resized, swept and cleared.
 fn is_of_use(cache: &Cache, limit: usize) {
     let mut set = 0;
     for number in 0..ITEMS {
@@ -121,7 +121,7 @@ fn is_of_use(cache: &Cache, limit: usize) {
     assert_eq!(set, ITEMS as usize);
     let stats = cache.stats().total();
     assert!(stats.items > 0 && stats.index_bytes_now <= stats.index_bytes);
-    // Refused or not, the items that are left are right.
+    // Whether or not it was refused, the remaining items are right.
     let _ = cache.resize(limit);
     cache.sweep();
     assert!(cache.iter().all(|item| item.value == b"v"));
@@ -180,7 +180,8 @@ proptest! {
     }
 }
 
-/// Each figure by itself at its most: refused with its name, or a cache that keeps what it is given.
+/// Each number at its maximum, with default values for the others: refused by name, or the cache keeps what it is
+/// given.
 #[test]
 fn the_largest_number_of_each_setting_is_refused_by_name_or_reduced() {
     let _alone = alone();
@@ -195,7 +196,7 @@ fn the_largest_number_of_each_setting_is_refused_by_name_or_reduced() {
         let error = builder.build().unwrap_err();
         assert!(matches!(error, BuildError::PayloadTooLarge { payload_bytes: MAX, .. }), "{error}");
     }
-    // An item of the mean size has to fit.
+    // An item of the mean size must fit.
     assert!(matches!(
         Cache::builder().payload_bytes_mean(64 << 20).item_bytes_max(MAX).build(),
         Err(BuildError::MemoryTooSmall { .. })

@@ -1,4 +1,4 @@
-//! Random operations on a store beside a map: nothing is forgotten, and what is refused changes nothing.
+//! Random operations on a store compared with a map: nothing is forgotten, and what is refused changes nothing.
 #![cfg(not(loom))]
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
-/// What writes a store of mode `A`, and reads it.
+/// A handle that writes a store of mode `A`, and reads it.
 trait Handle<A: Access>: Sized {
     fn of(store: Store<A>) -> Self;
     fn store(&self) -> &Store<A>;
@@ -89,7 +89,7 @@ fn agrees_with_a_map<A: Access, H: Handle<A>>(operations: &[(u16, Option<usize>)
             assert_eq!(again, value);
             assert!(!handle.store().get_at_into(place, b"another", &mut again));
         }
-        // Any number may be asked for.
+        // Any number may be passed.
         for place in [stamp as u64 * 7, 1 << 32, u64::from(u32::MAX), u64::MAX] {
             handle.store().get_at_into(place, &key, &mut value);
         }
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-/// As many items as there is said to be room for, whatever keys: few buckets overflow more unevenly than many.
+/// As many items as there should be room for, with any keys: with few buckets, their loads vary more than with many.
 #[test]
 fn there_is_room_for_as_many_items_as_asked_for() {
     let mut random = StdRng::seed_from_u64(23);
@@ -163,8 +163,8 @@ fn a_shift_of_sizes_finds_the_space_again() {
     assert_eq!(store.stats().space_bytes_used, 0);
 }
 
-/// A store full of items of one size, half of them removed from low to high addresses, and then items of another size:
-/// items move until the space is full again, nothing is forgotten, and what is there is right.
+/// A store is filled with items of one size, half of them are removed from low to high addresses, and then items of
+/// another size are added: items move until the space is full again, nothing is forgotten, and the content is right.
 #[test]
 fn half_the_items_make_room_for_others_of_any_size() {
     let store = Store::builder().memory_limit(4 << 20).payload_bytes_mean(24).build().unwrap();
@@ -178,7 +178,7 @@ fn half_the_items_make_room_for_others_of_any_size() {
         }
         let stats = store.stats();
         let free = stats.space_bytes - stats.space_bytes_used;
-        // Either next to nothing is free, or less than the item needed.
+        // Either almost nothing is free, or less than the item needed.
         assert!(
             free <= stats.space_bytes / 60 || free < len as u64 + 24,
             "{free} of {} bytes free, but an item of {len} was refused",
@@ -196,7 +196,7 @@ fn half_the_items_make_room_for_others_of_any_size() {
     assert_eq!(store.stats().items, lens.len() as u64);
 }
 
-/// One item of 60 KB has room in a full store as soon as little more than that is free, however scattered.
+/// An item of 60 KB finds room in a full store as soon as little more than that is free, however scattered.
 #[test]
 fn a_large_item_finds_room_in_scattered_pieces() {
     const LEN: usize = 60_000;
@@ -217,7 +217,7 @@ fn a_large_item_finds_room_in_scattered_pieces() {
             keys.push(key);
         }
         keys.shuffle(&mut random);
-        // Each item that moves elsewhere may take two words more.
+        // Each item that moves to another block may take two more words.
         while free(&store) < LEN as u64 + 8000 {
             assert!(store.remove(&keys.pop().unwrap().to_le_bytes()));
         }

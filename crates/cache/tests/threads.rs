@@ -1,4 +1,4 @@
-//! Threads that read and write the same few keys: every value found is one that its key had.
+//! Threads that read and write the same few keys: every value found is one that was set for its key.
 #![cfg(not(loom))]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Evicti
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
 const KEYS: u64 = 300;
 
-/// A value that names its key and is of one piece, of a length that its stamp determines.
+/// A value that names its key and reveals tearing, with a length that its stamp determines.
 fn value(number: u64, stamp: u64, mean: u64) -> Vec<u8> {
     let mut value = vec![stamp as u8; 3 + (stamp % (2 * mean)) as usize];
     value[..2].copy_from_slice(&(number as u16).to_le_bytes());
@@ -21,7 +21,7 @@ fn is_value(value: &[u8], number: u64) -> bool {
     value[..2] == (number as u16).to_le_bytes() && value[2..].iter().all(|&byte| byte == stamp)
 }
 
-/// What a thread writes with.
+/// A handle with which a thread writes.
 trait Writes: Send {
     fn set(&mut self, key: &[u8], value: &[u8]);
     fn remove(&mut self, key: &[u8]);
@@ -56,7 +56,7 @@ impl Writes for Writer {
     }
 }
 
-/// Beside the one writer of a cache.
+/// Readers beside the one writer of a cache.
 fn readers_beside_the_writer(builder: Builder, mean: u64) {
     let cache = builder.memory_limit(96 << 10).build_concurrent_reads().unwrap();
     readers_beside(&cache, vec![cache.writer(..).unwrap()], mean);
@@ -64,7 +64,7 @@ fn readers_beside_the_writer(builder: Builder, mean: u64) {
     assert_eq!(cache.iter().count(), cache.len());
 }
 
-/// Beside two threads that write the same keys.
+/// Readers beside two threads that write the same keys.
 fn readers_beside_two_writers(builder: Builder, mean: u64) {
     let cache = builder.memory_limit(96 << 10).build().unwrap();
     readers_beside(&cache, vec![&cache, &cache], mean);
@@ -139,7 +139,7 @@ fn values_are_of_one_piece_beside_several_writers() {
     }
 }
 
-/// Half of the values fit beside their keys, so items move between their buckets and the logs.
+/// Half of the values fit in cells with their keys, so items move between their buckets and the logs.
 #[test]
 fn tiny_values_are_of_one_piece_beside_writers() {
     let builder = Cache::builder().payload_bytes_mean(8 + 6);
@@ -147,7 +147,7 @@ fn tiny_values_are_of_one_piece_beside_writers() {
     readers_beside_two_writers(builder, 6);
 }
 
-/// The same of larger cells, for three quarters of the values.
+/// The same with larger cells, into which three quarters of the values fit.
 #[test]
 fn values_in_cells_are_of_one_piece_beside_writers() {
     let builder = Cache::builder().payload_bytes_fixed(8 + 70);
@@ -155,8 +155,7 @@ fn values_in_cells_are_of_one_piece_beside_writers() {
     readers_beside_two_writers(builder, 45);
 }
 
-/// Two threads that write by turns as far as they are let: each has the writer of one of two partitions, and asks for
-/// every key.
+/// Two threads write at the same time: each has the writer of one of two partitions, and tries every key.
 #[test]
 fn writers_of_two_partitions_write_side_by_side() {
     let cache = Cache::builder().memory_limit(1 << 20).partitions(2).build_concurrent_reads().unwrap();
@@ -184,8 +183,8 @@ fn writers_of_two_partitions_write_side_by_side() {
     assert_eq!(store.stats().items, KEYS.min(ROUNDS));
 }
 
-/// A log of a few hundred items comes round all the time, and readers ask for those that are about to go: each is found
-/// whole or not at all.
+/// A log of a few hundred items wraps around all the time, and readers ask for items that are about to be evicted: each
+/// is found whole or not at all.
 fn readers_at_the_head_of_the_log(eviction: Eviction) {
     let cache = Cache::builder()
         .memory_limit(40 << 10)
@@ -194,7 +193,7 @@ fn readers_at_the_head_of_the_log(eviction: Eviction) {
         .build_concurrent_reads()
         .unwrap();
     let mut writer = cache.writer(..).unwrap();
-    // Sets so far; each is of a new key.
+    // Number of sets so far; each is of a new key.
     let written = AtomicU64::new(0);
     let rounds = ROUNDS * 10;
     std::thread::scope(|scope| {
@@ -238,8 +237,8 @@ fn values_are_of_one_piece_where_the_log_comes_round() {
     }
 }
 
-/// A store is filled with items of ever other sizes and half emptied, so that items move to join free space, while
-/// readers ask for items that are never removed: each is found throughout, whole.
+/// A store is repeatedly filled with items of changing sizes and half emptied, so that items move to join free space,
+/// while readers ask for items that are never removed: each is found at all times, whole.
 #[test]
 fn a_store_moves_items_unseen() {
     const KEPT: u64 = 500;
@@ -255,7 +254,7 @@ fn a_store_moves_items_unseen() {
             let mut others = Vec::new();
             let mut next = KEPT;
             for round in 0..rounds {
-                // Items that stay lie everywhere among those that go.
+                // Items that stay are spread among those that are removed.
                 let len = [16, 700, 60, 5000, 30, 20_000][round % 6];
                 while writing.set(&next.to_le_bytes(), &vec![7; len]).is_ok() {
                     others.push(next);

@@ -1,9 +1,9 @@
-//! Changes of an item by what it is.
+//! Changes of an item that depend on its content.
 #![cfg(not(loom))]
 
 use alluvium_cache::{Cache, Update};
 
-/// A callback may change an item without copying it first, and nobody gets in between.
+/// A callback may change an item without copying it first, and no other write interferes.
 #[test]
 fn updates_see_what_is_there() {
     let cache = Cache::builder().memory_limit(1 << 20).build().unwrap();

@@ -1,4 +1,4 @@
-//! Who may write: one writer a partition, and no function that decides about an item.
+//! Who may write: one writer per partition, and no function that decides about an item.
 #![cfg(not(loom))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,13 @@ fn a_partition_has_one_writer_at_a_time() {
     let writer = cache.writer(1..3).unwrap();
     assert_eq!(writer.range(), 1..3);
     assert_eq!(cache.writer(..).unwrap_err(), ClaimError::Taken { partition: 1 });
-    // What was refused has taken nothing.
+    // The refused claims have taken nothing.
     let others = (cache.writer(0..1).unwrap(), cache.writer(3..).unwrap());
     assert_eq!(cache.writer(2..=2).unwrap_err(), ClaimError::Taken { partition: 2 });
     drop(others);
     drop(writer);
     let mut writer = cache.writer(..).unwrap();
-    // A writer outlives what it came from.
+    // A writer outlives the cache from which it was taken.
     drop(cache);
     writer.set(b"key", b"value").unwrap();
     assert_eq!(writer.get(b"key").as_deref(), Some(&b"value"[..]));
@@ -62,14 +62,14 @@ fn a_writer_refuses_the_keys_of_other_partitions() {
             assert_eq!(storing.remove(&key), Err(other));
         }
     }
-    // A batch sets what it may.
+    // A batch sets the items that it may write.
     let items: Vec<([u8; 4], &[u8])> =
         (0..100_u32).map(|number| (number.to_le_bytes(), &b"value"[..])).collect();
     assert!(matches!(writer.set_many(&items), Err(WriteError::OtherPartition(_))));
     assert_eq!(cache.len(), own);
 }
 
-/// Whether a write from within a function that decides about an item is refused, at once.
+/// Whether a write from within a function that decides about an item is refused at once.
 fn is_refused(update: impl FnOnce()) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(update));
     outcome.is_err_and(|reason| {
@@ -93,7 +93,7 @@ fn a_function_that_decides_may_read_but_not_write() {
         }
         for number in 0..100_u32 {
             let key = number.to_le_bytes();
-            // The same partition or the other one: never by chance.
+            // For the same partition and for the other one: the refusal does not depend on chance.
             assert!(is_refused(|| {
                 let seven = 7_u32.to_le_bytes();
                 let _ = shared.update(&seven, |_| {
@@ -108,7 +108,7 @@ fn a_function_that_decides_may_read_but_not_write() {
                     Update::Keep
                 });
             }));
-            // Another cache may be written, from within which this one may not.
+            // Another cache may be written, but not this one from within that write.
             assert!(is_refused(|| {
                 let _ = shared.update(&key, |_| {
                     let _ = other.update(&key, |_| {
@@ -128,7 +128,7 @@ fn a_function_that_decides_may_read_but_not_write() {
             assert_eq!(shared.get(&key).as_deref(), Some(&b"after"[..]));
             assert_eq!(exclusive.get(&key).as_deref(), Some(&b"after"[..]));
         }
-        // Those that were refused left no lock and no loan behind.
+        // The refused writes left no lock or loan behind.
         shared.set(b"key", b"value").unwrap();
         exclusive.set(b"key", b"value").unwrap();
     }

@@ -1,4 +1,4 @@
-//! Backup, restore, repair and reading without writing, as a user runs them.
+//! Backup, restore, repair and reading without writing, as users run them.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The command as a user runs it: output and exit codes.
+//! The command as users run it: output and exit codes.
 
 mod common;
 
@@ -109,7 +109,7 @@ fn young_tables_lie_in_the_directory_that_is_named() {
     assert!(names.filter(|name| name.starts_with("table-")).count() > 0);
     assert_eq!(text(&run("get data --young-dir young key-1")), "value-1\n");
     assert_eq!(code(&run("verify data --young-dir young")), 0);
-    // Without it the newest items would be missing: nothing is answered.
+    // Without it the newest items would be missing: the command fails.
     let refused = run("get data key-1");
     assert_eq!(code(&refused), 1);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("director"), "{refused:?}");

@@ -1,4 +1,4 @@
-//! What export and import keep of keyspaces, and what they say is lost.
+//! What export and import preserve of keyspaces, and what they report as lost.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use alluvium::{Db, Durability, KeyspaceOptions, Order, Plan, PrefixRule};
 use common::alluvium;
 
-/// Runs a command that has to succeed; returns what it said to people.
+/// Runs a command that must succeed; returns its messages.
 fn succeed(directory: &Path, line: &str) -> String {
     let output = alluvium(directory, line);
     assert!(output.status.success(), "{line}: {output:?}");
@@ -27,7 +27,7 @@ fn describe(path: &Path) -> Vec<(String, Order, Option<Plan>, u64)> {
     names.into_iter().map(describe).collect()
 }
 
-/// Keyspaces of all kinds, among them two without items.
+/// Keyspaces of all kinds, including two without items.
 fn fill(path: &Path) {
     let db = Db::builder(path).durability(Durability::Buffered).open().unwrap();
     let semi_sorted = KeyspaceOptions::semi_sorted;
@@ -65,12 +65,12 @@ fn json_lines_and_binary_files_bring_keyspaces_back_as_they_were() {
             assert_eq!(describe(&path.join(&copy)), expected, "{copy}");
             let prefixes = alluvium(path, &format!("scan {copy} --keyspace files --prefixes"));
             assert_eq!(String::from_utf8(prefixes.stdout).unwrap().lines().count(), 7, "{copy}");
-            // Once more into what is there changes nothing, and there is nothing to say.
+            // Importing again into the same database changes nothing, and prints no message.
             assert_eq!(succeed(path, &format!("import {copy} --input {name}")), "");
             assert_eq!(describe(&path.join(&copy)), expected, "{copy}");
         }
     }
-    // Keyspaces that need no line have none: other programs read these files.
+    // Keyspaces that need no line have none, since other programs read these files.
     let lines = fs::read_to_string(path.join("items.jsonl")).unwrap();
     let heads: Vec<&str> = lines.lines().filter(|line| line.contains("\"order\"")).collect();
     assert_eq!(heads.len(), 6, "{heads:?}");
@@ -104,23 +104,23 @@ fn what_is_there_stays_and_what_was_asked_for_counts() {
     let path = directory.path();
     fill(&path.join("data"));
     succeed(path, "export data --keyspace files --output files.bin");
-    // A keyspace of another order is there.
+    // A keyspace of another order exists.
     succeed(path, "put other a/1 value --keyspace files");
     let said = succeed(path, "import other --input files.bin");
     assert!(said.contains("\"files\" is there with another order"), "{said}");
     assert_eq!(describe(&path.join("other"))[0].1, Order::Hashed);
-    // Another name, and then another order.
+    // First another name, then another order.
     succeed(path, "import renamed --input files.bin --keyspace tree");
     let files = Order::SemiSorted { prefix: PrefixRule::Delimiter { byte: b'/' }, lists_prefixes: true };
     assert_eq!(describe(&path.join("renamed")), [("tree".to_owned(), files, None, 300)]);
     succeed(path, "import asked --input files.bin --prefix-bytes 1");
     let asked = Order::SemiSorted { prefix: PrefixRule::Length { bytes: 1 }, lists_prefixes: false };
     assert_eq!(describe(&path.join("asked")), [("files".to_owned(), asked, None, 300)]);
-    // Two keyspaces into one: the first decides.
+    // Two keyspaces into one: the first determines the order.
     succeed(path, "export data --keyspace files --keyspace planned --output two.jsonl");
     let said = succeed(path, "import joined --input two.jsonl --keyspace all");
     assert!(said.contains("\"all\" is there with another order"), "{said}");
-    // A plan that this program does not know is refused where it stands.
+    // A plan that this program does not know is refused with its location.
     let head = "{\"keyspace\":\"x\",\"order\":\"hashed\",\"plan\":\"{}\"}\n";
     fs::write(path.join("bad.jsonl"), head).unwrap();
     let refused = alluvium(path, "import bad --input bad.jsonl");
@@ -136,12 +136,12 @@ fn an_import_that_stopped_before_the_first_item_of_a_keyspace_goes_on() {
     for name in ["items.jsonl", "items.bin"] {
         succeed(path, &format!("export data --output {name}"));
         let whole = fs::read(path.join(name)).unwrap();
-        // Cut at many places, then whole: the position stands behind an item or behind a keyspace.
+        // Cut at many places, then whole: the position is after an item or after a keyspace.
         let copy = format!("copy-{name}");
         let import = format!("import {copy} --input {name} --resume {name}.position --persist-every 7");
         for part in 1..8 {
             fs::write(path.join(name), &whole[..whole.len() * part / 8]).unwrap();
-            // A cut between two lines is none.
+            // A cut between two lines leaves a valid file.
             let _ = alluvium(path, &import);
         }
         fs::write(path.join(name), &whole).unwrap();

@@ -1,4 +1,4 @@
-//! A real process is killed at random moments; every write it acknowledged must be there afterwards.
+//! A real process is killed at random moments; every write that it acknowledged must be present afterwards.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use alluvium_bench::crash_writer::Expectation;
 use alluvium_bench::random::Random;
 
-/// Starts the writer, kills it after `life`, and takes what it said.
+/// Starts the writer, kills it after `life`, and processes its output.
 fn write_and_kill(directory: &Path, round: u32, life: Duration, expectation: &mut Expectation) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_alluvium"))
         .args(["bench", "crash-writer", "--round", &round.to_string()])
@@ -18,7 +18,7 @@ fn write_and_kill(directory: &Path, round: u32, life: Duration, expectation: &mu
         .unwrap();
     let output = child.stdout.take().unwrap();
     std::thread::scope(|scope| {
-        // Read while it lives, or it would wait for the pipe; what is in the pipe outlives it.
+        // Read while it runs, or it would wait for the pipe; what is in the pipe outlives it.
         let reader = scope.spawn(|| BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>());
         std::thread::sleep(life);
         assert!(child.try_wait().unwrap().is_none(), "the writer ended by itself in round {round}");

@@ -1,4 +1,4 @@
-//! Compact, stat and completions as a user runs them, and what is said where a database is in use.
+//! Compact, stat and completions as users run them, and the message if a database is in use.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `alluvium model` as a user runs it: the papers' figures, and what is refused.
+//! `alluvium model` as users run it: the papers' results, and refused parameters.
 
 mod common;
 
@@ -75,7 +75,7 @@ fn level_sizes_that_write_least_are_those_of_the_thesis() {
     assert_metric("optimize-levels --keys 1e8", "write_amplification", 23.67, 0.001);
     assert_metric("optimize-levels --keys 1e8", "write_amplification_before", 25.82, 0.001);
     assert_metric("optimize-levels --keys 1e8", "level_1_size", 47_891.0, 0.01);
-    // Fewer levels leave more to gain: three levels instead of five, against sizes that grow evenly.
+    // With fewer levels more can be gained: three levels instead of five, compared with sizes that grow evenly.
     assert!(metric("optimize-levels --keys 1e8", "saved_share") > 0.08);
     let refused = alluvium(Path::new("."), "model optimize-levels --levels 99");
     assert_eq!(refused.status.code(), Some(2));

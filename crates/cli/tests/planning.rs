@@ -1,4 +1,4 @@
-//! `alluvium plan` and `alluvium calibrate` as a user runs them.
+//! `alluvium plan` and `alluvium calibrate` as users run them.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn a_plan_keeps_its_limits_and_says_why() {
     assert_eq!(answer["named"].as_array().unwrap().len(), alluvium_model::Plan::NAMES.len());
     assert!(!answer["frontier"].as_array().unwrap().is_empty());
     assert!(!answer["explanation"].as_array().unwrap().is_empty());
-    // What is printed is a plan that the model and the engine take.
+    // The output is a plan that the model and the engine accept.
     std::fs::write(directory.path().join("plan.json"), recommended["plan"].to_string()).unwrap();
     let priced = alluvium(directory.path(), "model plan --file plan.json --keys 2e7");
     assert!(priced.status.success());
@@ -99,7 +99,7 @@ fn a_device_is_measured_before_a_database_is_there_and_used_by_plans() {
     assert_eq!(object(directory.path(), "plan --device data/DEVICE")["demand"]["device"], measured);
     let inspected = object(directory.path(), "inspect data");
     assert!(inspected["keyspaces"][0]["plan"]["levels"]["levels"].is_array(), "{inspected}");
-    // Measuring again replaces; a damaged file is reported.
+    // Measuring again replaces the file; a damaged file is reported.
     assert!(alluvium(directory.path(), "calibrate data --seconds 0.2").status.success());
     let file = directory.path().join("data/DEVICE");
     let mut bytes = std::fs::read(&file).unwrap();

@@ -1,4 +1,4 @@
-//! The server as a process: descriptors that run out, and what an orderly stop keeps.
+//! The server as a process: running out of descriptors, and what an orderly stop preserves.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ impl Serving {
         let mut messages = BufReader::new(process.stderr.take().unwrap());
         let mut first = String::new();
         messages.read_line(&mut first).unwrap();
-        // Nobody shall wait for the pipe.
+        // So that the process never waits for the pipe.
         std::thread::spawn(move || messages.read_to_end(&mut Vec::new()));
         let port = first.trim_end().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{first}"));
         Self { process, port }
@@ -42,7 +42,7 @@ impl Serving {
         stream
     }
 
-    /// Asks for an orderly stop and waits for it.
+    /// Requests an orderly stop and waits for it.
     fn stop(&mut self) -> ExitStatus {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -66,7 +66,7 @@ impl Client {
         self.0.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
     }
 
-    /// One line of a reply, and for a bulk its bytes behind it.
+    /// One line of a reply, followed by its bytes if it is a bulk reply.
     fn reply(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -96,7 +96,7 @@ fn idle_connections_leave_descriptors_to_the_store() {
     assert!((1..256).contains(&clients_max), "{clients_max}");
     assert!(client.ask("CONFIG GET maxclients").starts_with('*'));
     (client.reply(), assert_eq!(client.reply(), clients_max.to_string()));
-    // More than there are descriptors for: those above the bound are told so, and closed.
+    // More connections than there are descriptors: those above the bound get an error and are closed.
     let idle: Vec<TcpStream> = (0..700).map(|_| server.connect()).collect();
     for stream in &idle[clients_max - 1..] {
         let mut said = String::new();

@@ -1,4 +1,4 @@
-//! Export and import as a user runs them.
+//! Export and import as users run them.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::process::Stdio;
 use alluvium::{Db, Durability, KeyspaceOptions, Metadata, Order, PrefixRule};
 use common::{alluvium, command};
 
-/// Keyspace and key, to value and metadata.
+/// Keyspace and key, mapped to value and metadata.
 type Items = BTreeMap<(String, Vec<u8>), (Vec<u8>, Metadata)>;
 
 fn succeed(directory: &Path, line: &str) -> serde_json::Value {
@@ -105,7 +105,8 @@ fn an_import_goes_on_where_it_stopped() {
     for format in ["jsonl", "csv", "binary"] {
         succeed(path, &format!("export data --format {format} --output whole"));
         let whole = fs::read(path.join("whole")).unwrap();
-        // What is there of the file grows: each time the import ends at the damage and goes on behind what it stored.
+        // The present part of the file grows: each time the import ends at the truncation and continues after what it
+        // stored.
         let line = format!(
             "import {format} --format {format} --input part --resume position --persist-every 100 --json"
         );
@@ -250,7 +251,7 @@ fn keyspaces_are_created_in_the_order_asked_for() {
             assert_eq!(keyspace.order(), Order::SemiSorted { prefix: rule, lists_prefixes: false }, "{new}");
             assert_eq!(keyspace.scan_prefix("directory-7").unwrap().count(), 50, "{new}");
             drop((keyspace, db));
-            // Once there, it has its order; another one is refused.
+            // Once created, the keyspace keeps its order; another one is refused.
             succeed(path, &import);
             let refused = failure(path, &format!("{import} --prefix-bytes 3"));
             assert!(refused.contains("another order"), "{refused}");

@@ -1,4 +1,4 @@
-//! The BloomCluster against the sets of keys that its runs have.
+//! The BloomCluster compared with the sets of keys that its runs have.
 #![cfg(not(loom))]
 
 use alluvium_base::KeyHash;
@@ -42,7 +42,7 @@ fn cluster(buckets: u64, bits_per_key: f64, runs: &Runs) -> BloomCluster {
         .fold(BloomCluster::empty(buckets, bits_per_key), |cluster, run| append(&cluster, bits_per_key, run))
 }
 
-/// Every key is said to be in its run, and strangers in few.
+/// Checks that every key is found in its run, and absent keys in few.
 fn check(cluster: &BloomCluster, runs: &Runs) {
     assert_eq!(cluster.runs() as usize, runs.len());
     for (run, buckets) in (0..).zip(runs) {
@@ -95,7 +95,7 @@ proptest! {
             column.clear();
             runs.iter().for_each(|run| column.add(&run[bucket]));
             writer.push(&column, &mut out);
-            // A streaming writer empties its buffer as it likes.
+            // A streaming writer may empty its buffer at any time.
             file.append(&mut out);
         }
         let directory = writer.finish();

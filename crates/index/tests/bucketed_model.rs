@@ -1,6 +1,6 @@
-//! Buckets are balanced as the rules say, and every item is where a lookup looks.
+//! Buckets are balanced according to the rules, and every item is where a lookup expects it.
 //!
-//! The reference is a list of pages, each with the items that [`Balance::buckets`] puts there and nothing else.
+//! The reference is a list of pages, each with exactly the items that [`Balance::buckets`] puts there.
 
 use alluvium_base::KeyHash;
 use alluvium_index::bucketed::{
@@ -18,7 +18,7 @@ fn rules(first_page: u32) -> BucketRules {
     BucketRules { capacity_bytes: CAPACITY, first_page }
 }
 
-/// Items of 1 to twice `bytes_mean` bytes that fill so many buckets to a share.
+/// Items of 1 to twice `bytes_mean` bytes that fill this many buckets to the share `fill`.
 fn items_for(random: &mut SmallRng, buckets: u32, fill: f64, bytes_mean: u32) -> Vec<SizedItem> {
     let mut left = (f64::from(buckets * CAPACITY) * fill) as u32;
     let mut items = Vec::new();
@@ -35,7 +35,7 @@ fn migrations_of(balance: &Balance, bucket: u32) -> impl Iterator<Item = Migrati
     balance.migrations.iter().filter(move |(source, _)| *source == bucket).map(|(_, migration)| *migration)
 }
 
-/// The page of an item by what its home says, and whether that is another one.
+/// The page of an item according to its home, and whether that differs from the home's own page.
 fn looked_up(balance: &Balance, range: GroupRange, first_page: u32, hash: KeyHash) -> (u32, bool) {
     let home = bucket_of(hash.high(), range, balance.homes);
     let distance = destination_of(migrations_of(balance, home), rank(hash, first_page + home));
@@ -68,7 +68,8 @@ fn check(items: &[SizedItem], range: GroupRange, first_page: u32, balance: &Bala
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Hashes of few different bits, so that buckets are crowded and ranks tied; ranges at the ends of hash space.
+    /// Hashes that differ in few bits, so that buckets are crowded and ranks tied; ranges at the ends of the hash
+    /// space.
     #[test]
     fn every_item_is_where_a_lookup_looks(
         drawn in prop::collection::vec((any::<u64>(), 0u64..1 << 10, 1u32..2040), 0..300),
@@ -103,7 +104,7 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// Directories of several groups, one perhaps that could not be balanced.
+    /// Directories of several groups, one of which may be one that could not be balanced.
     #[test]
     fn a_directory_leads_to_every_item(
         seed: u64,
@@ -190,8 +191,8 @@ fn large_items_among_small_ones_go_to_spares() {
     assert!(balance.spares <= 13, "{} spares", balance.spares);
 }
 
-/// A table of `groups` groups of 64 homes of items of 1 to 200 bytes, 95 % full, of which such a share of the buckets
-/// is remembered: bucket reads for a lookup, and the share of buckets that are spares.
+/// A table of `groups` groups of 64 homes of items of 1 to 200 bytes, 95 % full, with the share `share` of the buckets
+/// remembered. Returns bucket reads per lookup, and the share of buckets that are spares.
 fn reads_of_table(groups: u64, share: f64) -> (f64, f64) {
     let mut random = SmallRng::seed_from_u64(1);
     let (homes, width) = (64, u64::MAX / groups);

@@ -1,7 +1,7 @@
 //! Readers beside the writer of a cuckoo table, in every interleaving and every order of memory that the declared
 //! orderings allow: `RUSTFLAGS="--cfg loom" cargo test -p alluvium-index --release loom_`.
 //!
-//! The tables have two or three buckets, where keys can be made for chosen buckets. Offsets name the keys.
+//! The tables have two or three buckets, so that keys can be made for chosen buckets. Offsets identify the keys.
 #![cfg(loom)]
 
 use alluvium_base::KeyHash;
@@ -9,7 +9,7 @@ use alluvium_index::cuckoo::CuckooTable;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A key with `tag` and the primary bucket that lies `part` of the way through the table.
+/// A key with `tag` whose primary bucket is at the fraction `part` of the table.
 fn key(part: f64, tag: u16) -> KeyHash {
     let bucket_bits = (part * 4_294_967_296.0) as u64;
     KeyHash::from_halves(0, bucket_bits << 32 | u64::from(tag))
@@ -31,13 +31,14 @@ const MOVABLE_NEW: u32 = 11;
 const FIXED: u32 = 20;
 const LATE: u32 = 30;
 
-/// In two buckets: tag 1 may be in both, tags 2 and 4 only in their primary one. This key begins in its primary bucket.
+/// With two buckets, tag 1 may be in both, tags 2 and 4 only in their primary one. This key starts in its primary
+/// bucket.
 fn movable() -> KeyHash {
     key(0.0, 1)
 }
 
-/// This one begins in its alternative bucket. A reader looks at the primary one first, so it and [`movable`] meet the
-/// two steps of a move in opposite orders.
+/// This key starts in its alternative bucket. A reader looks at the primary one first, so this key and [`movable`]
+/// encounter the two steps of a move in opposite orders.
 fn movable_home() -> KeyHash {
     key(0.5, 1)
 }
@@ -46,9 +47,8 @@ fn late() -> KeyHash {
     key(0.0, 4)
 }
 
-/// Two buckets, and bucket 0 is full: one key that is movable, three that must stay. Inserting `late()` moves
-/// `moved` to
-/// bucket 1.
+/// Two buckets, of which bucket 0 is full: one key that is movable, three that cannot move. Inserting `late()` moves
+/// `moved` to bucket 1.
 fn two_buckets(moved: KeyHash) -> Arc<CuckooTable> {
     let table = CuckooTable::with_entries(7);
     assert_eq!(table.slots(), 8);
@@ -62,8 +62,8 @@ fn two_buckets(moved: KeyHash) -> Arc<CuckooTable> {
     Arc::new(table)
 }
 
-/// A key that is being moved is found, in its old place or its new one, and never with the offset of the key that
-/// takes its place.
+/// A key that is being moved is found, at its old or its new position, and never with the offset of the key that takes
+/// its place.
 fn a_moved_key_is_never_missed(moved: KeyHash) {
     model(move || {
         let table = two_buckets(moved);
@@ -108,8 +108,8 @@ fn loom_a_new_key_appears_with_its_offset() {
     });
 }
 
-/// Three buckets, a path of two moves: A goes from bucket 0 into the slot that B leaves in bucket 1 for bucket 2.
-/// Both are found throughout; a mix-up would show B's offset under A's tag.
+/// Three buckets and a path of two moves: A moves from bucket 0 to the slot in bucket 1 that B leaves for bucket 2.
+/// Both are found at all times; a mix-up would show B's offset under A's tag.
 #[test]
 fn loom_no_key_on_a_longer_path_is_missed_or_mixed_up() {
     const A: u32 = 10;
@@ -145,7 +145,7 @@ fn loom_no_key_on_a_longer_path_is_missed_or_mixed_up() {
     });
 }
 
-/// An overwritten and then moved key has its old offset or its new one, and once new never old again.
+/// A key that is overwritten and then moved has its old or its new offset, and once new never the old one again.
 #[test]
 fn loom_an_overwrite_is_not_undone_by_a_move() {
     model(|| {
@@ -172,7 +172,7 @@ fn loom_an_overwrite_is_not_undone_by_a_move() {
     });
 }
 
-/// A slot that is emptied and filled again does not lend its new offset to the old tag.
+/// A slot that is emptied and filled again does not show its new offset under the old tag.
 #[test]
 fn loom_a_reused_slot_does_not_lend_its_offset() {
     model(|| {

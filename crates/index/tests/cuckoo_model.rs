@@ -1,4 +1,4 @@
-//! The cuckoo table against an obviously right model: a multiset of (hash, offset).
+//! The cuckoo table compared with an obviously correct model: a multiset of (hash, offset).
 #![cfg(not(loom))]
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use alluvium_base::KeyHash;
 use alluvium_index::cuckoo::{CuckooTable, Full, Slot};
 use proptest::prelude::*;
 
-/// A hash with a chosen tag and otherwise mixed from `id`.
+/// A hash with a chosen tag; its other bits are mixed from `id`.
 fn hash(id: u32, tag: u16) -> KeyHash {
     let mixed = u64::from(id).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     KeyHash::from_halves(mixed, (mixed ^ mixed >> 31) & !0x7fff | u64::from(tag))
@@ -32,7 +32,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Every entry of the model is found, and table and model hold the same offsets.
+/// Checks that every entry of the model is found, and that table and model have the same offsets.
 fn check(table: &CuckooTable, model: &HashMap<KeyHash, Vec<u32>>) -> Result<(), TestCaseError> {
     for (&hash, offsets) in model {
         let mut found: Vec<u32> = table.candidates(hash).map(|(_, offset)| offset).collect();
@@ -55,7 +55,7 @@ fn check(table: &CuckooTable, model: &HashMap<KeyHash, Vec<u32>>) -> Result<(), 
     Ok(())
 }
 
-/// The slot that holds (hash, offset).
+/// The slot that contains (hash, offset).
 fn slot_of(table: &CuckooTable, hash: KeyHash, offset: u32) -> Slot {
     table.candidates(hash).find(|&(_, found)| found == offset).expect("the entry is in the table").0
 }
@@ -97,8 +97,8 @@ proptest! {
                 }
                 Operation::Replace { pick, offset } => {
                     let Some((hash, old)) = pick_of(&model, &pick) else { continue };
-                    // Of entries with equal tags in the same pair of buckets, the slot found may be another key's: it
-                    // then stands in for both, as equal (tag, buckets, offset) are one to the table.
+                    // If entries have equal tags in the same pair of buckets, the slot found may belong to another key.
+                    // It then stands for both, since the table does not distinguish equal (tag, buckets, offset).
                     table.replace(slot_of(&table, hash, old), hash, offset);
                     take(&mut model, hash, old);
                     model.entry(hash).or_default().push(offset);
@@ -172,7 +172,7 @@ proptest! {
     }
 }
 
-/// Bytes with a right checksum but wrong content, as a hostile writer would make them.
+/// Bytes with a correct checksum but wrong content, as a hostile writer would make them.
 #[test]
 fn resealed_nonsense_is_refused() {
     let table = CuckooTable::with_entries(10);

@@ -1,4 +1,4 @@
-//! Readers in real threads beside a writer that keeps a cuckoo table as full as it gets.
+//! Readers in real threads beside a writer that keeps a cuckoo table as full as possible.
 #![cfg(not(loom))]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ fn resident_keys_are_never_missed_beside_a_busy_writer() {
     }
 }
 
-/// A resident key's offset only ever grows, as the writer overwrites it, whatever moves meanwhile.
+/// A resident key's offset only increases, as the writer overwrites it, whatever moves meanwhile.
 #[test]
 fn overwrites_are_seen_in_order() {
     let table = CuckooTable::with_entries(400);

@@ -1,4 +1,4 @@
-//! Elias-Fano lists against a sorted vector, and against the `vers-vecs` crate.
+//! Elias-Fano lists compared with a sorted vector, and with the `vers-vecs` crate.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_index::elias_fano::{EliasFano, EliasFanoBuilder};

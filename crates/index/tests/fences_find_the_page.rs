@@ -1,4 +1,4 @@
-//! Page and slot fences against a binary search over the pages.
+//! Page and slot fences compared with a binary search over the pages.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_index::fences::{PageFences, PageFencesBuilder, SlotFences, SlotFencesBuilder};
@@ -96,7 +96,7 @@ proptest! {
         let mut bytes = build(&table, 10, 8, true).to_bytes();
         let place = place.index(bytes.len());
         bytes[place] ^= flip;
-        // The list starts after kind, three words of cells, a flag and its length.
+        // The list starts after the kind, three words of cells, a flag and its length.
         seal(&mut bytes, 48);
         if let Ok(fences) = PageFences::from_bytes(&bytes) {
             for hash in hashes {
@@ -134,7 +134,7 @@ proptest! {
     }
 }
 
-/// Puts right checksums on the list that starts at `list` and on the whole.
+/// Corrects the checksums of the list that starts at `list` and of the whole.
 fn seal(bytes: &mut [u8], list: usize) {
     let whole = bytes.len() - 8;
     for (start, end) in [(list, whole - 8), (0, whole)] {

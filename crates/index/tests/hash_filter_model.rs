@@ -1,4 +1,4 @@
-//! The hash filter against the table it was made from.
+//! The hash filter compared with the table from which it was made.
 #![cfg(not(loom))]
 
 use alluvium_base::KeyHash;
@@ -16,7 +16,7 @@ fn hash(id: u64) -> KeyHash {
     KeyHash::from_halves(mix(id), mix(!id))
 }
 
-/// A table for `entries` entries holding as many as `percent` of that, with the hashes by slot.
+/// A table for `entries` entries, filled to `percent` of that, with the hashes by slot.
 fn filled(entries: usize, percent: usize, seed: u64) -> (CuckooTable, Vec<(u32, KeyHash)>) {
     let table = CuckooTable::with_entries(entries);
     let hashes: Vec<KeyHash> =

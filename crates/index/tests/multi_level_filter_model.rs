@@ -1,4 +1,4 @@
-//! The multi-level filter against a map from keys to their newest runs.
+//! The multi-level filter compared with a map from keys to their newest runs.
 #![cfg(not(loom))]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn hash(id: u64) -> KeyHash {
     KeyHash::from_halves(mix(id), mix(!id))
 }
 
-/// What was put: key by key with its run, and the newest run of each key.
+/// The puts: key by key with its run, and the newest run of each key.
 struct Puts {
     puts: Vec<(KeyHash, u8)>,
     newest: BTreeMap<KeyHash, u8>,
@@ -37,7 +37,7 @@ fn puts(runs: u8, per_run: u64, again_percent: u64, seed: u64) -> Puts {
             let id = if is_again { draw / 100 % next } else { next };
             next += u64::from(!is_again);
             let hash = hash(seed ^ id << 20);
-            // A run has a key once.
+            // A run contains a key only once.
             if puts.newest.get(&hash) != Some(&run) {
                 puts.puts.push((hash, run));
                 puts.newest.insert(hash, run);
@@ -47,7 +47,7 @@ fn puts(runs: u8, per_run: u64, again_percent: u64, seed: u64) -> Puts {
     puts
 }
 
-/// Puts into a filter, with what a get before each put finds out, or blindly.
+/// Puts into a filter, either with what a get before each put finds out, or blindly.
 fn fill(
     builder: &mut MultiLevelFilterBuilder,
     puts: &[(KeyHash, u8)],
@@ -65,7 +65,7 @@ fn fill(
     }
 }
 
-/// A table with room to spare: what chance does to small ones is not the question here.
+/// A table with room to spare: this test does not concern the random variation of small ones.
 fn builder(keys: usize, fingerprint_bits: u32) -> MultiLevelFilterBuilder {
     MultiLevelFilterBuilder::new(keys * 5 / 4 + 8, fingerprint_bits)
 }
@@ -156,7 +156,7 @@ fn absent_keys_rarely_get_a_run() {
     let strangers = 1 << 20;
     let false_positives = (keys..keys + strangers).filter(|&id| filter.runs(hash(id)).len() > 0).count();
     assert!((false_positives as f64) < 0.002 * strangers as f64, "{false_positives}");
-    // A conflict with a half full table on average, and each costs 17 bytes and its part of a group.
+    // Conflicts with a table that is half full on average; each costs 17 bytes and its share of a group.
     let bits = filter.memory_bytes() as f64 * 8.0 / keys as f64;
     assert!(bits < 16.2, "{bits}");
     assert!(filter.secondary_len() as f64 <= 0.002 * keys as f64, "{}", filter.secondary_len());

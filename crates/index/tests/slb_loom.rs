@@ -22,7 +22,7 @@ fn model(story: impl Fn() + Sync + Send + 'static) {
     builder.check(story);
 }
 
-/// An index of one key: where its item is, behind a lock, and two slots.
+/// An index of one key: its item's position, protected by a lock, and two slots.
 struct Index {
     table: Table<Shared>,
     place: Mutex<Option<u32>>,
@@ -40,7 +40,7 @@ impl Index {
         self.slots[slot as usize].each_ref().map(|half| half.load(Ordering::Relaxed))
     }
 
-    /// A lookup as buffers do it, emitting whatever there is; whether it was a hit, and the item.
+    /// A lookup as buffers make it, which emits what it finds; returns whether it was a hit, and the item.
     fn get(&self) -> (bool, Option<u64>) {
         let whole = |item: [u64; 2]| {
             assert_eq!(item[0], item[1], "half of one item, half of another");
@@ -69,7 +69,7 @@ impl Index {
         *self.place.lock().unwrap() = None;
     }
 
-    /// Moves the item to `slot` with a new stamp; says so to the buffer where `is_told`.
+    /// Moves the item to `slot` with a new stamp; tells the buffer if `is_told`.
     fn put(&self, slot: u32, stamp: u64, is_told: bool) {
         let change = self.table.change(HASH);
         let mut place = self.place.lock().unwrap();
@@ -81,14 +81,14 @@ impl Index {
         }
     }
 
-    /// What the index has.
+    /// The content of the index.
     fn truth(&self) -> Option<u64> {
         let place = self.place.lock().unwrap();
         place.map(|slot| self.read(u64::from(slot))[0])
     }
 }
 
-/// A reader that found the item in the index before it was removed emits it after: nobody may find it then.
+/// A reader that found the item in the index before its removal emits it afterwards: then no lookup may find it.
 #[test]
 fn loom_a_removed_item_is_not_emitted_behind_the_removal() {
     model(|| {
@@ -105,8 +105,8 @@ fn loom_a_removed_item_is_not_emitted_behind_the_removal() {
     });
 }
 
-/// An item that is cached, and that a change overwrites where it lies: a hit beside it has the old item whole or is no
-/// hit; and whoever has seen the new one sees it from then on.
+/// A cached item is overwritten in place by a change: a hit at the same time has the whole old item or is not a hit,
+/// and a reader that has seen the new item sees it from then on.
 #[test]
 fn loom_an_item_changed_in_place_is_seen_whole_and_never_older_again() {
     model(|| {
@@ -126,7 +126,7 @@ fn loom_an_item_changed_in_place_is_seen_whole_and_never_older_again() {
     });
 }
 
-/// A cached item moves, and its old slot gets other bytes: no hit has those.
+/// A cached item moves, and its old slot gets other bytes: no hit returns those.
 #[test]
 fn loom_a_slot_used_again_lends_its_bytes_to_no_lookup() {
     model(|| {
@@ -144,7 +144,7 @@ fn loom_a_slot_used_again_lends_its_bytes_to_no_lookup() {
     });
 }
 
-/// Two threads change the key at once, and each says where it put the item: the buffer has what the index has, or
+/// Two threads change the key at once, and each reports where it put the item: the buffer has what the index has, or
 /// nothing.
 #[test]
 fn loom_two_changes_at_once_leave_what_came_last() {
@@ -161,7 +161,8 @@ fn loom_two_changes_at_once_leave_what_came_last() {
     });
 }
 
-/// A reader beside an emission of another key into the same line, which throws the key out: the old item or none.
+/// A reader beside an emission of another key into the same line, which evicts the key: the reader sees the old item or
+/// none.
 #[test]
 fn loom_an_eviction_lends_no_reference() {
     model(|| {

@@ -1,5 +1,5 @@
-//! Random operations on a buffer in front of an index, beside a map: no answer is stale, whether or not the buffer
-//! steps aside meanwhile.
+//! Random operations on a buffer in front of an index, compared with a map: no answer is stale, whether or not the
+//! buffer is bypassed meanwhile.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use alluvium_index::slb::{Clock, Config, Lookup, OwnedBuffer, Pace, Reference, SharedBuffer};
 use proptest::prelude::*;
 
-/// A clock that only its holders turn.
+/// A clock that only its holders advance.
 #[derive(Clone, Debug, Default)]
 struct Hand(Rc<Cell<u64>>);
 
@@ -25,8 +25,8 @@ impl Clock for Hand {
     }
 }
 
-/// Items in slots. A removed item's bytes stay in its slot until that is used again, so that only the buffer can know
-/// that they are no item any more.
+/// Items in slots. A removed item's bytes stay in its slot until that is reused, so that only the buffer can know that
+/// they are no longer an item.
 #[derive(Debug, Default)]
 struct Slots {
     items: RefCell<Vec<(u16, u64)>>,
@@ -63,7 +63,7 @@ impl Lookup for Slots {
     type Key = u16;
     type Item<'a> = u64;
 
-    /// Few bits as a rule, so that keys share lines and tags.
+    /// Usually few bits, so that keys share lines and tags.
     fn hash(&self, key: &u16) -> u64 {
         if self.has_good_hashes {
             return u64::from(*key % 4) << 62 | u64::from(*key) << 20 | u64::from(*key + 1);
@@ -112,7 +112,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Puts say the new place, say nothing, or remove.
+/// Puts report the new position, report nothing, or remove.
 fn mutate(index: &Slots, operation: &Operation, stamp: u64) -> (Option<Reference>, bool) {
     match *operation {
         Operation::Put(key) => (Some(index.put(key, stamp).into()), true),
@@ -136,7 +136,7 @@ fn change_map(map: &mut HashMap<u16, u64>, operation: &Operation, stamp: u64) ->
     }
 }
 
-/// Each key with what the map has of it.
+/// Each key with its value in the map.
 fn looked_up(map: &HashMap<u16, u64>, keys: &[u16]) -> Vec<(u16, Option<u64>)> {
     keys.iter().map(|key| (*key, map.get(key).copied())).collect()
 }
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// A buffer over as many keys as it has room for, in which lookups take this time in the index and in the buffer.
+/// A buffer with room for all keys, for which lookups take these times in the index and in the buffer.
 fn priced(search_ns: u64, resolve_ns: u64) -> (OwnedBuffer<Slots, Hand>, Hand) {
     let pace =
         Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
@@ -237,7 +237,7 @@ fn counters_are_exact() {
     let (mut buffer, _) = priced(10, 1);
     look_up(&mut buffer, 12);
     let stats = buffer.stats();
-    // Every first lookup missed and was emitted, for the table has room.
+    // Every first lookup missed and was emitted, since the table has room.
     assert_eq!((stats.lookups, stats.hits, stats.emitted, stats.lookups_direct), (12, 0, 12, 0));
     look_up(&mut buffer, 24);
     let stats = buffer.stats();
@@ -254,11 +254,12 @@ fn it_stays_where_it_pays() {
     let stats = buffer.stats();
     assert!(!stats.is_aside && stats.steps_aside == 0, "{stats:?}");
     assert!(stats.trials >= 5 && stats.trial_ratio == 0.2, "{stats:?}");
-    // All lookups through the table, and 2 % for the first misses and the comparisons.
+    // All lookups through the table, plus 2 % for the first misses and the comparisons.
     assert!(clock.now_ns() < 400_000 * 2 * 102 / 100, "{stats:?}");
 }
 
-/// Many keys a call are the same lookups: they hit, miss, and end the stages of the pilot where single ones do.
+/// A call with many keys makes the same lookups: they hit, miss, and end the stages of the pilot at the same points as
+/// single ones.
 #[test]
 fn many_keys_in_a_call_are_as_many_lookups() {
     for (search_ns, resolve_ns) in [(10, 2), (10, 12)] {
@@ -286,7 +287,7 @@ fn it_steps_aside_where_it_does_not_pay_and_comes_back_where_it_does() {
     let aside = buffer.stats();
     assert!(aside.is_aside && aside.steps_aside == 1, "{aside:?}");
     assert!(aside.lookups < 60_000 / 8 && aside.trials > 1, "{aside:?}");
-    // Changes that the table is not told of while aside are no harm when it comes back.
+    // Changes that are not reported to the table while it is bypassed do no harm when it is used again.
     for key in 0..6_u16 {
         buffer.change(&key, |index| (None, index.remove(key)));
         buffer.change(&key, |index| (Some(index.put(key, u64::from(key)).into()), ()));
@@ -309,7 +310,7 @@ fn what_does_not_pay_costs_two_percent_at_most_at_any_price() {
     }
 }
 
-/// The first trial is long here, and the interval that it earns longer than any other would be.
+/// Here the first trial is long, and the interval after it longer than any other would be.
 #[test]
 fn the_first_trial_too_costs_a_hundredth_of_what_follows() {
     let pace = Pace {

@@ -1,4 +1,4 @@
-//! The lookaside buffer's table by itself: what a line keeps, and which tickets and updates count.
+//! The lookaside buffer's table alone: what a line keeps, and which tickets and updates count.
 #![cfg(not(loom))]
 
 use alluvium_index::slb::{Outcome, Shared, Table};
@@ -42,7 +42,7 @@ fn a_line_keeps_seven_and_gives_up_the_coldest() {
         assert_eq!(found(&table, number), Some(number));
     }
     assert_eq!(found(&table, 9), Some(90));
-    // The newest one is the coldest now.
+    // The newest entry is now the coldest.
     assert!(emit(&table, 10, 100));
     assert_eq!((found(&table, 9), found(&table, 10)), (None, Some(100)));
 }
@@ -78,7 +78,7 @@ fn an_update_follows_an_item_that_is_cached_and_no_other() {
     assert_eq!(found(&table, 1), Some(6));
     let outer = table.change(hash(1));
     assert_eq!(found(&table, 1), None);
-    // Of two changes at once nobody knows which was the last.
+    // Of two simultaneous changes it is unknown which was the last.
     table.change(hash(1)).update(7.into());
     outer.update(8.into());
     assert_eq!((found(&table, 1), table.count_entries()), (None, 0));

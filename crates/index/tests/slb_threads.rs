@@ -1,4 +1,4 @@
-//! Many threads around one lookaside buffer: whoever has seen a change end sees nothing older.
+//! Many threads using one lookaside buffer: a thread that has seen a change end sees nothing older.
 #![cfg(not(loom))]
 
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use rand::{RngExt, SeedableRng};
 const KEYS: u64 = 48;
 const SLOTS: usize = 64;
 const CHANGES: u64 = 100_000;
-/// Lookups of each reader at least, however soon the writers end.
+/// Minimum number of lookups of each reader, however soon the writers end.
 const LOOKUPS_MIN: usize = 20_000;
-/// Keys of a call for many: more than are loaded ahead at once.
+/// Maximum number of keys of a call for many: more than are prefetched at once.
 const EACH_MAX: usize = 40;
 
 /// Items in slots of two words that are changed one after the other, in place, so that a reader beside the change may
-/// read half of each. Removed items' words stay where they are until the slot is used again.
+/// read half of each. The words of removed items stay until the slot is reused.
 #[derive(Debug)]
 struct Slots {
     words: Vec<[AtomicU64; 2]>,
@@ -27,7 +27,7 @@ struct Slots {
     free: Mutex<Vec<u32>>,
 }
 
-/// A word that names key and version.
+/// A word that encodes key and version.
 fn word(key: u64, version: u64) -> u64 {
     version << 16 | key
 }
@@ -47,7 +47,7 @@ impl Slots {
         }
     }
 
-    /// The next version: in place, in another slot, or none, by turns.
+    /// Makes the next version: alternately in place, in another slot, or absent.
     fn advance(&self, key: u64, version: u64, in_place: bool) -> Option<Reference> {
         let mut places = self.places.write().unwrap();
         if is_absent(version) {
@@ -103,7 +103,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Panics unless the item is that of one version since `oldest`.
+    /// Panics unless the item is that of a single version since `oldest`.
     fn check(&self, key: u64, oldest: u64, item: Option<[u64; 2]>) {
         let newest = self.begun.load(Ordering::SeqCst);
         match item {
@@ -118,12 +118,12 @@ impl Progress {
     }
 }
 
-/// Two threads that change keys of their own, two that read any: one key a call, and many.
+/// Two threads change keys of their own, two read any: with one key per call, and with many.
 fn run(config: Config, seed: u64) -> u64 {
     let buffer = SharedBuffer::new(Slots::new(), config);
     let progress: Vec<Progress> = (0..KEYS).map(|_| Progress::default()).collect();
     let is_over = AtomicBool::new(false);
-    // Nobody begins before all are there: a processor that is busy elsewhere may start a reader late.
+    // All threads start together: a processor that is busy elsewhere may start a reader late.
     let start = Barrier::new(4);
     let (buffer, progress, is_over, start) = (&buffer, &progress, &is_over, &start);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The static filter against the set of its keys.
+//! The static filter compared with the set of its keys.
 #![cfg(not(loom))]
 
 use std::collections::BTreeSet;

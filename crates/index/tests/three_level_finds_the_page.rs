@@ -1,4 +1,4 @@
-//! The three-level index against the list of all items with their pages.
+//! The three-level index compared with the list of all items with their pages.
 #![cfg(not(loom))]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use alluvium_base::checksum::checksum64;
 use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
 use proptest::prelude::*;
 
-/// The items of a table in order, each with the page that it begins in.
+/// The items of a table in order, each with the page in which it starts.
 type Items = Vec<(KeyHash, u64)>;
 
 fn mix(number: u64) -> u64 {
@@ -24,7 +24,7 @@ fn halves() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Groups of various sizes in pages of various sizes, some pages left out.
+/// Groups of various sizes in pages of various sizes, with some page numbers left out.
 fn tables() -> impl Strategy<Value = Items> {
     let group = (halves(), prop::collection::vec(halves(), 1..60), 1usize..6);
     let pages = prop::collection::vec((1usize..30, prop_oneof![9 => Just(1u64), 1 => 2u64..5]), 1..20);
@@ -41,7 +41,7 @@ fn tables() -> impl Strategy<Value = Items> {
     })
 }
 
-/// Puts `hashes` in pages of so many items, each so many after the one before.
+/// Distributes `hashes` over pages, each with a number of items and a distance to the previous page.
 fn in_pages(hashes: &[KeyHash], pages: impl Iterator<Item = (usize, u64)> + Clone) -> Items {
     let (mut items, mut page) = (Vec::new(), 0);
     let mut rest = hashes;
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// Uniform items of groups of `group_items` each, `page_items` a page.
+/// Uniform items in groups of `group_items`, `page_items` per page.
 fn uniform(groups: u64, group_items: u64, page_items: usize) -> Items {
     let item = |number: u64| KeyHash::from_halves(mix(number / group_items), mix(!number));
     let mut hashes: Vec<KeyHash> = (0..groups * group_items).map(item).collect();

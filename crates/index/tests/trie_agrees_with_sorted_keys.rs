@@ -1,4 +1,4 @@
-//! Entropy-coded tries against the sorted keys themselves.
+//! Entropy-coded tries compared with the sorted keys themselves.
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;

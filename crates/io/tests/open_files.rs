@@ -1,4 +1,4 @@
-//! Files that are read are open as far as the maximum allows, and readable whether they are open or not.
+//! Files for reading stay open as far as the maximum allows, and are readable whether they are open or not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn filled(storage: &FileStorage) -> Vec<Arc<dyn File>> {
     (0..FILES).map(|number| storage.open(&name(number), OpenMode::Read).unwrap()).collect()
 }
 
-/// Descriptors of this process for files in `directory`, without the directory itself.
+/// Number of descriptors of this process for files in `directory`, without the directory itself.
 fn descriptors(directory: &Path) -> usize {
     let directory = directory.canonicalize().unwrap();
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
@@ -52,7 +52,7 @@ fn all_files_are_read_through_a_few_descriptors() {
             assert_eq!(*buffer, *page(number));
             assert!(descriptors(directory.path()) <= OPEN_MAX);
         }
-        // All at once, more than may stay open.
+        // All at once, which is more than may stay open.
         let mut buffers: Vec<_> = (0..FILES).map(|_| AlignedBuffer::with_len(4096)).collect();
         let requests = files.iter().zip(&mut buffers);
         let mut requests: Vec<_> = requests
@@ -85,7 +85,7 @@ fn a_handle_means_its_file_after_the_name_went_to_another() {
     storage.open(&name(0), OpenMode::Create).unwrap().write_at(&page(100), 0).unwrap();
     storage.rename(&name(2), &name(1)).unwrap();
     let mut buffer = AlignedBuffer::with_len(4096);
-    // So that what may be closed is.
+    // So that the others may be closed.
     files[3..].iter().for_each(|file| assert!(file.read_at(&mut buffer, 0).is_ok()));
     for (number, file) in files[..3].iter().enumerate() {
         assert_eq!(file.read_at(&mut buffer, 0).unwrap(), 4096);

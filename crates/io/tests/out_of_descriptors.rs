@@ -1,5 +1,5 @@
-//! A process without descriptors: files that can be opened again give theirs, and an operation that gets none can be
-//! repeated. In a process of its own, whose limit it lowers.
+//! A process without descriptors: files that can be reopened give up theirs, and an operation that gets none can be
+//! repeated. Runs in a process of its own, whose limit it lowers.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn an_operation_without_a_descriptor_fails_alone() {
     while let Ok(file) = fs::File::open("/dev/null") {
         others.push(file);
     }
-    // A new file gets descriptors of those that are read.
+    // A new file gets descriptors of files for reading.
     let created = storage.open("new", OpenMode::Create).unwrap();
     created.write_at(&[7; 4096], 0).unwrap();
     let mut buffer = AlignedBuffer::with_len(4096);
@@ -31,7 +31,7 @@ fn an_operation_without_a_descriptor_fails_alone() {
         assert_eq!(file.read_at(&mut buffer, 0).unwrap(), 4096);
         assert_eq!(buffer[0], number as u8);
     }
-    // Others take those too, until nothing is left to give.
+    // Other code takes those too, until none are left to give up.
     drop(files);
     while let Ok(file) = fs::File::open("/dev/null") {
         others.push(file);
@@ -42,6 +42,6 @@ fn an_operation_without_a_descriptor_fails_alone() {
     others.truncate(others.len() - 4);
     let file = storage.open("file-1", OpenMode::Read).unwrap();
     assert_eq!((file.read_at(&mut buffer, 0).unwrap(), buffer[0]), (4096, 1));
-    // The attempt left no file behind whose name would be taken.
+    // The failed attempt left no file behind that would occupy the name.
     storage.open("another", OpenMode::Create).unwrap();
 }

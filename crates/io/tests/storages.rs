@@ -1,4 +1,4 @@
-//! Every storage behaves like a map of byte vectors, however it reaches the device.
+//! Every storage behaves like a map of byte vectors, whichever way it accesses the device.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ enum Step {
     Sync,
 }
 
-/// Half of the positions are aligned, as the engine's are.
+/// Half of the positions are aligned, like the engine's.
 fn position() -> impl Strategy<Value = usize> {
     prop_oneof![
         0usize..40_000,
@@ -163,7 +163,7 @@ proptest! {
         }
     }
 
-    /// Each write has pages of its own, as the contract of a pipeline asks.
+    /// Each write has its own pages, as the contract of a pipeline requires.
     #[test]
     fn what_a_pipeline_writes_is_there_when_it_completes(
         writes in prop::collection::vec((0usize..3, prop_oneof![Just(4096usize), Just(200_000), 0usize..9000]), 0..40),
@@ -241,7 +241,7 @@ fn a_directory_and_its_files_tell_what_is_available() {
     file.check_available(0, 1).unwrap();
     assert_eq!(file.check_available(0, u64::MAX).unwrap_err().kind(), ErrorKind::StorageFull);
     drop(file);
-    // Asked of a file that is only read, too. Others write to the device meanwhile.
+    // Also queried through a file for reading. Other programs write to the device meanwhile.
     let file = storage.open("a", OpenMode::Read).unwrap();
     let seen: Vec<u64> =
         (0..100).flat_map(|_| [available(), file.available_bytes().unwrap().unwrap()]).collect();
@@ -299,7 +299,7 @@ fn holes_give_space_back() {
     let before = file.allocated_bytes().unwrap();
     file.punch_hole(4096, (1 << 20) - 4096).unwrap();
     assert_eq!(file.len().unwrap(), 1 << 20);
-    // Not every file system has holes; where they are had, they are had at once.
+    // Not every file system has holes; if it does, they take effect at once.
     let after = file.allocated_bytes().unwrap();
     assert!(after == before || after < before / 4, "{before} before, {after} after");
 }

@@ -1,4 +1,4 @@
-//! DBSIZE is exact, in small stores and in large ones, and holds up nobody but who asked.
+//! DBSIZE is exact, in small stores and in large ones, and delays only the client that asked.
 
 mod common;
 
@@ -72,7 +72,7 @@ fn dbsize_of_a_large_store_is_exact_and_answered_in_its_turn() {
     fill(&mut client, 0..20_000);
     fill(&mut client, 10_000..25_000);
     client.ask(&["DEL", "key7", "key8"]);
-    // Whatever stands behind it in the pipeline waits for it.
+    // Everything after it in the pipeline waits for it.
     let mut bytes = Vec::new();
     for words in [
         &["GET", "key1"][..],
@@ -126,11 +126,11 @@ fn who_leaves_before_the_count_comes_is_forgotten() {
         let mut leaves = server.client();
         leaves.send_request(&["DBSIZE"]);
         drop(leaves);
-        // Who comes next may get its place, and must not get its answer.
+        // The next client may get its slot, and must not get its answer.
         let mut comes = server.client();
         assert_eq!(comes.ask(&["ECHO", "mine"]), bulk("mine"));
     }
-    // Who sends no more is still answered.
+    // A client that has shut down its sending side still gets an answer.
     let mut half = server.client();
     half.send(b"DBSIZE\r\nECHO bye\r\n");
     half.stream.shutdown(std::net::Shutdown::Write).unwrap();

@@ -1,4 +1,4 @@
-//! A store that fails and recovers: INFO tells of it, and the server resumes it by itself.
+//! A store that fails and recovers: INFO reports it, and the server resumes it automatically.
 
 mod common;
 
@@ -11,12 +11,12 @@ use alluvium_protocol::Value;
 use alluvium_server::{Change, Server, ServerOptions, Store, StoreError, StoreHealth};
 use common::{Client, Running, bulk, ok};
 
-/// A map that takes no writes while its disk is full, and no resumption before there is room.
+/// A map that accepts no writes while its disk is full, and no resumption before there is room.
 #[derive(Default)]
 struct Full {
     items: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     health: Mutex<Option<StoreHealth>>,
-    /// Resumptions that are still to fail.
+    /// Number of resumptions that will still fail.
     failures_left: AtomicU32,
     attempts: AtomicU32,
 }
@@ -140,7 +140,7 @@ fn the_server_resumes_a_store_that_has_room_again() {
         assert_eq!(healthy[name], value, "{name}");
     }
     store.fill(3);
-    // Whether a write comes before or after the resumption is up to the threads; in the end it goes through.
+    // Whether a write comes before or after the resumption depends on the threads; in the end it succeeds.
     while client.ask(&["SET", "key", "value"]) != ok() {
         std::thread::yield_now();
     }
@@ -159,7 +159,7 @@ fn info_says_why_nothing_is_written() {
     for (name, value) in [
         ("store_status", "failed"),
         ("store_resumable", "1"),
-        // One line, whatever the reason says.
+        // A single line, whatever the reason contains.
         ("store_failure", "writing log-7: No space left on device"),
         ("rdb_last_bgsave_status", "err"),
         ("aof_last_write_status", "err"),
@@ -167,11 +167,11 @@ fn info_says_why_nothing_is_written() {
         assert_eq!(failed[name], value, "{name}");
     }
     assert_eq!(client.ask(&["SET", "key", "value"]), Value::Error(b"ERR no space".to_vec()));
-    // What can't be resumed is left alone.
+    // A store that cannot be resumed is left alone.
     let reason = "syncing log-7: Input/output error".to_owned();
     *store.health.lock().unwrap() = Some(StoreHealth::Failed { reason, resumable: false });
     assert_eq!(persistence(&mut client)["store_resumable"], "0");
-    // Background work that is tried again stops no writes, and is told all the same.
+    // Background work that is tried again does not stop writes, and is reported nevertheless.
     let reason = "writing table-9: No space left".to_owned();
     *store.health.lock().unwrap() = Some(StoreHealth::Retrying { reason: reason.clone() });
     let retrying = persistence(&mut client);

@@ -53,7 +53,7 @@ fn a_client_that_reads_slowly_is_made_to_wait_and_loses_nothing() {
     }
     let mut stream = slow.stream.try_clone().unwrap();
     let writer = std::thread::spawn(move || stream.write_all(&bytes).unwrap());
-    // Others are served meanwhile by the same worker.
+    // Meanwhile the same worker serves other clients.
     let mut other = server.client();
     for _ in 0..100 {
         assert_eq!(other.ask(&["PING"]), Value::Simple(b"PONG".to_vec()));

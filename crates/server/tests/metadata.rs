@@ -1,4 +1,4 @@
-//! What writes keep of expiries and flags, which items have from the library or from an import.
+//! How writes treat expiries and flags, which items have from the library or from an import.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// A server, a client of it, and its keyspace as the library has it.
+/// A server, a client of it, and its keyspace as opened by the library.
 fn serve() -> (Running, Client, Keyspace) {
     let directory = tempfile::tempdir().unwrap();
     let db = database(&directory);

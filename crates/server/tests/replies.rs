@@ -1,7 +1,7 @@
-//! Requests and the exact bytes of their replies, as Redis 7.0.15 gives them.
+//! Requests and the exact bytes of their replies, as given by Redis 7.0.15.
 //!
-//! With `ALLUVIUM_REFERENCE=host:port` the same table runs against a Redis server instead, which shows that the
-//! table is true; its data are flushed.
+//! With `ALLUVIUM_REFERENCE=host:port` the same table runs against a Redis server instead, which shows that the table
+//! is correct; that server's data are flushed.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::io::Write;
 
 use common::{Client, Running};
 
-/// One line a step: the inline request, ` => `, the reply with its line ends escaped. A table starts with an empty
+/// One line per step: the inline request, ` => `, the reply with its line ends escaped. A table starts with an empty
 /// store.
 const STRINGS: &str = r#"
 GET key => $-1\r\n
@@ -146,7 +146,7 @@ TIME x => -ERR wrong number of arguments for 'time' command\r\n
 QUIT => +OK\r\n
 "#;
 
-/// What ends the connection: request bytes and all reply bytes.
+/// Requests that end the connection: request bytes and all reply bytes.
 const FATAL: &[(&str, &str)] = &[
     (r"*x\r\n", r"-ERR Protocol error: invalid multibulk length\r\n"),
     (r"*1\r\n$x\r\n", r"-ERR Protocol error: invalid bulk length\r\n"),
@@ -195,7 +195,7 @@ fn check(table: &str, server: &Running) {
         let found = client.raw(expected.len());
         assert_eq!(found.escape_ascii().to_string(), expected.escape_ascii().to_string(), "{request}");
     }
-    // Nothing more may follow the last reply.
+    // Nothing may follow the last reply.
     if client.stream.write_all(b"QUIT\r\n").is_ok() {
         let rest = client.raw_to_end();
         assert!(rest.is_empty() || rest == b"+OK\r\n", "{}", rest.escape_ascii());

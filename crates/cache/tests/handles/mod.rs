@@ -1,4 +1,4 @@
-//! What writes a cache, whatever its mode: the cache itself, or the writer of all partitions.
+//! What writes a cache in each mode: the cache itself, or the writer of all partitions.
 #![allow(dead_code)] // Each test uses some of it.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use alluvium_cache::{
     TooLarge, WriteError, Writer,
 };
 
-/// Writes to a cache of mode `A`, and reads it.
+/// A handle that writes a cache of mode `A`, and reads it.
 pub trait Handle<A: Access>: Sized {
     fn of(cache: Cache<A>) -> Self;
     fn cache(&self) -> &Cache<A>;
@@ -40,7 +40,7 @@ pub trait Handle<A: Access>: Sized {
     fn clear(&mut self);
 }
 
-/// The error below, of a writer that has all partitions.
+/// The inner error, for a writer that has all partitions.
 fn refused<E>(error: WriteError<E>) -> E {
     match error {
         WriteError::Refused(error) => error,

@@ -1,4 +1,4 @@
-//! Each rule that the stories rely on, broken: some story must end badly, or it would not have noticed.
+//! Breaks each rule on which the tests rely: some test must fail, otherwise it would not notice a violation.
 
 use std::panic;
 
@@ -12,7 +12,7 @@ use super::reads::update_in_place;
 use super::stores::{items_moved_together, space_used_again};
 use super::{PREEMPTIONS, model};
 
-/// Tells a story with a rule broken, which must be noticed by what the reader finds.
+/// Runs a test with a rule broken; what the reader finds must reveal this.
 fn is_noticed(canary: Canary, story: fn()) {
     break_rule(Some(canary));
     let outcome = panic::catch_unwind(|| model(PREEMPTIONS, story));
@@ -26,7 +26,7 @@ fn is_noticed(canary: Canary, story: fn()) {
     );
 }
 
-/// How stories end badly.
+/// Messages with which the tests fail.
 const ENDINGS: [&str; 2] = ["half of another", "it was there throughout"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The log comes round under a reader: sets evict the oldest items and write over them.
+//! The log wraps around under a reader: sets evict the oldest items and overwrite them.
 
 use alluvium_cache::{Cache, ConcurrentReads, Eviction, Writer};
 use loom::sync::Arc;
@@ -11,8 +11,8 @@ fn set<const BYTES: usize>(writer: &mut Writer, number: u64, stamp: u8) {
     writer.set(&number.to_le_bytes(), &value::<BYTES>(stamp)).unwrap();
 }
 
-/// Sets keys from 0 on to values of `BYTES` bytes until the log is full and the oldest had to go. Returns the number of
-/// the next key.
+/// Sets keys from 0 up to values of `BYTES` bytes until the log is full and the oldest item was evicted. Returns the
+/// number of the next key.
 fn fill<const BYTES: usize>(writer: &mut Writer) -> u64 {
     let used = |writer: &Writer| writer.stats().total().log_bytes_used;
     let mut number = 0;
@@ -27,13 +27,13 @@ fn fill<const BYTES: usize>(writer: &mut Writer) -> u64 {
     }
 }
 
-/// The item that was set first. To ask for it by its key would count as an access.
+/// The item that was set first. A get of its key would count as an access.
 fn oldest(writer: &Writer) -> u64 {
     let number = |key: Vec<u8>| u64::from_le_bytes(key.try_into().unwrap());
     writer.iter().map(|item| number(item.key)).min().expect("some item is there")
 }
 
-/// Reads a key in another thread while `write` is under way; what the reader found.
+/// Reads a key in another thread while `write` is in progress; returns what the reader found.
 fn read_beside(
     cache: &Shared,
     writer: &mut Writer,
@@ -48,8 +48,8 @@ fn read_beside(
     reader.join().unwrap()
 }
 
-/// A set evicts the oldest item and writes over it while a reader looks at it. The reader sees the item whole or
-/// nothing, never bytes of the new one.
+/// A set evicts the oldest item and overwrites it while a reader reads it. The reader sees the whole item or nothing,
+/// never bytes of the new one.
 fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
     let cache: Shared = small(eviction);
     let mut writer = cache.writer(..).unwrap();
@@ -59,18 +59,18 @@ fn an_evicted_item_is_whole_or_absent(eviction: Eviction) {
     assert!(seen.is_none_or(|seen| seen == value::<16>(oldest as u8)), "half of another item");
 }
 
-/// Under FIFO nothing but the log's head tells that an entry dangles.
+/// Under FIFO only the log's head shows that an entry dangles.
 pub fn dangling_entry() {
     an_evicted_item_is_whole_or_absent(Eviction::Fifo);
 }
 
-/// Where evictions remove entries, the version of the bucket tells.
+/// If evictions remove entries, the version of the bucket shows it.
 pub fn removed_entry() {
     an_evicted_item_is_whole_or_absent(Eviction::ApproximateLru);
 }
 
-/// The item under the reader lies across the ring's end, its first words in the last lap's place and its last words in
-/// the first words of the ring, and the item that takes its place does so too.
+/// The item being read crosses the ring's end: its first words are at the end of the ring and its last words are the
+/// first words of the ring. The item that takes its place does so, too.
 pub fn item_across_the_end() {
     const ITEM_WORDS: u64 = 5;
     const PAGE_WORDS: u64 = 8;
@@ -88,8 +88,8 @@ pub fn item_across_the_end() {
     assert!(seen.is_none_or(|seen| seen == value::<24>(across as u8)), "half of another item");
 }
 
-/// The oldest item was used, so that a set appends it again instead of dropping it, over its own former place, and
-/// drops the one behind it. A reader finds the used item throughout.
+/// The oldest item was used, so a set appends it again instead of dropping it, overwriting its own former position, and
+/// drops the next one. A reader finds the used item at all times.
 pub fn item_appended_again() {
     let cache: Shared = small(Eviction::ApproximateLru);
     let mut writer = cache.writer(..).unwrap();
@@ -100,8 +100,8 @@ pub fn item_appended_again() {
     assert_eq!(seen.as_deref(), Some(&value::<24>(oldest as u8)[..]), "it was there throughout");
 }
 
-/// While the main log has room, a set moves the oldest item on probation there and writes over its former place. A
-/// reader finds it throughout.
+/// While the main log has room, a set moves the oldest item on probation there and overwrites its former position. A
+/// reader finds it at all times.
 pub fn item_that_leaves_probation() {
     let cache: Shared = small(Eviction::S3Fifo);
     let mut writer = cache.writer(..).unwrap();

@@ -1,4 +1,4 @@
-//! Items that lie in their bucket, come there and leave it under a reader.
+//! Items that are stored in their bucket, move there and leave it under a reader.
 
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Cache, Concurrent};
@@ -15,7 +15,7 @@ fn tiny() -> Arc<Cache<Concurrent>> {
     Arc::new(limits.find_map(|limit| builder.clone().memory_limit(limit).build().ok()).unwrap())
 }
 
-/// An inline item that is overwritten is seen as it was or as it is.
+/// An inline item that is overwritten is seen in its old or its new state.
 #[test]
 fn loom_an_inline_update_is_seen_whole_or_not_at_all() {
     model(PREEMPTIONS, inline_update);
@@ -34,7 +34,7 @@ pub fn inline_update() {
     assert!(seen == value::<12>(1) || seen == value::<12>(2), "half of another value: {seen:?}");
 }
 
-/// A value that no longer fits goes to the logs; a reader finds the key throughout.
+/// A value that no longer fits moves to the logs; a reader finds the key at all times.
 #[test]
 fn loom_an_item_that_outgrows_its_cell_is_never_missed() {
     model(PREEMPTIONS, || {
@@ -51,7 +51,7 @@ fn loom_an_item_that_outgrows_its_cell_is_never_missed() {
     });
 }
 
-/// An item that leaves probation for its bucket is found throughout.
+/// An item that leaves probation for its bucket is found at all times.
 #[test]
 fn loom_an_item_that_comes_inline_is_never_missed() {
     model(PREEMPTIONS, item_that_comes_inline);
@@ -61,12 +61,12 @@ pub fn item_that_comes_inline() {
     beside_an_item_that_comes_inline(|cache| cache.get(b"third---"));
 }
 
-/// An item that lies where another belongs, which comes, is found throughout.
+/// An item that occupies the home of a new item is found at all times.
 #[test]
 fn loom_an_item_that_makes_way_in_its_bucket_is_never_missed() {
     model(PREEMPTIONS, || {
         let cache = tiny();
-        // The first cell belongs to items whose tags begin with a 0, the second to the others.
+        // The first cell is the home of items whose tags start with a 0 bit, the second of the others.
         let keys = |first_bit: u64| {
             let candidates = (1_u64..).map(u64::to_le_bytes);
             candidates.filter(move |key| HASHER.hash(key).low() >> 15 & 1 == first_bit)
@@ -86,10 +86,10 @@ fn loom_an_item_that_makes_way_in_its_bucket_is_never_missed() {
     });
 }
 
-/// A scan visits an item that leaves probation for its bucket once.
+/// A scan visits an item that leaves probation for its bucket exactly once.
 #[test]
 fn loom_a_scan_visits_an_item_that_comes_inline_once() {
-    // It looks at so much that one more would take minutes.
+    // It makes so many accesses that one more preemption would take minutes.
     model(PREEMPTIONS - 1, || {
         beside_an_item_that_comes_inline(|cache| {
             let mut found = cache.iter().filter(|item| item.key == b"third---");
@@ -105,7 +105,7 @@ fn beside_an_item_that_comes_inline(look: fn(&Cache<Concurrent>) -> Option<Vec<u
     for key in [b"first---", b"second--", b"third---"] {
         cache.set(key, &value::<8>(1)).unwrap();
     }
-    // The third found both cells taken. One is free when its turn comes to leave probation, with the fourth of these.
+    // The third found both cells taken. One is free when it leaves probation, at the fourth of these sets.
     assert!(cache.remove(b"first---"));
     let next = |number: u8| cache.set(&[number; 8], &value::<16>(number)).unwrap();
     (0..3).for_each(next);

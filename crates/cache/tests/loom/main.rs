@@ -2,7 +2,7 @@
 //! allow: `cargo xtask loom`.
 //!
 //! Under loom pages have 64 bytes, so that a log holds a handful of items and the next set evicts the oldest; buckets
-//! have four entries. The rules that make the stories end well are broken one by one in `canaries`.
+//! have four entries. `canaries` breaks the rules on which the tests depend one by one.
 #![cfg(loom)]
 
 mod canaries;
@@ -16,10 +16,10 @@ use alluvium_cache::{Access, Cache, Eviction};
 use loom::sync::Arc;
 use loom::thread;
 
-/// Preemptions explored, unless `LOOM_MAX_PREEMPTIONS` says fewer.
+/// Number of preemptions explored, unless `LOOM_MAX_PREEMPTIONS` sets fewer.
 const PREEMPTIONS: usize = 3;
 
-/// A value of one byte repeated: a mixture of two is noticed.
+/// A value of one byte repeated: a mixture of two is detected.
 fn value<const BYTES: usize>(stamp: u8) -> [u8; BYTES] {
     [stamp; BYTES]
 }
@@ -36,15 +36,15 @@ fn small<A: Access>(eviction: Eviction) -> Arc<Cache<A>> {
     Arc::new(cache)
 }
 
-/// Words of a thread's stack: loom's own are for less than what a cache inlines.
+/// Words of a thread's stack: loom's own stacks are too small for what a cache inlines.
 const STACK_WORDS: usize = 1 << 15;
 
-/// A thread of a story.
+/// Starts a thread of a test.
 fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
     thread::Builder::new().stack_size(STACK_WORDS).spawn(body).unwrap()
 }
 
-/// Tells a story in every way that it can go.
+/// Runs a test in all interleavings.
 fn model(preemptions: usize, story: impl Fn() + Copy + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 1_000_000;

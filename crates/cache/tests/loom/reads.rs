@@ -8,7 +8,7 @@ use loom::sync::Arc;
 
 use super::{PREEMPTIONS, model, small, spawn, value};
 
-/// An item that is overwritten in place is seen as it was or as it is.
+/// An item that is overwritten in place is seen in its old or its new state.
 #[test]
 fn loom_an_update_in_place_is_seen_whole_or_not_at_all() {
     model(PREEMPTIONS, update_in_place);
@@ -26,7 +26,7 @@ pub fn update_in_place() {
     assert!(seen == value::<16>(1) || seen == value::<16>(2), "half of another value: {seen:?}");
 }
 
-/// A longer value goes to a new place; a reader finds the key throughout.
+/// A longer value gets a new position; a reader finds the key at all times.
 #[test]
 fn loom_an_item_that_moves_is_never_missed() {
     model(PREEMPTIONS, || {
@@ -42,7 +42,7 @@ fn loom_an_item_that_moves_is_never_missed() {
     });
 }
 
-/// A removed key's entry is gone with the version's change.
+/// A removed key's entry disappears with the version's change.
 #[test]
 fn loom_a_removal_is_seen_whole_or_not_at_all() {
     model(PREEMPTIONS, || {
@@ -60,7 +60,7 @@ fn loom_a_removal_is_seen_whole_or_not_at_all() {
     });
 }
 
-/// A partition that is resized hands readers over to its new memory: they find the item, or miss it while it moves.
+/// A partition that is resized redirects readers to its new memory: they find the item, or miss it while it moves.
 #[test]
 fn loom_a_resize_beside_a_reader_never_lies() {
     model(PREEMPTIONS, || {
@@ -78,7 +78,7 @@ fn loom_a_resize_beside_a_reader_never_lies() {
     });
 }
 
-/// An index that is full grows while a reader is in it; the reader finds its item throughout.
+/// A full index grows while a reader uses it; the reader finds its item at all times.
 #[test]
 fn loom_an_item_in_an_index_that_grows_is_never_missed() {
     model(PREEMPTIONS, index_that_grows);

@@ -1,4 +1,4 @@
-//! A store's space under readers: used again, and moved so that what is free is in one piece.
+//! A store's space under readers: reused, and moved so that the free space is contiguous.
 
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Access, Concurrent, ConcurrentReads, Store};
@@ -12,8 +12,8 @@ fn small<A: Access>() -> Arc<Store<A>> {
     Arc::new(builder.room_for(12).build_as().unwrap())
 }
 
-/// An item is removed, and another thread sets another one, which takes its place. A reader finds the former whole or
-/// not at all.
+/// An item is removed, and another thread sets another one, which takes its place. A reader finds the former item whole
+/// or not at all.
 pub fn space_used_again() {
     let store = small::<Concurrent>();
     let [removed, added] = [1_u64, 2].map(u64::to_le_bytes);
@@ -33,8 +33,8 @@ pub fn space_used_again() {
     assert_eq!(store.get(&added).as_deref(), Some(&value::<16>(2)[..]));
 }
 
-/// A set finds what is free in pieces too small and moves other items to join them. A reader finds an item that moves
-/// throughout.
+/// A set finds only free pieces that are too small and moves other items to join them. A reader finds an item that
+/// moves at all times.
 pub fn items_moved_together() {
     let store = small::<ConcurrentReads>();
     let mut writer = store.writer(..).unwrap();
@@ -47,7 +47,7 @@ pub fn items_moved_together() {
     writer.remove(&2_u64.to_le_bytes()).unwrap();
     let reader = {
         let store = store.clone();
-        // The lowest free block is enlarged, at the cost of the item behind it.
+        // The lowest free block is enlarged by moving the item after it.
         spawn(move || store.get(&1_u64.to_le_bytes()))
     };
     writer.set(&100_u64.to_le_bytes(), &value::<56>(100)).unwrap();

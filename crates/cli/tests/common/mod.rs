@@ -1,4 +1,4 @@
-//! Runs the command as a user does.
+//! Runs the command like a user.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ pub fn command(directory: &Path, line: &str) -> Command {
     command
 }
 
-/// What the command with the words of `line` does in `directory`.
+/// The output of the command with the words of `line`, run in `directory`.
 pub fn alluvium(directory: &Path, line: &str) -> Output {
     command(directory, line).output().unwrap()
 }

@@ -43,7 +43,7 @@ impl Running {
         Client::connect(self.address)
     }
 
-    /// Waits until the server has ended by itself.
+    /// Waits until the server has ended without being asked to.
     pub fn join(mut self) -> Result<(), ServerError> {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -70,7 +70,7 @@ pub struct Client {
 impl Client {
     pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        // A hanging server fails the test instead of hanging it.
+        // If the server hangs, the test fails instead of hanging.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream, received: Vec::new() }
@@ -91,7 +91,7 @@ impl Client {
         self.reply().expect("a reply")
     }
 
-    /// The next reply, `None` when the server closed the connection.
+    /// The next reply, `None` if the server closed the connection.
     pub fn reply(&mut self) -> Option<Value> {
         loop {
             if let Some((value, consumed)) = Value::decode(&self.received).unwrap() {
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Exactly so many bytes of replies.
+    /// Exactly this many bytes of replies.
     pub fn raw(&mut self, bytes: usize) -> Vec<u8> {
         while self.received.len() < bytes && self.receive() {}
         let rest = self.received.split_off(bytes.min(self.received.len()));
