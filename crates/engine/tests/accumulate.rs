@@ -1,4 +1,5 @@
-//! Numbers that are incremented and values that are appended to: nothing is lost, whoever adds, wherever they lie.
+//! Numbers that are incremented and values that are appended to: no update is lost, whichever thread makes it and
+//! wherever the item is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use alluvium_io::{Clock, SimulatedClock, SimulatedStorage};
 
 mod damage;
 
-/// Small segments and indexes, so that many increments meet a full one.
+/// Small segments and indexes, so that many increments find a full index.
 fn open(path: &std::path::Path) -> (Db, Keyspace) {
     let db = Db::builder(path).plan(damage::plan()).durability(Durability::Buffered).open().unwrap();
     let items = db.keyspace("items").unwrap();
@@ -47,7 +48,7 @@ fn appends_of_many_threads_are_all_there_and_whole() {
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let items = &items;
-            // Long enough that the value ends in a blob file.
+            // Long enough that the value ends up in a blob file.
             scope.spawn(move || {
                 (0..steps).for_each(|_| assert!(items.append("key", [thread; 5]).unwrap() > 0))
             });
@@ -125,7 +126,7 @@ fn a_change_that_was_refused_leaves_nothing_for_a_recovery() {
     };
     let db = open();
     let items = db.keyspace("items").unwrap();
-    // Each key is updated once. Whenever a change is asked for again, because an index was full, it declines.
+    // Each key is updated once. If a change is requested again because an index was full, it declines.
     let mut kept = Vec::new();
     for number in 0..2_000u32 {
         let mut calls = 0;

@@ -1,4 +1,5 @@
-//! Values that are appended to: what is written grows with what is appended, and the value is whole wherever it lies.
+//! Values that are appended to: bytes written grow with bytes appended, and the value is complete wherever it is
+//! stored.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 mod damage;
 
-/// Blob files of 60 kB, of which garbage of 10 kB is collected.
+/// Blob files of 60 kB, collected at 10 kB of garbage.
 fn open(path: &Path) -> Db {
     let builder = Db::builder(path).plan(damage::plan()).durability(Durability::Buffered).background(false);
     builder.blob_sizes(60_000, 16 << 10, 10_000).open().unwrap()
@@ -53,7 +54,7 @@ fn what_is_written_grows_with_what_is_appended() {
         assert_eq!(items.get(key).unwrap(), Some(value.clone()));
         factors.push((bytes_written(&db) - before) as f64 / value.len() as f64);
     }
-    // Eight times as long a value is written about three times more, not eight.
+    // A value eight times as long is written about three times more often, not eight times.
     assert!(factors[1] < 25.0 && factors[1] < factors[0] + 10.0, "{factors:?}");
 }
 
@@ -92,14 +93,14 @@ fn appends_beside_collection_come_to_an_end() {
     }
     assert!(items.get("key").unwrap() == Some(piece.repeat(appends)));
     let traffic = db.stats().traffic;
-    // Joins write about seven times what is appended. What is collected comes to about the same.
+    // Joins write about seven times what is appended. Garbage collection adds about the same.
     let factor = traffic.blob_bytes_written as f64 / (appends * piece.len()) as f64;
     assert!(factor < 100.0, "{factor}: {traffic:?}");
     db.wait_idle().unwrap();
     assert!(items.get("key").unwrap() == Some(piece.repeat(appends)));
 }
 
-/// What was appended, by keys of all lengths.
+/// The appended values, by keys of all lengths.
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, u32)>;
 
 fn key(rng: &mut StdRng) -> Vec<u8> {
@@ -133,7 +134,7 @@ fn check(db: &Db, items: &Keyspace, model: &Model) {
     assert_eq!(items.count().unwrap(), model.len() as u64);
 }
 
-/// Appends, and everything else that changes items.
+/// Appends, and all other operations that change items.
 fn change(rng: &mut StdRng, items: &Keyspace, model: &mut Model) {
     let key = key(rng);
     match rng.random_range(0..20) {

@@ -1,4 +1,4 @@
-//! Incremental backups: each is whole, shares what did not change, and comes back as it was.
+//! Incremental backups: each is complete, shares what did not change, and restores the original content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,7 @@ fn each_backup_is_whole_and_comes_back_as_it_was() {
         assert_eq!(last.0, last.1);
         let restored = open(&target);
         assert_eq!(&contents(&restored), expected);
-        // What becomes of the copy is nothing to the backup.
+        // What happens to the copy does not affect the backup.
         fill(&restored, 0..500, 77);
         restored.compact().unwrap();
         restored.close().unwrap();
@@ -66,7 +66,7 @@ fn each_backup_is_whole_and_comes_back_as_it_was() {
     assert_eq!(contents(&Db::open_read_only(&youngest).unwrap()), expected[3]);
 }
 
-/// A database whose files can't be linked stands for one on another file system.
+/// A database whose files cannot be linked simulates one on another file system.
 #[test]
 fn across_file_systems_each_table_is_copied_once() {
     let directory = tempfile::tempdir().unwrap();

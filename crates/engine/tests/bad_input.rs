@@ -106,7 +106,7 @@ fn a_keyspace_without_a_plan_gets_one_that_stays() {
     };
     let plan = planned(10_000_000);
     plan.check_executable().unwrap();
-    // Another number of items at another opening changes nothing for what is there.
+    // Another number of items at a later opening does not change what exists.
     assert_eq!(planned(100_000), plan);
     let db = open(directory.path()).unwrap();
     assert_eq!(db.keyspace("items").unwrap().plan(), plan);
@@ -190,7 +190,7 @@ fn a_truncated_or_damaged_table_is_an_error_and_never_wrong_data() {
     for table in files(directory.path(), "table-") {
         let content = fs::read(&table).unwrap();
         fs::write(&table, &content[..content.len() / 2]).unwrap();
-        // Tables are looked at when they are first used.
+        // Tables are read when they are first used.
         let used = open(directory.path()).and_then(|db| db.keyspace("items")?.get("any"));
         let error = used.unwrap_err();
         assert!(matches!(error, Error::Corruption(_)), "{error}");
@@ -223,7 +223,7 @@ fn a_closed_database_says_so() {
     assert!(matches!(items.get(b"key"), Err(Error::Closed)));
 }
 
-/// After a clean close the manifest says how far the log goes, so nothing of it can vanish unnoticed.
+/// After a clean close the manifest records how far the log extends, so no part of it can be lost undetected.
 #[test]
 fn a_missing_truncated_or_damaged_log_is_an_error_and_never_wrong_data() {
     let directory = tempfile::tempdir().unwrap();

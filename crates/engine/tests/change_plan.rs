@@ -1,4 +1,5 @@
-//! Plans change while data are there: everything can be read meanwhile, and in the end lies as the plan has it.
+//! Plans change while data are present: everything can be read meanwhile, and in the end is stored according to the new
+//! plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key-{number}").into_bytes()
 }
 
-/// Overwrites, inserts and removes some of `keys` keys, from this step on.
+/// Overwrites, inserts and removes some of `keys` keys, starting at this step.
 fn write(keyspace: &Keyspace, contents: &mut Contents, steps: std::ops::Range<u32>, keys: u32) {
     for step in steps {
         let key = key(step.wrapping_mul(2_654_435_761) % keys);
@@ -84,7 +85,7 @@ fn every_named_plan_becomes_every_other_with_data_in_place() {
             db.change_plan(plan.clone()).unwrap();
             assert_eq!(keyspace.plan(), plan);
             check(&keyspace, &contents, KEYS, &what);
-            // Writes go on while data move.
+            // Writes continue while data are moved.
             for round in 0..8 {
                 for _ in 0..3 {
                     db.run_background_job().unwrap();
@@ -99,7 +100,7 @@ fn every_named_plan_becomes_every_other_with_data_in_place() {
             assert!(!db.is_changing_plan() && db.stats().plan_changes.is_empty());
             check(&keyspace, &contents, KEYS, &what);
             assert_eq!(db.verify().unwrap().problems, Vec::<String>::new(), "{what}");
-            // And back, by an opening with the plan.
+            // And back, by an opening with the former plan.
             db.change_plan(from.clone()).unwrap();
             for _ in 0..5 {
                 db.run_background_job().unwrap();
@@ -192,7 +193,7 @@ fn semi_sorted_keyspaces_change_among_plans_that_suit_them() {
     let mut contents = Contents::new();
     write(&items, &mut contents, 0..9000, KEYS);
     while db.run_background_job().unwrap() {}
-    // The database's plan does not suit it, and is not its own.
+    // The database's plan does not suit the keyspace, which keeps its own.
     db.change_plan(small(Plan::tiered())).unwrap();
     assert_eq!(items.plan(), small(Plan::semi_sorted()));
     assert!(items.change_plan(&small(Plan::tiered())).is_err());
@@ -253,12 +254,12 @@ fn a_plan_that_was_outgrown_is_made_anew_once() {
     let plan = items.plan();
     drop(items);
     db.close().unwrap();
-    // It is remembered for how many items the plan is.
+    // The number of items for which the plan was made is stored.
     let db = open();
     let items = db.keyspace("items").unwrap();
     while db.run_background_job().unwrap() {}
     assert!(db.stats().plan_decisions.is_empty() && items.plan() == plan);
-    // One that is chosen is not made anew, until that is asked for.
+    // A plan that was chosen is kept until a new choice is requested.
     db.change_plan(Plan::silt()).unwrap();
     while db.run_background_job().unwrap() {}
     assert!(db.stats().plan_decisions.is_empty() && items.plan() == Plan::silt());

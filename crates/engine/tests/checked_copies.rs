@@ -1,4 +1,4 @@
-//! Checkpoints and backups are checked before they count, and what ends them does not block the next attempt.
+//! Checkpoints and backups are checked before they count, and what interrupts them does not block the next attempt.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -19,7 +19,7 @@ fn fill(db: &Db, round: u8) {
     items.insert("large", vec![round; 20_000]).unwrap();
 }
 
-/// The largest file whose name begins so.
+/// The largest file whose name has this prefix.
 fn file(directory: &Path, prefix: &str) -> PathBuf {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let named = entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(prefix));
@@ -47,7 +47,7 @@ fn a_damaged_file_is_named_and_not_copied() {
         db.compact().unwrap();
         let (good, ..) = db.backup_with(&root, BackupOptions::default()).unwrap();
         restore(&good.path, directory.path().join("restored"), |_, _| {}).unwrap();
-        // Files are linked, so damage to one is damage to the good backup, too: that one is made whole again.
+        // Files are linked, so damage to one also damages the good backup, which is restored here.
         let kept: Vec<(PathBuf, Vec<u8>)> = fs::read_dir(&good.path)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -69,7 +69,7 @@ fn a_damaged_file_is_named_and_not_copied() {
         let error = db.backup_with(&root, keep).unwrap_err();
         assert!(is_named(&error), "{prefix}: {error}");
         assert_eq!(backups(&root).unwrap().len(), 1);
-        // Whoever does not look must not throw the good one away either.
+        // Without verification, a backup must not remove the good one either.
         let blind = BackupOptions { verify: false, keep: Some(1) };
         let error = db.backup_with(&root, blind).unwrap_err();
         assert!(is_named(&error), "{prefix}: {error}");
@@ -102,7 +102,7 @@ fn what_a_crash_leaves_of_a_copy_is_cleared_by_the_next() {
         let target = target.reopen();
         match db.checkpoint_into(Arc::new(target.clone())) {
             Ok(_) => {}
-            // It was complete, but for a note.
+            // It was complete except for a note.
             Err(Error::NotADatabase { .. }) if target.contents().contains_key("CURRENT") => {}
             Err(error) => panic!("crash {crash}: {error}"),
         }
@@ -136,7 +136,7 @@ fn a_failed_restore_can_be_repeated_and_others_files_are_left_alone() {
     assert!(other.join("notes.txt").exists());
 }
 
-/// A full disk leaves a blob file that the manifest names and that has no byte.
+/// A full disk leaves a blob file that the manifest names and that is empty.
 #[test]
 fn an_empty_blob_file_of_a_full_disk_is_not_called_damaged() {
     let open = |storage: &SimulatedStorage| {

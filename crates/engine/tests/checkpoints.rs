@@ -1,4 +1,4 @@
-//! Checkpoints: databases of their own that share bytes with the one they were made of, and never harm it.
+//! Checkpoints: independent databases that share bytes with the one from which they were made, and never harm it.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn database_and_checkpoint_go_different_ways() {
     fill(&items, 2);
     let checkpoint = db.checkpoint(&copy).unwrap();
     assert!(checkpoint.linked_tables > 0 && checkpoint.copied_tables == 0, "{checkpoint:?}");
-    // Every shared table is merged away in the original: its space must not be given back under the copy.
+    // Every shared table is merged away in the original: its space must not be freed while the copy uses it.
     fill(&items, 3);
     db.compact().unwrap();
     let copied = open(&copy);
@@ -85,7 +85,7 @@ fn a_directory_that_is_not_empty_is_refused() {
     assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
 }
 
-/// A clear between a checkpoint's snapshot and the conversion of its log takes that log out of reach.
+/// A clear between a checkpoint's snapshot and the conversion of its log makes that log unreachable.
 #[test]
 fn checkpoints_beside_clears_and_drops_end() {
     let directory = tempfile::tempdir().unwrap();

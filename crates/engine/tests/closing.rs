@@ -1,4 +1,4 @@
-//! What `close` promises: the directory is free at once, whatever handles there still are, and these answer `Closed`.
+//! What `close` promises: the directory is free at once, whatever handles still exist, and these return `Closed`.
 
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn fill(db: &Db) {
     items.insert("young", "value").unwrap();
 }
 
-/// Everything that there is to hold of a database, used after it was closed and opened again.
+/// Every kind of handle of a database, used after it was closed and opened again.
 #[test]
 fn every_handle_answers_closed_and_the_directory_is_free() {
     let directory = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn every_handle_answers_closed_and_the_directory_is_free() {
         db.close().unwrap();
         let again = Db::open(path).unwrap();
         let kept = again.keyspace("items").unwrap();
-        // What is obsolete by now goes, also from under those that hold it.
+        // Obsolete files are removed, even if such handles still refer to them.
         again.compact().unwrap();
 
         assert_closed("get", items.get("young"));
@@ -147,7 +147,7 @@ fn small_plan() -> Plan {
     Plan::Levels { sharding, log, levels }
 }
 
-/// At a byte a second what is merged here would take days.
+/// At a byte per second the merges here would take days.
 #[test]
 fn a_limit_of_the_merges_rate_holds_no_close_up() {
     let directory = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn a_limit_of_the_merges_rate_holds_no_close_up() {
     let db = builder.background_bytes_per_s_max(1).open().unwrap();
     let items = db.keyspace("items").unwrap();
     let mut number = 0_u32;
-    // Until a merge is under way, and waits.
+    // Until a merge is in progress, and waits.
     while db.stats().merge_pressure < 1.2 {
         items.insert(number.to_le_bytes(), [3; 200]).unwrap();
         number += 1;
@@ -174,7 +174,8 @@ fn a_limit_of_the_merges_rate_holds_no_close_up() {
     }
 }
 
-/// Whatever was acknowledged before `close` returned is there afterwards, and whoever is told `Ok` later was too.
+/// Everything acknowledged before `close` returned is present afterwards, and so is everything for which a writer got
+/// `Ok` later.
 #[test]
 fn writers_beside_a_close_are_told_the_truth() {
     for round in 0..20 {

@@ -1,11 +1,11 @@
-//! Runs that collect: items are written twice, and old values are merged away before they are many.
+//! Runs that collect: items are written twice, and old values are merged away before there are many of them.
 
 use alluvium::{Db, Durability};
 use alluvium_model::Plan;
 
 const ITEMS: u64 = 30_000;
 const VALUE_BYTES: usize = 1_000;
-/// About the items of a log.
+/// Approximate number of items of a log.
 const LOG_ITEMS: u64 = 1_000;
 
 /// The plan, with logs of 1 MiB.
@@ -31,19 +31,20 @@ fn value(number: u64, round: u64) -> Vec<u8> {
     word.iter().copied().cycle().take(VALUE_BYTES).collect()
 }
 
-/// Does the background work that is due, each time a log is about full: without threads writers only convert logs.
+/// Does the background work that is due, each time a log is about full: without background threads, writers only
+/// convert logs.
 fn work_at_times(db: &Db, written: u64) {
     if written % LOG_ITEMS == LOG_ITEMS - 1 {
         db.wait_idle().unwrap();
     }
 }
 
-/// Bytes of tables, by the pages of all levels but the log.
+/// Bytes of tables, by the pages of all levels except the log.
 fn table_bytes(db: &Db) -> f64 {
     db.stats().levels.iter().filter(|level| level.name != "log").map(|level| level.bytes as f64).sum()
 }
 
-/// Pages read to look for a thousand keys that are not there.
+/// Number of pages read to look up a thousand absent keys.
 fn reads_of_missing(db: &Db) -> u64 {
     let items = db.keyspace("items").unwrap();
     let before = db.stats().traffic.page_reads;
@@ -69,7 +70,7 @@ fn new_items_are_written_twice_and_old_values_stay_few() {
     assert_eq!(stats.traffic.merges, 0, "nothing is older than what was loaded");
     assert_eq!(stats.items, ITEMS);
     assert!(table_bytes(&db) < 1.03 * user_bytes, "{} bytes of tables", table_bytes(&db));
-    // Thirty runs, each with a filter that accepts one missing key in four thousand.
+    // Thirty runs, each with a filter that accepts one absent key in four thousand.
     assert!(reads_of_missing(&db) < 100, "{} reads", reads_of_missing(&db));
 
     let mut state = 7u64;
@@ -85,7 +86,7 @@ fn new_items_are_written_twice_and_old_values_stay_few() {
         }
         db.wait_idle().unwrap();
         assert!(db.stats().traffic.merges > merges_before, "no merge in round {round}");
-        // A quarter is old values; samples are no exact count.
+        // A quarter is old values; sampling is not exact.
         assert!(table_bytes(&db) < 1.4 * user_bytes, "{} bytes of tables", table_bytes(&db));
     }
     // The sorted run has no filter.

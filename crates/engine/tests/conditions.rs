@@ -1,4 +1,4 @@
-//! Batches with conditions: all or nothing, and an answer that says which condition failed.
+//! Batches with conditions: all or nothing, and the result names the condition that failed.
 
 mod damage;
 
@@ -88,7 +88,7 @@ fn flags_and_expiry_are_parts_of_a_version() {
     assert_eq!(items.get_with_version("key").unwrap().version, versions[0]);
 }
 
-/// Threads pass a token around by conditional batches: whoever holds it counts, in a key of its own.
+/// Threads pass a token around by conditional batches: the thread that has it counts, in a key of its own.
 #[test]
 fn of_those_who_want_the_same_at_the_same_time_one_gets_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ fn demand() -> impl Strategy<Value = Demand> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The reference is a map; versions are those of the last step but one in which the key was looked at.
+    /// The reference is a map; versions are those of the second to last step in which the key was read.
     #[test]
     fn batches_with_conditions_agree_with_a_map(
         steps in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Containers stay as large as the plan has them, however long merges cut and join them.
+//! Containers stay as large as the plan requires, however long merges split and join them.
 
 use std::sync::Arc;
 

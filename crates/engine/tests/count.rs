@@ -1,4 +1,4 @@
-//! Exact counts: each key once, whatever lies where, at one moment, and never an old answer.
+//! Exact counts: each key once, wherever its versions are stored, at one moment, and never an outdated answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn counts_agree_with_a_set_through_log_runs_and_tables() {
                 _ => {}
             }
             for (items, model) in keyspaces.iter().zip(&models) {
-                // Twice: counted, and as it is known then.
+                // Twice: first counted, then known.
                 assert_eq!(items.count().unwrap(), model.len() as u64, "step {step}");
                 assert_eq!(items.count().unwrap(), model.len() as u64, "step {step}");
                 assert_eq!(items.count_within(u64::MAX).unwrap(), Some(model.len() as u64));
@@ -158,7 +158,7 @@ fn a_count_is_of_one_moment() {
         }
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // One key comes as another goes, so there are always as many.
+            // One key is added as another is removed, so their number stays the same.
             scope.spawn(|| {
                 let mut rng = StdRng::seed_from_u64(7);
                 let mut present: Vec<u32> = (0..KEYS).collect();

@@ -1,4 +1,4 @@
-//! A damaged filter or index costs reads and no answers.
+//! A damaged filter or index costs reads but no answers.
 
 mod damage;
 
@@ -34,7 +34,7 @@ fn plan_of_tries() -> Plan {
     Plan::Levels { sharding, log, levels: vec![level(3), level(3), level(8)] }
 }
 
-/// Whether anything was noticed: a block may be of a section that counts no more.
+/// Whether any damage was detected: a block may belong to a section that is no longer used.
 fn check(sample: &Sample, contents: &Contents, what: &str) -> bool {
     let db = sample.open(contents).unwrap_or_else(|error| panic!("{what}: {error}"));
     for name in KEYSPACES {
@@ -51,7 +51,7 @@ fn check(sample: &Sample, contents: &Contents, what: &str) -> bool {
     }
     let is_noticed = !db.verify().unwrap().problems.is_empty();
     assert!(is_noticed || db.stats().memory_limit.damaged_blocks == 0, "{what}: verify finds nothing");
-    // Merges read the pages, so what they make is sound.
+    // Merges read the pages, so their results are sound.
     db.compact().unwrap_or_else(|error| panic!("{what}: {error}"));
     let problems = db.verify().unwrap().problems;
     assert!(problems.is_empty(), "{what}: {problems:?}");

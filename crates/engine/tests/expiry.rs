@@ -1,4 +1,4 @@
-//! Expiry: an item is gone from its time on, for reads at once and from the disk with the next merge.
+//! Expiry: an item is gone once its time has come, for reads at once and from the disk with the next merge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn an_item_is_absent_from_its_expiry_on_wherever_it_lies() {
                 .unwrap(),
             None
         );
-        // A snapshot is of its moment, so its reads repeat.
+        // A snapshot shows one moment, so its reads repeat.
         let before = snapshot.keyspace("items").unwrap();
         assert_eq!(before.get("goes").unwrap().as_deref(), Some(&b"value"[..]), "{place}");
         assert_eq!(before.iter().count(), 2, "{place}");
@@ -169,7 +169,7 @@ fn a_snapshot_keeps_expired_items_and_their_space_until_it_goes() {
         items.insert_with(number.to_le_bytes(), [1; 100], expiring(&clock, 1_000)).unwrap();
     }
     db.compact().unwrap();
-    // The reserve for a full disk is there whatever is stored.
+    // The reserve for a full disk exists whatever is stored.
     let is_counted = |name: &String| name != "RESERVE";
     let bytes = || {
         let contents = storage.contents();

@@ -1,5 +1,5 @@
-//! Failures by class: what never reached the device passes, a full disk is left behind, and only failed writes and
-//! syncs of what counts are final.
+//! Failures by class: those that never reached the device are passed on, the database recovers from a full disk, and
+//! only failed writes and syncs of essential files are final.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn number(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }
 
-/// Writes until something fails; returns how many items were acknowledged, and the failure.
+/// Writes until an operation fails; returns how many items were acknowledged, and the failure.
 fn write_until_it_fails(items: &Keyspace, value: &[u8]) -> (u32, Error) {
     let mut acknowledged = 0;
     loop {
@@ -149,7 +149,7 @@ fn removals_and_clearing_work_on_a_full_disk_and_make_room() {
             let (acknowledged, error) = write_until_it_fails(&items, &[7; 200]);
             assert!(matches!(error, Error::DiskFull { .. }), "{error}");
             assert!(matches!(db.health(), Health::DiskFull { .. }), "{:?}", db.health());
-            // Others fill what there was by accident.
+            // Other programs happen to fill the space that was left.
             storage.set_quota(Some(used_bytes(&storage)));
             for item in 0..100.min(acknowledged) {
                 items.remove(number(item)).unwrap();
@@ -166,7 +166,7 @@ fn removals_and_clearing_work_on_a_full_disk_and_make_room() {
                 0 => items.clear().unwrap(),
                 _ => assert!(db.drop_keyspace("items").unwrap()),
             }
-            // Nobody calls `resume`: a piece of background work finds the room.
+            // Without a call of `resume`, background work finds that there is room.
             storage.set_quota(Some(used_bytes(&storage) + 800_000));
             while db.run_background_job().unwrap() {}
             assert_eq!(db.health(), Health::Healthy);
@@ -210,7 +210,7 @@ fn an_orderly_stop_on_a_full_disk_keeps_what_was_acknowledged() {
         let (db, items) = open(&storage, Durability::Buffered);
         storage.set_quota(Some(used_bytes(&storage) + 200_000 + seed * 10_000));
         let (acknowledged, _) = write_until_it_fails(&items, &[7; 200]);
-        // No room but what is reserved.
+        // No room except the reserve.
         storage.set_quota(Some(used_bytes(&storage)));
         db.close().unwrap();
         storage.crash();
@@ -257,7 +257,7 @@ fn a_failed_write_of_the_log_is_final() {
     assert!(matches!(items.get("key"), Err(Error::Closed)));
 }
 
-/// With threads: they retry by themselves, and nobody hangs meanwhile.
+/// With threads: they retry automatically, and no caller hangs meanwhile.
 #[test]
 fn threads_retry_until_descriptors_are_back_and_writers_are_told() {
     let storage = SimulatedStorage::new(1);
@@ -266,7 +266,7 @@ fn threads_retry_until_descriptors_are_back_and_writers_are_told() {
     let db = builder.environment(environment).open().unwrap();
     let items = db.keyspace("items").unwrap();
     items.insert("first", "value").unwrap();
-    // Files of the log are used again, so conversions alone want for descriptors.
+    // Files of the log are reused, so only conversions need descriptors.
     db.flush().unwrap();
     without_descriptors(&storage);
     let mut acknowledged = 0_u32;
@@ -295,7 +295,7 @@ fn threads_retry_until_descriptors_are_back_and_writers_are_told() {
     }
 }
 
-/// With threads: a full disk is left behind without anybody's help.
+/// With threads: the database recovers from a full disk automatically.
 #[test]
 fn threads_find_that_there_is_room_again() {
     let storage = SimulatedStorage::new(1);
@@ -322,7 +322,7 @@ fn threads_find_that_there_is_room_again() {
     }
 }
 
-/// Tables find no space while the log does: writes go on, and what lacked space is done when there is more.
+/// Tables find no space while the log does: writes continue, and the work that lacked space is done once there is more.
 #[test]
 fn without_space_for_tables_the_log_goes_on() {
     let storage = SimulatedStorage::new(1);
@@ -331,7 +331,7 @@ fn without_space_for_tables_the_log_goes_on() {
         items.insert(number(item), [1; 100]).unwrap();
     }
     db.compact().unwrap();
-    // Less than background work leaves to the log.
+    // Less than the space that background work leaves to the log.
     storage.set_quota(Some(used_bytes(&storage) + 200_000));
     for item in 0..300 {
         items.insert(number(item), [2; 100]).unwrap();
@@ -356,7 +356,7 @@ fn without_space_for_tables_the_log_goes_on() {
     assert_eq!(db.stats().failures.times_full, 0);
 }
 
-/// With threads: the same, until the log is full; removals go on then.
+/// With threads: the same, until the log is full; then removals still work.
 #[test]
 fn threads_wait_for_space_and_the_log_goes_on() {
     let storage = SimulatedStorage::new(1);

@@ -1,4 +1,4 @@
-//! Many keyspaces under few descriptors. In a process of its own, whose limit it lowers.
+//! Many keyspaces with few descriptors. Runs in a process of its own, whose limit it lowers.
 
 use alluvium::{Db, Durability, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -24,7 +24,7 @@ fn twice_as_many_tables_as_descriptors_are_read_written_and_compacted() {
                 assert_eq!(items.get([earlier]).unwrap(), Some(vec![number as u8, earlier]));
             }
             items.insert([round], [number as u8, round]).unwrap();
-            // Large items lie in files of their own kind.
+            // Large items are stored in files of their own kind.
             items.insert("large", vec![number as u8; 30_000]).unwrap();
         }
         db.compact().unwrap();

@@ -1,4 +1,4 @@
-//! Bulk ingest: the same outcome as as many writes.
+//! Bulk ingest: the same result as that of the same number of writes.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ fn parts_that_do_not_fit_in_memory_are_parted_again() {
     let mut ingest = keyspace.ingest().unwrap();
     let mut model = BTreeMap::new();
     for number in 0..30_000 {
-        // One key comes very often, so that its part can't be split.
+        // One key appears very often, so that its part cannot be split.
         let key = if number % 3 == 0 { key(0) } else { key(number) };
         let value = vec![number as u8; 50];
         ingest.insert(&key, &value).unwrap();
@@ -125,7 +125,7 @@ fn large_value(number: u64, round: u64) -> Vec<u8> {
     value
 }
 
-/// Every third item is large; every ninth has a key beyond what tables hold.
+/// Every third item is large; every ninth has a key that is too long for tables.
 fn mixed(number: u64, round: u64) -> (Vec<u8>, Vec<u8>) {
     let mut key = key(number);
     if number.is_multiple_of(9) {
@@ -162,7 +162,7 @@ fn large_items_go_to_blob_files_and_come_back_after_another_opening() {
     let ingested = ingest.finish().unwrap();
     assert_eq!((ingested.items, ingested.logged), (1_300, false));
     assert_eq!(contents(&db), model);
-    // Few beside those that are there.
+    // Few items compared with those already stored.
     let mut ingest = keyspace.ingest().unwrap();
     for number in [3, 4, 3_000] {
         for round in [7, 8] {
@@ -181,11 +181,11 @@ fn large_items_go_to_blob_files_and_come_back_after_another_opening() {
     drop((keyspace, db));
     let db = open();
     assert_eq!(contents(&db), model);
-    // When everything is gone so are the blob files: nothing was counted twice.
+    // When all items are gone, so are the blob files: nothing was counted twice.
     let keyspace = db.keyspace("k").unwrap();
     model.keys().for_each(|key| keyspace.remove(key).unwrap());
     db.compact().unwrap();
-    // Files are removed in a thread of its own.
+    // Files are removed by a separate thread.
     db.wait_idle().unwrap();
     assert_eq!(blob_files(directory.path()), 0);
 }

@@ -1,5 +1,5 @@
-//! Pages in what filters and indexes leave of the memory limit: scans of prefixes find them there, all answers stay
-//! right, and filters and indexes come first.
+//! Pages kept in what filters and indexes leave of the memory limit: scans of prefixes find them there, all answers
+//! stay right, and filters and indexes have priority.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn what_scans_have_read_is_read_no_more() {
     assert_eq!(pages_read_for_gets(&db, &items, 0), 0);
     scan_all(&items, 0);
     assert_eq!(db.stats().memory.pages, kept);
-    // What replaces the tables is seen, and their pages go with them.
+    // The tables' replacements are read, and the old tables' pages are dropped.
     write_all(&db, &items, 1);
     scan_all(&items, 1);
     db.compact().unwrap();
@@ -105,14 +105,14 @@ fn filters_and_indexes_come_first() {
     write_all(&db, &items, 0);
     scan_all(&items, 0);
     let whole = db.stats().memory;
-    // Room for half of the pages: some go, and the rest is of use still.
+    // Room for half of the pages: some are dropped, and the rest is still useful.
     let of_indexes = whole.tables + whole.filters + whole.indexes;
     db.set_index_bytes_max(of_indexes + whole.pages / 2);
     scan_all(&items, 0);
     let half = db.stats().memory;
     assert!(half.pages > 0 && half.pages <= whole.pages / 2);
     assert_eq!((half.filters, half.indexes), (whole.filters, whole.indexes));
-    // Without any room for pages but what an iterator borrows, nothing else goes.
+    // With no room for pages except what an iterator borrows, nothing else is dropped.
     let borrowed = LIMIT_BYTES / 64;
     assert!(borrowed < whole.pages);
     db.set_index_bytes_max(of_indexes + borrowed);
@@ -120,7 +120,7 @@ fn filters_and_indexes_come_first() {
     let none = db.stats().memory;
     assert!(none.pages <= borrowed);
     assert_eq!((none.filters, none.indexes), (whole.filters, whole.indexes));
-    // They come back when there is room again.
+    // They are loaded again once there is room.
     db.set_index_bytes_max(u64::MAX);
     scan_all(&items, 0);
     assert_eq!(db.stats().memory.pages, whole.pages);

@@ -1,4 +1,4 @@
-//! Dropping keyspaces: gone at once and for good, with their space, and with an answer for those who hold handles.
+//! Dropping keyspaces: they are gone at once and for good, including their space, and holders of handles get an error.
 
 mod damage;
 
@@ -116,7 +116,7 @@ fn a_cleared_keyspace_gives_its_space_back_at_once() {
     assert!(db.verify().unwrap().problems.is_empty());
 }
 
-/// Whoever still saw an old item after a write of their own wrote before the clearing, so the write is gone too.
+/// A thread that still sees an old item after its own write has written before the clearing, so its write is gone, too.
 #[test]
 fn clearing_happens_at_one_moment_for_those_who_write_meanwhile() {
     let directory = tempfile::tempdir().unwrap();

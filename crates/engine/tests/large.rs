@@ -1,4 +1,4 @@
-//! Large items: out of line, streamed, overwritten, collected, and damaged.
+//! Large items: stored out of line, streamed, overwritten, collected, and damaged.
 
 use std::fs;
 use std::io::Read;
@@ -10,7 +10,7 @@ fn open(path: &Path) -> Db {
     Db::builder(path).durability(Durability::Buffered).open().unwrap()
 }
 
-/// Bytes that differ from place to place and from seed to seed.
+/// Bytes that differ by position and by seed.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

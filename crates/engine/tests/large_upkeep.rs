@@ -1,4 +1,4 @@
-//! Large items in backups, under quotas, in dropped keyspaces and for readers: their files count like tables.
+//! Large items in backups, under quotas, in dropped keyspaces and for readers: their files are treated like tables.
 
 mod damage;
 
@@ -98,7 +98,7 @@ fn a_dropped_or_cleared_keyspace_gives_the_space_of_its_large_items_back() {
     for clears in [true, false] {
         let storage = SimulatedStorage::new(1);
         let db = simulated(&storage).open().unwrap();
-        // Of both in the same files.
+        // Items of both keyspaces in the same files.
         for number in 0..60 {
             fill(&db, "gone", number..number + 1, 1);
             fill(&db, "kept", number..number + 1, 2);

@@ -1,4 +1,4 @@
-//! Damage to a log, or to a blob file, that nobody closed: what was synced is not taken for torn.
+//! Damage to a log, or to a blob file, that was not closed: what was synced is not mistaken for a torn write.
 
 mod damage;
 
@@ -12,7 +12,7 @@ fn value(number: u32) -> Vec<u8> {
     format!("value {number} {}", "x".repeat(number as usize % 50)).into_bytes()
 }
 
-/// The files of a killed process that wrote items one by one, each durable when it was told so.
+/// The files of a killed process that wrote items one by one, each of which was durable when acknowledged.
 fn killed(sample: &Sample, is_marked: bool) -> Contents {
     let storage = SimulatedStorage::new(5);
     let db = Db::builder("killed")

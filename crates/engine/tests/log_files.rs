@@ -1,4 +1,4 @@
-//! Log files are used again, and those to spare are given back when nothing is written.
+//! Log files are reused, and spare ones are removed when nothing is written.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

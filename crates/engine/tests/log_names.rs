@@ -8,22 +8,22 @@ use alluvium_io::SimulatedStorage;
 fn open(storage: &SimulatedStorage) -> Db {
     let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
     sharding.log_entries_per_shard = 4_000;
-    // Smaller than what is written behind at once: headers stay in memory for long.
+    // Smaller than the distance after which written data are flushed: headers stay in memory for a long time.
     log.segment_bytes_max = 64 << 10;
     let environment = Environment::over(Arc::new(storage.clone()));
     let builder = Db::builder("names").plan(Plan::Levels { sharding, log, levels }).background(false);
     builder.durability(Durability::Buffered).environment(environment).open().unwrap()
 }
 
-/// Writes items, of which about 290 fill a log segment.
+/// Writes items, about 290 of which fill a log segment.
 fn fill(items: &Keyspace, count: u32) {
     for number in 0..count {
         items.insert(number.to_le_bytes(), [7; 200]).unwrap();
     }
 }
 
-/// Segments whose headers never reached the device give their numbers to others, while their files are still there: one
-/// of them in use, one removed, and one to be taken.
+/// Segments whose headers never reached the device pass their numbers on to others, while their files still exist: one
+/// of them in use, one removed, and one about to be reused.
 #[test]
 fn a_number_that_is_used_again_gives_no_name_that_is_taken() {
     let storage = SimulatedStorage::new(1);

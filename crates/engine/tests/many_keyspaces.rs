@@ -1,5 +1,5 @@
-//! Databases of many keyspaces: tables are opened when their keyspace is first used, each file once, and what goes
-//! wrong then is the error of that use alone.
+//! Databases of many keyspaces: tables are opened when their keyspace is first used, each file once, and an error then
+//! affects only that use.
 
 use std::io::{Error as IoError, Result as IoResult};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use alluvium::{Db, Durability, Environment, Error, Keyspace, Plan};
 use alluvium_io::{DirectoryLock, File, FileStorage, IoOptions, OpenMode, Pipeline, ReadRequest, Storage};
 
-/// Passes everything on, notes which tables are opened, and refuses to open any when told so.
+/// Forwards everything, records which tables are opened, and refuses to open any on request.
 #[derive(Debug)]
 struct NotingStorage {
     inner: FileStorage,
@@ -97,7 +97,7 @@ fn value(number: usize, round: usize) -> Vec<u8> {
     format!("{number} in round {round}").into_bytes()
 }
 
-/// Runs of all keyspaces, one file a round.
+/// Runs of all keyspaces, one file per round.
 fn fill(directory: &Path) -> u64 {
     let (_, db) = open(directory);
     let db = db.unwrap();
@@ -141,7 +141,7 @@ fn tables_are_opened_when_a_keyspace_is_used_and_once_for_all() {
     // The files are those that the first keyspace opened.
     assert_eq!(storage.take_tables(), Vec::<String>::new());
     let after = db.stats().memory.tables;
-    // Half a kibibyte for each section, one for each file, and not the whole directory for each keyspace.
+    // Half a kibibyte per section, one per file, and not the whole directory per keyspace.
     assert!(after <= before, "{after} bytes, {before} before it was closed");
     assert!(after <= (KEYSPACES * ROUNDS * 700 + ROUNDS * 1024) as u64, "{after} bytes");
     while db.run_background_job().unwrap() {}

@@ -1,4 +1,5 @@
-//! The memory limit: right answers however little filters and indexes may take, and one read a get when they are back.
+//! The memory limit: right answers however little memory filters and indexes may take, and one read per get once they
+//! are back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 const ITEMS: u32 = 20_000;
 
-/// Everything small, so that a few thousand items have many runs and tables.
+/// Small sizes, so that a few thousand items have many runs and tables.
 fn small_plan() -> Plan {
     let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
     sharding.log_entries_per_shard = 512;
@@ -30,7 +31,7 @@ fn value(number: u32, version: u32) -> Vec<u8> {
 
 fn open(directory: &std::path::Path) -> (Db, Keyspace) {
     let builder = Db::builder(directory).plan(small_plan()).durability(Durability::Buffered);
-    // The same hashes, so the same tables, in each run.
+    // The same hashes, and so the same tables, in each run.
     let storage = FileStorage::create(directory, IoOptions::default()).unwrap();
     let environment = Environment { random_seed: 11, ..Environment::over(Arc::new(storage)) };
     let db = builder.background(false).environment(environment).open().unwrap();
@@ -110,7 +111,7 @@ fn what_saves_the_fewest_reads_a_byte_goes_first() {
         let bytes = (memory.filters + memory.indexes) as f64 * share;
         db.set_index_bytes_max(memory.tables + bytes as u64);
         let (page_reads, index_reads) = check_all(&db, &items, |_| 0);
-        // Who has no room for a small filter reads that, not the pages that it would reject.
+        // A get without room for a small filter reads the filter, not the pages that it would reject.
         assert!(page_reads <= 1.01, "{page_reads} page reads a get");
         assert!(index_reads >= before, "{index_reads} reads of indexes a get, {before} with more memory");
         before = index_reads;
@@ -206,7 +207,7 @@ fn readers_go_on_while_indexes_come_and_go() {
 fn what_is_held_stays_under_the_limit_during_a_load() {
     const LIMIT: u64 = 4 << 20;
     let directory = tempfile::tempdir().unwrap();
-    // In one shard, so that the young items of a merge don't fit in memory together.
+    // In one shard, so that the young items of a merge do not fit in memory together.
     let Plan::Levels { mut sharding, log, levels } = Plan::silt() else { unreachable!() };
     sharding.shards_max = 1;
     let db = Db::builder(directory.path())
@@ -241,7 +242,7 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
     for number in (0..100_000).step_by(13) {
         assert_eq!(items.get(key(number)).unwrap(), Some(value(number, 0)));
     }
-    // What an unlimited log holds at once is more than this limit.
+    // An unlimited log takes more than this limit at once.
     db.set_memory_bytes_max(None).unwrap();
     assert_eq!(db.stats().memory_limit.limit_bytes, None);
     for number in 0..50_000 {
@@ -256,7 +257,7 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
     }
 }
 
-/// Ingests and large items have no share of their own: what they take, filters and indexes give.
+/// Ingests and large items have no share of their own: filters and indexes give up what they take.
 #[test]
 fn an_ingest_and_large_items_stay_under_the_limit() {
     const LIMIT: u64 = 4 << 20;
@@ -293,7 +294,7 @@ fn an_ingest_and_large_items_stay_under_the_limit() {
         let peak = sampler.join().unwrap();
         assert!((LIMIT / 32..=LIMIT / 4).contains(&peak), "{peak} bytes");
     });
-    // Not one for each part that fits in memory.
+    // Not one table for each part that fits in memory.
     assert!(db.stats().levels[2].tables <= 16, "{:?}", db.stats().levels);
     for number in 0..100_000 {
         let expected = if number < 100 { large(number) } else { value(number, 0) };
@@ -316,7 +317,7 @@ fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     assert_eq!(db.stats().memory_limit.limit_bytes, Some(min));
     drop(db);
 
-    // Of a limit for the process the program itself has its part.
+    // A limit for the process includes the program itself.
     let builder = Db::builder(directory.path());
     let Err(Error::MemoryLimit { limit: 5_000_000, min: process_min }) =
         builder.clone().process_memory_bytes_max(5_000_000).open()
@@ -328,7 +329,7 @@ fn a_limit_that_is_too_small_is_refused_and_says_the_minimum() {
     assert!(db.stats().memory_limit.limit_bytes.is_some_and(|limit| limit > 1 << 29 && limit < 1 << 30));
 }
 
-/// Log that is converted while an iterator is open leaves memory, and what the iterator returns stays right.
+/// Converting a log while an iterator is open frees its memory, and what the iterator returns stays right.
 #[test]
 fn open_iterators_hold_no_log_that_was_converted() {
     let directory = tempfile::tempdir().unwrap();
@@ -352,7 +353,7 @@ fn open_iterators_hold_no_log_that_was_converted() {
             let number = u64::from_be_bytes(key.try_into().unwrap()) as u32;
             let text = String::from_utf8(value).unwrap();
             let version: u32 = text.split('/').nth(1).unwrap().parse().unwrap();
-            // The latest before it began, or one written meanwhile.
+            // The latest version before the iterator started, or one written meanwhile.
             let least = (1..=round).rev().find(|round| number < 2_000 && number.is_multiple_of(*round));
             assert!(version >= least.unwrap_or(0), "{number}: {version} in round {round}");
             found += 1;
@@ -383,7 +384,7 @@ fn iterators_beyond_the_limit_are_refused_until_others_are_dropped() {
     };
     assert!(matches!(refused, Error::MemoryBusy { .. }), "{refused}");
     assert!(open.len() >= 20, "{} iterators", open.len());
-    // Whoever reads without an iterator goes on.
+    // Reads without an iterator continue.
     assert_eq!(items.get(key(7)).unwrap(), Some(value(7, 0)));
     let keys: Vec<_> = (0..500).map(key).collect();
     assert!(items.multi_get(&keys).unwrap().iter().all(Option::is_some));

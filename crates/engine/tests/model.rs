@@ -1,4 +1,4 @@
-//! The store against a map: random operations, many sizes, through conversion, merging and reopening.
+//! The store compared with a map: random operations, many sizes, through conversion, merging and reopening.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-/// A plan with everything small, so that a few thousand items go through all levels.
+/// A plan with small sizes, so that a few thousand items go through all levels.
 fn small_plan() -> Plan {
     let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
     sharding.log_entries_per_shard = 128;
@@ -95,7 +95,7 @@ fn random_operations_on_levels_with_static_filters_agree_with_a_map() {
 
 #[test]
 fn random_operations_on_runs_under_one_filter_agree_with_a_map() {
-    // So narrow that many keys have one fingerprint.
+    // So narrow that many keys share a fingerprint.
     let named = |runs_max| tiering(runs_max, Filter::MultiLevelCuckoo { tag_bits: 4 });
     agrees_with_a_map(&plan_of(vec![named(3), named(4), named(8)]));
 }
@@ -254,7 +254,7 @@ fn concurrent_updates_of_few_keys_lose_none() {
                             Update::Insert((count + 1).to_le_bytes().to_vec())
                         })
                         .unwrap();
-                    // Other keys push the counters down into the tables meanwhile.
+                    // Meanwhile, other keys push the counters down into the tables.
                     items.insert((1000 + number * 4 + thread).to_le_bytes(), b"x").unwrap();
                 }
             });

@@ -1,11 +1,12 @@
-//! Levels of runs over levels of runs: of a store that is overwritten again and again, old values stay bounded.
+//! Levels of runs above levels of runs: in a store that is repeatedly overwritten, the number of old values stays
+//! bounded.
 
 use alluvium::{Db, Durability};
 use alluvium_model::{Growth, Plan, TIERS_GARBAGE_SHARE_MAX};
 
 const ITEMS: u64 = 24_000;
 const VALUE_BYTES: usize = 100;
-/// About the items of a log.
+/// Approximate number of items of a log.
 const LOG_ITEMS: u64 = 500;
 
 /// The plan with small logs, and with `runs_max` runs at each level above the last.
@@ -37,7 +38,7 @@ fn value(number: u64, round: u64) -> Vec<u8> {
     word.iter().copied().cycle().take(VALUE_BYTES).collect()
 }
 
-/// Items in tables for each item that is there, and tables over one place.
+/// Number of items in tables per present item, and number of tables over one position.
 fn records(db: &Db) -> f64 {
     let levels = db.stats().levels;
     let in_tables: u64 = levels.iter().filter(|level| level.name != "log").map(|level| level.items).sum();
@@ -65,7 +66,7 @@ fn old_values_stay_bounded(plan: Plan, written_max: f64) {
             rounds[number as usize] = round;
             if written % LOG_ITEMS == 0 {
                 db.wait_idle().unwrap();
-                // Samples of 32 are no exact count; a tenth of the last level is old values besides.
+                // Samples of 32 are not exact; in addition, a tenth of the last level is old values.
                 let most = 1.0 + TIERS_GARBAGE_SHARE_MAX + 0.1 + 0.2;
                 assert!(records(&db) < most, "{} records for an item in round {round}", records(&db));
             }

@@ -1,5 +1,5 @@
 //! Runs under one filter: a get of a present key reads once, however many runs there are, however many keys share a
-//! fingerprint, and whether writes were blind or not. Counted by the storage, key by key.
+//! fingerprint, and whether writes were blind or not. The storage counts the reads, key by key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Of 4 bits half of all keys meet a fingerprint that is there.
+/// With 4 bits half of all keys meet an existing fingerprint.
 const FINGERPRINT_BITS: u32 = 4;
 const KEYS: u32 = 6000;
-/// So many that few are overwritten while runs collect: old values would have them merged sooner.
+/// So many that few are overwritten while runs collect: old values would cause them to be merged earlier.
 const MANY_KEYS: u32 = 40_000;
 
 type Model = BTreeMap<Vec<u8>, Option<u64>>;
 
-/// Levels of up to so many runs.
+/// Levels of up to this many runs.
 fn plan(index: Index, runs_max: &[u32]) -> Plan {
     let Plan::Levels { mut sharding, mut log, .. } = Plan::silt() else { unreachable!() };
     sharding.log_entries_per_shard = 1 << 11;
@@ -93,9 +93,9 @@ impl Store {
         }
     }
 
-    /// Gets every key alone. Of keys that were never there a filter may name a run, but one only.
+    /// Gets every key separately. For keys that were never present a filter may name a run, but only one.
     fn check(&self, reads_max: u64) {
-        // Indexes are loaded by then.
+        // So that indexes are loaded.
         for number in 0..self.keys {
             let _ = self.items.get(Self::key(number)).unwrap();
         }

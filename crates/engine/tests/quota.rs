@@ -1,4 +1,4 @@
-//! Limits of space and rate, and what becomes of a database whose disk fails or is full.
+//! Limits of space and rate, and what happens to a database whose disk fails or is full.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn disk_bytes(storage: &SimulatedStorage) -> u64 {
 fn writes_stop_before_the_limit_and_removals_make_room() {
     const MAX: u64 = 6 << 20;
     let storage = SimulatedStorage::new(1);
-    // The device has no more than the limit: background work that needed more would fail.
+    // The device has no more space than the limit: background work that needed more would fail.
     storage.set_faults(FaultPlan { quota_bytes: Some(MAX), ..FaultPlan::default() });
     let db = builder(&storage, &SimulatedClock::default())
         .durability(Durability::Buffered)
@@ -82,7 +82,7 @@ fn a_full_disk_is_told_and_left_behind() {
         let mut acknowledged = 0u32;
         while items.insert(acknowledged.to_le_bytes(), [7; 200]).is_ok() {
             acknowledged += 1;
-            // Without space for a merge the log goes on.
+            // Without space for a merge the log continues.
             if acknowledged.is_multiple_of(50)
                 && let Err(error) = db.wait_idle()
             {
@@ -130,7 +130,7 @@ fn after_a_failed_sync_of_what_counts_only_an_opening_helps() {
             continue;
         }
         if db.health() == Health::Healthy {
-            // It was of a table, which nobody needed yet, and which is not there any more.
+            // The sync was that of a table that nothing needed yet, and that no longer exists.
             db.compact().unwrap();
             tables += 1;
             continue;

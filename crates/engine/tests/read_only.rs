@@ -1,4 +1,4 @@
-//! Opening for reading only: everything can be read, nothing changes, and writers are told.
+//! Opening for reading only: everything can be read, nothing changes, and writers get an error.
 
 mod damage;
 

@@ -1,4 +1,4 @@
-//! Repair: everything outside the damage is kept, nothing is invented, and what was damaged is set aside.
+//! Repair: everything outside the damage is kept, nothing is invented, and damaged files are kept under other names.
 
 mod damage;
 
@@ -160,7 +160,7 @@ fn what_is_no_database_or_newer_or_open_is_refused() {
     drop(db);
 }
 
-/// What is cut off with the directory only the manifest can count.
+/// What is truncated along with the directory can only be counted by the manifest.
 #[test]
 fn items_of_cut_and_missing_tables_are_counted() {
     let sample = Sample::new();
@@ -182,7 +182,7 @@ fn items_of_cut_and_missing_tables_are_counted() {
     }
 }
 
-/// The newest blob file of a killed process has no known end, and its header is mended all the same.
+/// The newest blob file of a killed process has no known end; its header is repaired nevertheless.
 #[test]
 fn a_damaged_header_of_a_blob_file_is_mended() {
     let sample = Sample::killed();
@@ -193,7 +193,7 @@ fn a_damaged_header_of_a_blob_file_is_mended() {
         assert!(sample.open(&contents).is_err(), "byte {at}");
         let (report, after) = repaired(&sample, &contents);
         assert_eq!((report.items_lost, report.large_items_lost), (0, 0), "byte {at}: {report:?}");
-        // Reads all, and verifies.
+        // Reads everything, and verifies.
         assert_eq!(sample.differences(&sample.read_repaired(&after, &name)), 0, "byte {at}");
         assert!(!repaired(&sample, &after).0.changed, "byte {at}");
     }

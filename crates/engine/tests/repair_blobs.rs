@@ -1,4 +1,4 @@
-//! Repair of databases with large items: blob files that something refers to stay, and are counted right.
+//! Repair of databases with large items: blob files with references are kept, and counted correctly.
 
 mod damage;
 
@@ -42,7 +42,7 @@ fn repair(contents: &Contents) -> (alluvium::RepairReport, SimulatedStorage) {
     (report, storage)
 }
 
-/// Everything is there, also after what nothing refers to was collected.
+/// Checks that everything is present, also after unreferenced data were collected.
 fn check_all(storage: &SimulatedStorage, name: &str) {
     for _ in 0..2 {
         let db = open(storage);
@@ -98,7 +98,7 @@ fn a_missing_blob_file_costs_the_items_in_it() {
     assert!(!again.0.changed, "{:?}", again.0);
 }
 
-/// Offsets of the values in the blob file that holds most of them, in the order of the file.
+/// Offsets of the values in the blob file that has most of them, in the order of the file.
 fn places(contents: &Contents) -> (String, Vec<usize>) {
     let blobs = contents.iter().filter(|file| file.0.starts_with("blob-"));
     let (name, bytes) = blobs.max_by_key(|file| file.1.len()).unwrap();
@@ -119,7 +119,7 @@ fn a_damaged_record_costs_one_item_and_a_damaged_header_none() {
     assert!(places.len() > 20);
     let header_of_file = 9;
     let inside = places[7] + 50;
-    // The checksum of the first chunk lies between header and key.
+    // The checksum of the first chunk is between header and key.
     let header_of_record = places[7] - 8 - 20;
     for (at, lost) in [(header_of_file, 0), (inside, 1), (header_of_record, 0)] {
         let mut contents = contents.clone();
@@ -133,7 +133,7 @@ fn a_damaged_record_costs_one_item_and_a_damaged_header_none() {
         assert_eq!(found.len() as u64, 90 - lost, "{at}");
         assert!((0..90).all(|number| found.get(&key(number)).is_none_or(|found| *found == value(number))));
         assert!(db.verify().unwrap().problems.is_empty(), "{at}");
-        // What was moved can be collected like anything else.
+        // What was moved can be collected like everything else.
         for number in 0..90 {
             keyspace.insert(key(number), "small").unwrap();
         }

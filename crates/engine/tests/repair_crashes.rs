@@ -1,4 +1,4 @@
-//! A crash in the middle of a repair, at every place: what is left can be repaired, and nothing more is lost.
+//! A crash during a repair, at every point: the remains can be repaired, and nothing more is lost.
 
 mod damage;
 
@@ -41,7 +41,7 @@ fn a_repair_that_a_crash_ends_can_be_repeated() {
                 format!("crash before operation {crash} of {operations}, manifest damaged: {manifest}");
             let storage = SimulatedStorage::from_contents(crash, &contents);
             storage.set_faults(FaultPlan { crash_before_operation: Some(crash), ..FaultPlan::default() });
-            // The last operations come after the repair counts.
+            // The last operations come after the point at which the repair takes effect.
             let _ = repair_in(sample.environment_over(storage.clone()), &options());
             storage.crash();
             let storage = storage.reopen();

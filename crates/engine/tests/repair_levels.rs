@@ -1,4 +1,4 @@
-//! Repair of databases of many levels: without a manifest, and beside tables that were merged away long ago.
+//! Repair of databases with many levels: without a manifest, and with tables that were merged away long ago.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn open(storage: SimulatedStorage, plan: &Plan) -> Db {
     builder.environment(environment(storage)).open().unwrap()
 }
 
-/// A closed database with something in every level, what it holds, and all table files that it ever had.
+/// A closed database with something in every level, its content, and all table files that it ever had.
 fn sample(plan: &Plan, seed: u64) -> (Contents, Items, Contents) {
     let storage = SimulatedStorage::new(seed);
     let db = open(storage.clone(), plan);
@@ -123,11 +123,11 @@ fn tables_of_all_levels_are_placed_without_a_manifest() {
         assert_eq!(items_of(&contents, plan), items);
         let mut lost = contents.clone();
         lost.retain(|name, _| !is_manifest(name));
-        // A plan of two levels is all that is known: the tables say how many there were.
+        // Only a plan of two levels is known: the tables show how many there were.
         let (manifest, after) = repaired(&lost, &Plan::silt());
         assert_eq!(manifest, ManifestRepair::Rebuilt);
         assert!(items_of(&after, plan) == items, "plan {seed}");
-        // What was merged away does not come back, whatever of it is still there.
+        // What was merged away does not reappear, even if its tables still exist.
         let mut beside = tables.clone();
         beside.extend(lost);
         assert!(beside.len() > contents.len() + 20, "{} tables", beside.len());
@@ -173,7 +173,7 @@ fn tables_are_placed_without_a_manifest_in_the_midst_of_a_change_of_plan() {
             if step % 10 == 0 && db.run_background_job().unwrap() {
                 jobs += 1;
             }
-            // Some tables have been made anew, and others have not.
+            // Some tables have been rewritten, and others have not.
             if jobs == 2 || !db.is_changing_plan() {
                 break;
             }

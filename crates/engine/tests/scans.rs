@@ -1,4 +1,4 @@
-//! Scans by cursor against a map: abandoned, repeated and interleaved ones, beside writes, merges and reopenings.
+//! Scans by cursor compared with a map: abandoned, repeated and interleaved ones, beside writes, merges and reopenings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const SLASH: PrefixRule = PrefixRule::Delimiter { byte: b'/' };
 
 type Key = Vec<u8>;
 
-/// A named plan with everything small, so that a few thousand items go through all levels.
+/// A named plan with small sizes, so that a few thousand items go through all levels.
 fn small(name: &str) -> Plan {
     let Plan::Levels { mut sharding, mut log, levels } = Plan::named(name).unwrap() else { unreachable!() };
     sharding.log_entries_per_shard = 128;
@@ -34,13 +34,13 @@ fn scan_all(items: &Keyspace, count: usize) -> BTreeSet<Key> {
     }
 }
 
-/// A scan under way, with what it must and may return.
+/// A scan in progress, with what it must and may return.
 struct Scan {
     cursor: u64,
     seen: BTreeSet<Key>,
-    /// Present since it began.
+    /// Present at all times since it started.
     throughout: BTreeSet<Key>,
-    /// Present at some time since it began.
+    /// Present at some time since it started.
     ever: BTreeSet<Key>,
 }
 
@@ -75,7 +75,7 @@ impl Model {
         self.scans.push(Scan { cursor: 0, seen: BTreeSet::new(), throughout: keys.clone(), ever: keys });
     }
 
-    /// Asks for the next page of a scan.
+    /// Reads the next page of a scan.
     fn go_on(&mut self, items: &Keyspace, at: usize, count: usize) {
         let scan = &mut self.scans[at];
         let (page, next) = items.scan(scan.cursor, count).unwrap();
@@ -172,7 +172,7 @@ fn scans_agree_with_a_map(name: &str, is_semi_sorted: bool, seed: u64) {
                 (db, items) = open();
             }
             _ => {
-                // Somebody looks at a page and goes away.
+                // A reader takes one page and abandons the scan.
                 items.scan(0, rng.random_range(1..20)).unwrap();
             }
         }
@@ -210,7 +210,7 @@ fn scans_of_semi_sorted_keyspaces_agree_with_a_map() {
     scans_agree_with_a_map("slimdb", true, 8);
 }
 
-/// The cursor of a first page comes again later, when other items are there.
+/// The cursor of a first page is used again later, when other items are present.
 #[test]
 fn an_abandoned_page_does_not_go_on_in_another_scan() {
     let directory = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn abandoned_scans_pin_no_files_and_iterators_say_what_they_pin() {
     fill(9);
     let pinned = db.stats().iterators;
     assert!(pinned.disk > u64::from(ITEMS) * 200, "{pinned:?}");
-    // What came into the log that was active when it began may be seen.
+    // What was added to the log that was active when it started may be returned.
     let values = iterator.map(|item| item.unwrap().1);
     assert_eq!(values.filter(|value| *value == [8; 200] || *value == [9; 200]).count(), ITEMS as usize);
     db.wait_idle().unwrap();
@@ -302,7 +302,7 @@ fn what_scans_gather_is_bounded_and_goes_with_the_keyspace() {
     assert_eq!(db.stats().memory.scans, 0);
 }
 
-/// Keys that are there all the time are returned and such that never are are not, whatever other threads do.
+/// Keys that are present all the time are returned and keys that are never present are not, whatever other threads do.
 fn scans_beside_threads(options: &KeyspaceOptions) {
     const STABLE: u32 = 600;
     let directory = tempfile::tempdir().unwrap();

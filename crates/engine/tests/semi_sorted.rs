@@ -1,4 +1,4 @@
-//! Semi-sorted keyspaces against a map: skewed prefixes, through conversion, merging and reopening.
+//! Semi-sorted keyspaces compared with a map: skewed prefixes, through conversion, merging and reopening.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn leveling(ratio: f64, filter: Filter) -> LevelSpec {
     level(Growth::Leveling { ratio }, filter)
 }
 
-/// A plan with everything small, so that a few thousand items go through all levels.
+/// A plan with small sizes, so that a few thousand items go through all levels.
 fn small(levels: Vec<LevelSpec>) -> Plan {
     let Plan::Levels { mut sharding, mut log, .. } = Plan::semi_sorted() else { unreachable!() };
     sharding.log_entries_per_shard = 128;
@@ -58,7 +58,7 @@ fn scanned(items: &Keyspace, prefix: &str) -> Map {
     map
 }
 
-/// Lists the prefixes from `start` on, of a snapshot too.
+/// Lists the prefixes from `start` on, also those of a snapshot.
 fn listed_prefixes(db: &Db, items: &Keyspace, start: &str) -> Vec<Vec<u8>> {
     let listed: Vec<_> = items.prefixes_from(start).unwrap().collect::<Result<_, _>>().unwrap();
     let snapshot = db.snapshot().unwrap().keyspace("items").unwrap();
@@ -113,7 +113,7 @@ fn agrees_with_a_map(levels: Vec<LevelSpec>) {
                 }
             }
             97 => {
-                // Those of the first prefix don't fit in a batch.
+                // Those of the first prefix do not fit in a batch.
                 let prefix = if rng.random_range(0..10) == 0 { 0 } else { rng.random_range(1..200) };
                 let prefix = format!("dir{prefix}");
                 items.delete_prefix(&prefix).unwrap();
@@ -197,7 +197,7 @@ fn orders_are_fixed_and_keys_have_prefixes() {
     assert_eq!(scanned(&halves, "aa").len(), 2);
 }
 
-/// One prefix with all items: no table holds more than its share, and the log's shards fill evenly.
+/// One prefix has all items: no table has more than its share, and the log's shards fill evenly.
 #[test]
 fn one_prefix_makes_no_hot_container() {
     let storage = SimulatedStorage::new(3);

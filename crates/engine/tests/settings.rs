@@ -1,4 +1,4 @@
-//! Numbers of settings at their ends: a database opens, works and stays small, or says why it does not.
+//! Numbers in settings at their extremes: a database opens, works and stays small, or explains why it does not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use alluvium::{Builder, Db, Durability, Environment, Error, Keyspace, KeyspaceOp
 use alluvium_io::SimulatedStorage;
 use proptest::prelude::*;
 
-/// Memory that the tests of this file may take together at their worst: 1,024 shards of some keyspaces, their log
-/// segments, and what the planner compares.
+/// Maximum memory that the tests of this file may take together: 1,024 shards of some keyspaces, their log segments,
+/// and what the planner compares.
 #[cfg(target_os = "linux")]
 const RESIDENT_KIB_MAX: u64 = 768 << 10;
 
@@ -46,7 +46,7 @@ fn durations() -> impl Strategy<Value = Durability> {
     prop_oneof![Just(Durability::Buffered), interval.prop_map(Durability::Interval)]
 }
 
-/// Writes, flushes and reads; which writes were refused for want of room is no fault.
+/// Writes, flushes and reads; writes may be refused because of too little room.
 fn is_used(items: &Keyspace, db: &Db) -> Result<(), Error> {
     let key = |number: u32| format!("dir{}/{number}", number % 5);
     for number in 0..300u32 {
@@ -76,12 +76,12 @@ fn is_used(items: &Keyspace, db: &Db) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a number may give beside success.
+/// Errors with which a number may be refused.
 fn is_explained(error: &Error) -> bool {
     matches!(error, Error::MemoryLimit { .. } | Error::DiskQuota { .. } | Error::Plan(_))
 }
 
-/// On a disk in memory, since settings may ask for many small files and reads.
+/// On a disk in memory, since settings may cause many small files and reads.
 fn check(builder: Builder, options: &[KeyspaceOptions]) {
     let environment = Environment::over(Arc::new(SimulatedStorage::new(1)));
     let used = builder.environment(environment).open().and_then(|db| {

@@ -1,4 +1,4 @@
-//! Snapshots: reads repeat while writes and merges go on, and space comes back afterwards.
+//! Snapshots: reads repeat while writes and merges continue, and space is freed afterwards.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Lookups of a stream of keys: none waits for those that come after it.
+//! Lookups of a stream of keys: none waits for later ones.
 
 use std::cell::Cell;
 
@@ -7,8 +7,8 @@ use alluvium::Db;
 const KEYS: u64 = 20_000;
 const IN_FLIGHT: usize = 8;
 
-/// Without a bound a device that answers at once, or one that is slow to be told of reads, starves the keys that were
-/// read first, and their pages pile up in memory.
+/// Without a bound, a device that answers at once, or one to which reads are submitted slowly, would starve the keys
+/// that were read first, and their pages would accumulate in memory.
 #[test]
 fn answers_stay_close_behind_the_keys_taken() {
     let directory = tempfile::tempdir().unwrap();
@@ -29,6 +29,6 @@ fn answers_stay_close_behind_the_keys_taken() {
         })
         .unwrap();
     assert_eq!(answered, KEYS);
-    // In flight, done, made ready, and the one that was looked at to see whether there is any.
+    // In flight, done, made ready, and the one that was fetched to see whether there is any.
     assert!(ahead_max <= 3 * IN_FLIGHT as u64 + 1, "{ahead_max} keys on their way");
 }

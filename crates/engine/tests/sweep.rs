@@ -1,7 +1,8 @@
-//! Damage everywhere: each byte of each file of a small database is changed, each file removed and cut. What is found
-//! is right or an error says which file is damaged; after a repair everything outside the damage is there.
+//! Damage everywhere: each byte of each file of a small database is changed, each file removed and truncated. What is
+//! found is right or an error names the damaged file; after a repair everything outside the damage is present.
 //!
-//! As a test this takes one byte in so many; `cargo xtask sweep` says how many through `ALLUVIUM_SWEEP`, 1 for all.
+//! As a test this changes one byte in 499; `cargo xtask sweep` sets another number through `ALLUVIUM_SWEEP`, 1 for all
+//! bytes.
 
 mod damage;
 
@@ -13,7 +14,7 @@ use alluvium::{ManifestRepair, RepairOptions, RepairReport, repair_in};
 use alluvium_io::SimulatedStorage;
 use damage::{Contents, KEYSPACES, Name, Sample, Verdict, plan_in_buckets, plan_of_named_runs};
 
-/// One byte in so many is changed, at different places of each file.
+/// One byte in this many is changed, at different offsets of each file.
 fn stride() -> usize {
     let asked = std::env::var("ALLUVIUM_SWEEP").ok();
     asked.map_or(499, |stride| stride.parse().expect("ALLUVIUM_SWEEP is a number"))
@@ -23,8 +24,7 @@ fn is_long() -> bool {
     stride() < 100
 }
 
-/// The places of a file to damage: all, or a sample with much of what is small and matters much and little of what is
-/// zero.
+/// The offsets of a file to damage: all, or a sample with many of the few important bytes and few zeros.
 fn places(bytes: &[u8], shift: usize) -> Vec<usize> {
     let (len, stride) = (bytes.len(), stride());
     let matters = |at: usize| at < 40 || len - at <= 64;
@@ -45,7 +45,7 @@ fn repaired(sample: &Sample, contents: &Contents, what: &str) -> (RepairReport, 
     (report, storage.contents())
 }
 
-/// What a repaired database holds, under the names that its keyspaces had.
+/// The content of a repaired database, under the names that its keyspaces had.
 fn read(sample: &Sample, contents: &Contents, what: &str) -> BTreeMap<Name, Vec<u8>> {
     let known =
         |name: String| match name.strip_prefix("keyspace-").and_then(|number| number.parse::<usize>().ok()) {
@@ -56,7 +56,7 @@ fn read(sample: &Sample, contents: &Contents, what: &str) -> BTreeMap<Name, Vec<
     found.into_iter().map(|((keyspace, key), value)| ((known(keyspace), key), value)).collect()
 }
 
-/// Repairs, and sees to it that no more is lost than the report says.
+/// Repairs, and checks that no more is lost than the report says.
 fn check_repair(sample: &Sample, contents: &Contents, what: &str) -> RepairReport {
     let (report, after) = repaired(sample, contents, what);
     let differences = sample.differences(&read(sample, &after, what)) as u64;
@@ -91,7 +91,7 @@ fn every_changed_byte_of_tables_under_one_filter_is_noticed_or_harmless_and_repa
     change_bytes(&Sample::of(plan_of_named_runs()));
 }
 
-/// The lock, and zeros that are kept for a full disk: nobody reads what is in them.
+/// The lock, and zeros that are reserved for a full disk: their content is never read.
 fn means_nothing(name: &str) -> bool {
     name == "LOCK" || name == "RESERVE"
 }
@@ -117,11 +117,11 @@ fn change_bytes(sample: &Sample) {
         println!("{name}: {found} of {} changes were noticed, {:.0?}", places.len(), started.elapsed());
         (noticed, changed) = (noticed + found, changed + places.len());
     }
-    // Zeros behind the end of the log are most of the files' bytes, and harmless.
+    // Zeros after the end of the log are most of the files' bytes, and harmless.
     assert!(noticed * 3 > changed, "{noticed} of {changed} changes were noticed");
 }
 
-/// Changes one byte: whether that was noticed, and then repaired.
+/// Changes one byte; returns whether that was detected, in which case it is then repaired.
 fn is_change_noticed(sample: &Sample, name: &str, at: usize) -> bool {
     // One bit, or several of a byte.
     let mask = [1u8, 0x55, 0x80, 0xff][(at / 3) % 4];
@@ -131,7 +131,7 @@ fn is_change_noticed(sample: &Sample, name: &str, at: usize) -> bool {
     if sample.check(&contents, &what) == Verdict::Unnoticed {
         return false;
     }
-    // A version of the future is no damage: with a sound checksum it could not be told from one.
+    // A version from the future is not damage: with a sound checksum the two could not be distinguished.
     let report = check_repair(sample, &contents, &what);
     let pages = report.pages_lost + report.log_gaps;
     assert!(pages <= 1 && report.tables_lost <= 1, "{what}: {report:?}");
@@ -147,7 +147,7 @@ fn every_missing_file_is_named_and_the_rest_comes_back() {
         contents.remove(name);
         let what = format!("{name} removed");
         if name.starts_with("log-") && sample.check(&contents, &what) == Verdict::Unnoticed {
-            // A spare file for segments to come.
+            // A spare file for future segments.
             continue;
         }
         let error = sample.open(&contents).unwrap_err().to_string();
@@ -174,7 +174,7 @@ fn every_cut_file_is_noticed_or_harmless_and_repaired() {
             contents.get_mut(name).unwrap().truncate(len);
             let what = format!("{name} cut to {len} bytes");
             if sample.check(&contents, &what) == Verdict::Noticed {
-                // What is cut off a table can't be counted without its directory.
+                // What is truncated from a table cannot be counted without its directory.
                 let (_, after) = repaired(&sample, &contents, &what);
                 read(&sample, &after, &what);
                 assert!(!repaired(&sample, &after, &what).0.changed, "{what}");
@@ -183,8 +183,8 @@ fn every_cut_file_is_noticed_or_harmless_and_repaired() {
     }
 }
 
-/// A round that found something: a blob file that the lost end of a manifest would have called finished, and whose
-/// header was damaged too, was kept by the repair although openings can't read it.
+/// A round that found a bug: because the end of a manifest was lost, a blob file was not known to be finished, and its
+/// header was damaged, too; the repair kept it although openings cannot read it.
 const FOUND: usize = 344;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Transactions: what several threads do to several keys adds up.
+//! Transactions: the changes of several threads to several keys add up.
 
 use alluvium::{Db, Durability, Error, Keyspace};
 
@@ -86,7 +86,7 @@ fn a_transaction_sees_what_it_wrote_and_leaves_nothing_when_it_fails() {
         runs += 1;
         let value = transaction.get(&items, "kept")?.expect("it is there");
         if runs == 1 {
-            // Somebody else is faster, once.
+            // Another writer is faster, once.
             items.insert("kept", "changed").unwrap();
         }
         transaction.insert(&items, "copy", value);

@@ -1,12 +1,12 @@
-//! Updates and relocations of large items beside changes that do not go through the log: clears, ingests, ended
-//! prefixes. What was read before such a change is never written behind it.
+//! Updates and relocations of large items beside changes that bypass the log: clears, ingests, deleted prefixes. What
+//! was read before such a change is never written after it.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use alluvium::{Db, Durability, Keyspace, KeyspaceOptions, PrefixRule, Update};
 
 fn open(directory: &tempfile::TempDir) -> Db {
-    // A small limit makes small log segments, so that the log moves on often.
+    // A small limit makes small log segments, so that the log advances often.
     let builder = Db::builder(directory.path()).durability(Durability::Buffered);
     builder.memory_bytes_max(8 << 20).open().unwrap()
 }
@@ -15,7 +15,7 @@ fn number(keyspace: &Keyspace, key: &str) -> i64 {
     keyspace.get(key).unwrap().map_or(0, |bytes| i64::from_le_bytes(bytes.try_into().unwrap()))
 }
 
-/// Runs `body` beside a thread that calls `update` again and again.
+/// Runs `body` while a thread calls `update` repeatedly.
 fn beside(update: impl Fn() + Sync, body: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -24,7 +24,7 @@ fn beside(update: impl Fn() + Sync, body: impl FnOnce()) {
                 update();
             }
         });
-        // Also when the body panics.
+        // Also if the body panics.
         let _stop = Stop(&stop);
         body();
     });
@@ -38,7 +38,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// After each change the counter holds only what was added since the change was called.
+/// After each change the counter contains only what was added since the change was called.
 fn counts_begin_again(db: &Db, keyspace: &Keyspace, key: &str, rounds: u32, change: impl Fn()) {
     let (begun, acknowledged) = (AtomicI64::new(0), AtomicI64::new(0));
     let increment = || {
@@ -77,7 +77,7 @@ fn increments_do_not_survive_an_ended_prefix() {
     let slash = PrefixRule::Delimiter { byte: b'/' };
     let keyspace = db.keyspace_with("numbers", &KeyspaceOptions::semi_sorted(slash)).unwrap();
     let fill = || {
-        // More than removals of single items would be made for.
+        // More than the number up to which items are removed one by one.
         (0..1500).for_each(|item| keyspace.insert(format!("group/{item}"), [1; 30]).unwrap());
     };
     counts_begin_again(&db, &keyspace, "group/n", 20, || {
@@ -100,7 +100,7 @@ fn increments_count_on_from_an_ingest() {
             keyspace.increment(key, 1).unwrap();
         }
     };
-    // Each ingest sets all numbers to its base. A number that an increment made of one from before is below it.
+    // Each ingest sets all numbers to its base. A number that an increment derived from an earlier one is below it.
     beside(increment_all, || {
         for round in 1..=25_i64 {
             let base = round << 32;
@@ -116,7 +116,7 @@ fn increments_count_on_from_an_ingest() {
     assert_eq!(db.verify().unwrap().problems, Vec::<String>::new());
 }
 
-/// Overwrites large items until some have been relocated, then calls `change`; what it did must stay.
+/// Overwrites large items until some have been relocated, then calls `change`, whose effect must persist.
 fn large_items_stay_changed(change: impl Fn(&Keyspace), is_changed: impl Fn(&Keyspace) -> bool) {
     let directory = tempfile::tempdir().unwrap();
     let db = open(&directory);
@@ -164,7 +164,7 @@ fn a_change_may_update_any_other_key() {
     let mut calls = 0;
     let nested = |_: Option<&[u8]>| {
         calls += 1;
-        // All stripes that updates take turns by, and the key itself once.
+        // All stripes that serialize updates, and the key itself once.
         for item in 0..500_u32 {
             keyspace.increment(item.to_le_bytes(), 1).unwrap();
         }

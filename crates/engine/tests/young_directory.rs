@@ -9,7 +9,7 @@ fn entry(number: u32) -> ([u8; 4], Vec<u8>) {
     (number.to_be_bytes(), format!("value {number} {}", "-".repeat(80)).into_bytes())
 }
 
-/// A plan of small log segments, so that a few thousand items make several tables.
+/// A plan with small log segments, so that a few thousand items make several tables.
 fn plan() -> Plan {
     let Plan::Levels { sharding, mut log, levels } = Plan::silt() else { unreachable!() };
     log.segment_bytes_max = 256 << 10;
@@ -90,7 +90,7 @@ fn young_tables_lie_in_the_second_directory_and_old_ones_in_the_first() {
     assert!(!old.is_empty() && !young.is_empty());
     let db = directories.both(1).open().unwrap();
     assert_eq!(contents(&db), items);
-    // Merged into level 1 they leave the second directory.
+    // Merging into level 1 moves them out of the second directory.
     db.compact().unwrap();
     assert_eq!(contents(&db), items);
     assert!(tables(&directories.path("young")).is_empty());
@@ -103,7 +103,7 @@ fn without_the_second_directory_the_database_says_so() {
     let items = directories.fill();
     assert_refused(directories.builder("old").open(), "none was given");
     assert_refused(directories.builder("old").read_only(true).open(), "none was given");
-    // Nothing was changed meanwhile.
+    // None of this changed anything.
     let missing = || directories.builder("old").create(false);
     assert_refused(missing().young_levels_dir(directories.path("gone"), 1).open(), "there is no directory");
     std::fs::create_dir(directories.path("empty")).unwrap();
@@ -118,14 +118,14 @@ fn the_directory_of_another_database_is_refused() {
     let items = directories.fill();
     let other = || directories.builder("other").young_levels_dir(directories.path("young"), 1);
     assert_refused(other().open(), "of another database");
-    // A checkpoint is another database, too: else it would remove what it does not know.
+    // A checkpoint is another database, too: otherwise it would remove files that it does not know.
     let db = directories.both(1).open().unwrap();
     db.checkpoint(directories.path("copy")).unwrap();
     db.close().unwrap();
     let copy = || directories.builder("copy").young_levels_dir(directories.path("young"), 1);
     assert_refused(copy().open(), "of another database");
     assert_refused(copy().read_only(true).open(), "of another database");
-    // One with a second directory of its own does not take this one for it.
+    // A database with a second directory of its own does not accept this one.
     let third = || directories.builder("third");
     let db = third().young_levels_dir(directories.path("third young"), 1).open().unwrap();
     db.keyspace("items").unwrap().insert("key", "value").unwrap();
@@ -141,7 +141,7 @@ fn a_directory_of_foreign_files_is_refused() {
     std::fs::create_dir(directories.path("young")).unwrap();
     std::fs::write(directories.path("young").join("letter.txt"), "dear").unwrap();
     assert_refused(directories.both(1).open(), "letter.txt");
-    // The directory of another database is one.
+    // A directory of another database is refused, too.
     directories.builder("other").open().unwrap().close().unwrap();
     let wrong = directories.builder("old").young_levels_dir(directories.path("other"), 1);
     assert_refused(wrong.open(), "foreign file");
@@ -165,7 +165,7 @@ fn other_levels_move_tables_when_they_are_merged() {
     let directories = Directories::new();
     let mut items = directories.fill();
     let before = tables(&directories.path("young"));
-    // Everything is young now; what is there stays.
+    // All levels are young now; existing tables stay where they are.
     let db = directories.both(9).open().unwrap();
     assert_eq!(contents(&db), items);
     assert_eq!(tables(&directories.path("young")), before);
@@ -174,7 +174,7 @@ fn other_levels_move_tables_when_they_are_merged() {
     assert!(!tables(&directories.path("young")).is_empty());
     assert_eq!(contents(&db), items);
     db.close().unwrap();
-    // Nothing is: the second directory empties, and the database does without.
+    // No level is young: the second directory becomes empty, and the database no longer needs it.
     let db = directories.both(0).open().unwrap();
     let (key, value) = entry(9000);
     db.keyspace("items").unwrap().insert(key, &value).unwrap();
@@ -185,7 +185,7 @@ fn other_levels_move_tables_when_they_are_merged() {
     let db = directories.builder("old").open().unwrap();
     assert_eq!(contents(&db), items);
     db.close().unwrap();
-    // The directory is free for anybody.
+    // The directory is free for other databases.
     let other = directories.builder("other").young_levels_dir(directories.path("young"), 1);
     other.open().unwrap().close().unwrap();
 }
@@ -197,7 +197,7 @@ fn tables_that_were_copied_into_the_first_directory_count_there() {
     for name in tables(&directories.path("young")) {
         std::fs::copy(directories.path("young").join(&name), directories.path("old").join(&name)).unwrap();
     }
-    // With both, the ones of the second are used; they go together.
+    // If both directories have a table, that of the second is used; both copies are removed together.
     assert_eq!(contents(&directories.both(1).open().unwrap()), items);
     std::fs::remove_dir_all(directories.path("young")).unwrap();
     let db = directories.builder("old").open().unwrap();

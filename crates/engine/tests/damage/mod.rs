@@ -1,4 +1,4 @@
-//! A small closed database with something of everything, to be damaged in memory.
+//! A small closed database with all kinds of content, to be damaged in memory.
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +16,10 @@ pub type Name = (String, Vec<u8>);
 
 pub const KEYSPACES: [&str; 3] = ["fruit", "birds", "empty"];
 const KEYS: u32 = 120;
-/// So few that blob files are needed, and stay small.
+/// So small that blob files are needed, and stay small.
 const INLINE_BYTES_MAX: usize = 200;
 
-/// The database and what it holds.
+/// The database and its content.
 pub struct Sample {
     pub contents: Contents,
     pub items: BTreeMap<Name, Vec<u8>>,
@@ -33,7 +33,7 @@ pub fn key(number: u32) -> Vec<u8> {
     format!("key-{number}").into_bytes()
 }
 
-/// Small enough that every kind of file is there and none is large.
+/// Small enough that every kind of file exists and none is large.
 pub fn plan() -> Plan {
     let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
     sharding.log_entries_per_shard = 100;
@@ -43,7 +43,7 @@ pub fn plan() -> Plan {
     Plan::Levels { sharding, log, levels }
 }
 
-/// The same with tables in buckets, filters of their own and such as answer for others.
+/// The same with tables in buckets, some with filters of their own and some with filters for several tables.
 pub fn plan_in_buckets() -> Plan {
     let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
     let bucketed = |runs_max, filter| LevelSpec {
@@ -75,8 +75,8 @@ pub fn environment(storage: SimulatedStorage, clock: &SimulatedClock) -> Environ
 }
 
 impl Sample {
-    /// Sorted run, hash runs of two ages, a log; in each, values, values that replace older ones, tombstones, items
-    /// with flags, and expired ones.
+    /// A sorted run, hash runs of two ages, and a log; each contains values, values that replace older ones,
+    /// tombstones, items with flags, and expired ones.
     pub fn new() -> Self {
         Self::of(plan())
     }
@@ -86,8 +86,8 @@ impl Sample {
         Self::made(plan, false)
     }
 
-    /// The same of a process that was killed when it had been idle for a moment: the log and a blob file have no known
-    /// end.
+    /// The same for a process that was killed after it had been idle for a moment: the log and a blob file have no
+    /// known end.
     pub fn killed() -> Self {
         Self::made(plan(), true)
     }
@@ -137,7 +137,7 @@ impl Sample {
             self.items.remove(&name);
             return;
         }
-        // Some lie in blob files.
+        // Some are stored in blob files.
         let len = number % 40 + if number % 17 == 5 { INLINE_BYTES_MAX as u32 } else { 0 };
         let value = format!("value {round} of {number} {}", "x".repeat(len as usize)).into_bytes();
         let expires = (number + round).is_multiple_of(13);
@@ -168,8 +168,8 @@ impl Sample {
         builder.inline_bytes_max(INLINE_BYTES_MAX).environment(environment).open()
     }
 
-    /// Opens the database of these files and reads everything in every way: what is found is right, or an error is
-    /// given that names a damaged file. Returns whether anything was noticed.
+    /// Opens the database of these files and reads everything in every way: what is found is right, or an error names a
+    /// damaged file. Returns whether anything was detected.
     pub fn check(&self, contents: &Contents, what: &str) -> Verdict {
         let db = match self.open(contents) {
             Ok(db) => db,
@@ -211,7 +211,7 @@ impl Sample {
         verdict
     }
 
-    /// Everything that a database holds after a repair: each value is one that its key had.
+    /// The whole content of a database after a repair: each value is one that its key had.
     pub fn read_repaired(&self, contents: &Contents, what: &str) -> BTreeMap<Name, Vec<u8>> {
         let db = self.open(contents).unwrap_or_else(|error| panic!("{what}: after repair: {error}"));
         let report = db.verify().unwrap();
@@ -229,19 +229,19 @@ impl Sample {
         found
     }
 
-    /// Items that are not as they should be.
+    /// Number of items that differ from the expected ones.
     pub fn differences(&self, found: &BTreeMap<Name, Vec<u8>>) -> usize {
         let missing = self.items.iter().filter(|(name, value)| found.get(*name) != Some(value)).count();
         missing + found.keys().filter(|name| !self.items.contains_key(*name)).count()
     }
 }
 
-/// What became of damage.
+/// The result of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All values are right.
     Unnoticed,
-    /// Some operation gave a typed error.
+    /// Some operation returned a typed error.
     Noticed,
 }
 
