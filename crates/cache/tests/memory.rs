@@ -38,7 +38,7 @@ fn resident_memory_stays_under_the_limit_also_through_resizes() {
             let taken = resident_bytes().saturating_sub(before);
             assert!(cache.stats().total().memory_bytes <= limit as u64);
             assert!(taken <= limit as u64 + SLACK_BYTES, "{builder:?}: {taken} bytes under {limit}");
-            assert!(taken >= limit as u64 / 2, "{builder:?}: {taken} bytes are no use of {limit}");
+            assert!(taken >= limit as u64 / 2, "{builder:?}: only {taken} of {limit} bytes are used");
         }
     }
 }

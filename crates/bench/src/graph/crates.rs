@@ -99,7 +99,7 @@ fn add_file(path: &Path, bytes: &[u8], edges: &mut Edges) -> Result<(), BenchErr
         let record: Record = serde_json::from_slice(json).map_err(|error| BenchError::Input {
             path: path.to_owned(),
             line: 0,
-            reason: format!("part {at} is no record of a version: {error}"),
+            reason: format!("part {at} is not the record of a version: {error}"),
         })?;
         add_record(&record, edges);
     }

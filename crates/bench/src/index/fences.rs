@@ -86,7 +86,7 @@ fn verify(fences: &PageFences, hashes: &[KeyHash], page_starts: &[usize]) -> u64
         page += u64::from(page_starts.get(page as usize + 1) == Some(&rank));
         let found = fences.lookup(hash.high());
         let Some(range) = found.filter(|range| (range.first..=range.last).contains(&page)) else {
-            panic!("key {rank} lies in page {page}, found {found:?}");
+            panic!("key {rank} is in page {page}, found {found:?}");
         };
         pages_read += range.pages();
     }

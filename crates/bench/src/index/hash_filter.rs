@@ -97,7 +97,7 @@ impl FilledTables {
         for (&hash, &number) in self.present.hashes.iter().zip(&self.present.offsets) {
             let shard = self.shards.number(hash);
             let entry = self.tables[shard].candidates(hash).find(|&(_, offset)| offset == number);
-            let (slot, _) = entry.expect("the table holds the key");
+            let (slot, _) = entry.expect("the table contains the key");
             let mut candidates = filters[shard].candidates(hash);
             assert!(candidates.any(|candidate| candidate == slot.index()), "a present key was missed");
         }

@@ -314,7 +314,7 @@ impl<A: Access> Partition<A> {
     }
 
     fn move_inline_item(&self, new: &Body, cell: Cell<'_>, count: u32) {
-        let (key, value) = cell.parts().expect("a cell with a tag holds an item");
+        let (key, value) = cell.parts().expect("a cell with a tag contains an item");
         let hash = self.common.hasher.hash(&key);
         Counters::uncount(&self.counters.inline);
         if self.take_cell(new, hash, &key, &value, || count > 0) {

@@ -97,7 +97,7 @@ fn broken_links(file: &TidyFile, files: &[TidyFile]) -> Vec<Finding> {
                 findings.push(Finding::new(
                     &file.path,
                     index + 1,
-                    format!("a link to {target}, which is not there"),
+                    format!("a link to {target}, which does not exist"),
                 ));
             }
         }

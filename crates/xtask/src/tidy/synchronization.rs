@@ -31,7 +31,7 @@ pub fn check(file: &TidyFile) -> Vec<Finding> {
     for (index, line) in lines.iter().enumerate() {
         let opens_tests = line.starts_with("#[cfg(") && line.contains("test");
         if opens_tests && lines[index + 1..].iter().any(|next| next.starts_with("mod tests {")) {
-            break; // the tests of a file are its end
+            break; // the tests are at the end of a file
         }
         let code = line.split("//").next().unwrap_or_default();
         if let Some(name) = REFUSED.into_iter().find(|name| names(code, name)) {

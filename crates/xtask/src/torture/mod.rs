@@ -218,7 +218,7 @@ fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
         None => Ok(names.to_vec()),
         Some(wanted) => match names.iter().find(|name| *name == wanted) {
             Some(name) => Ok(vec![*name]),
-            None => Err(format!("{wanted:?} is none of {}", names.join(", "))),
+            None => Err(format!("{wanted:?} is not one of {}", names.join(", "))),
         },
     };
     let mut victims = Vec::new();
@@ -234,7 +234,7 @@ fn victims(options: &Options, root: &Path) -> Result<Vec<Victim>, String> {
                 (Some("descriptors"), _) | (None, 2) => Some(Scarcity::Descriptors),
                 (Some("nothing") | None, _) => None,
                 (Some(unknown), _) => {
-                    return Err(format!("{unknown:?} is none of disk, descriptors, nothing"));
+                    return Err(format!("{unknown:?} is not one of disk, descriptors, nothing"));
                 }
             };
             let (disk, rounds) = (None, 0);

@@ -141,7 +141,7 @@ pub fn check_directory(path: &Path, files_max: usize, bytes_max: u64) -> Result<
     }
     if files > files_max || bytes > bytes_max {
         return Err(format!(
-            "the directory holds {bytes} bytes in {files} files, of {bytes_max} in {files_max}: {}",
+            "the directory has {bytes} bytes in {files} files, maximum {bytes_max} in {files_max}: {}",
             names.join(", ")
         ));
     }

@@ -158,7 +158,7 @@ impl Round<'_> {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if heard.elapsed() >= SILENCE_MAX => {
-                    return Err(format!("the child hangs: nothing was heard of it for {SILENCE_MAX:?}"));
+                    return Err(format!("the child hangs: it has printed nothing for {SILENCE_MAX:?}"));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if due.is_some_and(|due| Instant::now() >= due) && !is_killed {

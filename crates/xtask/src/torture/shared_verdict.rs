@@ -90,7 +90,7 @@ fn check_list(
         }
         if found > included.high {
             return Err(format!(
-                "list {list}: writer {writer}'s operation {found} is there, and others before it not"
+                "list {list}: writer {writer}'s operation {found} is present, and earlier ones are not"
             ));
         }
         if let Some((number, one)) = expected.next()

@@ -86,7 +86,7 @@ fn choice(text: &str) -> Result<PlanChoice, Failure> {
         Err(unknown) => unknown,
     };
     if !Path::new(text).is_file() {
-        return Err(Failure::Usage(format!("{unknown}, auto; nor is there a file of this name")));
+        return Err(Failure::Usage(format!("{unknown}, auto; there is no file of this name either")));
     }
     let bad = |reason: String| Failure::Failed(format!("{text} contains no plan: {reason}"));
     let content = std::fs::read_to_string(text).map_err(|error| bad(error.to_string()))?;
