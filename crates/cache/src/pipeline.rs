@@ -2,9 +2,10 @@
 //! other operations' work (Lim's thesis, §5.3.3, "multi-stage prefetching").
 //!
 //! ```text
-//!  step n:  operation n       hash the key, start loading its bucket
-//!           operation n - 8   compare tags, start loading the item
-//!           operation n - 16  compare the key, take the value
+//!  step n:  operation n       hash the key, start loading its bucket (the inline one, if there are cells)
+//!           operation n - 8   compare tags, start loading the item, or the index's bucket if it is not inline
+//!           operation n - 16  in that case: compare tags, start loading the item
+//!           operation n - 24  compare the key, take the value
 //! ```
 //!
 //! MICA divides a batch and runs a stage of one part, then of another. Here each step runs each stage for one
