@@ -332,7 +332,7 @@ fn without_space_for_tables_the_log_goes_on() {
     }
     db.compact().unwrap();
     // Less than the space that background work leaves to the log.
-    storage.set_quota(Some(used_bytes(&storage) + 200_000));
+    storage.set_quota(Some(used_bytes(&storage) + 6_000));
     for item in 0..300 {
         items.insert(number(item), [2; 100]).unwrap();
         if item % 100 == 0 {
@@ -392,5 +392,30 @@ fn threads_wait_for_space_and_the_log_goes_on() {
     for item in 0..2_000 {
         let expected = if item < more { 3 } else { 1 + u8::from(item < written) };
         assert_eq!(items.get(number(item)).unwrap().unwrap(), [expected; 100], "item {item}");
+    }
+}
+
+/// With threads: large items fill the disk, and their removal makes room without any other help.
+#[test]
+fn removed_large_items_make_room_on_a_full_disk() {
+    for way in ["remove", "clear", "drop"] {
+        let storage = SimulatedStorage::new(1);
+        let environment = Environment::over(Arc::new(storage.clone()));
+        let builder = Db::builder("failing").plan(plan()).durability(Durability::Sync);
+        let builder = builder.blob_sizes(256 << 10, 16 << 10, 8 << 10);
+        let db = builder.environment(environment).open().unwrap();
+        let (items, others) = (db.keyspace("items").unwrap(), db.keyspace("others").unwrap());
+        storage.set_quota(Some(used_bytes(&storage) + 8_000_000));
+        let (written, error) = write_until_it_fails(&items, &vec![3; 20_000]);
+        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        match way {
+            "remove" => (0..written).for_each(|item| items.remove(number(item)).unwrap()),
+            "clear" => items.clear().unwrap(),
+            _ => assert!(db.drop_keyspace("items").unwrap()),
+        }
+        while let Err(error) = others.insert("later", vec![4; 20_000]) {
+            assert!(matches!(error, Error::DiskFull { .. }), "{way}: {error}");
+            std::thread::yield_now();
+        }
     }
 }

@@ -147,7 +147,9 @@ pub trait File: Send + Sync + fmt::Debug {
     fn check_available(&self, offset: u64, bytes: u64) -> Result<()> {
         match self.available_bytes() {
             Ok(Some(available)) if available < bytes => {
-                let reason = format!("{available} bytes are left, and {bytes} of them are kept for the log");
+                let reason = format!(
+                    "{available} bytes are available, and this takes {bytes} with those kept for the log"
+                );
                 let error = Error::new(ErrorKind::StorageFull, reason);
                 Err(FileError::wrap("write", self.name(), Some(offset), error))
             }

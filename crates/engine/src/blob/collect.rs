@@ -50,6 +50,10 @@ pub(crate) fn collect(shared: &Shared) -> Result<bool> {
         shared.blobs.end_current(Some(victim.number));
         return shared.blobs.seal_ended(shared).map(|ended| ended || sealed);
     }
+    if victim.live_estimate() > 0 {
+        // What is live is copied. It leaves space to the log, and waits until there is some.
+        check_room(shared, &victim, 0)?;
+    }
     match empty(shared, &victim) {
         // Nothing that can't be read is thrown away.
         Err(Error::Corruption(_)) => victim.set_damaged(),
@@ -149,7 +153,7 @@ fn relocate(
     header: &RecordHeader,
     reference: Reference,
 ) -> Result<Relocation> {
-    shared.check_failure()?;
+    shared.check_refusal()?;
     let keyspaces = shared.all_keyspaces();
     let Some(keyspace) = keyspaces.into_iter().find(|keyspace| keyspace.id == header.keyspace) else {
         return Ok(Relocation::Done);
@@ -232,10 +236,7 @@ fn copy_record(
     reference: Reference,
 ) -> Result<PendingRecord> {
     let (key_len, value_len) = (header.key_len as usize, header.value_len as usize);
-    // Collected records leave space to the log, and wait until there is some.
-    let needed = shared.reserve.bytes() + (key_len + value_len) as u64;
-    let has_room = file.file.check_available(file.size(), needed);
-    has_room.map_err(|error| Error::DiskFull { reason: error.to_string() })?;
+    check_room(shared, file, (key_len + value_len) as u64)?;
     let mut writer = RecordWriter::begin(shared, header.keyspace, key_len, value_len)?;
     let chunks = shared.memory.budget().blob_piece_chunks();
     let mut reader = RecordReader::new(file.clone(), reference).in_pieces(chunks);
@@ -245,6 +246,13 @@ fn copy_record(
     let record = writer.finish()?;
     record.count_as_relocated(shared);
     Ok(record)
+}
+
+/// Fails, as what can be done later, unless there is room for the copy of a record beside what is left to the log.
+fn check_room(shared: &Shared, file: &BlobFile, bytes: u64) -> Result<()> {
+    shared.check_failure()?;
+    let has_room = file.file.check_available(file.size(), shared.reserve.bytes() + bytes);
+    has_room.map_err(|error| Error::DiskFull { reason: error.to_string() })
 }
 
 /// Whether some table or log store refers to a record whose key can't be read. Reads all tables of the keyspace.

@@ -61,7 +61,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         let name = crate::level::table_file_name(number);
         unplaced = Some(UnplacedTable::new(shared, number));
         edits.extend(shared.place_table(number, 0));
-        let options = shared.output_options();
+        let options = shared.output_of_conversions();
         let _buffers = shared.hold_buffers((options.write_bytes * WRITES_MAX) as u64);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
         writer.set_segments(SegmentSpan::one(segment.id));

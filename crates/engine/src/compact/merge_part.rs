@@ -220,7 +220,7 @@ impl Part {
             return Ok(None);
         }
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let options = shared.output_options();
+        let options = shared.output_of_merges();
         let name = table_file_name(number);
         let placed = shared.place_table(number, flow.to);
         let unplaced = UnplacedTable::new(shared, number);

@@ -12,7 +12,6 @@ use alluvium_io::sync::{Condvar, Mutex};
 use super::jobs::JobThread;
 use crate::db::{Shared, pause_after};
 use crate::error::Result;
-use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
 use crate::options::Durability;
 
@@ -138,7 +137,6 @@ impl Scheduler {
 
 fn work(shared: &Weak<Shared>, duty: Duty) {
     let mut seen = 0;
-    let mut attempts = 0;
     let mut looks = 0;
     while let Some(shared) = shared.upgrade() {
         let scheduler = &shared.scheduler;
@@ -158,42 +156,38 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
             // It has found the disk full before this, if only just.
             looks += 1;
             scheduler.pause_after_failure(pauses_ended, pause_after(looks));
-            if !scheduler.is_stopping() && shared.try_to_resume().is_ok() {
-                scheduler.wake();
+            if scheduler.is_stopping() {
+                return;
             }
-            continue;
+            if shared.try_to_resume().is_ok() {
+                scheduler.wake();
+                continue;
+            }
+            // Its own work follows, which may give space back.
+        } else {
+            looks = 0;
         }
-        looks = 0;
-        if attempts > 0 && !shared.may_succeed(duty.name) {
-            attempts = shared.failures.leave_out_attempt(duty.name);
-            scheduler.changed.notify_all();
-            scheduler.pause_after_failure(pauses_ended, pause_after(attempts));
-            continue;
-        }
-        let before = shared.means_of_attempt();
-        match (duty.body)(&shared) {
-            Ok(has_worked) => {
-                if attempts > 0 {
-                    attempts = 0;
-                    shared.failures.end_retry(duty.name);
-                }
-                if has_worked {
+        let may_succeed = duty.looks_for_space || shared.may_succeed(duty.name);
+        let attempts = if may_succeed {
+            match shared.attempt(duty.name, duty.body) {
+                Ok(true) => {
                     scheduler.wake();
                     shared.memory.trim();
-                } else {
+                    continue;
+                }
+                Ok(false) => {
                     scheduler.wait_for_event(&mut seen, duty.pause);
+                    continue;
                 }
+                Err(_) => shared.failures.attempts_of(duty.name),
             }
-            Err(error) => {
-                let is_tried_again = class_of(&error) == FailureClass::Passing || lacks_space(&error);
-                let error = shared.note_failure(error);
-                if is_tried_again {
-                    attempts = shared.failures.begin_retry(duty.name, &error, before);
-                }
-                // Who waits for this work shall hear of it.
-                scheduler.changed.notify_all();
-                scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
-            }
+        } else {
+            shared.failures.leave_out_attempt(duty.name)
+        };
+        // Threads that wait for this work are notified.
+        scheduler.changed.notify_all();
+        if looks == 0 {
+            scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
         }
     }
 }
@@ -210,7 +204,7 @@ fn keep_log(shared: &Shared) -> Result<bool> {
     let prepared = if shared.active_fill() > 0.5 { shared.log.prepare_next() } else { Ok(()) };
     // Beside the log itself, so that opening takes no time for it. On a disk without room there is none.
     if shared.log.refusal().is_none() {
-        let _ = shared.reserve.take();
+        shared.reserve.keep(shared.clock.monotonic());
     }
     if shared.log.is_quiet(shared.clock.monotonic()) {
         shared.log.mark_end()?;

@@ -271,7 +271,7 @@ impl Db {
                 shared.reclaimer.drain();
                 return shared.log.mark_end();
             }
-            shared.failures.check_progress()?;
+            shared.check_progress()?;
             shared.scheduler.wait_for_progress();
         }
     }
@@ -335,7 +335,11 @@ fn open_even_when_full(
         return Err(error);
     }
     drop(lock);
-    let shared = recovery::open(environment, young, settings)?;
+    let shared = recovery::open(environment, young, settings).map_err(|error| match error {
+        // Somebody else has taken what was reserved.
+        Error::Io { .. } if lacks_space(&error) => Error::DiskFull { reason: error.to_string() },
+        error => error,
+    })?;
     shared.log.set_full(&error);
     Ok(shared)
 }

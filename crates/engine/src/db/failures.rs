@@ -44,7 +44,7 @@ pub(crate) struct Retry {
 /// What an attempt had that lacked space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lack {
-    /// Bytes available when it began; `None` if the storage cannot tell.
+    /// Bytes available before the attempt or after it, whichever was less; `None` if the storage cannot tell.
     available_bytes: Option<u64>,
     /// When it began, on the monotonic clock.
     began: Duration,
@@ -75,8 +75,8 @@ pub(crate) fn pause_after(attempts: u32) -> Duration {
 
 impl Failures {
     /// Notes that the work of a thread failed and will be tried again; returns the attempts that failed in a row.
-    /// `before` is what the attempt had when it began.
-    pub fn begin_retry(&self, thread: &'static str, error: &Error, before: Lack) -> u32 {
+    /// `lack` is what the attempt had, if it lacked space.
+    fn begin_retry(&self, thread: &'static str, error: &Error, lack: Lack) -> u32 {
         self.retries.fetch_add(1, Ordering::Relaxed);
         let mut retrying = self.retrying.lock().expect("no panic while held");
         let attempts = retrying.get(thread).map_or(0, |retry| retry.attempts).saturating_add(1);
@@ -84,9 +84,14 @@ impl Failures {
             Error::DiskFull { reason } => reason.clone(),
             error => error.to_string(),
         };
-        let lack = lacks_space(error).then_some(before);
+        let lack = lacks_space(error).then_some(lack);
         retrying.insert(thread, Retry { reason, attempts, lack });
         attempts
+    }
+
+    /// The attempts of a thread that failed in a row.
+    pub fn attempts_of(&self, thread: &'static str) -> u32 {
+        self.retry_of(thread).map_or(0, |retry| retry.attempts)
     }
 
     /// Counts an attempt that was left out because it would fail like the one before; returns the attempts in a row.
@@ -104,7 +109,7 @@ impl Failures {
     }
 
     /// Notes that the work of a thread succeeded.
-    pub fn end_retry(&self, thread: &'static str) {
+    fn end_retry(&self, thread: &'static str) {
         self.retrying.lock().expect("no panic while held").remove(thread);
     }
 
@@ -114,21 +119,11 @@ impl Failures {
         retrying.values().max_by_key(|retry| retry.attempts).cloned()
     }
 
-    /// An error when background work failed so often in a row that nobody should wait for it.
-    pub fn check_progress(&self) -> Result<()> {
-        check_patience(self.worst())
-    }
-
-    /// Like [`Failures::check_progress`], of the work of one thread.
-    pub fn check_progress_of(&self, thread: &'static str) -> Result<()> {
-        check_patience(self.retry_of(thread))
-    }
-}
-
-fn check_patience(retry: Option<Retry>) -> Result<()> {
-    match retry {
-        Some(retry) if retry.attempts >= PATIENT_ATTEMPTS => Err(retry.error()),
-        _ => Ok(()),
+    /// The threads whose work failed so often in a row that nobody should wait for it.
+    fn stalled(&self) -> Vec<&'static str> {
+        let retrying = self.retrying.lock().expect("no panic while held");
+        let stalled = retrying.iter().filter(|(_, retry)| retry.attempts >= PATIENT_ATTEMPTS);
+        stalled.map(|(thread, _)| *thread).collect()
     }
 }
 
@@ -151,10 +146,31 @@ impl Shared {
         }
     }
 
+    /// Does a piece of a thread's work; draws the consequences of a failure, and notes whether it is to be tried again.
+    pub fn attempt(&self, thread: &'static str, work: impl FnOnce(&Self) -> Result<bool>) -> Result<bool> {
+        let before = self.means_of_attempt();
+        work(self).inspect(|_| self.failures.end_retry(thread)).map_err(|error| {
+            let is_tried_again = class_of(&error) == FailureClass::Passing || lacks_space(&error);
+            let error = self.note_failure(error);
+            if is_tried_again {
+                self.failures.begin_retry(thread, &error, self.lack_after(before));
+            }
+            error
+        })
+    }
+
     /// What an attempt to do background work has when it begins now.
-    pub fn means_of_attempt(&self) -> Lack {
+    fn means_of_attempt(&self) -> Lack {
         let available_bytes = self.storage.available_bytes().ok().flatten();
         Lack { available_bytes, began: self.clock.monotonic() }
+    }
+
+    /// What a failed attempt had that had `before` when it began. What it wrote is removed first.
+    fn lack_after(&self, before: Lack) -> Lack {
+        self.reclaimer.drain();
+        let after = self.means_of_attempt().available_bytes;
+        // Others may have taken space meanwhile, or given it back.
+        Lack { available_bytes: before.available_bytes.min(after), ..before }
     }
 
     /// Whether another attempt of a thread's work may succeed: its latest one did not lack space, or there is more of
@@ -165,6 +181,25 @@ impl Shared {
         let is_more =
             lack.available_bytes.is_none_or(|then| now.available_bytes.is_none_or(|now| now > then));
         is_more || now.began.saturating_sub(lack.began) > RETRY_WITHOUT_SPACE
+    }
+
+    /// An error when background work failed so often in a row that nobody should wait for it.
+    pub fn check_progress(&self) -> Result<()> {
+        self.failures.stalled().into_iter().try_for_each(|thread| self.check_progress_of(thread))
+    }
+
+    /// Like [`Shared::check_progress`], of the work of one thread.
+    pub fn check_progress_of(&self, thread: &'static str) -> Result<()> {
+        let retry = self.failures.retry_of(thread).filter(|retry| retry.attempts >= PATIENT_ATTEMPTS);
+        match retry {
+            // There is more space than it had: it is to try at once.
+            Some(Retry { lack: Some(_), .. }) if self.may_succeed(thread) => {
+                self.scheduler.end_pauses();
+                Ok(())
+            }
+            Some(retry) => Err(retry.error()),
+            None => Ok(()),
+        }
     }
 
     /// Draws the consequences of a failure, by its class; returns it as a user is to see it.
@@ -222,10 +257,11 @@ impl Shared {
     /// # Errors
     /// [`Error::DiskFull`] when there is not: nothing has changed then.
     pub fn try_to_resume(&self) -> Result<()> {
-        self.reserve.take().map_err(|error| self.note_failure(error))?;
-        if self.is_backlog_full(false) && !self.may_succeed(JobThread::Convert.name()) {
-            self.failures.check_progress_of(JobThread::Convert.name())?;
+        if self.is_backlog_full(false) {
+            // The log has room when a conversion has succeeded.
+            self.check_progress_of(JobThread::Convert.name())?;
         }
+        self.reserve.take().map_err(|error| self.note_failure(error))?;
         self.log.end_full();
         // Nothing is lost: what could not be written is in memory still.
         self.log.commit_all().map_err(|error| self.note_failure(error))?;
@@ -253,16 +289,17 @@ mod tests {
         let failures = Failures::default();
         let error = Error::Stalled { reason: "no descriptors".to_owned() };
         for attempts in 1..=PATIENT_ATTEMPTS {
-            assert!(failures.check_progress().is_ok());
+            assert!(failures.stalled().is_empty());
             assert_eq!(failures.begin_retry("convert", &error, NOTHING), attempts);
         }
-        assert!(matches!(failures.check_progress(), Err(Error::Stalled { .. })));
-        assert!(failures.check_progress_of("merge").is_ok());
+        let found = |failures: &Failures| failures.retry_of("convert").unwrap().error();
+        assert_eq!(failures.stalled(), ["convert"]);
+        assert!(matches!(found(&failures), Error::Stalled { .. }));
         let error = Error::DiskFull { reason: "no room".to_owned() };
         failures.begin_retry("convert", &error, NOTHING);
-        assert!(matches!(failures.check_progress_of("convert"), Err(Error::DiskFull { .. })));
+        assert!(matches!(found(&failures), Error::DiskFull { .. }));
         failures.end_retry("convert");
-        assert!(failures.check_progress().is_ok() && failures.worst().is_none());
+        assert!(failures.stalled().is_empty() && failures.worst().is_none());
         assert_eq!(failures.retries.load(Ordering::Relaxed), u64::from(PATIENT_ATTEMPTS) + 1);
     }
 }

@@ -142,7 +142,8 @@ impl Ingest {
         self.encoded_bytes += self.encoded.len() as u64;
         let hash = self.keyspace.shared.hasher.hash(item.key);
         let spill = self.spill.as_mut().expect("it is there until it is finished");
-        if spill.push(hash, &self.encoded)? {
+        let pushed = spill.push(hash, &self.encoded);
+        if pushed.map_err(|error| self.keyspace.database().note_failure(error))? {
             let memory_bytes = spill.memory_bytes();
             self.count_memory(memory_bytes);
             self.keyspace.database().check_failure()?;

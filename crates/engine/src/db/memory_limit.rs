@@ -11,6 +11,7 @@ use super::memory_budget::MemoryBudget;
 use super::operation_memory::OperationMemory;
 use super::shared::Shared;
 use crate::error::Result;
+use crate::log::Refusal;
 use crate::settings_bounds::BYTES_MAX;
 use crate::table::{Degradation, IndexMemory, Loan, OutputOptions};
 
@@ -110,11 +111,22 @@ impl Shared {
         HeldMemory::count(&self.buffer_bytes, bytes)
     }
 
-    /// How background work writes tables: with the buffers that the memory limit allows, and leaving to the log as much
-    /// of the device as the reserve keeps.
-    pub fn output_options(&self) -> OutputOptions {
-        let write_bytes = self.memory.budget().write_bytes;
-        OutputOptions { write_bytes, leave_bytes: self.reserve.bytes() }
+    /// How merges write tables: with the buffers that the memory limit allows, and leaving as much of the device to the
+    /// log as the reserve keeps.
+    pub fn output_of_merges(&self) -> OutputOptions {
+        self.output_leaving(self.reserve.bytes())
+    }
+
+    /// How conversions write tables: leaving less, because the log ends without them.
+    pub fn output_of_conversions(&self) -> OutputOptions {
+        self.output_leaving(self.reserve.bytes() / if self.reserve.is_taken() { 4 } else { 1 })
+    }
+
+    /// While the log refuses writes and the reserve keeps space for removals, background work may use all other space.
+    fn output_leaving(&self, bytes: u64) -> OutputOptions {
+        let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
+        let leave_bytes = if is_full && self.reserve.is_taken() { 0 } else { bytes };
+        OutputOptions { write_bytes: self.memory.budget().write_bytes, leave_bytes }
     }
 
     /// Counts items gathered for a merge likewise.

@@ -1,6 +1,9 @@
 //! [`Reserve`]: a little disk space kept for the moment when there is no other.
 
+use std::time::Duration;
+
 use alluvium_base::checksum::checksum64;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Arc, Mutex};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
@@ -14,6 +17,8 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// removals; where segments are small, they are the bound.
 const BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: u64 = 6;
+/// The pause after a failed attempt of [`Reserve::keep`].
+const RETRY_MS: u64 = 2_000;
 
 /// Whether `name` is that of the file that keeps space.
 pub(crate) fn is_file_name(name: &str) -> bool {
@@ -32,18 +37,34 @@ pub(crate) struct Reserve {
     bytes: u64,
     /// There while the space is taken.
     file: Mutex<Option<Arc<dyn File>>>,
+    /// When [`Reserve::keep`] tries again after a failure, in milliseconds.
+    pause_ends_ms: AtomicU64,
 }
 
 impl Reserve {
     /// For a database with log segments of this size; nothing is taken yet.
     pub fn new(storage: Arc<dyn Storage>, segment_bytes: u64) -> Self {
         let bytes = (SEGMENTS_MAX * segment_bytes).min(BYTES_MAX).next_multiple_of(PIECE_BYTES);
-        Self { storage, bytes, file: Mutex::new(None) }
+        Self { storage, bytes, file: Mutex::new(None), pause_ends_ms: AtomicU64::new(0) }
     }
 
     /// Bytes that are kept.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether the space is taken.
+    pub fn is_taken(&self) -> bool {
+        self.file.lock().expect("no panic while held").is_some()
+    }
+
+    /// Takes the space at `now`, on the monotonic clock, unless an attempt failed in the last two seconds.
+    pub fn keep(&self, now: Duration) {
+        let pause_ends_ms = self.pause_ends_ms.load(Ordering::Relaxed);
+        let now_ms = now.as_millis() as u64;
+        if now_ms >= pause_ends_ms && self.take().is_err() {
+            self.pause_ends_ms.store(now_ms + RETRY_MS, Ordering::Relaxed);
+        }
     }
 
     /// Takes the space, if it is not taken: so there is that much room.
@@ -65,9 +86,12 @@ impl Reserve {
 
     fn fill(&self, file: &dyn File) -> Result<()> {
         let context = || "reserving space".to_owned();
-        if file.allocated_bytes().context(context)? >= self.bytes {
+        let missing = self.bytes.saturating_sub(file.allocated_bytes().context(context)?);
+        if missing == 0 {
             return Ok(());
         }
+        // Attempts are many, and one that fills the disk would disturb others.
+        file.check_available(0, missing).context(context)?;
         let mut piece = AlignedBuffer::zeroed(PIECE_BYTES as usize);
         for (number, word) in piece.chunks_exact_mut(8).enumerate() {
             // Zeros would take no space where a file system compresses.
@@ -109,6 +133,23 @@ mod tests {
     use alluvium_io::SimulatedStorage;
 
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_not_written_to_again_and_again() {
+        let storage = SimulatedStorage::new(1);
+        let reserve = Reserve::new(Arc::new(storage.clone()), 1 << 10);
+        storage.set_quota(Some(PIECE_BYTES - 1));
+        reserve.keep(Duration::ZERO);
+        let operations = storage.operation_count();
+        reserve.keep(Duration::from_millis(RETRY_MS - 1));
+        assert_eq!(storage.operation_count(), operations);
+        reserve.keep(Duration::from_millis(RETRY_MS));
+        assert!(storage.operation_count() > operations);
+        assert!(!reserve.is_taken());
+        storage.set_quota(Some(PIECE_BYTES));
+        reserve.keep(Duration::from_millis(2 * RETRY_MS));
+        assert!(reserve.release());
+    }
 
     #[test]
     fn the_space_is_taken_whole_or_not_at_all() {

@@ -281,8 +281,7 @@ impl Shared {
         while self.is_backlog_full(removals) {
             self.check_failure()?;
             let outcome = if self.settings.background {
-                self.failures
-                    .check_progress_of(JobThread::Convert.name())
+                self.check_progress_of(JobThread::Convert.name())
                     .inspect(|()| self.scheduler.wait_for_progress())
             } else {
                 convert(self).map(drop)

@@ -193,7 +193,9 @@ impl Log {
     }
 
     fn write_out(&self, segment: &Segment, edge: bool) -> Result<()> {
-        let bytes = self.with_reserve(|| segment.write_out(edge, self.prepare))?;
+        // On a full disk zeros would take what the reserve gave back.
+        let prepares = || self.prepare && self.refusal().is_none();
+        let bytes = self.with_reserve(|| segment.write_out(edge, prepares()))?;
         self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }

@@ -64,7 +64,7 @@ impl IndexBuilder {
         Self::new(Pages::Slots(SlotFencesBuilder::new()))
     }
 
-    /// For a section of sorted layout over these hashes, of a keyspace that keeps the items of a prefix together or not.
+    /// For a section of sorted layout over these hashes, of a keyspace that keeps items of a prefix together or not.
     pub fn sorted(index: SortedIndex, range: HashRange, pages_expected: u64, is_semi_sorted: bool) -> Self {
         let (range_low, range_high) = range.high_halves();
         match index {

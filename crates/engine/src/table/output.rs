@@ -123,7 +123,8 @@ impl Output {
         };
         next.clear();
         if self.leave_bytes > 0 {
-            let checked = self.file.check_available(self.buffer_offset, self.leave_bytes);
+            let in_flight = (self.pipeline.pending() * self.write_bytes + self.buffer.len()) as u64;
+            let checked = self.file.check_available(self.buffer_offset, self.leave_bytes + in_flight);
             checked.map_err(Error::io("write", &self.name))?;
         }
         let full = std::mem::replace(&mut self.buffer, next);

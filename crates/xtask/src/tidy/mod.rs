@@ -8,6 +8,7 @@ mod manifests;
 mod ratchet;
 mod source;
 mod synchronization;
+mod words;
 
 use std::fs;
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         findings.extend(blob(file));
         findings.extend(source::check(file));
         findings.extend(synchronization::check(file));
+        findings.extend(words::check(file));
     }
     findings.extend(source::dead_files(&files));
     findings.extend(manifests::check(&files));
