@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::key_hash::KeyHash;
 
-/// The hashes `low..=high`: both ends are included, since no `u128` lies above the highest hash.
+/// The hashes `low..=high`: both ends are included, since no `u128` is above the highest hash.
 ///
-/// Ranges are not empty: an operation that may leave nothing returns an [`Option`]. Nothing checks that `low` is at most
-/// `high`, which damaged files may violate; such a range contains no hash. Takes 32 bytes; each method takes a few
-/// comparisons and allocates nothing.
+/// Ranges are not empty: an operation that may leave nothing returns an [`Option`]. Nothing checks that `low` is not
+/// above `high`, which damaged files may violate; such a range contains no hash. Takes 32 bytes; each method takes a
+/// few comparisons and allocates nothing.
 ///
 /// Serialized the high halves are `low` and `high`, and the low halves are left out where they are all zeros and all
 /// ones: ranges of hashed keyspaces end there, and manifests before there were others say nothing else.

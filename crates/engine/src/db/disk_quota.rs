@@ -73,7 +73,15 @@ impl Shared {
         // What is live of a blob file is written again before its space comes back.
         let emptied = self.blobs.files().values().map(|file| file.live_estimate()).max().unwrap_or(0);
         // The log itself grows, and becomes runs while it is still there. Merges leave space to it.
-        used + self.reserve.bytes() + active + prepared + (active + frozen) + TABLES_IN_FLIGHT * table + pile + blobs + emptied
+        let left_to_log = self.reserve.bytes();
+        used + left_to_log
+            + active
+            + prepared
+            + (active + frozen)
+            + TABLES_IN_FLIGHT * table
+            + pile
+            + blobs
+            + emptied
     }
 
     /// Looks up what the database takes now, if there is a limit: one call a file.
