@@ -1,16 +1,16 @@
-//! [`Container`]: a part of the hash space with what a level holds over it, young to old.
+//! [`Container`]: a part of the hash space with the stack of tables that a level has there.
 //!
-//! A level's containers are the nodes of a trie over hash prefixes, as in LSM-trie (Wu's thesis, §4.2.3), of whatever
-//! depth the data need: each is split when what it gets would make too large a table. We differ in that a split
-//! rewrites nothing: the halves share the tables from before, each counting in its own part only.
+//! A level's containers are the nodes of a trie over hash prefixes, as in LSM-trie (Wu's thesis, §4.2.3). The trie is
+//! as deep as the data need: a container is split when its next merge would make too large a table. We differ in that a
+//! split rewrites nothing: the halves share the existing tables, and each half uses only its own part of them.
 
 use alluvium_base::HashRange;
 use smallvec::SmallVec;
 
-/// What lies over one container, young to old. As a rule one table: a level that is one run has no more.
+/// The tables over one container, young to old. Usually one: a level that is a single run has no more.
 pub(crate) type Stack<T> = SmallVec<[T; 1]>;
 
-/// A part of the hash space. At least one thing lies over it.
+/// A part of the hash space. Its stack has at least one table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Container<T> {
     pub range: HashRange,
@@ -18,13 +18,13 @@ pub(crate) struct Container<T> {
 }
 
 impl<T: Clone> Container<T> {
-    /// The part of the container in `range`; `None` if there is none.
+    /// The part of the container in `range`; `None` if they do not overlap.
     fn clipped(&self, range: HashRange) -> Option<Self> {
         Some(Self { range: self.range.clip(range)?, tables: self.tables.clone() })
     }
 }
 
-/// `containers` with nothing but `new` over `range`; containers that reach out of it keep the rest.
+/// `containers` with `new` as the only table over `range`; containers that overlap it in part keep the rest.
 pub(crate) fn replaced<T: Clone>(
     containers: &[Container<T>],
     range: HashRange,
@@ -38,8 +38,8 @@ pub(crate) fn replaced<T: Clone>(
     result
 }
 
-/// `containers` with `new` over all else in `range`. Containers that reach out of it are split; what none covers
-/// becomes some.
+/// `containers` with `new` on top of everything else in `range`. Containers that overlap the range in part are split.
+/// Parts that no container covers become containers.
 pub(crate) fn pushed<T: Clone>(containers: &[Container<T>], range: HashRange, new: &T) -> Vec<Container<T>> {
     let [below, above] = HashRange::ALL.without(range);
     let mut result = Vec::with_capacity(containers.len() + 2);
@@ -63,7 +63,7 @@ pub(crate) fn pushed<T: Clone>(containers: &[Container<T>], range: HashRange, ne
     result
 }
 
-/// What lies over each place when all of `young` comes over all of `old`.
+/// The stacks that result when all tables of `young` are put on top of all tables of `old`.
 fn overlaid<T: Clone>(young: &[Container<T>], old: &[Container<T>]) -> Vec<Container<T>> {
     let mut result = Vec::with_capacity(young.len() + old.len());
     let mut next = Some(0);
@@ -78,9 +78,9 @@ fn overlaid<T: Clone>(young: &[Container<T>], old: &[Container<T>]) -> Vec<Conta
     result
 }
 
-/// The tables of these levels, young to old, in `count` levels, at least one, of which at every place each is older
-/// than those above it, as before: the last level becomes the last; the others keep their numbers as far as there are
-/// that many, and come over each other in the one above the last where there are fewer. Moves no data.
+/// Distributes the tables of these levels, young to old, over `count` levels, at least one, and keeps their order by
+/// age: every table stays older than those above it. The last level becomes the last. The others keep their numbers if
+/// there are enough levels; the rest are stacked in the level above the last. Moves no data.
 pub(crate) fn relevelled<T: Clone>(levels: &[Vec<Container<T>>], count: usize) -> Vec<Vec<Container<T>>> {
     let mut result = vec![Vec::new(); count];
     for (index, level) in levels.iter().enumerate().rev() {
@@ -91,14 +91,14 @@ pub(crate) fn relevelled<T: Clone>(levels: &[Vec<Container<T>>], count: usize) -
     result
 }
 
-/// Those that reach into `range`.
+/// The containers that overlap `range`.
 pub(crate) fn within<T>(containers: &[Container<T>], range: HashRange) -> &[Container<T>] {
     let start = containers.partition_point(|container| container.range.high < range.low);
     let end = containers.partition_point(|container| container.range.low <= range.high);
     &containers[start..end.max(start)]
 }
 
-/// What of the containers lies in `range`; nothing without one.
+/// The parts of the containers in `range`; nothing if it is `None`.
 fn clipped<T: Clone>(
     containers: &[Container<T>],
     range: Option<HashRange>,
@@ -120,7 +120,7 @@ mod tests {
         if hash == TOP { u128::MAX } else { hash }
     }
 
-    /// Containers with what lies over each small hash, from changes as the test below makes them.
+    /// Containers after these changes, and the expected stack of each small hash. The test below makes the changes.
     fn laid(changes: &[(u128, u128)], first: usize) -> (Vec<Container<usize>>, Vec<Vec<usize>>) {
         let mut containers = Vec::new();
         let mut model = vec![Vec::new(); TOP as usize + 1];
@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference is what lies over each small hash in all levels, young to old: that stays as it is.
+        /// The reference is the stack of each small hash over all levels, young to old. It must not change.
         #[test]
         fn other_levels_hold_the_same_in_the_same_order(
             levels in prop::collection::vec(prop::collection::vec((0..=TOP, 0..=TOP), 0..6), 1..6),
@@ -164,7 +164,7 @@ mod tests {
             prop_assert_eq!(&relevelled(&containers, levels.len()), &containers);
         }
 
-        /// The reference is a list of what lies over each small hash.
+        /// The reference is a list of the stack over each small hash.
         #[test]
         fn what_lies_over_a_hash_is_what_came_to_it(
             changes in prop::collection::vec((0..=TOP, 0..=TOP, 0u8..4), 0..24),

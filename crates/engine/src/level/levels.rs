@@ -1,4 +1,4 @@
-//! [`Level`]: the tables of a level below the youngest, by the containers over which they lie.
+//! [`Level`]: the tables of a level below the youngest, by container.
 
 use std::sync::Arc;
 
@@ -24,60 +24,60 @@ impl Level {
         &self.containers
     }
 
-    /// The container that holds `hash`.
+    /// The container that covers `hash`.
     #[inline]
     pub fn container(&self, hash: KeyHash) -> Option<&Container<PlacedTable>> {
         let index = self.containers.partition_point(|container| container.range.high < hash.0);
         self.containers.get(index).filter(|container| container.range.low <= hash.0)
     }
 
-    /// Containers that reach into `range`.
+    /// The containers that overlap `range`.
     pub fn within(&self, range: HashRange) -> &[Container<PlacedTable>] {
         container::within(&self.containers, range)
     }
 
-    /// The level with nothing but `table` over `range`.
+    /// The level with `table` as its only table over `range`.
     pub fn with_replaced(&self, range: HashRange, table: Option<PlacedTable>) -> Self {
         Self::from_containers(container::replaced(&self.containers, range, table))
     }
 
-    /// The level with `table` over all else in `range`.
+    /// The level with `table` on top of everything else in `range`.
     pub fn with_pushed(&self, range: HashRange, table: &PlacedTable) -> Self {
         Self::from_containers(container::pushed(&self.containers, range, table))
     }
 
-    /// All tables; one that lies over several containers comes with each of them.
+    /// All tables. A table that covers several containers is listed once for each.
     pub fn tables(&self) -> impl Iterator<Item = &PlacedTable> {
         self.containers.iter().flat_map(|container| &container.tables)
     }
 
-    /// Items; a table that counts in part counts by its share of the range.
+    /// Items. A table used only in part counts by its share of the range.
     pub fn items(&self) -> u64 {
         self.containers.iter().map(Container::items).sum::<f64>() as u64
     }
 
-    /// Bytes of pages that count, about.
+    /// Estimated bytes of the pages in use.
     pub fn bytes(&self) -> u64 {
         self.containers.iter().map(Container::bytes).sum::<f64>() as u64
     }
 
-    /// Items in `range`, about.
+    /// Estimated items in `range`.
     pub fn items_within(&self, range: HashRange) -> f64 {
         self.within(range).iter().map(|container| container.items_within(range)).sum()
     }
 
-    /// Bytes of pages that hold items with hashes in `range`, about.
+    /// Estimated bytes of the pages that contain items with hashes in `range`.
     pub fn bytes_within(&self, range: HashRange) -> f64 {
         self.within(range).iter().map(|container| container.bytes_within(range)).sum()
     }
 
-    /// Tables over one place, at most.
+    /// Maximum number of tables over one container.
     pub fn runs(&self) -> usize {
         self.containers.iter().map(|container| container.tables.len()).max().unwrap_or(0)
     }
 
-    /// What lies in `range` as ascending sequences of parts of tables, the youngest first: what is in one is younger
-    /// than what is in later ones over the same place.
+    /// The content of `range` as ascending sequences of parts of tables, the youngest first: items in one are younger
+    /// than items at the same hashes in later ones.
     pub fn streams_within(&self, range: HashRange) -> Vec<Vec<SectionRange>> {
         let containers = self.within(range);
         let runs = containers.iter().map(|container| container.tables.len()).max().unwrap_or(0);
@@ -87,7 +87,7 @@ impl Level {
                 let Some(table) = container.tables.get(run) else { continue };
                 let Some(range) = container.range.clip(range) else { continue };
                 match ranges.last_mut() {
-                    // A table over several containers is read in one go.
+                    // A table over several containers is read in one piece.
                     Some(last) if Arc::ptr_eq(&last.section, &table.section) && last.range.meets(range) => {
                         last.range.high = range.high;
                     }
@@ -99,14 +99,14 @@ impl Level {
         (0..runs).map(stream).collect()
     }
 
-    /// Lets the filters leave memory of those tables for which that of `table`, which lies over them, answers.
+    /// Releases the filters in memory of those tables below `table` for which the filter of `table` answers.
     pub fn set_covered_by(&self, table: &PlacedTable) {
         let below = self.within(table.section.range()).iter().flat_map(|container| &container.tables);
         let covered = below.filter(|below| self.is_covered(below));
         covered.for_each(|below| below.section.set_covered());
     }
 
-    /// Whether wherever the table lies the filter of another one answers for it.
+    /// Whether the filter of another table answers for this one everywhere in its range.
     fn is_covered(&self, table: &PlacedTable) -> bool {
         self.within(table.section.range()).iter().all(|container| {
             let number = |other: &PlacedTable| other.file.number;
@@ -120,8 +120,8 @@ impl Level {
         })
     }
 
-    /// Declares that the manifest no longer names those files over `range` of `before` that lie nowhere in this level,
-    /// which came from it by a change of that range.
+    /// Declares that the manifest no longer names those files over `range` of `before` that are not part of this level,
+    /// which was made from `before` by a change of that range.
     pub fn set_obsolete_since(&self, before: &Self, range: HashRange) {
         for table in before.within(range).iter().flat_map(|container| &container.tables) {
             let kept = self.within(table.section.range()).iter().flat_map(|container| &container.tables);

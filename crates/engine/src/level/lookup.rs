@@ -1,4 +1,4 @@
-//! One get on its way through a version, reading pages as its caller sees fit.
+//! The state of one get on its way through a version. The caller does the reading.
 
 use std::slice;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::table::{Asked, ColumnRead, PageList, PageRead, Searched, Section, Ver
 
 /// A lookup below the log: yields what to read, young to old, until the caller finds the key in it.
 ///
-/// Keeps the reading to the caller, who can put the pages of many lookups in flight together. What is read is a page of
-/// items as a rule, else a column of a filter; [`Lookup::search`] knows.
+/// The caller does the reading, so that it can have the pages of many lookups in flight together. A read is usually a
+/// page of items, otherwise a column of a filter; [`Lookup::search`] distinguishes them.
 #[derive(Debug)]
 pub(crate) struct Lookup<'v> {
     pub hash: KeyHash,
@@ -27,22 +27,22 @@ pub(crate) struct Lookup<'v> {
     next_section: usize,
     pages: PageList,
     next_read: usize,
-    /// Whether these pages were named by the bucket where the key would be at home.
+    /// Whether these pages were named by the key's home bucket.
     is_moved: bool,
-    /// What the filter of the section of this number says, of that and of those behind it that it covers.
+    /// What the filter of the section with this number says about that section and the older ones that it covers.
     verdict: Option<(usize, Verdict)>,
     /// The column that is being read.
     column: Option<ColumnRead>,
 }
 
-/// Sections over one place that take no allocation: more than a unit has when it is due.
+/// Number of sections over one hash that need no allocation: more than a unit has when its merge is due.
 const SECTIONS_INLINE: usize = 12;
 
 type Sections<'v> = SmallVec<[&'v Section; SECTIONS_INLINE]>;
 
-/// Adds the sections of runs, and starts loading what tells whether they have the key. On the way there five pointers
-/// have to be followed, so a step is made in all runs before the next one in any: where there are dozens of runs, that
-/// is most of what a lookup costs.
+/// Adds the sections of runs, and starts loading what says whether they contain the key. This means following five
+/// pointers, so each step is made for all runs before the next step for any: with dozens of runs, these cache misses
+/// are most of what a lookup costs.
 #[inline]
 fn add_sections<'v>(sections: &mut Sections<'v>, runs: &'v [Arc<Run>], hash: KeyHash) {
     for run in runs {
@@ -64,7 +64,7 @@ fn add_sections<'v>(sections: &mut Sections<'v>, runs: &'v [Arc<Run>], hash: Key
     }
 }
 
-/// Adds the tables of the container that holds `hash`, and starts loading what tells whether they have it.
+/// Adds the tables of the container that covers `hash`, and starts loading what says whether they contain the key.
 #[inline]
 fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) {
     let mut covered = 0;
@@ -78,7 +78,7 @@ fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) 
 }
 
 impl<'v> Lookup<'v> {
-    /// Starts loading what [`Lookup::next_read`] will look at, of all sections at once: each filter is a cache miss.
+    /// Starts loading what [`Lookup::next_read`] will need, for all sections at once: each filter is a cache miss.
     pub fn new(version: &'v Version, hash: KeyHash) -> Self {
         let mut sections = Sections::new();
         add_sections(&mut sections, &version.runs, hash);
@@ -88,7 +88,7 @@ impl<'v> Lookup<'v> {
         Self::over(sections, hash)
     }
 
-    /// A lookup in the level of this number, from 1 on, and in those below it.
+    /// A lookup in the level of this number, at least 1, and in the levels below it.
     pub fn from_level(version: &'v Version, number: usize, hash: KeyHash) -> Self {
         let mut sections = SmallVec::new();
         for level in &version.levels[number - 1..] {
@@ -110,7 +110,7 @@ impl<'v> Lookup<'v> {
         }
     }
 
-    /// The next read of what may hold the key; `None` when it is absent.
+    /// The next read of something that may contain the key; `None` if the key is absent.
     pub fn next_read(&mut self) -> Result<Option<(&'v Section, PageRead)>> {
         loop {
             if let Some(read) = self.pages.iter().nth(self.next_read) {
@@ -143,11 +143,11 @@ impl<'v> Lookup<'v> {
         }
     }
 
-    /// Looks for `key` in `bytes`, which were read for what [`Lookup::next_read`] returned last. `None` when it isn't
-    /// there: then what is read next says more.
+    /// Looks for `key` in `bytes`, which were read for the last answer of [`Lookup::next_read`]. `None` if it is not
+    /// there; then the next read decides.
     ///
     /// # Errors
-    /// When the bytes are not what was to be read: nothing of them is returned then.
+    /// If the bytes are not what was expected there. Nothing in them is returned then.
     pub fn search<'a>(
         &mut self,
         section: &'v Section,
@@ -176,7 +176,7 @@ impl<'v> Lookup<'v> {
         }
     }
 
-    /// Takes in what the filter of the section asked last says.
+    /// Stores what the filter of the last section says.
     fn take_verdict(&mut self, section: &'v Section, verdict: Verdict) -> Result<()> {
         if verdict.says(0, section.file_number()) == Some(true) {
             self.set_pages(section.locate_covered(self.hash)?, false);

@@ -1,4 +1,4 @@
-//! [`OpenTables`]: the table files that are in use, each once, and the directories that were read last.
+//! [`OpenTables`]: the table files in use, each opened once, and the directories that were read last.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, Weak};
@@ -9,20 +9,20 @@ use super::table_file::TableFile;
 use crate::error::Result;
 use crate::table::{IndexMemory, StoredDirectory, TableCharge};
 
-/// Bytes of directories that are kept, at most, and how many however short memory is.
+/// Maximum and minimum bound of the bytes of kept directories; the minimum holds however short memory is.
 const DIRECTORIES_BYTES_MAX: u64 = 1 << 20;
 const DIRECTORIES_BYTES_MIN: u64 = 64 << 10;
-/// What part of the bound of filters and indexes they may take.
+/// The bound of filters and indexes divided by this is what directories may take.
 const DIRECTORIES_SHARE: u64 = 16;
 
-/// Table files by their numbers. A file that a freeze made has sections of many keyspaces, which share it.
+/// Table files by number. Keyspaces share a file: one made by a freeze has sections of many.
 #[derive(Debug, Default)]
 pub(super) struct OpenTables {
     files: Mutex<HashMap<u64, Weak<TableFile>>>,
     directories: Mutex<Directories>,
 }
 
-/// Directories, the latest last: keyspaces that are opened one after the other look into the same files.
+/// Directories, the most recent last: keyspaces that are opened one after the other look into the same files.
 #[derive(Debug, Default)]
 struct Directories {
     kept: VecDeque<(u64, Arc<StoredDirectory>, TableCharge)>,
@@ -30,7 +30,7 @@ struct Directories {
 }
 
 impl OpenTables {
-    /// The file of this number: the one in use, or what `open` makes.
+    /// The file of this number: the one in use, or else the result of `open`.
     pub fn get_or_open(
         &self,
         number: u64,
@@ -46,7 +46,7 @@ impl OpenTables {
         Ok(file)
     }
 
-    /// Forgets a file that is gone.
+    /// Forgets a file that is no longer in use.
     pub fn forget(&self, number: u64) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         // It may have been opened again meanwhile.
@@ -62,7 +62,7 @@ impl OpenTables {
         kept.map(|(_, directory, _)| directory.clone())
     }
 
-    /// Like [`OpenTables::directory`], and lets go of it.
+    /// Like [`OpenTables::directory`], but stops keeping it.
     pub fn take_directory(&self, number: u64) -> Option<Arc<StoredDirectory>> {
         let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
         let place = directories.kept.iter().position(|(kept, ..)| *kept == number)?;
@@ -71,7 +71,7 @@ impl OpenTables {
         Some(directory)
     }
 
-    /// Keeps a directory, in place of the oldest ones where there are too many.
+    /// Keeps a directory. The oldest ones are dropped if there are too many.
     pub fn keep_directory(&self, number: u64, directory: Arc<StoredDirectory>, memory: &Arc<IndexMemory>) {
         let bytes_max = memory.bytes_max() / DIRECTORIES_SHARE;
         let bytes_max = bytes_max.clamp(DIRECTORIES_BYTES_MIN, DIRECTORIES_BYTES_MAX);
@@ -88,7 +88,7 @@ impl OpenTables {
         }
     }
 
-    /// Lets go of all directories: nobody opens keyspaces any more.
+    /// Drops all directories: no more keyspaces are about to be opened.
     pub fn drop_directories(&self) {
         *self.directories.lock().unwrap_or_else(PoisonError::into_inner) = Directories::default();
     }

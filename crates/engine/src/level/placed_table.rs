@@ -1,4 +1,4 @@
-//! [`PlacedTable`]: a table in its place in a level.
+//! [`PlacedTable`]: a table as part of a level.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use super::container::Container;
 use super::table_file::TableFile;
 use crate::table::Section;
 
-/// A table of sorted layout in its place: what of it counts are the containers that it lies over.
+/// A table of sorted layout in a level. The part of it in use is that in the containers that it covers.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedTable {
     pub section: Arc<Section>,
     pub file: Arc<TableFile>,
-    /// Share of its items that had older values below it in its level when it came, estimated; 0 where that was not
-    /// asked.
+    /// Estimated share of its items that had obsolete versions below it in its level when it was added; 0 if that was
+    /// not determined.
     pub repeats: f64,
 }
 
 impl PlacedTable {
-    /// Items in `range`: exact for all that the table covers.
+    /// Items in `range`: exact for the whole range of the table, otherwise estimated.
     pub fn items_within(&self, range: HashRange) -> f64 {
         self.section.item_count() as f64 * self.section.share_within(range)
     }
 
-    /// Bytes of the pages that hold them, about.
+    /// Estimated bytes of the pages with these items.
     pub fn bytes_within(&self, range: HashRange) -> f64 {
         self.section.pages_bytes() as f64 * self.section.share_within(range)
     }
@@ -36,24 +36,24 @@ impl Container<PlacedTable> {
         self.items_within(self.range)
     }
 
-    /// Items of all tables over its part in `range`.
+    /// Items of all tables over the part of the container in `range`.
     pub fn items_within(&self, range: HashRange) -> f64 {
         let Some(range) = self.range.clip(range) else { return 0.0 };
         self.tables.iter().map(|table| table.items_within(range)).sum()
     }
 
-    /// Bytes of pages of all tables over the container.
+    /// Bytes of the pages of all tables over the container.
     pub fn bytes(&self) -> f64 {
         self.bytes_within(self.range)
     }
 
-    /// Bytes of pages of all tables over its part in `range`.
+    /// Bytes of the pages of all tables over the part of the container in `range`.
     pub fn bytes_within(&self, range: HashRange) -> f64 {
         let Some(range) = self.range.clip(range) else { return 0.0 };
         self.tables.iter().map(|table| table.bytes_within(range)).sum()
     }
 
-    /// The part of the hash space that it is: 1 for all.
+    /// The share of the hash space that the container covers: 1 for all.
     pub fn span(&self) -> f64 {
         ((self.range.high - self.range.low) as f64 + 1.0) / 2f64.powi(128)
     }

@@ -1,6 +1,6 @@
-//! [`Reclaimer`]: gives the space of merged tables back, away from readers and writers.
+//! [`Reclaimer`]: gives the space of merged tables back to the file system, in the background.
 //!
-//! Whoever lets go of a table last (a get, a put, a merge) would otherwise pay for its removal, which takes a file
+//! Otherwise the thread that drops a table last (a get, a put, a merge) would pay for its removal, which takes a file
 //! system milliseconds.
 
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use super::open_tables::OpenTables;
 use super::table_file::TableFile;
 use crate::table::IndexMemory;
 
-/// Removes files and punches holes: at once, or in a thread of its own while [`Reclaimer::defer`] says so.
+/// Removes files and punches holes: at once, or in a thread of its own while [`Reclaimer::defer`] demands that.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
     storage: Arc<dyn Storage>,
-    /// What filters and indexes of all tables take.
+    /// The memory of the filters and indexes of all tables.
     index_memory: Arc<IndexMemory>,
-    /// Functions that find prefixes in tables whose directories name them.
+    /// The functions that find prefixes, for tables whose directories name them.
     prefix_functions: Vec<PrefixFunction>,
     /// The table files in use.
     open_tables: OpenTables,
@@ -62,7 +62,7 @@ impl Reclaimer {
         &self.open_tables
     }
 
-    /// Lets go of the directories of table files that are kept for keyspaces still to be opened.
+    /// Drops the directories of table files that are kept for keyspaces that are not open yet.
     pub fn drop_directories(&self) {
         self.open_tables.drop_directories();
     }
@@ -79,7 +79,8 @@ impl Reclaimer {
         self.queue.lock().expect("no panic while held")
     }
 
-    /// Leaves jobs to [`Reclaimer::work`] from now on, or does them at once again after those that wait.
+    /// If `deferred`, leaves jobs to [`Reclaimer::work`] from now on. Otherwise does the waiting jobs, and later ones
+    /// at once.
     pub fn defer(&self, deferred: bool) {
         self.queue().deferred = deferred;
         self.changed.notify_all();
@@ -88,13 +89,13 @@ impl Reclaimer {
         }
     }
 
-    /// Does what waits, and nothing more from then on: the files are somebody else's.
+    /// Does the waiting jobs and ignores later ones: from then on the files may belong to another opening.
     pub fn end(&self) {
         self.defer(false);
         self.queue().is_ended = true;
     }
 
-    /// Removes a file, sooner or later.
+    /// Removes a file, now or later.
     pub fn remove(&self, name: String) {
         self.submit(Job::Remove { name });
     }
@@ -113,7 +114,7 @@ impl Reclaimer {
         }
     }
 
-    /// Does the jobs that wait.
+    /// Does the waiting jobs.
     pub fn drain(&self) {
         loop {
             let Some(job) = self.queue().jobs.pop_front() else { return };
@@ -121,7 +122,7 @@ impl Reclaimer {
         }
     }
 
-    /// Does the jobs that wait; when there are none, waits for one first, but not longer than `pause`.
+    /// Does the waiting jobs; if there are none, first waits for one, for at most `pause`.
     pub fn work(&self, pause: Duration) {
         let queue = self.queue();
         if queue.jobs.is_empty() && queue.deferred {
@@ -132,7 +133,7 @@ impl Reclaimer {
         self.drain();
     }
 
-    /// Space that can't be freed now is freed at the next opening.
+    /// Errors are ignored: space that cannot be freed now is freed at the next opening.
     fn run(&self, job: Job) {
         let _ = match job {
             Job::Remove { name } => self.storage.remove(&name),

@@ -1,4 +1,4 @@
-//! A run of hash sections: what one freeze made of one keyspace's part of the log, a section per shard.
+//! A run of hash sections: what one freeze made of one keyspace's part of the log, with one section per shard.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use super::table_file::TableFile;
 use crate::table::Section;
 
-/// A run of hash sections. Sections that were merged, or had no items, are `None`.
+/// A run of hash sections. A section is `None` if it was merged or had no items.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub file: Arc<TableFile>,
     pub shard_bits: u32,
-    /// Share of the items that had older values in tables when the run was made, estimated; 0 where that was not asked.
+    /// Estimated share of the items that had obsolete versions in tables when the run was made; 0 if that was not
+    /// determined.
     pub repeats: f64,
     pub sections: Vec<Option<Arc<RunSection>>>,
 }
 
-/// One section of a run. When it was merged and nobody reads it any more, its filter leaves memory and its space
-/// goes back to the file system, long before the other sections of its file are merged.
+/// One section of a run. Once it is merged and nobody reads it any more, its filter leaves memory and its space goes
+/// back to the file system, long before the other sections of its file are merged.
 #[derive(Debug)]
 pub(crate) struct RunSection {
     pub section: Arc<Section>,
@@ -37,7 +38,7 @@ impl RunSection {
         self.merged.store(true, Ordering::Release);
     }
 
-    /// Gives the space back, which nobody reads any more.
+    /// Gives the space back. Nobody may read it any more.
     pub fn give_back(&self) {
         self.file.reclaim(self.section.page_offset(0), self.section.extent_bytes());
     }
@@ -46,7 +47,7 @@ impl RunSection {
 impl Drop for RunSection {
     fn drop(&mut self) {
         if self.merged.load(Ordering::Acquire) {
-            // The table knows the section until its file goes.
+            // The table refers to the section as long as the file exists.
             self.section.drop_index();
             self.give_back();
         }
@@ -54,13 +55,13 @@ impl Drop for RunSection {
 }
 
 impl Run {
-    /// The section that holds the items around `hash`.
+    /// The section whose range includes `hash`.
     #[inline]
     pub fn section(&self, hash: KeyHash) -> Option<&Arc<RunSection>> {
         self.sections[hash.prefix(self.shard_bits) as usize].as_ref()
     }
 
-    /// Starts loading what [`Run::section`] looks at.
+    /// Starts loading what [`Run::section`] reads.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         prefetch_element(&self.sections, hash.prefix(self.shard_bits) as usize);
@@ -70,7 +71,7 @@ impl Run {
         self.sections.iter().all(Option::is_none)
     }
 
-    /// Items in the sections that count, tombstones included.
+    /// Items in the sections in use, tombstones included.
     pub fn item_count(&self) -> u64 {
         self.sections.iter().flatten().map(|section| section.section.item_count()).sum()
     }
@@ -100,18 +101,18 @@ pub(crate) fn shard_range(bits: u32, index: u64) -> HashRange {
     HashRange::new(low, low | (u128::MAX >> bits))
 }
 
-/// A part of the hash space whose run sections are merged together: as fine as the sections allow.
+/// A part of the hash space whose run sections are merged together: as small as the sections allow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MergeUnit {
     pub bits: u32,
     pub index: u64,
     /// Items in the run sections of the unit.
     pub items: u64,
-    /// Bytes of their pages: what a merge of the unit holds in memory.
+    /// Bytes of their pages: the memory that a merge of the unit takes.
     pub bytes: u64,
-    /// Old values in the unit that have newer ones in its run sections, estimated.
+    /// Estimated number of obsolete versions in tables that are replaced by items in the unit's run sections.
     pub garbage: f64,
-    /// Run sections over one place of the unit, at most.
+    /// Maximum number of run sections over one hash of the unit.
     pub runs: u32,
 }
 
@@ -143,7 +144,7 @@ impl MergeUnit {
     }
 }
 
-/// A part is a unit when some run has a section of exactly its size; otherwise its halves are looked at.
+/// A part is a unit if some run has a section of exactly its size; otherwise its halves are examined.
 fn collect(runs: &[Arc<Run>], bits: u32, index: u64, bits_max: u32, units: &mut Vec<MergeUnit>) {
     let coarse = runs.iter().any(|run| run.shard_bits == bits && run.sections[index as usize].is_some());
     if coarse {

@@ -1,4 +1,4 @@
-//! A table file and its end: when nothing refers to it any more, it is removed.
+//! A table file. It is removed from the storage when it is obsolete and nothing refers to it any more.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use super::reclaimer::{Job, Reclaimer};
 use crate::error::{Error, Result};
 use crate::table::{Section, SectionEntry, StoredDirectory, Table};
 
-/// An open table file. Versions of all keyspaces share it; an obsolete one is removed when the last of them lets go.
+/// An open table file, shared by the versions of all keyspaces. An obsolete one is removed when the last version drops
+/// it.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub number: u64,
-    /// Without its sections: versions hold those that they need.
+    /// Without its sections: each version holds those that it needs.
     pub table: Table,
     reclaimer: Arc<Reclaimer>,
     obsolete: AtomicBool,
 }
 
 impl TableFile {
-    /// The file of this number: opened once, however many use it. Opening reads its directory, not its items.
+    /// The file of this number, opened once for all its users. Opening reads its directory, not its items.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
         reclaimer.open_tables().get_or_open(number, || {
@@ -40,7 +41,7 @@ impl TableFile {
         })
     }
 
-    /// The directory: the one that was read last, or read again.
+    /// The directory: kept since it was read last, or read again.
     fn directory(&self) -> Result<Arc<StoredDirectory>> {
         if let Some(directory) = self.reclaimer.open_tables().directory(self.number) {
             return Ok(directory);
@@ -51,14 +52,14 @@ impl TableFile {
         Ok(directory)
     }
 
-    /// Makes the sections of one keyspace, in the order in which they were written. To be called once for each keyspace
-    /// that uses the file.
+    /// Creates the sections of one keyspace, in the order in which they were written. Must be called once for each
+    /// keyspace that uses the file.
     pub fn sections_of(&self, keyspace: u32) -> Result<Vec<Arc<Section>>> {
         let entries = self.table.within_directory(self.directory()?.entries_of(keyspace))?;
         self.sections(entries)
     }
 
-    /// Makes all sections, of a file just written.
+    /// Creates all sections of a file just written.
     pub fn all_sections(&self) -> Result<Vec<Arc<Section>>> {
         let directory = match self.reclaimer.open_tables().take_directory(self.number) {
             Some(directory) => directory,
@@ -76,31 +77,31 @@ impl TableFile {
             .collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Loads the filters and indexes of these sections, so that no lookup has to. For files just written.
+    /// Loads the filters and indexes of these sections, so that no lookup must do it. For files just written.
     pub fn load_indexes(&self, sections: &[Arc<Section>]) -> Result<()> {
         Ok(self.table.load_indexes(sections)?)
     }
 
-    /// The storage that the file lies in.
+    /// The storage that contains the file.
     pub fn storage(&self) -> &dyn Storage {
         &**self.reclaimer.storage()
     }
 
-    /// Gives the space of a section that nobody reads any more back to the file system, sooner or later.
+    /// Gives the space of a section that nobody reads any more back to the file system, now or later.
     pub fn reclaim(self: &Arc<Self>, offset: u64, len: u64) {
         self.reclaimer.submit(Job::Punch { file: Arc::clone(self), offset, len });
     }
 
-    /// Does what [`TableFile::reclaim`] asked for. The reclaimer alone calls it, so one thread at a time.
+    /// Does what [`TableFile::reclaim`] requested. Only the reclaimer calls it, so one thread at a time.
     pub(super) fn punch_hole(&self, offset: u64, len: u64) -> std::io::Result<()> {
         if self.obsolete.load(Ordering::Acquire) {
-            // The file itself is about to go.
+            // The file itself is about to be removed.
             return Ok(());
         }
-        // Only for the hole: a file that is open for writing keeps its descriptors.
+        // Opened only for the hole: a file that is open for writing keeps its descriptors.
         let file = self.storage().open(&file_name(self.number), OpenMode::Write)?;
         if file.link_count()? > 1 {
-            // A checkpoint may still need what this database does not.
+            // A checkpoint may still need what this database no longer needs.
             return Ok(());
         }
         file.punch_hole(offset, len)
