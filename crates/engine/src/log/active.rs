@@ -1,4 +1,4 @@
-//! [`Active`]: the segment that records are appended to, with the marks that say how far the log is durable.
+//! [`Active`]: the segment to which records are appended, and the marks that say how far the log is durable.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::writer::Position;
 pub(super) struct Active {
     pub segment: Arc<Segment>,
     pub appender: Appender,
-    /// How far the last sync came, while no mark says so.
+    /// How far the log was durable after the last sync, until a mark says so.
     pub unmarked: Option<Position>,
-    /// How far the last sync came.
+    /// How far the log was durable after the last sync.
     pub durable: Position,
-    /// Where the marks end that say that the whole log is durable.
+    /// The end of the marks that say that the whole log is durable.
     pub marked_end: Position,
-    /// Whether nothing is appended any more, whatever room there is.
+    /// Whether nothing may be appended any more, even if there is room.
     pub is_shut: bool,
 }
 
@@ -28,7 +28,7 @@ impl Active {
         Self { segment, appender, unmarked: None, durable, marked_end, is_shut: false }
     }
 
-    /// Notes that a sync came so far. The next record goes behind a mark that says so.
+    /// Notes that a sync made the log durable up to `durable`. A mark that says so precedes the next record.
     pub fn set_durable(&mut self, durable: Position) {
         if durable > self.durable {
             self.durable = durable;
@@ -36,8 +36,8 @@ impl Active {
         }
     }
 
-    /// Appends `record`, behind a mark where a sync has ended since the last one. `None`, and nothing is appended,
-    /// where they don't fit in front of `limit`.
+    /// Appends `record`, preceded by a mark if a sync has ended since the last mark. Returns `None`, and appends
+    /// nothing, if they would end behind `limit`.
     pub fn append(&mut self, record: &[u8], limit: u64) -> Option<u64> {
         let start = self.segment.published();
         let mark = self.unmarked.and_then(|durable| Mark::of(durable, self.segment.id));
@@ -52,7 +52,7 @@ impl Active {
         self.appender.append(record)
     }
 
-    /// Appends a mark that says how far the last sync came, if there is room for it.
+    /// Appends a mark that says how far the log was durable after the last sync, if there is room for it.
     pub fn append_mark(&mut self, limit: u64) -> Option<()> {
         let mark = record::encode_mark(self.segment.seed, Mark::of(self.durable, self.segment.id)?);
         if self.segment.published() + mark.len() as u64 > limit {

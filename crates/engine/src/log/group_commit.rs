@@ -1,8 +1,9 @@
 //! [`GroupCommit`]: writers that wait for durability at the same time share syncs.
 //!
-//! One writer leads, for all that was appended when its sync begins; the others wait for it. Whoever comes during the
-//! sync waits for the next one. Left to itself that makes two groups of half the writers each, which take turns: so a
-//! leader first waits for those who were there lately, up to the time of a sync. Somebody who writes alone never waits.
+//! One writer, the leader, syncs on behalf of all whose records were appended when its sync begins; the others wait.
+//! Writers that come during the sync wait for the next one. That alone would make two groups of half the writers each,
+//! which take turns. So a leader first waits for the writers that were there recently, for at most the time of one
+//! sync. A writer that is alone never waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +18,16 @@ use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
 use crate::planted_race::PlantedRace;
 
-/// Nobody waits longer than this for others to join: where a sync takes longer, the device is the bound anyway.
+/// Maximum time that a leader waits for others: if a sync takes longer, the device is the limit anyway.
 const GATHERING_MAX: Duration = Duration::from_millis(1);
 
-/// How far the log is durable, and who waits for that.
+/// How far the log is durable, and which writers wait for that.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     state: Mutex<State>,
-    /// A sync is done, or the log refuses writes.
+    /// Signalled when a sync is done or the log begins to refuse writes.
     ended: Condvar,
-    /// As many writers wait as the leader expects.
+    /// Signalled when the leader's expected number of writers wait.
     gathered: Condvar,
     clock: Arc<dyn Clock>,
     planted_bugs: PlantedBugs,
@@ -36,15 +37,15 @@ pub(super) struct GroupCommit {
 struct State {
     /// Everything up to here survives a power cut.
     durable: Position,
-    /// Whether some thread gathers others or syncs on behalf of all.
+    /// Whether a thread waits for others, or syncs, on behalf of all.
     leading: bool,
-    /// Syncs begun.
+    /// Number of syncs begun.
     syncs: u64,
-    /// Writers that wait for a sync that has not begun, the leader apart.
+    /// Writers, except the leader, that wait for a sync that has not begun.
     waiting: usize,
-    /// Writers that there were, the leader apart, when the last sync ended: served by it or waiting for the next.
+    /// Writers, except the leader, that were there when the last sync ended: served by it or waiting for the next.
     expected: usize,
-    /// How long a sync takes, smoothed.
+    /// Duration of a sync, smoothed.
     sync_time: Duration,
     refusal: Option<Refusal>,
 }
@@ -60,9 +61,9 @@ impl GroupCommit {
         self.state.lock().expect("no panic while held")
     }
 
-    /// Returns when everything up to `position` is durable. `sync` makes everything appended before it was called
-    /// durable, and says how far that is. A failure of it that may pass is that of the caller alone; another one is
-    /// everybody's, from then on.
+    /// Returns when everything up to `position` is durable. `sync` makes everything appended before its call durable,
+    /// and returns how far that is. If it fails with an error that may pass, only the caller fails; any other error
+    /// makes all callers fail from then on.
     pub fn wait_for(&self, position: Position, sync: impl Fn() -> Result<Position>) -> Result<()> {
         let mut state = self.state();
         loop {
@@ -108,7 +109,7 @@ impl GroupCommit {
                 Err(error) => Some(error),
             };
             drop(state);
-            // Not under the lock, which is what they need first.
+            // Not under the lock: the woken threads need it first.
             self.ended.notify_all();
             if let Some(error) = passing {
                 return Err(error);
@@ -125,14 +126,14 @@ impl GroupCommit {
             self.gathered.notify_one();
         }
         state = self.ended.wait(state).expect("no panic while held");
-        // A sync that began since has served, and discounted, all who waited.
+        // A sync that began since then has served all waiting writers and reset their count.
         if state.syncs == came_during {
             state.waiting -= 1;
         }
         state
     }
 
-    /// Waits until as many others wait as there were lately, for about a sync at most.
+    /// Waits until as many others wait as were there recently, but not longer than about one sync.
     fn gather<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if state.waiting >= state.expected {
             return state;
@@ -142,17 +143,17 @@ impl GroupCommit {
         self.gathered.wait_timeout_while(state, patience, missing).expect("no panic while held").0
     }
 
-    /// How far the log survives a power cut.
+    /// How far the log would survive a power cut.
     pub fn durable(&self) -> Position {
         self.state().durable
     }
 
-    /// Why no writes are taken.
+    /// Why writes are refused, if they are.
     pub fn refusal(&self) -> Option<Refusal> {
         self.state().refusal.clone()
     }
 
-    /// Refuses everything from now on. The first reason stays, until the end.
+    /// Refuses everything from now on. The first reason stays for good.
     pub fn refuse(&self, refusal: Refusal) {
         self.state().refuse(refusal);
         self.ended.notify_all();
@@ -189,7 +190,7 @@ mod tests {
         Position { segment: 1, offset }
     }
 
-    /// Threads append, which is counting up, and commit; a sync takes a moment in which others append.
+    /// Threads append, which is incrementing a counter, and commit; a sync takes a moment in which others append.
     fn commit_from_threads(threads: u64, commits: u64) -> u64 {
         let group = GroupCommit::new(Arc::new(SystemClock::default()), PlantedBugs::default());
         let (appended, synced, syncs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));

@@ -1,4 +1,4 @@
-//! Which segment a log file holds whose header is damaged.
+//! Finds out which segment is in a log file whose header is damaged.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use alluvium_base::checksum::checksum64;
 
 use super::salvage::starts_with_record;
 
-/// The header was written in one of this many last sessions.
+/// The header is assumed to be from one of this many most recent sessions.
 const SESSIONS_TRIED: u64 = 64;
-/// Numbers of segments tried from the log's start on.
+/// How many segment numbers are tried, counted from the log's start.
 const SEGMENTS_TRIED: u64 = 64;
 
-/// What is known of the segments of a database.
+/// What is known about the segments of a database.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Identities {
     /// The database's seed.
     pub seed: u64,
-    /// The number of the newest manifest: each session begins with one.
+    /// The number of the newest manifest: each session begins with a new one.
     pub manifest: u64,
-    /// Segments below this don't count.
+    /// Segments below this are no longer in use.
     pub log_start: u64,
-    /// A number that is not far below the newest segment's.
+    /// A number not far below that of the newest segment.
     pub newest: u64,
 }
 
 impl Identities {
-    /// Number and seed of the segment in a file of these bytes; none of those that are `taken`.
+    /// Number and seed of the segment in a file with these bytes; never one of those that are `taken`.
     ///
-    /// A seed that follows from a number proves that number: the first record is sound under that alone. What the
-    /// header still shows comes after.
+    /// Seeds derived from numbers come first. The first record is sound under the right seed only, so a seed that fits
+    /// proves its number. What the header still says comes after them.
     pub fn find<T>(&self, bytes: &[u8], taken: &BTreeMap<u64, T>) -> Option<(u64, u64)> {
         let is_it = |&(id, seed): &(u64, u64)| {
             self.range().contains(&id) && !taken.contains_key(&id) && starts_with_record(seed, bytes)
@@ -41,7 +41,7 @@ impl Identities {
         self.log_start..=last
     }
 
-    /// Seeds follow from the database's, the session and the number.
+    /// A seed derives from the database's seed, the session and the segment's number.
     fn likely(&self) -> impl Iterator<Item = (u64, u64)> {
         let Self { seed, manifest, .. } = *self;
         let ids = self.range();
@@ -54,7 +54,7 @@ impl Identities {
     }
 }
 
-/// Number and seed that a damaged header still shows: the damage may be elsewhere in it.
+/// Number and seed as a damaged header states them: the damage may be in another field.
 fn stored(bytes: &[u8]) -> Option<(u64, u64)> {
     let field = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     Some((field(16)?, field(24)?)).filter(|&(id, seed)| id > 0 && seed > 0)

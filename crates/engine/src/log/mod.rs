@@ -1,8 +1,8 @@
 //! The append-only log that takes every write, shared by all keyspaces; also the write-ahead log.
 //!
-//! A *segment* is one log file together with its content in memory; one is active, older ones are frozen and wait to be
-//! converted. A *log store* (SILT §3.1) is one keyspace's view of a segment: a cuckoo index per shard over the items
-//! that the segment holds for it.
+//! A *segment* is one log file with its content in memory. One is active; older ones are frozen and wait for
+//! conversion. A *log store* (SILT §3.1) is one keyspace's view of a segment: its items there, indexed by a cuckoo
+//! table per shard.
 
 mod active;
 mod group_commit;

@@ -1,19 +1,20 @@
 //! [`PrefixList`]: the items of a log shard by their prefixes.
 //!
-//! The log's index finds keys, not prefixes. This keeps eight bytes for each key, in sorted arrays of doubling lengths
-//! (Bentley and Saxe's logarithmic method): an insertion moves each entry log2(n) times in all, a lookup searches
-//! log2(n) arrays. A sorted map would take several times the memory, and sorting at a lookup the time of all items.
+//! The log's index finds keys, not prefixes. This list has eight bytes per key, in sorted arrays of doubling lengths
+//! (Bentley and Saxe's logarithmic method): each entry is moved log2(n) times in all, and a lookup searches log2(n)
+//! arrays. A sorted map would take several times the memory; sorting for a lookup would take time proportional to all
+//! items.
 
 use std::ops::RangeInclusive;
 
-/// Offsets of items, each under the first 32 bits of its prefix's hash.
+/// Offsets of items, each with the first 32 bits of its prefix's hash.
 #[derive(Debug, Default)]
 pub(super) struct PrefixList {
-    /// Each ascending, and each at least twice as long as the next.
+    /// Each is ascending, and at least twice as long as the next.
     arrays: Vec<Vec<(u32, u32)>>,
 }
 
-/// Shorter arrays are not kept apart.
+/// Shorter arrays are filled up instead of starting another.
 const ARRAY_LEN_MIN: usize = 16;
 
 fn tag(prefix_hash: u64) -> u32 {
@@ -41,17 +42,17 @@ impl PrefixList {
         }
     }
 
-    /// Offsets of items whose prefixes have hashes in this range; few others may be among them.
+    /// Offsets of items whose prefixes have hashes in this range. A few others may be among them.
     pub fn offsets(&self, prefix_hashes: RangeInclusive<u64>) -> Vec<u32> {
         self.within(prefix_hashes).flatten().map(|&(_, offset)| offset).collect()
     }
 
-    /// How many offsets [`PrefixList::offsets`] gives.
+    /// The number of offsets that [`PrefixList::offsets`] returns.
     pub fn count(&self, prefix_hashes: RangeInclusive<u64>) -> usize {
         self.within(prefix_hashes).map(<[_]>::len).sum()
     }
 
-    /// The part of each array.
+    /// The part of each array in the range.
     fn within(&self, prefix_hashes: RangeInclusive<u64>) -> impl Iterator<Item = &[(u32, u32)]> {
         let (first, last) = (tag(*prefix_hashes.start()), tag(*prefix_hashes.end()));
         self.arrays.iter().map(move |array| {
@@ -61,7 +62,7 @@ impl PrefixList {
         })
     }
 
-    /// Memory held.
+    /// Memory in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.arrays.iter().map(|array| (array.capacity() * size_of::<(u32, u32)>()) as u64).sum()
     }

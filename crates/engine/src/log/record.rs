@@ -9,7 +9,7 @@
 //! item:      see `item`
 //! ```
 //!
-//! The seed is unique to a segment, so records that an earlier segment left in a recycled file are not records.
+//! The seed is unique to a segment, so leftovers of an earlier segment in a recycled file are not valid records.
 
 use alluvium_base::checksum::checksum32;
 use alluvium_base::varint;
@@ -21,43 +21,43 @@ use crate::item::Item;
 const TAG_SEAL: u64 = 1;
 const TAG_BATCH: u64 = 2;
 const TAG_ITEM_BASE: u64 = 3;
-/// First byte of a mark's payload. No item begins so.
+/// First byte of a mark's payload. No item begins with it.
 const MARK: u8 = 0;
 const CHECKSUM_LEN: usize = 4;
 
-/// A record read back.
+/// A decoded record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
-    /// One item and where its encoding starts, counted from the start of the record.
+    /// One item, and where its encoding starts, counted from the start of the record.
     Item { keyspace: u32, item: Item<'a>, item_start: usize },
     /// Items that apply together or not at all.
     Batch(BatchItems<'a>),
-    /// Nothing follows in this segment; the log goes on in the named one.
+    /// The end of the segment; the log continues in the named one.
     Seal { next_segment: u64 },
     /// How far the log was durable when this was written.
     Mark(Mark),
 }
 
-/// How far the log had survived a sync before a mark was appended: everything in front of that place is on the device,
-/// so what is unsound there is damage and no torn write. Since major version 2 of the log.
+/// How far the log was durable when a mark was appended. Everything in front of that position was synced to the device,
+/// so unsound bytes there are damage, not a torn write. Since major version 2 of the log.
 ///
-/// The place is absolute: a copy of log bytes inside of a value says nothing untrue.
+/// The position is absolute, so that a copy of log bytes inside a value states nothing false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Segments from the durable one to the mark's own; 0 within a segment.
     pub segments_back: u64,
-    /// Offset of the place in its segment.
+    /// Offset of the position in its segment.
     pub offset: u64,
 }
 
 impl Mark {
-    /// The mark in segment `id` when everything up to `durable` is durable; `None` where that is nothing.
+    /// The mark in segment `id` if everything up to `durable` is durable; `None` if nothing is.
     pub fn of(durable: Position, id: u64) -> Option<Self> {
         let segments_back = id.checked_sub(durable.segment).filter(|_| durable != Position::default())?;
         Some(Self { segments_back, offset: durable.offset })
     }
 
-    /// The durable place that a mark in segment `id` proves; `None` for one that nobody wrote there.
+    /// The position that a mark in segment `id` proves durable; `None` for a mark that was never written there.
     pub fn durable(&self, id: u64) -> Option<Position> {
         let segment = id.checked_sub(self.segments_back)?;
         (self.offset >= BLOCK).then_some(Position { segment, offset: self.offset })
@@ -86,7 +86,7 @@ impl<'a> Iterator for BatchItems<'a> {
     }
 }
 
-/// Replaces `out` by the record of one item; returns where the item's encoding starts in it.
+/// Replaces the content of `out` with the record of one item; returns where the item's encoding starts in it.
 pub(crate) fn encode_item(seed: u64, keyspace: u32, item: &Item<'_>, out: &mut Vec<u8>) -> usize {
     out.clear();
     out.extend_from_slice(&[0; CHECKSUM_LEN]);
@@ -97,7 +97,7 @@ pub(crate) fn encode_item(seed: u64, keyspace: u32, item: &Item<'_>, out: &mut V
     item_start
 }
 
-/// Replaces `out` by the record of a batch; returns where each item's encoding starts in it.
+/// Replaces the content of `out` with the record of a batch; returns where each item's encoding starts in it.
 pub(crate) fn encode_batch<'a>(
     seed: u64,
     items: impl Iterator<Item = (u32, Item<'a>)>,
@@ -150,7 +150,7 @@ pub(crate) const MARK_LEN_MAX: usize = MARK_LEN_MIN - 2 + 2 * varint::LEN_MAX;
 /// Minimum bytes of a mark.
 pub(crate) const MARK_LEN_MIN: usize = CHECKSUM_LEN + 5;
 
-/// The mark at the front of `bytes`, and its length. Looks at few bytes of what is none.
+/// The mark at the start of `bytes`, and its length. Reads only few bytes if there is no mark.
 pub(crate) fn decode_mark(seed: u64, bytes: &[u8]) -> Option<(Mark, usize)> {
     let start = bytes.get(CHECKSUM_LEN..MARK_LEN_MIN)?;
     if u64::from(start[0]) != TAG_BATCH || usize::from(start[1]) > MARK_LEN_MAX || start[2] != MARK {
@@ -170,19 +170,19 @@ fn finish(seed: u64, record: &mut [u8]) {
     record[..CHECKSUM_LEN].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// What the front of some bytes is.
+/// What the first bytes of some input are.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed<'a> {
     /// A sound record of this many bytes.
     Record(Record<'a>, usize),
-    /// Possibly a record of which only this beginning is here.
+    /// Possibly a record, of which only the beginning is present.
     Incomplete,
     /// No record: the log ends here.
     Invalid,
 }
 
-/// Reads the record at the front of `bytes`. With `check` false the checksum is not looked at: the planted bug with
-/// which the simulation proves that it would notice.
+/// Reads the record at the start of `bytes`. If `check` is false, the checksum is not verified: a planted bug, by which
+/// the simulation proves that it would notice.
 pub(crate) fn decode(seed: u64, bytes: &[u8], check: bool) -> Parsed<'_> {
     let Some(len) = record_len(bytes) else {
         return if is_possible_start(bytes) { Parsed::Incomplete } else { Parsed::Invalid };
@@ -198,7 +198,7 @@ pub(crate) fn decode(seed: u64, bytes: &[u8], check: bool) -> Parsed<'_> {
     }
 }
 
-/// Length of the record at the front of `bytes`, as far as its own lengths tell; `None` when they don't yet.
+/// Length of the record at the start of `bytes`, by its own length fields; `None` if they are not complete yet.
 fn record_len(bytes: &[u8]) -> Option<usize> {
     let (tag, tag_len) = varint::read(bytes.get(CHECKSUM_LEN..)?)?;
     let body = CHECKSUM_LEN + tag_len;
@@ -213,7 +213,7 @@ fn record_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether more bytes could make a record of this beginning.
+/// Whether these bytes could be the beginning of a record.
 fn is_possible_start(bytes: &[u8]) -> bool {
     const LONGEST_LENGTHS: usize = CHECKSUM_LEN + 3 * varint::LEN_MAX + 1;
     bytes.get(CHECKSUM_LEN) != Some(&0) && bytes.len() < LONGEST_LENGTHS
@@ -252,7 +252,7 @@ fn decode_mark_payload(fields: &[u8]) -> Option<Mark> {
     (len + offset_len == fields.len()).then_some(Mark { segments_back, offset })
 }
 
-/// Keyspace, item, start of the item, bytes in all.
+/// Keyspace, item, start of the item, total bytes.
 fn decode_tagged_item(bytes: &[u8]) -> Option<(u32, Item<'_>, usize, usize)> {
     let (tag, tag_len) = varint::read(bytes)?;
     let keyspace = u32::try_from(tag.checked_sub(TAG_ITEM_BASE)?).ok()?;

@@ -1,11 +1,11 @@
-//! [`Refusal`]: why the log takes no writes, or not all.
+//! [`Refusal`]: why the log takes no writes, or only removals.
 
 use crate::error::Error;
 
 /// Why the log takes no more writes, or only removals.
 #[derive(Clone, Debug)]
 pub(crate) enum Refusal {
-    /// Something failed: what is on the device is unknown.
+    /// Something failed, so the state of the device is unknown.
     Failed { reason: String },
     /// The disk is full: what needs space is refused until there is some.
     Full { reason: String },
@@ -16,7 +16,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// What a writer is told.
+    /// The error that a writer gets.
     pub fn error(&self) -> Error {
         match self {
             Self::Failed { reason } => Error::Failed { reason: reason.clone() },

@@ -1,4 +1,4 @@
-//! When the log takes no records, or only removals: failures, a full disk, the end.
+//! When the log refuses all records, or all but removals: failures, a full disk, closing.
 
 use alluvium_io::sync::atomic::Ordering;
 
@@ -7,13 +7,13 @@ use super::writer::Log;
 use crate::error::Error;
 
 impl Log {
-    /// Makes the log refuse to acknowledge anything from now on.
+    /// Makes the log acknowledge nothing from now on.
     pub fn fail(&self, error: &Error) {
         self.refuse(Refusal::Failed { reason: error.to_string() });
     }
 
     fn refuse(&self, refusal: Refusal) {
-        // The lock, so that an end of fullness at the same time does not hide the refusal.
+        // Takes the lock, so that `end_full` at the same time does not hide the refusal.
         let _full = self.full.lock().expect("no panic while held");
         self.commit.refuse(refusal);
         self.has_refusal.store(true, Ordering::Release);
@@ -24,7 +24,7 @@ impl Log {
         self.refuse(Refusal::ReadOnly);
     }
 
-    /// Refuses what needs space from now on, since something had no room; returns what a writer is told.
+    /// Refuses what needs space from now on, because a write found no room; returns the error for the writer.
     pub fn set_full(&self, error: &Error) -> Error {
         let reason = match error {
             Error::DiskFull { reason } => reason.clone(),
@@ -39,12 +39,12 @@ impl Log {
         Error::DiskFull { reason }
     }
 
-    /// Times that the disk was found full.
+    /// How often the disk was found full.
     pub fn times_full(&self) -> u64 {
         self.times_full.load(Ordering::Relaxed)
     }
 
-    /// Takes all writes again: there is space.
+    /// Accepts all writes again: there is space.
     pub fn end_full(&self) {
         let mut full = self.full.lock().expect("no panic while held");
         *full = None;
@@ -52,7 +52,7 @@ impl Log {
         self.has_refusal.store(is_closing || self.commit.refusal().is_some(), Ordering::Release);
     }
 
-    /// Why no writes are taken, or only removals, if that is so: the first failure counts.
+    /// Why all writes, or all but removals, are refused; `None` if they are not. The first failure counts.
     #[inline]
     pub fn refusal(&self) -> Option<Refusal> {
         if !self.has_refusal.load(Ordering::Acquire) {
@@ -65,25 +65,26 @@ impl Log {
         self.commit.refusal().or_else(|| full().map(|reason| Refusal::Full { reason }))
     }
 
-    /// Appends nothing any more: who tries finds the log full.
+    /// Makes every later append find the log full.
     pub fn shut(&self) {
         self.active().is_shut = true;
     }
 
-    /// Refuses all operations to come, while what was appended can still be made durable.
+    /// Refuses all later operations, while what was appended can still be made durable.
     pub fn begin_close(&self) {
-        // The lock, as in `refuse`.
+        // Takes the lock for the same reason as `refuse`.
         let _full = self.full.lock().expect("no panic while held");
         self.is_closing.store(true, Ordering::Release);
         self.has_refusal.store(true, Ordering::Release);
     }
 
-    /// Why nothing can be made durable, if that is so.
+    /// Why nothing can be made durable; `None` if it can.
     pub fn failure(&self) -> Option<Refusal> {
         self.commit.refusal()
     }
 
-    /// Ends all writing to log files, and waits for what is under way: they are somebody else's from then on.
+    /// Ends all writing to log files, and waits for writes under way: from then on the files may belong to another
+    /// opening.
     pub fn end_writing(&self) {
         self.refuse(Refusal::Closed);
         self.commit.wait_for_leader();

@@ -1,18 +1,19 @@
-//! What can still be read of a damaged log segment: behind an unsound record the next sound one is looked for.
+//! Reads what is still readable of a damaged log segment: after an unsound record, searches for the next sound one.
 //!
-//! Records are framed by their own lengths, so damage to one hides where the next begins. But every record carries a
-//! checksum under the secret seed of its segment, so each place can be tried: 32 bits that fit, and a second record,
-//! the end or zeros right behind, are no accident, and values that look like records have another seed.
+//! Records are framed by their own lengths, so damage to one hides where the next begins. But every record has a
+//! checksum under the secret seed of its segment, so every offset can be tried. A checksum of 32 bits that fits and a
+//! second record, the end or zeros right behind it are no accident. Values that look like records were written under
+//! another seed.
 
 use super::record::{self, Parsed, Record};
 use super::segment::BLOCK;
 use super::writer::Position;
 
-/// Zeros behind a record that show that it is the last.
+/// Number of zeros behind a record that show that it is the last.
 const ZEROS_BEHIND_LAST: usize = 8;
 
-/// How far the marks in `bytes` from offset `start` on prove that the log was durable; `bytes` are the file of segment
-/// `id`. Sound records around the marks are not needed. `None` where there is no mark beyond doubt.
+/// How far the marks in `bytes` from offset `start` on prove that the log was durable. `bytes` is the file of segment
+/// `id`. The records around the marks need not be sound. `None` if there is no mark beyond doubt.
 pub(crate) fn proven_durable(id: u64, seed: u64, bytes: &[u8], start: usize) -> Option<Position> {
     let pieces = Pieces::new(seed, bytes, start);
     let durable = |at: usize| -> Option<Position> {
@@ -32,7 +33,7 @@ pub(crate) fn starts_with_record(seed: u64, bytes: &[u8]) -> bool {
 pub(crate) enum Piece<'a> {
     /// A sound record and where it starts.
     Record { record: Record<'a>, start: usize },
-    /// Bytes that are no sound record, in front of one that is.
+    /// Bytes that are not a sound record, followed by one that is.
     Gap { bytes: usize },
 }
 
@@ -45,12 +46,12 @@ pub(crate) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of `bytes`, a whole segment, from offset `start` on, under the segment's seed.
+    /// The pieces of `bytes`, which is a whole segment, from offset `start` on, under the segment's seed.
     pub fn new(seed: u64, bytes: &'a [u8], start: usize) -> Self {
         Self { seed, bytes, at: start.min(bytes.len()) }
     }
 
-    /// Where the last piece ended.
+    /// The end of the last piece.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -62,7 +63,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Whether what starts at `at` is a record beyond doubt.
+    /// Whether there is a record at `at`, beyond doubt.
     fn is_certain(&self, at: usize) -> bool {
         let Some((record, len)) = self.record_at(at) else { return false };
         let behind = self.bytes.get(at + len..).unwrap_or_default();
@@ -81,7 +82,7 @@ impl<'a> Iterator for Pieces<'a> {
             let start = self.at;
             self.at += len;
             if matches!(record, Record::Seal { .. }) {
-                // Whatever lies behind it is of an earlier use of the file.
+                // What follows is left from an earlier use of the file.
                 self.bytes = &self.bytes[..self.at];
             }
             return Some(Piece::Record { record, start });

@@ -31,19 +31,19 @@ use crate::item::{EncodedItem, Item};
 /// Bytes of the header block; also the unit in which the file is written.
 pub(crate) const BLOCK: u64 = 4096;
 const MAGIC: [u8; 8] = *b"ALVMLOG\0";
-/// Version 2 has marks; version 1 is read too.
+/// Version 2 has marks. Version 1 can be read, too.
 const MAJOR: u16 = 2;
 const MINOR: u16 = 0;
 const CHECKED_LEN: usize = 32;
-/// Written space is prepared in steps of at most this, so that syncs meet no new extents (NOTES: log space).
+/// Maximum step by which written space is prepared, so that syncs meet no new extents (NOTES: log space).
 const PREPARE_BYTES_MAX: u64 = 4 << 20;
 const PREPARE_BYTES_MIN: u64 = 256 << 10;
 
-/// Bytes compared at a time.
+/// Number of bytes compared at a time.
 const CHECK_BYTES: usize = 256 << 10;
 
-/// A log file and its content in memory. Shared by the writer and all versions that read it; when the last of them
-/// lets go of a converted segment its file goes to the recycler.
+/// A log file and its content in memory. Shared by the writer and all versions that read it. When the last of them
+/// drops a converted segment, the recycler gets its file.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub id: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Segment {
     file: Arc<dyn File>,
     buffer: AppendBuffer,
     write: Mutex<WriteState>,
-    /// Content that the file holds, in bytes. Only grows.
+    /// Bytes of content in the file. Only grows.
     written: AtomicU64,
     recycler: Arc<Recycler>,
     converted: AtomicBool,
@@ -59,10 +59,10 @@ pub(crate) struct Segment {
 
 #[derive(Debug)]
 struct WriteState {
-    /// End of the file's written space, content or zeros.
+    /// End of the file's written space, whether content or zeros.
     extent: u64,
     edge: AlignedBuffer,
-    /// Whether nothing is written any more: the database is closed, and the file may be somebody else's.
+    /// Whether nothing is written any more: the database is closed, and the file may belong to another opening.
     is_ended: bool,
 }
 
@@ -72,15 +72,15 @@ impl WriteState {
     }
 }
 
-/// Files of converted segments, kept for the next ones, and the names of files to come.
+/// Files of converted segments, kept for the next ones, and the names of future files.
 ///
-/// **Invariant:** no name is given twice, in one opening or over many. Names are numbered apart from segments: the
-/// numbers of segments whose header never reached the device are used again after a crash, while files of these names
-/// are still there, and hold other segments by then.
+/// **Invariant:** no name is given twice, in one opening or in many. Names are numbered independently of segments: the
+/// number of a segment whose header never reached the device is used again after a crash, while the file with that
+/// number in its name may still exist and contain another segment by then.
 #[derive(Debug, Default)]
 pub(crate) struct Recycler {
     files: Mutex<Vec<Arc<dyn File>>>,
-    /// Above the numbers of all names that there were.
+    /// Above the numbers of all names used so far.
     next_name: AtomicU64,
 }
 
@@ -89,14 +89,14 @@ impl Recycler {
         self.files.lock().expect("no panic while held").push(file);
     }
 
-    /// Keeps the name of a file that was found from being given to another.
+    /// Prevents the name of a file that was found from being given to another.
     pub fn note_name(&self, name: &str) {
         if let Some(number) = name_number(name) {
             self.next_name.fetch_max(number + 1, Ordering::Relaxed);
         }
     }
 
-    /// A name that no file ever had: that of the segment's number where that is free.
+    /// A name that no file ever had: the segment's number if that is free.
     fn fresh_name(&self, id: u64) -> String {
         let number = self.next_name.load(Ordering::Relaxed).max(id);
         self.next_name.store(number + 1, Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Recycler {
         self.files.lock().expect("no panic while held").pop()
     }
 
-    /// Keeps at most `count` files and hands the others out for removal.
+    /// Keeps at most `count` files and returns the others, to be removed.
     pub fn surplus(&self, count: usize) -> Vec<Arc<dyn File>> {
         let mut files = self.files.lock().expect("no panic while held");
         let keep = files.len().min(count);
@@ -116,7 +116,7 @@ impl Recycler {
 }
 
 impl Segment {
-    /// A fresh segment in a recycled file, or in a new one whose name survives a power cut from here on.
+    /// A new segment in a recycled file, or in a new file whose name survives a power cut from here on.
     pub fn create(
         storage: &dyn Storage,
         recycler: &Arc<Recycler>,
@@ -136,7 +136,7 @@ impl Segment {
             }
         };
         let seed = checksum64(&id.to_le_bytes(), session_seed);
-        // What fails here leaves the file to the next attempt.
+        // If this fails, the file is left to the next attempt.
         let prepared = file.len().context(|| format!("measuring {}", file.name())).and_then(|extent| {
             let buffer = AppendBuffer::new(capacity as usize);
             Ok((extent, buffer.context(|| "mapping memory for a log segment".to_owned())?))
@@ -156,7 +156,7 @@ impl Segment {
         Ok((Arc::new(segment), appender))
     }
 
-    /// A segment found by recovery whose sound content is `content`, header included.
+    /// A segment found by recovery. Its sound content is `content`, header included.
     pub fn recovered(
         file: Arc<dyn File>,
         id: u64,
@@ -188,7 +188,7 @@ impl Segment {
         self.buffer.published()
     }
 
-    /// Most bytes of content.
+    /// Maximum bytes of content.
     pub fn capacity(&self) -> u64 {
         self.buffer.capacity()
     }
@@ -220,8 +220,8 @@ impl Segment {
         prefetch_bytes(self.buffer.bytes(), offset as usize, len);
     }
 
-    /// Writes content that the file lacks: whole blocks only, or with `edge` also the last, partly filled one.
-    /// With `prepare` the file's written space is first extended in large steps. Returns the bytes written.
+    /// Writes content that the file lacks: only whole blocks, or if `edge` also the last, partly filled one. If
+    /// `prepare`, the file's written space is first extended in large steps. Returns the bytes written.
     ///
     /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
     pub fn write_out(&self, edge: bool, prepare: bool) -> Result<u64> {
@@ -239,7 +239,7 @@ impl Segment {
         }
         let mut bytes = 0;
         if prepare {
-            // Where there is no room for zeros, there may be some for what matters.
+            // If there is no room for the zeros, there may still be room for the content.
             bytes += self
                 .prepare(&mut state, end.next_multiple_of(BLOCK))
                 .or_else(|error| if class_of(&error) == FailureClass::Full { Ok(0) } else { Err(error) })?;
@@ -264,7 +264,7 @@ impl Segment {
 
     fn prepare(&self, state: &mut WriteState, needed: u64) -> Result<u64> {
         let mut bytes = 0;
-        // A small segment is one because memory is short, and the zeros take some.
+        // A small segment means that memory is short, and the zeros take some.
         let step_max = (self.capacity() / 8 / BLOCK * BLOCK).clamp(PREPARE_BYTES_MIN, PREPARE_BYTES_MAX);
         let end = self.capacity().next_multiple_of(BLOCK).max(needed);
         while state.extent < needed {
@@ -278,20 +278,20 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// Writes nothing to the file any more; waits for a write under way.
+    /// Ends writing to the file; waits for a write under way.
     pub fn end_writing(&self) {
         self.write.lock().expect("no panic while held").is_ended = true;
     }
 
-    /// Makes what is written survive a power cut.
+    /// Makes what was written survive a power cut.
     pub fn sync(&self) -> Result<()> {
         self.file.sync().context(|| format!("syncing log file {}", self.name()))
     }
 
-    /// Compares what was written to the file with what is in memory; returns the bytes of both.
+    /// Compares the bytes that were written to the file with those in memory; returns how many were compared.
     ///
     /// # Errors
-    /// [`Error::Corruption`] where they differ.
+    /// [`Error::Corruption`] if they differ.
     pub fn check_file(&self) -> Result<u64> {
         let written = self.written.load(Ordering::Acquire);
         let mut buffer = AlignedBuffer::zeroed(CHECK_BYTES);
@@ -311,12 +311,12 @@ impl Segment {
         Ok(written)
     }
 
-    /// Declares that tables hold all items durably, so that the file may be recycled once nobody reads the segment.
+    /// Declares that all items are durable in tables, so that the file may be recycled once nobody reads the segment.
     pub fn set_converted(&self) {
         self.converted.store(true, Ordering::Release);
     }
 
-    /// Memory the content takes.
+    /// Bytes of memory that the content takes.
     pub fn memory_bytes(&self) -> u64 {
         self.buffer.memory_bytes()
     }
@@ -330,14 +330,14 @@ impl Drop for Segment {
     }
 }
 
-/// The name of log file `number`. Recycled files keep their name; the header tells the segment.
+/// The name of log file `number`. Recycled files keep their name; the segment's number is in the header.
 fn file_name(number: u64) -> String {
     format!("log-{number:08}")
 }
 
 /// The number in a log file's name; `None` for names that were not made here.
 fn name_number(name: &str) -> Option<u64> {
-    // Beyond the bound it is somebody else's file, and no number of ours will ever get there.
+    // A number beyond the bound is not ours: ours will never get that high.
     name.strip_prefix("log-")?.parse().ok().filter(|&number| number < u64::MAX / 2)
 }
 
@@ -360,8 +360,8 @@ fn header(id: u64, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Segment id and seed from a file's first block. `None` when it is no header: a file whose first header never
-/// reached the device, which holds no acknowledged record.
+/// Segment id and seed from a file's first block. `None` if it is not a header: then the file's first header never
+/// reached the device, and it contains no acknowledged record.
 pub(crate) fn parse_header(name: &str, block: &[u8]) -> Result<Option<(u64, u64)>> {
     let field = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"));
     if block.len() < CHECKED_LEN + 8 || block[..8] != MAGIC {

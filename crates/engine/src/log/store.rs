@@ -1,4 +1,4 @@
-//! LogStore (SILT §3.1): one keyspace's items in one segment, indexed by a cuckoo table per shard.
+//! [`LogStore`] (SILT §3.1): one keyspace's items in one segment, indexed by a cuckoo table per shard.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::blob::ReferenceCounts;
 use crate::error::Result;
 use crate::item::Item;
 
-/// Entries of a new shard's index; it grows up to the plan's bound, so that small keyspaces stay small.
+/// Initial entries of a shard's index. It grows up to the plan's bound, so that small keyspaces stay small.
 const ENTRIES_MIN: usize = 64;
-/// Entries of a shard's index before the first one comes: many keyspaces write nothing between two freezes.
+/// Entries of a shard's index before its first item: many keyspaces write nothing between two freezes.
 const ENTRIES_AT_FIRST: usize = 4;
 
 /// One keyspace's items in one segment.
 ///
-/// Readers take no lock. A writer holds the lock of the shard it writes to. The store is *open* while its segment is
-/// the log's active one; it is closed with all shard locks held, so a writer that finds it open under its lock may
-/// append to the segment.
+/// Readers take no lock. A writer holds the lock of the shard to which it writes. The store is *open* while its segment
+/// is the log's active one. It is closed with all shard locks held, so a writer that holds a shard's lock and finds the
+/// store open may append to the segment.
 #[derive(Debug)]
 pub(crate) struct LogStore {
     pub segment: Arc<Segment>,
-    /// How keys become hashes; shards and the index take the bits that place.
+    /// How keys become hashes. Shards and the index use the placing bits of a hash.
     hasher: KeyHasher,
     shard_bits: u32,
     entries_max: usize,
@@ -40,21 +40,21 @@ pub(crate) struct LogStore {
 pub(crate) struct Shard {
     writer: Mutex<()>,
     index: ArcSwap<CuckooTable>,
-    /// Of a semi-sorted keyspace.
+    /// Used in semi-sorted keyspaces only.
     prefixes: Mutex<PrefixList>,
 }
 
-/// What [`LogStore::index_item`] did.
+/// The outcome of [`LogStore::index_item`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Indexed {
     /// The item can be found from now on.
     Done,
-    /// The index is at its bound and full: the log must freeze, and the item be written again.
+    /// The index is full and at its bound: the log must freeze, and the item must be written again.
     Full,
 }
 
 impl LogStore {
-    /// An empty store. `entries_hint` is how many entries each shard will probably take.
+    /// An empty store. `entries_hint` is the expected number of entries per shard.
     pub fn new(
         segment: Arc<Segment>,
         hasher: KeyHasher,
@@ -77,12 +77,12 @@ impl LogStore {
         Self { segment, hasher, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
     }
 
-    /// Entries that a shard takes before the log must freeze.
+    /// Maximum entries of a shard, after which the log must freeze.
     pub fn entries_max(&self) -> usize {
         self.entries_max
     }
 
-    /// Whether the shard's index takes another entry within its bound, as a rule.
+    /// Whether the shard's index has room for another entry within its bound, as far as its count tells.
     pub fn has_room(&self, shard: &Shard) -> bool {
         shard.index.load().len() < self.entries_max
     }
@@ -96,7 +96,7 @@ impl LogStore {
         &self.shards[self.shard_number(hash) as usize]
     }
 
-    /// The number of the shard that takes keys of this hash.
+    /// The number of the shard for keys of this hash.
     #[inline]
     pub fn shard_number(&self, hash: KeyHash) -> u64 {
         self.hasher.placing(hash).prefix(self.shard_bits)
@@ -121,13 +121,13 @@ impl LogStore {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// The newest item of `key`, if the segment holds one.
+    /// The newest item of `key`, if the segment has one.
     #[inline]
     pub fn get(&self, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'_>>> {
         Ok(self.find(self.shard(hash), hash, key)?.map(|(_, _, item)| item))
     }
 
-    /// The newest item of `key` with its place in the index and its offset in the segment.
+    /// The newest item of `key`, with its slot in the index and its offset in the segment.
     #[inline]
     pub fn find(&self, shard: &Shard, hash: KeyHash, key: &[u8]) -> Result<Option<(Slot, u32, Item<'_>)>> {
         for (slot, offset) in shard.index.load().candidates(self.hasher.placing(hash)) {
@@ -139,8 +139,8 @@ impl LogStore {
         Ok(None)
     }
 
-    /// Makes the item at `offset`, just appended, the newest of its key. The caller holds the shard's lock.
-    /// `existing` is what [`LogStore::find`] said under the same lock.
+    /// Makes the item at `offset`, just appended, the newest of its key. The caller holds the shard's lock, and
+    /// `existing` is the slot that [`LogStore::find`] returned under the same lock.
     pub fn index_item(
         &self,
         shard: &Shard,
@@ -172,9 +172,9 @@ impl LogStore {
         Ok(Indexed::Full)
     }
 
-    /// Like [`LogStore::index_item`], but the index grows as needed: for items whose segment can't freeze first, those
-    /// of recovery and of a batch under way. The caller holds the shard's lock, or is alone. Returns the item that it
-    /// replaces.
+    /// Like [`LogStore::index_item`], but the index grows as needed: for items before which the segment cannot freeze,
+    /// those of recovery and of a batch under way. The caller holds the shard's lock, or no other thread uses the
+    /// store. Returns the item that is replaced.
     pub fn index_unbounded(&self, hash: KeyHash, key: &[u8], offset: u32) -> Result<Option<Item<'_>>> {
         let shard = self.shard(hash);
         let existing = self.find(shard, hash, key)?;
@@ -200,16 +200,16 @@ impl LogStore {
         }
     }
 
-    /// Notes the first item of a key, so that it is found by its prefix.
+    /// Adds the first item of a key to the list by which it is found by its prefix.
     fn list_prefix(&self, shard: &Shard, hash: KeyHash, offset: u32) {
         if self.hasher.is_semi_sorted() {
             shard.prefixes.lock().expect("no panic while held").push(hash.high(), offset);
         }
     }
 
-    /// Calls `found` with the newest item of each key in the shard whose prefix has a hash in this range, and with its
-    /// hash and offset. The caller holds the shard's lock, or the store is closed. Items of few other prefixes may come
-    /// too.
+    /// Calls `found` with hash, offset and content of the newest item of each key in the shard whose prefix has a hash
+    /// in this range. The caller holds the shard's lock, or the store is closed. A few items of other prefixes may be
+    /// included.
     pub fn for_each_of_prefixes<'s>(
         &'s self,
         shard: &Shard,
@@ -218,7 +218,7 @@ impl LogStore {
     ) -> Result<()> {
         let offsets = shard.prefixes.lock().expect("no panic while held").offsets(prefix_hashes);
         for first in offsets {
-            // The list has the first item of a key, the index leads to the newest.
+            // The list has the first item of each key; the index leads to the newest.
             let key = self.segment.item_at(first)?.key;
             let hash = self.hasher.hash(key);
             if let Some((_, offset, item)) = self.find(shard, hash, key)? {
@@ -228,7 +228,8 @@ impl LogStore {
         Ok(())
     }
 
-    /// Keys with hashes in `range`, about: of a semi-sorted keyspace by its prefixes, else as hashes are uniform.
+    /// Estimated number of keys with hashes in `range`: counted by prefixes in a semi-sorted keyspace, otherwise
+    /// assuming uniform hashes.
     pub fn len_within(&self, range: HashRange) -> f64 {
         if !self.hasher.is_semi_sorted() {
             return self.len() as f64 * (range.high.saturating_sub(range.low) as f64 / u128::MAX as f64);
@@ -249,7 +250,7 @@ impl LogStore {
         Ok(true)
     }
 
-    /// The references to blobs that the indexes lead to.
+    /// The references to blobs in the items that the indexes lead to.
     pub fn references(&self) -> Result<ReferenceCounts> {
         let mut references = ReferenceCounts::default();
         for shard in &self.shards {
@@ -270,7 +271,7 @@ impl LogStore {
         self.shards.iter().map(|shard| shard.index.load().len()).max().unwrap_or(0)
     }
 
-    /// Memory of the indexes.
+    /// Bytes of memory of the indexes and prefix lists.
     pub fn memory_bytes(&self) -> u64 {
         let bytes = |shard: &Shard| {
             let prefixes = shard.prefixes.lock().expect("no panic while held").memory_bytes();

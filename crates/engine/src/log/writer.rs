@@ -20,14 +20,14 @@ use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
 
-/// Content is written behind whenever this much has gathered.
+/// Content is written behind once this much has accumulated.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
-/// Room for what ends a segment: a mark and the seal.
+/// Room for the end of a segment: a mark and the seal.
 const END_LEN: usize = MARK_LEN_MAX + SEAL_LEN;
-/// The log is quiet when nothing was appended for so long.
+/// The log is quiet if nothing was appended for this long.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// A place in the log. Ordered as the records are.
+/// A position in the log. Ordered like the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
     pub segment: u64,
@@ -42,37 +42,37 @@ pub(crate) struct Log {
     blobs: Arc<Blobs>,
     recycler: Arc<Recycler>,
     session_seed: u64,
-    /// Size of the segments to come.
+    /// Size of future segments.
     segment_bytes: AtomicU64,
-    /// Whether syncs are frequent, so that written space is prepared ahead of them.
+    /// Whether syncs are frequent, so that written space is prepared before them.
     prepare: bool,
     pub(super) active: Mutex<Active>,
-    /// The segment after the active one, made ahead so that a freeze waits for no file.
+    /// The segment after the active one, made in advance so that a freeze does not wait for a file.
     pub(super) standby: Mutex<Option<Active>>,
-    /// Sealed segments that were not synced since, old to young.
+    /// Sealed segments that have not been synced since, old to young.
     pub(super) sealed: Mutex<VecDeque<Arc<Segment>>>,
     pub(super) commit: GroupCommit,
     flush_wanted: AtomicBool,
-    /// What had no room on the disk, while that is full.
+    /// Why the disk counts as full, while it does.
     pub(super) full: Mutex<Option<String>>,
     pub(super) times_full: AtomicU64,
-    /// Space for what must be written then.
+    /// Space for what must be written while the disk is full.
     reserve: Arc<Reserve>,
-    /// Whether there is a refusal, of `commit`, `full` or `is_closing`; what writers look at first.
+    /// Whether there is a refusal, by `commit`, `full` or `is_closing`. Writers check this first.
     pub(super) has_refusal: AtomicBool,
     pub(super) is_closing: AtomicBool,
-    /// Where the log ended when it was last seen to have grown, and when that was.
+    /// The end of the log when it was last seen to have grown, and the time of that.
     last_growth: Mutex<(Position, Duration)>,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
 }
 
-/// How a [`Log`] is set up.
+/// The settings of a [`Log`].
 #[derive(Debug)]
 pub(crate) struct LogOptions {
     pub storage: Arc<dyn Storage>,
     pub clock: Arc<dyn Clock>,
-    /// What records refer to: synced before them.
+    /// Blob files, which records refer to: synced before the records.
     pub blobs: Arc<Blobs>,
     pub recycler: Arc<Recycler>,
     pub reserve: Arc<Reserve>,
@@ -133,8 +133,8 @@ impl Log {
         self.sealed.lock().expect("no panic while held")
     }
 
-    /// Appends a record to `segment`, which the caller knows to be active because it holds a shard of it open.
-    /// Returns the record's start, or `None` when the segment is full or the log is shut.
+    /// Appends a record to `segment`, which is active: the caller holds the lock of a shard whose store is open.
+    /// Returns the record's start, or `None` if the segment is full or the log is shut.
     pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
         let mut active = self.active();
         debug_assert_eq!(active.segment.id, segment.id);
@@ -149,7 +149,7 @@ impl Log {
         Some(start)
     }
 
-    /// Seals the active segment and starts the next. The caller has closed all log stores of the active one.
+    /// Seals the active segment and starts the next one. The caller has closed all log stores of the active one.
     pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
         self.prepare_next()?;
         let standby = self.standby.lock().expect("no panic while held").take();
@@ -161,13 +161,14 @@ impl Log {
         active.append(&seal, capacity).expect("append leaves room for the seal");
         let sealed = std::mem::replace(&mut active.segment, next.clone());
         active.appender = appender;
-        // The first record of a segment says how far the log was durable then, whether the one before does or not.
+        // The first record of a segment says how far the log was durable then, whether or not the segment before it
+        // does.
         active.unmarked = Some(active.durable);
         self.sealed().push_back(sealed.clone());
         Ok((sealed, next))
     }
 
-    /// Makes the segment after the active one, unless it is there already. A failure changes nothing.
+    /// Makes the segment after the active one, unless it exists already. A failure changes nothing.
     pub fn prepare_next(&self) -> Result<()> {
         let mut standby = self.standby.lock().expect("no panic while held");
         let id = self.active().segment.id + 1;
@@ -180,12 +181,12 @@ impl Log {
         Ok(())
     }
 
-    /// Whether enough has gathered to be written behind; clears the wish.
+    /// Whether enough has accumulated to be written behind; resets the request.
     pub fn take_flush_wanted(&self) -> bool {
         self.flush_wanted.load(Ordering::Relaxed) && self.flush_wanted.swap(false, Ordering::AcqRel)
     }
 
-    /// Writes whole blocks of the active segment and all of the sealed ones to their files, without a sync.
+    /// Writes whole blocks of the active segment and everything in sealed ones to their files, without a sync.
     pub fn write_behind(&self) -> Result<()> {
         let sealed: Vec<_> = self.sealed().iter().cloned().collect();
         sealed.iter().try_for_each(|segment| self.write_out(segment, true))?;
@@ -200,8 +201,8 @@ impl Log {
         Ok(())
     }
 
-    /// Performs what may be done again after it found the disk full: once more, with the space that is reserved. The
-    /// disk counts as full from then on, whether that helped or not.
+    /// Performs an operation that may be repeated after it found the disk full: it is then tried once more with the
+    /// reserved space. The disk counts as full from then on, whether or not that helped.
     fn with_reserve<R>(&self, perform: impl Fn() -> Result<R>) -> Result<R> {
         perform().or_else(|error| match class_of(&error) {
             FailureClass::Full => {
@@ -229,8 +230,8 @@ impl Log {
         outcome
     }
 
-    /// Says at the end of the log that all of it is durable, where that is so and no mark says it: else damage to what
-    /// was written last could not be told from a write that a power cut tore. Takes a sync.
+    /// Appends marks that say that the whole log is durable, if it is and no mark says so yet. Otherwise damage to what
+    /// was written last could not be distinguished from a write torn by a power cut. Takes a sync.
     pub fn mark_end(&self) -> Result<()> {
         let end = {
             let mut active = self.active();
@@ -239,7 +240,7 @@ impl Log {
                 return Ok(());
             }
             let limit = active.segment.capacity() - END_LEN as u64;
-            // A mark counts where a sound record follows, so there are two.
+            // A mark counts only if a sound record follows it, so two are written.
             let is_marked = |active: &mut Active| active.append_mark(limit).is_some();
             if !is_marked(&mut active) || !is_marked(&mut active) {
                 return Ok(());
@@ -250,7 +251,7 @@ impl Log {
         self.commit_to(end)
     }
 
-    /// How far the log survives a power cut.
+    /// How far the log would survive a power cut.
     pub fn durable(&self) -> Position {
         self.commit.durable()
     }
@@ -289,18 +290,19 @@ impl Log {
         self.sealed().retain(|sealed| sealed.id != segment.id);
     }
 
-    /// Whether something was appended that a sync would make durable.
+    /// Whether something was appended that only a sync makes durable.
     pub fn is_dirty(&self) -> bool {
         self.commit.durable() < self.end()
     }
 
-    /// Where the log ends now.
+    /// The current end of the log.
     pub fn end(&self) -> Position {
         let active = self.active_segment();
         Position { segment: active.id, offset: active.published() }
     }
 
-    /// Whether nothing was appended for [`QUIET`], as far as those see who ask again and again.
+    /// Whether nothing was appended for [`QUIET`]. Growth is noticed only by calls of this function, so call it
+    /// repeatedly.
     pub fn is_quiet(&self, now: Duration) -> bool {
         let end = self.end();
         let mut last_growth = self.last_growth.lock().expect("no panic while held");
@@ -324,12 +326,12 @@ impl Log {
         self.segment_bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the size of segments to come.
+    /// Sets the size of future segments.
     pub fn set_segment_bytes(&self, bytes: u64) {
         self.segment_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes a record may have at most.
+    /// Maximum bytes of a record.
     pub fn record_bytes_max(&self) -> u64 {
         self.segment_bytes() - super::segment::BLOCK - (MARK_LEN_MAX + END_LEN) as u64
     }
