@@ -1,4 +1,4 @@
-//! Appending to the manifest, writing it anew when it has grown, and what becomes of failures.
+//! Appends to the manifest, rewrites it when it has grown, and handles failures.
 
 use alluvium_io::OpenMode;
 
@@ -8,21 +8,21 @@ use super::file::{CURRENT_NEW, Manifest, encode_record, file_name, invalid, pars
 use crate::error::{Error, IoContext, Result};
 use crate::failure::{FailureClass, class_of};
 
-/// A manifest that has grown past this, and past twice its initial size, is written anew.
+/// A manifest that has grown past this, and past twice its initial size, is rewritten.
 const REWRITE_BYTES: u64 = 1 << 20;
 
 impl Manifest {
     /// Appends `edits` as one record that survives a power cut when this returns.
     ///
     /// # Errors
-    /// Of class [`FailureClass::Full`] when there was no room: then the record did not happen, and may be appended
-    /// again. After others only an opening can tell what the file says.
+    /// Of class [`FailureClass::Full`] if there was no room: then the record has no effect and may be appended again.
+    /// After any other error, only the next opening can find out what is in the file.
     pub fn append(&mut self, edits: &[Edit]) -> Result<()> {
         if self.is_ended {
             return Err(Error::Closed);
         }
         if self.is_broken {
-            // A record behind one that may be missing could not be read.
+            // A record behind a missing one could not be read.
             return Err(Error::Failed { reason: format!("an earlier write to {} failed", self.file.name()) });
         }
         for edit in edits {
@@ -53,13 +53,13 @@ impl Manifest {
         Ok(())
     }
 
-    /// Takes a record back that had no room: the state is again what the file says. No write was reported as done, so a
-    /// part of the record at most is there, which no checksum fits.
+    /// Takes back a record for which there was no room: the state is again that of the file. No write was reported as
+    /// complete, so the file has at most a part of the record, and no checksum fits that.
     fn undo(&mut self) -> Result<()> {
         let undone = self.read_state();
         let failed = |error: Error| Error::Failed { reason: format!("{error}, after the disk was full") };
         self.state = undone.map_err(failed)?;
-        // Where it fails, the next record is written over what is there.
+        // If this fails, the next record overwrites what is there.
         let _ = self.file.set_len(self.end);
         Ok(())
     }
@@ -71,8 +71,8 @@ impl Manifest {
         parse(self.file.name(), &bytes, Some(self.end))
     }
 
-    /// Writes the manifest anew where its records have outgrown what they say. Where that fails before the new one is
-    /// current, the old one goes on.
+    /// Rewrites the manifest if its records have become much longer than the state they describe. If that fails before
+    /// the new manifest is the current one, the old one stays in use.
     fn rewrite_when_long(&mut self) -> Result<()> {
         if self.end <= REWRITE_BYTES || self.end <= 2 * self.initial_end {
             return Ok(());
@@ -80,7 +80,8 @@ impl Manifest {
         let written = Self::write_new(self.storage.clone(), self.number + 1, self.state.clone());
         let next = written.and_then(|next| next.prepare_current(None).map(|()| next));
         let Ok(mut next) = next else {
-            // Once more when it has grown as much again. What was begun is removed then, or at the next opening.
+            // Tried again when it has grown as much again. An unfinished new manifest is removed then, or at the next
+            // opening.
             self.initial_end = self.end;
             return Ok(());
         };
@@ -89,26 +90,26 @@ impl Manifest {
         let old = file_name(self.number);
         next.bytes_written += self.bytes_written;
         *self = next;
-        // One that can't be removed is removed at the next opening.
+        // If it cannot be removed now, the next opening removes it.
         let _ = self.storage.remove(&old);
         Ok(())
     }
 
-    /// Notes in `CURRENT` how long the manifest is, durably. Appending goes on in a new one only.
+    /// Notes the manifest's length in `CURRENT`, durably. Appending continues in a new manifest only.
     ///
     /// # Errors
-    /// Where they are not final, `CURRENT` says what it said before.
+    /// Unless the error is final, `CURRENT` is as before.
     pub fn seal(&self) -> Result<()> {
         self.prepare_current(Some(self.end))?;
         self.switch_current()
     }
 
-    /// Appends nothing any more: the database is closed.
+    /// Refuses all later appends: the database is closed.
     pub fn end(&mut self) {
         self.is_ended = true;
     }
 
-    /// Writes beside `CURRENT` what is to take its place. A failure changes nothing that counts.
+    /// Writes the future content of `CURRENT` to a file beside it. A failure changes nothing in use.
     pub(super) fn prepare_current(&self, sealed_len: Option<u64>) -> Result<()> {
         let content = Current { number: self.number, sealed_len }.encode();
         let storage = &self.storage;
@@ -122,11 +123,11 @@ impl Manifest {
         current.sync().context(context)
     }
 
-    /// Puts in the place of `CURRENT` what was prepared, durably. After a failure only an opening can tell which of
-    /// them counts.
+    /// Replaces `CURRENT` by the prepared file, durably. After a failure, only the next opening can find out which of
+    /// the two is in effect.
     pub(super) fn switch_current(&self) -> Result<()> {
         let context = || format!("writing {CURRENT}");
-        // The manifest's name must be durable before CURRENT can point to it.
+        // The manifest's name must be durable before `CURRENT` names it.
         self.storage.sync_directory().context(context)?;
         self.storage.rename(CURRENT_NEW, CURRENT).context(context)?;
         self.storage.sync_directory().context(context)

@@ -1,4 +1,4 @@
-//! Checking the manifest of an open database.
+//! Checks the manifest of an open database.
 
 use alluvium_base::Corruption;
 
@@ -7,10 +7,10 @@ use super::file::{Manifest, file_name, parse, read_all};
 use crate::error::Result;
 
 impl Manifest {
-    /// Reads the manifest, and the file that names it, as they are now.
+    /// Reads `CURRENT` and the manifest as they are on the device now.
     ///
     /// # Errors
-    /// [`Error::Corruption`] and [`Error::MissingFile`] where they are not as they were written.
+    /// [`Error::Corruption`] or [`Error::MissingFile`] if they are not as they were written.
     pub fn check(&self) -> Result<()> {
         if self.is_broken {
             return Ok(());

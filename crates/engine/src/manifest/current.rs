@@ -1,4 +1,4 @@
-//! `CURRENT`: the file that names the manifest in use, and says how long it is once it is complete.
+//! `CURRENT`: the file that names the manifest in use, and its length once it is complete.
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
@@ -9,7 +9,7 @@ use crate::error::Result;
 /// The file that names the manifest in use.
 pub(crate) const CURRENT: &str = "CURRENT";
 
-/// What `CURRENT` says.
+/// The content of `CURRENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Current {
     /// The number of the manifest in use.
@@ -70,7 +70,7 @@ mod tests {
             for at in 0..content.len() {
                 let mut damaged = content.clone();
                 damaged[at] ^= 1;
-                // Line feeds between lines may be lost with the lines behind them: then the manifest is not sealed.
+                // Line feeds may be lost together with the lines behind them: then the manifest counts as not sealed.
                 if let Ok(found) = parse_current(&damaged) {
                     assert_eq!(found.number, 7);
                     assert!(found.sealed_len.is_none() || found == current, "byte {at}");

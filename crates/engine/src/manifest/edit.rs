@@ -1,6 +1,6 @@
 //! One change of the database's structure.
 //!
-//! Written as JSON, so that a newer minor version can add fields and edits' meaning is plain to see in the file.
+//! Written as JSON, so that a newer minor version can add fields and a reader of the file understands the edits.
 
 use alluvium_base::{HashRange, KeyHasher};
 use alluvium_model::Plan;
@@ -17,11 +17,12 @@ pub(crate) enum Edit {
         /// Secret from which file and segment seeds derive.
         seed: u64,
     },
-    /// File and segment numbers below these are taken.
+    /// All file, segment and keyspace numbers below these are in use or were used.
     Counters { next_file: u64, next_segment: u64, next_keyspace: u32 },
     /// Log segments below this are no longer needed.
     LogStart { segment: u64 },
-    /// Recovery found the end of this segment: nothing after it counts, and the log goes on in the next one.
+    /// Recovery found the end of this segment: nothing behind `offset` is valid, and the log continues in the next
+    /// segment.
     LogEnd { segment: u64, offset: u64 },
     /// A new keyspace.
     CreateKeyspace {
@@ -33,18 +34,18 @@ pub(crate) enum Edit {
         #[serde(default)]
         source: PlanSource,
     },
-    /// The keyspace has this plan from now on, and the tables of its levels lie in those of this plan, the last in the
-    /// last. Also when everything has moved: then there is no plan before.
+    /// The keyspace has this plan from now on, and the tables of its levels are now in the levels of this plan, those
+    /// of the last in the last. Also written when all data have been moved: then `before` is absent.
     SetPlan {
         keyspace: u32,
         plan: Plan,
-        /// How many plans the keyspace had before.
+        /// Number of plans that the keyspace had before.
         number: u16,
         source: PlanSource,
-        /// What tables are to leave, while some are to.
+        /// The plan whose tables are being replaced, as long as there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<Plan>,
-        /// How many items the plan was made for, if it was made for what is there.
+        /// Number of items for which the plan was made, if it was made for the existing data.
         #[serde(default)]
         items_planned: u64,
     },
@@ -52,25 +53,25 @@ pub(crate) enum Edit {
     DropKeyspace { keyspace: u32 },
     /// This is a backup of another database, as it was at this time (milliseconds since 1970).
     Origin { database: u64, taken_at_ms: u64 },
-    /// All items of the keyspace are gone; its records in segments below this one don't count.
+    /// All items of the keyspace are gone; its records in segments before this one are ignored.
     ClearKeyspace { keyspace: u32, log_start: u64 },
     /// The database has taken a second directory, which has this id, for tables of young levels.
     YoungDirectory { id: u64 },
-    /// The table of this number, which later edits place, lies in the second directory.
+    /// The table of this number, which later edits add to a level, is stored in the second directory.
     YoungTable { file: u64 },
     /// A run of hash sections for this keyspace, the youngest so far.
     AddRun {
         keyspace: u32,
         file: u64,
         shard_bits: u32,
-        /// Share of its items that have older values in tables, estimated; 0 where that was not asked.
+        /// Estimated share of its items that have obsolete versions in tables; 0 if that was not determined.
         #[serde(default)]
         repeats: f64,
-        /// Items of the keyspace in the file, tombstones included; 0 where nobody noted it.
+        /// Items of the keyspace in the file, tombstones included; 0 if unknown.
         #[serde(default, skip_serializing_if = "is_none")]
         items: u64,
     },
-    /// These shards of a run, counted at its own number of shards, are merged and gone.
+    /// These shards of a run, numbered by the run's own shard count, are merged and gone.
     DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
     /// A sorted table in a part of the hash space.
     AddSorted {
@@ -78,21 +79,21 @@ pub(crate) enum Edit {
         file: u64,
         #[serde(flatten)]
         range: HashRange,
-        /// The number of its level in the plan; 0, as manifests of major version 1 have it, is the last one.
+        /// The number of its level in the plan; 0, as in manifests of major version 1, means the last one.
         #[serde(default)]
         level: usize,
-        /// Whether it lies over what the level has there, rather than in its place.
+        /// Whether it is put on top of the level's tables there, instead of replacing them.
         #[serde(default, skip_serializing_if = "is_false")]
         over: bool,
         /// Estimated share of its items that replace older versions in deeper levels, or below it in its own level if
         /// `over`; 0 if that was not asked.
         #[serde(default, skip_serializing_if = "is_zero")]
         repeats: f64,
-        /// Items in the file, tombstones included; 0 where nobody noted it.
+        /// Items in the file, tombstones included; 0 if unknown.
         #[serde(default, skip_serializing_if = "is_none")]
         items: u64,
     },
-    /// Nothing of the level counts any more in this part of the hash space.
+    /// The level has no tables in this part of the hash space any more.
     DropSorted {
         keyspace: u32,
         level: usize,
@@ -101,25 +102,25 @@ pub(crate) enum Edit {
     },
     /// A blob file, to which records are appended from now on.
     AddBlob { file: u64 },
-    /// Nothing is appended to the blob file any more; its first `bytes` are durable.
+    /// Nothing is appended to the blob file any more; its first `bytes` bytes are durable.
     SealBlob { file: u64, bytes: u64 },
-    /// No table of the keyspace, and no log record that counts, needs the blob file any more.
+    /// No table of any keyspace, and no log record in use, needs the blob file any more.
     DropBlob { file: u64 },
-    /// The keyspace's tables refer to so many bytes more (or fewer) of the blob file. Means nothing for a file that was
-    /// dropped: what still refers to it is hidden.
+    /// The keyspace's tables refer to `delta` more bytes (fewer if negative) of the blob file. Has no effect for a file
+    /// that was dropped: whatever still refers to it is an obsolete version.
     BlobReferences {
         keyspace: u32,
         file: u64,
         delta: i64,
-        /// The first bytes of the file that are durable, headers and what they lead to; 0 where it is finished, or
-        /// where nobody noted it.
+        /// The length of the file's durable start, headers and their records; 0 if the file is finished, or if the
+        /// length is unknown.
         #[serde(default, skip_serializing_if = "is_none")]
         durable: u64,
     },
 }
 
 impl Edit {
-    /// The keyspace has the plan of this state, and its data have come as far.
+    /// The keyspace has the plan of this state, and its data have followed the plan as far as the state says.
     pub fn set_plan(keyspace: u32, state: &PlanState) -> Self {
         let PlanState { plan, number, source, before, items_planned } = state.clone();
         Self::SetPlan { keyspace, plan, number, source, before, items_planned }

@@ -7,11 +7,11 @@
 //!              also its length in hexadecimal, a line feed, the checksum of that text, a line feed
 //! ```
 //!
-//! A clean close seals the manifest: nothing of it can vanish unnoticed then. Before that, its last records can't be
-//! told from some that a crash cut off.
+//! A clean close seals the manifest: from then on no part of it can vanish unnoticed. Before that, a manifest that lost
+//! its last records cannot be distinguished from one that a crash cut off.
 //!
-//! A record's checksum is XXH3-64 over its payload, seeded with the checksum of the record before (the header's for
-//! the first), so that a record counts only behind the one it was written behind.
+//! A record's checksum is XXH3-64 over its payload, seeded with the checksum of the previous record (the header's for
+//! the first), so that a record is valid only behind the one it was written behind.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const MINOR: u16 = 0;
 pub(super) const HEADER_LEN: usize = 24;
 pub(super) const RECORD_HEADER_LEN: usize = 12;
 
-/// The manifest being written.
+/// The manifest that is being written.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(super) storage: Arc<dyn Storage>,
@@ -51,7 +51,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Writes `state` as a new manifest and makes it the current one, durably. `number` is above all earlier ones.
+    /// Writes `state` as a new manifest and makes it the current one, durably. `number` must be above all earlier ones.
     pub fn create(storage: Arc<dyn Storage>, number: u64, state: DatabaseState) -> Result<Self> {
         let manifest = Self::write_new(storage, number, state)?;
         manifest.prepare_current(None)?;
@@ -59,7 +59,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes `state` as a new manifest, which is not the current one yet.
+    /// Writes `state` as a new manifest, which is not yet the current one.
     pub(super) fn write_new(
         storage: Arc<dyn Storage>,
         number: u64,
@@ -100,7 +100,7 @@ impl Manifest {
         &self.state
     }
 
-    /// Whether an append failed: only an opening can tell then what the file says.
+    /// Whether an append failed: then only the next opening can find out what is in the file.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -115,7 +115,7 @@ impl Manifest {
     }
 }
 
-/// The state that the current manifest describes, with that manifest's number. `None` in a directory without one.
+/// The state that the current manifest describes, and the manifest's number. `None` if the directory has no manifest.
 pub(crate) fn read_current(storage: &dyn Storage) -> Result<Option<(u64, DatabaseState)>> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     if !names.iter().any(|name| name == CURRENT) {
@@ -141,11 +141,11 @@ pub(crate) fn read_all(storage: &dyn Storage, name: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The state that a manifest's bytes describe; of one that is sealed, at this length, or not at all.
+/// The state that a manifest's bytes describe. A sealed manifest must have the length `sealed_len`.
 ///
-/// The header and the first record, which holds the whole state at the start, were synced before `CURRENT` named the
-/// file: damage there is corruption, and so is a damaged record. The last record may be torn by a crash: it was not
-/// acknowledged, and ends the manifest.
+/// The header and the first record, which contains the whole state at the start, were synced before `CURRENT` named the
+/// file, so damage there is corruption. A damaged record is corruption, too. Only the last record may be torn by a
+/// crash: then it was not acknowledged, and the manifest ends before it.
 pub(crate) fn parse(name: &str, bytes: &[u8], sealed_len: Option<u64>) -> Result<DatabaseState> {
     let (expected, mut chain) = header();
     if bytes.len() < HEADER_LEN || bytes[..8] != MAGIC {
@@ -189,7 +189,7 @@ pub(super) fn record_at(bytes: &[u8], at: usize, chain: u64) -> Option<(&[u8], u
     (len > 0 && checksum == checksum64(payload, chain)).then_some((payload, checksum))
 }
 
-/// Appends a record to `out`; returns its checksum, the seed of the next.
+/// Appends a record to `out`; returns its checksum, which is the seed of the next record.
 pub(super) fn encode_record(chain: u64, edits: &[Edit], out: &mut Vec<u8>) -> u64 {
     let payload = serde_json::to_vec(edits).expect("edits are plain data");
     let checksum = checksum64(&payload, chain);

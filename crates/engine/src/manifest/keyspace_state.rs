@@ -12,7 +12,7 @@ pub(crate) struct KeyspaceState {
     pub name: String,
     pub hasher: KeyHasher,
     pub plan: PlanState,
-    /// Records of earlier segments don't count.
+    /// Records in earlier segments are ignored.
     pub log_start: u64,
     /// Old to young.
     pub runs: Vec<RunState>,
@@ -39,12 +39,12 @@ pub(crate) struct PlacedTableState {
 }
 
 impl KeyspaceState {
-    /// As many levels as the plan has below the youngest, with nothing in them.
+    /// Empty levels, as many as the plan has below the youngest.
     pub fn empty_levels(plan: &PlanState) -> Vec<Vec<Container<PlacedTableState>>> {
         vec![Vec::new(); plan.levels()]
     }
 
-    /// Numbers of the table files in use; some come several times.
+    /// Numbers of the table files in use. Some may be listed several times.
     pub fn files(&self) -> impl Iterator<Item = u64> {
         let placed = self.levels.iter().flatten().flat_map(|container| &container.tables);
         self.runs.iter().map(|run| run.file).chain(placed.map(|table| table.file))

@@ -1,7 +1,7 @@
 //! The manifest: which tables and log segments make up the database, as a file of edits.
 //!
-//! `CURRENT` names the manifest in use. Each opening for writing starts a new manifest with the whole state, so that
-//! no record ever follows what a crash left behind. A record is atomic: all of its edits hold or none.
+//! `CURRENT` names the manifest in use. Each opening for writing starts a new manifest with the whole state, so that no
+//! record ever follows the leftovers of a crash. A record is atomic: all of its edits take effect, or none.
 
 mod appending;
 mod check;

@@ -1,4 +1,4 @@
-//! Which table files a state names.
+//! The table files that a state names.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ impl DatabaseState {
         self.keyspaces.values().any(|state| state.files().any(|file| file == number))
     }
 
-    /// Numbers of the table files in use that lie in the second directory, ascending.
+    /// Numbers of the table files in use that are stored in the second directory, ascending.
     pub fn young_tables(&self) -> impl Iterator<Item = u64> {
         let files = if self.young_tables.is_empty() { BTreeSet::new() } else { self.files() };
         self.young_tables.iter().copied().filter(move |file| files.contains(file))
@@ -22,14 +22,14 @@ impl DatabaseState {
         self.keyspaces.values().flat_map(KeyspaceState::files).collect()
     }
 
-    /// Notes how many items a table file has; 0 where that is not known.
+    /// Notes the number of items in a table file; 0 means unknown.
     pub fn note_items(&mut self, file: u64, items: u64) {
         if items > 0 {
             self.table_items.insert(file, items);
         }
     }
 
-    /// Forgets what is known of table files that are not in use.
+    /// Drops the item counts of table files that are not in use.
     pub fn forget_unnamed(&mut self) {
         if !self.table_items.is_empty() {
             let files = self.files();

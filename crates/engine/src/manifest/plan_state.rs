@@ -3,31 +3,31 @@
 use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
-/// Who chose a keyspace's plan, and so who may change it. On disk: names never change.
+/// Where a keyspace's plan comes from, and so what may change it. On disk: names never change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PlanSource {
-    /// It is the database's: it changes with that.
+    /// The database's plan: it changes with that.
     #[default]
     Database,
-    /// It was planned for what was known of the data, and may be planned anew when there are many more.
+    /// Planned for what was known of the data; may be planned anew when the data have grown much.
     Auto,
-    /// It was given for this keyspace alone.
+    /// Given for this keyspace alone.
     Own,
 }
 
 /// The plan of a keyspace, and how far its data have followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlanState {
-    /// What new tables are made for.
+    /// The plan for which new tables are made.
     pub plan: Plan,
-    /// How many plans the keyspace had before. Tables say which of them they were made for. The last number there is
-    /// stays.
+    /// Number of plans that the keyspace had before. Tables state the number of the plan they were made for. The
+    /// highest possible number is used for all further plans.
     pub number: u16,
     pub source: PlanSource,
-    /// The plan before, as long as there is something that lies as only that one would have it.
+    /// The previous plan, as long as some data are still stored as only that one demands.
     pub before: Option<Plan>,
-    /// Of a plan that was made for the data: how many items it was made for.
+    /// Number of items for which the plan was made, if it was made for the data.
     pub items_planned: u64,
 }
 
@@ -37,14 +37,14 @@ impl PlanState {
         Self { plan, number: 0, source, before: None, items_planned: 0 }
     }
 
-    /// Whether something may lie otherwise than the plan has it.
+    /// Whether some data may still be stored otherwise than the plan demands.
     pub fn is_moving(&self) -> bool {
         self.before.is_some()
     }
 
-    /// The state when `plan` takes the place of this one's.
+    /// The state after `plan` has replaced this one's plan.
     pub fn followed_by(&self, plan: Plan, source: PlanSource, items_planned: u64) -> Self {
-        // Who goes back to where they came from leaves the plan in between.
+        // A return to the earlier plan makes the one in between the plan that data leave.
         let before = match &self.before {
             Some(before) if *before != plan => before,
             _ => &self.plan,
@@ -53,7 +53,7 @@ impl PlanState {
         Self { plan, number: self.number.saturating_add(1), source, before, items_planned }
     }
 
-    /// The state when everything lies as the plan has it.
+    /// The state once all data are stored as the plan demands.
     pub fn arrived(&self) -> Self {
         Self { before: None, ..self.clone() }
     }

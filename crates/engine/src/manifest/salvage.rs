@@ -1,8 +1,9 @@
-//! What can still be read of a damaged manifest.
+//! Reads what is still readable of a damaged manifest.
 //!
-//! Each record's checksum seeds the next one's, so a damaged byte has few places to hide: in a checksum (the payload
-//! then gives the right one, which differs in one byte), in a length (the place of the next record then gives the right
-//! one), or in a payload (one flipped bit is found by trying all; else the record is lost, and the next one follows).
+//! Each record's checksum seeds the next one's, which helps to locate a damaged byte. If it is in a checksum, the
+//! payload gives the right one, which differs in one byte. If it is in a length, the start of the next record gives the
+//! right one. If it is in a payload, a single flipped bit is found by trying all; otherwise the record is lost, and the
+//! next one is read.
 
 use alluvium_base::checksum::checksum64;
 
@@ -10,7 +11,7 @@ use super::edit::Edit;
 use super::file::{HEADER_LEN, RECORD_HEADER_LEN, header, record_at};
 use super::torn::is_torn;
 
-/// Payloads up to this size are searched for a flipped bit: half a second at most.
+/// Payloads up to this size are searched for a flipped bit, which takes at most half a second.
 const SEARCHED_BYTES_MAX: usize = 32 << 10;
 
 /// The readable records of a manifest.
@@ -18,13 +19,13 @@ const SEARCHED_BYTES_MAX: usize = 32 << 10;
 pub(crate) struct Scraps {
     /// The edits of all readable records, in order.
     pub edits: Vec<Edit>,
-    /// Whether a record in front of a readable one is missing, or the first.
+    /// Whether the first record, or another one before a readable one, is missing.
     pub is_incomplete: bool,
     /// Where the last record ends.
     pub end: u64,
 }
 
-/// Reads what is readable of a manifest's bytes. Never fails: of bytes that are no manifest nothing is readable.
+/// Reads what is readable of a manifest's bytes. Never fails: if the bytes are no manifest, nothing is readable.
 pub(crate) fn salvage(bytes: &[u8]) -> Scraps {
     let mut scraps = Scraps::default();
     let mut at = HEADER_LEN;
@@ -45,7 +46,7 @@ pub(crate) fn salvage(bytes: &[u8]) -> Scraps {
     scraps
 }
 
-/// The seed of the first record: the header's checksum, or what it should be.
+/// The seed of the first record: the stored checksum of the header, or what it should be.
 fn first_chain(bytes: &[u8]) -> u64 {
     let stored = bytes.get(16..HEADER_LEN).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     let candidates = [stored.unwrap_or_default(), header().1];
@@ -54,15 +55,14 @@ fn first_chain(bytes: &[u8]) -> u64 {
 }
 
 struct Salvaged {
-    /// `None` when it is damaged beyond repair.
+    /// `None` if it is damaged beyond repair.
     payload: Option<Vec<u8>>,
-    /// Seed of the record behind.
+    /// Seed of the next record.
     chain: u64,
     end: usize,
 }
 
-/// The record at `at`, put right where that can be proved. `None` at the end, or where nothing can be made of the
-/// bytes.
+/// The record at `at`, corrected if the correction can be proved. `None` at the end, or if the bytes make no sense.
 fn find_record(bytes: &[u8], at: usize, chain: u64) -> Option<Salvaged> {
     if let Some((payload, checksum)) = record_at(bytes, at, chain) {
         let end = at + RECORD_HEADER_LEN + payload.len();
@@ -85,7 +85,7 @@ fn find_record(bytes: &[u8], at: usize, chain: u64) -> Option<Salvaged> {
             return Some(Salvaged { payload: None, chain: stored, end });
         }
     }
-    // The length is damaged: the next record, or the end of the file, tells where this one ends.
+    // The length is damaged: the start of the next record, or the end of the file, shows where this one ends.
     let ends = (start + 1..=bytes.len())
         .find(|&end| end == bytes.len() || record_at(bytes, end, stored).is_some())?;
     let payload = &bytes[start..ends];
@@ -97,12 +97,12 @@ fn find_record(bytes: &[u8], at: usize, chain: u64) -> Option<Salvaged> {
     })
 }
 
-/// Whether all bits that are set lie in one byte: what damage to one byte of a checksum looks like.
+/// Whether all set bits are in one byte, as after damage to one byte of a checksum.
 fn is_one_byte(difference: u64) -> bool {
     difference.to_le_bytes().iter().filter(|&&byte| byte != 0).count() == 1
 }
 
-/// `payload` with one bit inverted, so that its checksum is `expected`.
+/// `payload` with one bit inverted such that its checksum is `expected`.
 fn without_flipped_bit(payload: &[u8], seed: u64, expected: u64) -> Option<Vec<u8>> {
     if payload.len() > SEARCHED_BYTES_MAX {
         return None;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read was written, and what is missing in the middle is said to be.
+        /// Everything that is read was written, and missing records before a readable one are reported.
         #[test]
         fn nothing_is_invented(damage in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..4)) {
             let (mut bytes, edits) = example();

@@ -1,4 +1,4 @@
-//! The database's structure: what the edits add up to.
+//! The database's structure: the result of all edits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,25 +17,25 @@ pub(crate) struct DatabaseState {
     pub next_segment: u64,
     pub next_keyspace: u32,
     pub log_start: u64,
-    /// Ends of segments that a crash cut short, by segment.
+    /// Ends of segments that recovery found, by segment.
     pub log_ends: BTreeMap<u64, u64>,
     pub keyspaces: BTreeMap<u32, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
     pub blobs: BTreeMap<u64, Option<u64>>,
-    /// How much of blob files that are being written is durable, where tables refer to them.
+    /// The durable length of blob files that are being written, if tables refer to them.
     pub durable_blobs: BTreeMap<u64, u64>,
-    /// Items in table files, as far as that was noted; of some files that are gone, too.
+    /// Items in table files, if known; includes some files that are gone.
     pub table_items: BTreeMap<u64, u64>,
-    /// The id of the second directory, where there is one.
+    /// The id of the second directory, if there is one.
     pub young_directory: Option<u64>,
-    /// Tables that lie there; some that are gone, too.
+    /// Tables stored there; includes some that are gone.
     pub young_tables: BTreeSet<u64>,
     /// Which database this was copied from, and when (milliseconds since 1970).
     pub origin: Option<(u64, u64)>,
 }
 
 impl DatabaseState {
-    /// Applies one edit; `Err` says why it can't follow from the state.
+    /// Applies one edit. `Err` says why it does not fit the state.
     pub fn apply(&mut self, edit: &Edit) -> Result<(), String> {
         match edit {
             Edit::Database { seed } => self.seed = *seed,
@@ -167,7 +167,7 @@ impl DatabaseState {
         self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
     }
 
-    /// The containers of a level, by its number in the plan, of which something in `range` changes.
+    /// The containers of a level, by its number in the plan, to change something in `range`.
     fn level(
         &mut self,
         keyspace: u32,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference is a map from each small hash to the files that lie over it in each level, young to old.
+        /// The reference is a map from each small hash to the stack of files over it in each level, young to old.
         #[test]
         fn tables_come_and_go_where_edits_say(
             edits in prop::collection::vec((0u128..40, 0u128..40, 0usize..=3, 0u8..4), 0..20),

@@ -1,4 +1,4 @@
-//! The edits that a state amounts to.
+//! The edits that make up a state.
 
 use super::edit::Edit;
 use super::keyspace_state::{PlacedTableState, RunState};

@@ -1,15 +1,15 @@
-//! Telling the end of a manifest that a crash tore from one that is damaged.
+//! Distinguishes the end of a manifest that a crash tore from one that is damaged.
 
 use alluvium_base::checksum::checksum64;
 
 use super::file::{RECORD_HEADER_LEN, record_at};
 
-/// What a device writes in one piece or not at all.
+/// The unit that a device writes completely or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// Whether the unsound bytes at `at`, behind a record of the checksum `chain`, are what a crash leaves of a record that
-/// was being appended: the file is shorter than the record, or sectors of it are zeros still. A record holds text and
-/// has no sector of zeros; and nothing is appended before the record in front is durable, so nothing sound follows.
+/// was being appended: the file is shorter than the record, or some of its sectors are still zeros. A record is text,
+/// so it has no sector of zeros. Nothing is appended before the previous record is durable, so nothing sound follows.
 pub(super) fn is_torn(bytes: &[u8], at: usize, chain: u64) -> bool {
     let Some(header) = bytes.get(at..at + RECORD_HEADER_LEN) else { return true };
     let len = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
@@ -17,7 +17,7 @@ pub(super) fn is_torn(bytes: &[u8], at: usize, chain: u64) -> bool {
     let start = at + RECORD_HEADER_LEN;
     let end = start.saturating_add(len);
     if end > bytes.len() {
-        // Cut short, or its length is damaged: then the rest of it or what follows is sound.
+        // Cut short, or its length is damaged: in that case the rest of it, or what follows, is sound.
         let is_whole = checksum64(&bytes[start..], chain) == stored;
         return !is_whole && !(start..bytes.len()).any(|end| record_at(bytes, end, stored).is_some());
     }
