@@ -1,4 +1,4 @@
-//! Blob files at the opening: those that were being written end where their last record does.
+//! Blob files when the database is opened: those that were being written end with their last record.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 
-/// Opens the files that the manifest names. One that was being written ends where its headers lead to: everything that
-/// was synced lies in front of that. Changes nothing.
+/// Opens the files that the manifest names. A file that was being written ends where its chain of record headers ends:
+/// everything that was synced is in front of that. Changes nothing.
 ///
 /// # Errors
-/// [`Error::Damaged`] where the headers don't lead as far as the manifest knows the file to be durable.
+/// [`Error::Damaged`] if the headers end before the offset up to which the manifest knows the file to be durable.
 pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<BlobFiles> {
     let mut files = BlobFiles::new();
     for (&number, &sealed_bytes) in &state.blobs {
@@ -31,8 +31,8 @@ pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<
     Ok(files)
 }
 
-/// Like [`open`], for readers: of a file that was being written every record counts that a reference leads to. Notes
-/// what is wrong.
+/// Like [`open`], for readers: in a file that was being written, every record to which a reference leads is used. Notes
+/// the damage.
 pub(super) fn open_damaged(
     reclaimer: &Arc<Reclaimer>,
     state: &DatabaseState,
@@ -49,7 +49,7 @@ pub(super) fn open_damaged(
     Ok(files)
 }
 
-/// Where the headers of a file that was being written lead to, and what is wrong there if they should lead on.
+/// Where the chain of headers of a file that was being written ends, and the damage there if it should not end yet.
 fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corruption>)> {
     let (end, found) = match file.check_header() {
         Ok(()) => (walk(file, |_, _| Ok(()))?, None),
@@ -66,11 +66,12 @@ fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corrupt
     Ok((end, Some(found.unwrap_or_else(no_header))))
 }
 
-/// What is wrong with the record that is referred to, as far as that may be in doubt: records of finished files were
-/// durable before anything referred to them, and what refers to a file that is gone is hidden by something younger.
+/// The damage to the record to which `reference` leads. Checked only in files that were being written: records of
+/// finished files were durable before anything referred to them, and a reference to a file that is gone is in an
+/// obsolete version.
 pub(super) fn unsound(files: &BlobFiles, reference: &Reference) -> Result<Option<Corruption>> {
     let Some(file) = files.get(&reference.file).filter(|file| !file.is_sealed()) else { return Ok(None) };
-    // Values that were appended to refer to the same records again and again.
+    // Versions of a value that was appended to refer to the same records again and again.
     if file.is_known_sound(reference.body) {
         return Ok(None);
     }
@@ -88,8 +89,8 @@ pub(super) fn unsound(files: &BlobFiles, reference: &Reference) -> Result<Option
     }
 }
 
-/// Finishes the files that were being written, and counts what the tables and the log refer to. With `read_only` their
-/// ends are known in memory alone.
+/// Finishes the files that were being written, and counts the references of the tables and the log. If `read_only`,
+/// their ends are known in memory only.
 pub(super) fn finish(
     files: &BlobFiles,
     state: &mut DatabaseState,

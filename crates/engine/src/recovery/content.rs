@@ -1,4 +1,4 @@
-//! The content of a segment, as far as it counts.
+//! The valid content of a segment.
 
 use alluvium_base::Corruption;
 use alluvium_io::{AlignedBuffer, File};
@@ -12,12 +12,12 @@ use crate::log::segment::BLOCK;
 /// Bytes read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What a segment holds up to its first unsound record.
+/// The content of a segment up to its first unsound record.
 pub(super) struct Content {
     /// Header and sound records.
     pub bytes: Vec<u8>,
     pub sealed: bool,
-    /// The large item whose record ends the content, because it is not sound.
+    /// The damage to a large item, if the record that refers to it ends the content for that reason.
     pub unsound_blob: Option<Corruption>,
 }
 
@@ -27,7 +27,7 @@ impl Content {
         Self { bytes, sealed: false, unsound_blob: None }
     }
 
-    /// What is wrong at the end of the content, if more should be there.
+    /// The corruption at the end of the content, if more should be there.
     pub fn corruption(&self, file: &dyn File, expected: &str) -> Corruption {
         let end = self.bytes.len() as u64;
         let expected = format!("a sound record, {expected}");
@@ -40,8 +40,8 @@ impl Content {
 
 /// Reads a segment's sound content, up to `known_end` if that is given.
 ///
-/// A record counts only with the large items that it refers to: they were synced before it. With `known_end` they are
-/// not looked at.
+/// A record is valid only if the large items to which it refers are sound: they were synced before it. With
+/// `known_end`, they are not checked.
 pub(super) fn read_content(
     file: &dyn File,
     seed: u64,
@@ -92,7 +92,7 @@ pub(super) fn read_content(
     }
 }
 
-/// What is wrong with the large items that a record refers to in files that were being written.
+/// The damage to large items to which a record refers, in files that were being written.
 pub(super) fn unsound_blob(record: &Record<'_>, blobs: &BlobFiles) -> Result<Option<Corruption>> {
     let unsound = |item: &Item<'_>| {
         let mut references = Reference::all_of(item).into_iter();

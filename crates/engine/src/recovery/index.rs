@@ -1,4 +1,4 @@
-//! The items of replayed segments, found again by their keys.
+//! Indexes the items of replayed segments by key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::log::segment::BLOCK;
 use crate::log::{LogStore, Segment};
 use crate::manifest::DatabaseState;
 
-/// Indexes the items of a segment's records for all keyspaces that count them.
+/// Indexes the items of a segment's records for all keyspaces to which they still belong.
 pub(super) fn index(
     segment: &Arc<Segment>,
     state: &DatabaseState,
@@ -35,7 +35,7 @@ pub(super) fn index(
     Ok(())
 }
 
-/// Like [`index`], with the sound records of a damaged segment, wherever they are.
+/// Like [`index`], for the sound records of a damaged segment, wherever they are.
 pub(super) fn index_damaged(
     segment: &Arc<Segment>,
     state: &DatabaseState,
@@ -71,11 +71,11 @@ impl Indexed<'_> {
     }
 
     fn add_item(&mut self, keyspace: u32, item: &Item<'_>, offset: usize) -> Result<()> {
-        // Records of keyspaces that were dropped or cleared since don't count.
+        // Records of keyspaces that were dropped or cleared since are ignored.
         let owner = self.state.keyspaces.get(&keyspace).filter(|owner| owner.log_start <= self.segment.id);
         let Some(owner) = owner else { return Ok(()) };
         let store = self.stores.entry(keyspace).or_insert_with(|| {
-            // The number of shards is that of the newest run: the best guess at the size of the keyspace.
+            // As many shards as the newest run has: the best guess at the size of the keyspace.
             let bits = owner.runs.last().map_or(0, |run| run.shard_bits);
             let items = crate::db::items_for_shard_bits(&owner.plan.plan, bits);
             new_log_store(&owner.plan.plan, owner.hasher, self.segment.clone(), items, 0, u64::MAX)

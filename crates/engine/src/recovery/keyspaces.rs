@@ -1,4 +1,4 @@
-//! Keyspaces of an opened database: what they are is known at once, their tables are opened when they are first used.
+//! The keyspaces of an opened database: their descriptions are known at once, their tables are opened at first use.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use crate::level::{Container, Level, PlacedTable, Reclaimer, Run, TableFile, Ver
 use crate::log::{Log, LogStore};
 use crate::manifest::{KeyspaceState, PlacedTableState};
 
-/// A keyspace over what the log has of it. Where it has tables it is dormant: see [`open_tables`].
+/// A keyspace with its items in the log. If it has tables, it is dormant: see [`open_tables`].
 pub(super) fn open(
     id: u32,
     state: &KeyspaceState,
@@ -42,7 +42,7 @@ pub(super) fn open(
 /// Opens the tables of a keyspace: its runs, young to old, and the levels below.
 ///
 /// # Errors
-/// When one is missing, damaged or can't be opened now. Nothing is left of it then, and it can be tried again.
+/// If a table is missing, damaged or cannot be opened now. Then nothing stays open, and the call may be repeated.
 pub(crate) fn open_tables(
     reclaimer: &Arc<Reclaimer>,
     id: u32,
@@ -62,7 +62,7 @@ pub(crate) fn open_tables(
         merged.extend(dropped.iter().filter_map(|&shard| run.sections[shard as usize].clone()));
         runs.push(Arc::new(present));
     }
-    // Give the space back that a crash kept from being given back.
+    // Gives back the space that a crash prevented from being given back.
     merged.iter().for_each(|section| section.set_merged());
     Ok((runs, levels))
 }

@@ -1,4 +1,5 @@
-//! Opening: manifest, then the log after its last converted position. Tables are opened when their keyspace is used.
+//! Opens a database: the manifest, then the log after its last converted position. Tables are opened when their
+//! keyspace is first used.
 
 mod blobs;
 mod content;
@@ -38,7 +39,7 @@ pub(crate) const LOCK: &str = "LOCK";
 
 /// Opens or creates the database in the environment's storage.
 ///
-/// With a directory of young levels the storage is that of both.
+/// With a directory of young levels, the storage stands for both directories.
 pub(crate) fn open(
     environment: Environment,
     young: Option<YoungDirectory>,
@@ -49,7 +50,7 @@ pub(crate) fn open(
     let storage: Arc<dyn Storage> = gate.clone();
     let budget = settings.memory_budget()?;
     let directory_lock = lock(&*storage)?;
-    // Of the second directory nothing is believed before it is known to be the right one.
+    // Nothing from the second directory is trusted before it is known to be the right one.
     let own_directory = young.as_ref().map_or(&storage, |young| young.directories.first());
     let current = read_current(&**own_directory)?;
     if let Some(young) = &young {
@@ -77,7 +78,7 @@ pub(crate) fn open(
     let check = !planted_bugs.ignore_record_checksum;
     let (blob_files, replayed) =
         replay_log(&*storage, &reclaimer, &recycler, &mut state, manifest_number, check, settings.read_only)?;
-    // Nothing was changed so far: a damaged database stays as it is.
+    // Nothing was changed up to here: a damaged database stays as it is.
     remove_strays(&*storage, &state)?;
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
@@ -90,8 +91,8 @@ pub(crate) fn open(
             blobs: blobs.clone(),
             recycler: recycler.clone(),
             reserve: reserve.clone(),
-            // Numbers of segments whose header never reached the device are used again, after a crash, under other file
-            // names. The manifest's number is not: so no two segments share a seed.
+            // After a crash, numbers of segments whose header never reached the device are used again, under other file
+            // names. The manifest's number is not, so no two segments share a seed.
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
             segment_bytes: budget.segment_bytes,
             prepare: settings.durability != Durability::Buffered,
@@ -114,7 +115,7 @@ pub(crate) fn open(
     let disk_quota = DiskQuota::new(settings.disk_bytes_max);
     let merge_rate = RateLimit::default();
     merge_rate.set(settings.background_bytes_per_s_max.unwrap_or(0));
-    // From here on the new manifest counts: it says where the replayed segments end.
+    // From here on the new manifest is in effect: it says where the replayed segments end.
     let manifest = Manifest::create(storage.clone(), manifest_number + 1, state)?;
     remove_old_manifests(&*storage, &manifest)?;
     Ok(Shared {
@@ -160,7 +161,7 @@ pub(crate) fn open(
     })
 }
 
-/// Opens the blob files and replays the log. A damaged log is refused, or with `read_only` replayed as far as it is
+/// Opens the blob files and replays the log. A damaged log is refused or, if `read_only`, replayed as far as it is
 /// sound.
 fn replay_log(
     storage: &dyn Storage,
@@ -200,8 +201,8 @@ pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
     })
 }
 
-/// The state of a database about to be created. Refuses a directory with anybody else's files, and one with our
-/// files but without the manifest that would tell what they mean.
+/// The state of a database about to be created. Refuses a directory with files that are not ours, and one with our
+/// files but without the manifest that says what they mean.
 fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) -> Result<DatabaseState> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     let is_ours = |name: &str| parse_table_file_name(name).is_some() || parse_blob_file_name(name).is_some();
@@ -230,8 +231,8 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
 }
 
-/// Removes tables and blob files that crashes left behind: the manifest doesn't name them. Refuses a directory that
-/// lacks a table that the manifest names; what is in tables is looked at when they are first used.
+/// Removes tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that
+/// lacks a table that the manifest names; the content of tables is checked when they are first used.
 fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
     let files = state.files();
     let mut missing = files.clone();
@@ -241,7 +242,7 @@ fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
         }
         let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
             || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
-        // Of a copy that is a database by now nothing is to be cleared away.
+        // A copy that has become a database needs no marker: nothing of it may be cleared away any more.
         if stray || is_spill_file_name(&name) || name == COPY_MARKER {
             storage.remove(&name).context(|| format!("removing {name}"))?;
         }

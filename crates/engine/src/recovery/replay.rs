@@ -1,10 +1,11 @@
-//! Replaying the log: segments become frozen log stores again, to be converted like any others.
+//! Replays the log: its segments become frozen log stores again, to be converted like any others.
 //!
 //! The log is one sequence of records over the segments. It ends at the first record that is not sound. What follows
-//! was never acknowledged as durable, since a sync of anything is a sync of everything before: unless a mark behind
-//! says that the log was durable beyond that place. Then it is damaged, and nothing is replayed to write behind it.
+//! was never acknowledged as durable, since every sync includes everything before it. The exception is a mark further
+//! on that says that the log was durable beyond that position: then the log is damaged, and is not replayed for
+//! writing.
 //!
-//! Where an earlier recovery found an end, the manifest says so, and the sequence goes on in the next segment.
+//! If an earlier recovery found an end, the manifest says so, and the sequence continues in the next segment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +22,22 @@ use crate::log::segment::Recycler;
 use crate::log::{LogStore, Position, Segment};
 use crate::manifest::DatabaseState;
 
-/// What the log held.
+/// The content of the log.
 #[derive(Debug, Default)]
 pub(super) struct Replayed {
     /// Old to young.
     pub segments: Vec<Arc<Segment>>,
     /// By keyspace, old to young.
     pub stores: BTreeMap<u32, Vec<Arc<LogStore>>>,
-    /// What the log stores refer to in blob files.
+    /// References of the log stores to blob files.
     pub references: ReferenceCounts,
-    /// What is wrong with the log and the blob files that were being written. Only ever something in an opening for
-    /// reading.
+    /// The damage to the log and to the blob files that were being written. Always empty unless the database is opened
+    /// for reading.
     pub damage: Vec<Corruption>,
 }
 
-/// Replays the log after its last converted position; records in `state` where it ends. Files that hold nothing of
-/// it go to the recycler. Changes no file; with `sync` what is replayed survives a power cut.
+/// Replays the log after its last converted position; records in `state` where it ends. Files without any part of it go
+/// to the recycler. Changes no file; if `sync`, what is replayed survives a power cut.
 pub(super) fn replay(
     storage: &dyn Storage,
     recycler: &Arc<Recycler>,
@@ -49,11 +50,11 @@ pub(super) fn replay(
     let mut replayed = Replayed::default();
     let mut stale = Vec::new();
     let mut id = state.log_start;
-    // Where the log ends, and what is there instead of more.
+    // The end of the log, and the segment and content there that should have continued.
     let (end, found): (Position, Option<(&SegmentFile, Content)>) = loop {
         let segment = files.0.get(&id).filter(|segment| segment.has_header);
         match (segment, state.log_ends.get(&id).copied()) {
-            // An earlier recovery passed this number over; a file that still bears it is stale.
+            // An earlier recovery skipped this number; a file that still has it is stale.
             (_, Some(0)) => stale.extend(files.0.get(&id).map(|segment| segment.file.clone())),
             (Some(segment), known_end) => {
                 let file = &segment.file;
@@ -64,7 +65,7 @@ pub(super) fn replay(
                     return Err(damaged(content.corruption(&**file, &expected)));
                 }
                 if sync && known_end.is_none() {
-                    // A process that was killed may have left it in the system's memory.
+                    // A process that was killed may have left it in the system's memory only.
                     file.sync().context(|| format!("syncing {}", file.name()))?;
                 }
                 let replay = Segment::recovered(file.clone(), id, segment.seed, &content.bytes, recycler)?;
@@ -94,8 +95,8 @@ pub(super) fn replay(
         state.log_ends.insert(id, content.bytes.len() as u64);
         id += 1;
     }
-    // The log has ended: segments with higher numbers hold nothing that was acknowledged as durable. The next segment
-    // gets a number above theirs, and the numbers in between are passed over from now on.
+    // The log has ended: segments with higher numbers contain nothing that was acknowledged as durable. The next
+    // segment gets a number above theirs, and the numbers in between are skipped from now on.
     let SegmentFiles(mut unused) = files;
     unused.retain(|&number, _| number >= id);
     let above = unused.keys().next_back().map_or(0, |last| last + 1);

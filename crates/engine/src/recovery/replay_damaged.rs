@@ -1,5 +1,5 @@
-//! Replaying a damaged log for readers: every sound record counts that the log is known to have held, and a list says
-//! what is missing. A repair keeps the same.
+//! Replays a damaged log for readers: every sound record of the part that was durable is used, and a list says what is
+//! missing. A repair keeps the same records.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::log::segment::{BLOCK, Recycler};
 use crate::log::{Position, Segment, record::Record};
 use crate::manifest::{DatabaseState, read_all};
 
-/// Replays what is sound of a damaged log. What lies behind the place up to which it was durable counts as always: up
-/// to the first unsound record.
+/// Replays the sound records of a damaged log. Behind the position up to which it was durable, the usual rule applies:
+/// the log ends at the first unsound record.
 pub(super) fn replay_damaged(
     storage: &dyn Storage,
     recycler: &Arc<Recycler>,
@@ -70,7 +70,7 @@ pub(super) fn replay_damaged(
     Ok(replayed)
 }
 
-/// A segment of which some is damaged.
+/// A segment with damaged parts.
 struct Part<'a> {
     segment: &'a SegmentFile,
     bytes: &'a [u8],
@@ -81,7 +81,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Where the records that count end, and whether at a seal. Notes what is unsound before.
+    /// Where the valid records end, and whether with a seal. Notes what is unsound before that.
     fn read(&mut self, damage: &mut Vec<Corruption>) -> Result<(usize, bool)> {
         let Self { segment, required, known_end, blobs, .. } = *self;
         let limit = known_end.map_or(self.bytes.len(), |end| self.bytes.len().min(end as usize));

@@ -1,4 +1,4 @@
-//! The log's files: which segment each holds, and how far they prove that the log was durable.
+//! The log's files: which segment each contains, and how far they prove that the log was durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::log::salvage::proven_durable;
 use crate::log::segment::{self, BLOCK, Recycler};
 use crate::manifest::{DatabaseState, read_all};
 
-/// A log file that holds a segment which may count.
+/// A log file with a segment that may be part of the log.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub file: Arc<dyn File>,
     pub seed: u64,
-    /// Whether the header is as it was written. Where it is not, the first record told the segment.
+    /// Whether the header is as it was written. If not, the first record identified the segment.
     pub has_header: bool,
 }
 
@@ -27,8 +27,8 @@ pub(super) struct SegmentFile {
 pub(super) struct SegmentFiles(pub BTreeMap<u64, SegmentFile>);
 
 impl SegmentFiles {
-    /// Opens all log files; those that belong to segments before the log's start, or to none, go to the recycler.
-    /// `manifest` is the number of the current manifest.
+    /// Opens all log files; those of segments before the log's start, or of no segment, go to the recycler. `manifest`
+    /// is the number of the current manifest.
     pub fn find(
         storage: &dyn Storage,
         recycler: &Arc<Recycler>,
@@ -65,10 +65,10 @@ impl SegmentFiles {
         Ok(Self(found))
     }
 
-    /// How far marks behind `from` prove that the log was durable. Segments that an earlier recovery ended count for
-    /// nothing: what they must hold is known.
+    /// How far marks behind `from` prove that the log was durable. Segments whose end an earlier recovery found are
+    /// skipped: their required content is known.
     ///
-    /// Reads what lies behind `from`: the end of one segment as a rule, and of others nothing that counts.
+    /// Reads what is behind `from`: usually the end of one segment, and of other segments nothing in use.
     pub fn proven(&self, storage: &dyn Storage, state: &DatabaseState, from: Position) -> Result<Position> {
         let mut proven = Position::default();
         for (&id, segment) in self.0.range(from.segment..) {
@@ -83,7 +83,7 @@ impl SegmentFiles {
         Ok(proven)
     }
 
-    /// What is wrong where segment `id` should begin and no sound header does.
+    /// The error for segment `id` whose sound header is missing.
     pub fn headless(&self, id: u64, expected: &str) -> Corruption {
         let expected = format!("the header of segment {id} of the log, {expected}");
         match self.0.get(&id) {
@@ -93,7 +93,7 @@ impl SegmentFiles {
     }
 }
 
-/// The refusal of an opening. The directory is filled in by who knows it.
+/// The error that refuses an opening. A caller fills in the directory.
 pub(super) fn damaged(corruption: Corruption) -> Error {
     Error::Damaged { corruption, directory: String::new() }
 }
