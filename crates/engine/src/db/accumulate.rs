@@ -1,7 +1,7 @@
-//! Values that are added to: numbers.
+//! Values that are incremented: numbers.
 //!
-//! A read-modify-write under the lock that updates of a key share, not a record that a merge adds up later: a get stays
-//! one read, and the answer is known at once.
+//! An increment is a read-modify-write under the lock that updates of a key share, not a record that a merge adds up
+//! later: a get stays one read, and the sum is known at once.
 
 use super::keyspace::Keyspace;
 use super::metadata::Metadata;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 impl Keyspace {
     /// Atomically adds `by` to the number under `key` and returns the sum. An absent key counts as 0.
     ///
-    /// A number is a value of 8 bytes, as `i64::to_le_bytes` makes it. Flags and expiry stay as they are. Costs a get
+    /// A number is a value of 8 bytes, encoded as by `i64::to_le_bytes`. Flags and expiry stay unchanged. Costs a get
     /// and a put; increments of one key take turns.
     ///
     /// ```
@@ -27,8 +27,8 @@ impl Keyspace {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotANumber`] for a value of another length, [`Error::NumberOverflow`] for a sum beyond `i64`. The value
-    /// stays as it was.
+    /// [`Error::NotANumber`] if the value has another length, [`Error::NumberOverflow`] if the sum exceeds the range of
+    /// `i64`. The value stays unchanged.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let mut sum = 0;
         self.modify(key.as_ref(), |before| {

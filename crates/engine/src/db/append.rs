@@ -1,10 +1,10 @@
-//! Appending to values: what is written grows with what is appended, not with the value.
+//! Appending to values: the cost of writing depends on the appended bytes, not on the length of the value.
 //!
-//! A large value is records of blob files, each at least twice as long as the next, and an end of a few hundred bytes
-//! in the item itself ([`LargeValue`]). An append that the end has no room for makes a record of it; records that are
-//! not twice as long as what comes behind them are joined with it first. So a byte is written again only when its
-//! record has grown by half at least: about log2 of the value's length over that of the end, as in the logarithmic
-//! method of Bentley and Saxe (1980).
+//! A large value consists of records in blob files, each at least twice as long as the next, and a tail of a few
+//! hundred bytes in the item itself ([`LargeValue`]). An append for which the tail has no room turns it into a record;
+//! before that, records that are not twice as long as what follows them are joined with it. So a byte is rewritten only
+//! when its record grows by at least half: about as often as the log2 of the value's length over the tail's, as in the
+//! logarithmic method of Bentley and Saxe (1980).
 
 use alluvium_io::sync::atomic::Ordering;
 
@@ -23,16 +23,16 @@ use crate::blob::{
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 
-/// A value with what is appended.
+/// A value with the appended bytes.
 struct Grown {
     metadata: Metadata,
     /// Bytes of the whole value.
     len: usize,
-    /// Records that stay as they are.
+    /// Records that stay unchanged.
     pieces: Pieces,
-    /// What comes behind them.
+    /// The bytes behind them.
     rest: Vec<u8>,
-    /// Whether nothing is appended to what is there.
+    /// Whether nothing was appended to the existing value.
     is_same: bool,
 }
 
@@ -40,12 +40,13 @@ impl Keyspace {
     /// Atomically appends `bytes` to the value under `key` and returns its new length. An absent key counts as an empty
     /// value.
     ///
-    /// Flags and expiry stay as they are. Costs a get of the item without its large value; over many appends, each byte
-    /// is written about log2(n / 400) times for a value of n bytes, and an item of up to a kilobyte once per append. A
-    /// value that was appended to lies in up to 24 records, which a get reads together; to store it anew makes it one.
+    /// Flags and expiry stay unchanged. Costs a get of the item without its large value. Over many appends, each byte
+    /// of a value of n bytes is written about log2(n / 400) times; an item of up to a kilobyte is written once per
+    /// append. A value that was appended to consists of up to 24 records, which a get reads together; storing it anew
+    /// makes it one record.
     ///
     /// # Errors
-    /// [`Error::ValueTooLarge`] when the value would be longer than the limit. It stays as it was.
+    /// [`Error::ValueTooLarge`] if the value would become longer than the limit. It stays unchanged.
     pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
         let (key, bytes) = (key.as_ref(), bytes.as_ref());
         let shared = self.database();
@@ -104,12 +105,12 @@ impl Keyspace {
     }
 }
 
-/// Bytes of a value's end that its item takes.
+/// Maximum bytes of a value's tail, which is stored in the item.
 fn tail_bytes_max(shared: &Shared) -> usize {
     shared.settings.inline_bytes_max.min(TAIL_BYTES_MAX)
 }
 
-/// Appends to what `item` holds under `key`. Reads no more of it than has to be written again.
+/// Appends to the value of `item` under `key`. Reads only those records that must be rewritten.
 fn grow(view: &View<'_>, key: &[u8], item: Option<&Item<'_>>, bytes: &[u8]) -> Result<Grown> {
     let Some(item) = item else {
         let (metadata, pieces) = (Metadata::default(), Pieces::new());
@@ -146,8 +147,8 @@ fn grow(view: &View<'_>, key: &[u8], item: Option<&Item<'_>>, bytes: &[u8]) -> R
     Ok(Grown { metadata, len, pieces, rest, is_same: bytes.is_empty() })
 }
 
-/// Lets `write` write a record of so many bytes, a long one to a blob file of its own: joins leave much garbage, and
-/// files of short records can be emptied of it without moving the long ones.
+/// Calls `write`, which writes a record of `len` bytes. A long one gets a blob file of its own: joins leave much
+/// garbage, and files of short records can be emptied of it without moving the long ones.
 fn in_a_file_of_its_own<R>(shared: &Shared, len: usize, write: impl FnOnce() -> Result<R>) -> Result<R> {
     let is_long = len as u64 >= shared.blobs.file_bytes(shared) / 2;
     if is_long {
@@ -199,14 +200,15 @@ impl<'a> Prepared<'a> {
         Item { kind: ItemKind::Reference, flags, expires_at_ms, key, value: &self.value }
     }
 
-    /// Declares that the log refers to all records.
+    /// Declares that the log refers to all of the records.
     fn commit(self) {
         self.kept.commit();
         self.record.into_iter().for_each(PendingRecord::commit);
     }
 }
 
-/// Records to which one item more is about to refer: counted before it does, so that the count never is too low.
+/// Records to which another item is about to refer. They are counted before it does, so that the count is never too
+/// low.
 #[derive(Debug)]
 pub(crate) struct KeptPieces<'a> {
     shared: &'a Shared,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! ROOT/000001   a complete database
-//! ROOT/000002   another, whose files are those of 000001 where the tables are the same
-//! ROOT/partial  one that is being made, or was when something ended it
+//! ROOT/000002   another one, which shares the files of 000001 for the same tables
+//! ROOT/partial  one in progress, or the rest of one that was interrupted
 //! ```
 //!
-//! A backup gets its name in one step when it is complete. Its manifest says which database it is of, and when it was
-//! taken. Tables are immutable and their numbers are used once; so equal numbers of one database are equal tables, and
-//! their trailers, with the checksum of everything that the directory says, are compared all the same.
+//! A backup gets its name in one step when it is complete. Its manifest says of which database it is, and when it was
+//! taken. Tables are immutable and their numbers are used once, so equal numbers of one database mean equal tables.
+//! Even so, their trailers, which have a checksum of the whole directory, are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,31 +30,31 @@ const PARTIAL: &str = "partial";
 const REMOVING: &str = "removing";
 const LOCK: &str = "LOCK";
 
-/// A backup in its directory.
+/// Describes a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Backup {
-    /// Its number: backups of a directory count up.
+    /// Its number: the backups in a directory are numbered in ascending order.
     pub number: u64,
-    /// The directory that holds it.
+    /// The directory of the backup.
     pub path: PathBuf,
-    /// Milliseconds since 1970 when it was taken.
+    /// The time when it was taken, in milliseconds since 1970.
     pub taken_at_ms: u64,
-    /// Tables in it.
+    /// Number of tables in it.
     pub tables: u64,
-    /// Blob files in it.
+    /// Number of blob files in it.
     pub blob_files: u64,
-    /// Bytes of its tables and blob files, whether other backups share them or not.
+    /// Bytes of its tables and blob files, including those shared with other backups.
     pub bytes: u64,
 }
 
-/// How a backup is made.
+/// Options for making a backup.
 #[derive(Debug, Clone, Copy)]
 pub struct BackupOptions {
-    /// Whether everything that the backup consists of is read and checked before it counts, as for
-    /// [`super::CheckpointOptions`]. Default true.
+    /// Whether to read and check all of the backup before it counts as one, as for [`super::CheckpointOptions`].
+    /// Default true.
     pub verify: bool,
-    /// Remove the oldest backups afterwards until this number is left. Default none. A good backup is never removed for
-    /// one that was not found to be good: without `verify` the new one is checked before anything is removed.
+    /// Removes the oldest backups afterwards until this number is left. Default: removes none. A good backup is never
+    /// removed in favour of an unchecked one: without `verify`, the new backup is checked before anything is removed.
     pub keep: Option<usize>,
 }
 
@@ -65,24 +65,25 @@ impl Default for BackupOptions {
 }
 
 impl Db {
-    /// Makes a backup of the database as it is now in a new directory below `root`, which may hold earlier backups of
-    /// the same database and is created where it is missing. Writes go on meanwhile.
+    /// Makes a backup of the database as it is now, in a new directory below `root`. `root` is created if it is
+    /// missing, and may contain earlier backups of the same database. Writes continue meanwhile.
     ///
-    /// Each backup is a complete database, and is read and checked before it counts. Tables that are on the same file
-    /// system as the database are linked, others are taken from the backup before if they are in it, and copied
-    /// otherwise. What a crash leaves is no backup, and is removed by the next one.
+    /// Each backup is a complete database, and is read and checked before it counts as one. Tables on the file system
+    /// of `root` are linked; others are linked from the previous backup if it has them, otherwise copied. What an
+    /// interrupted backup leaves does not count as a backup, and the next one removes it.
     ///
     /// # Errors
-    /// [`Error::Backup`] when `root` holds backups of another database, [`Error::Locked`] while somebody else makes
-    /// one, [`Error::Corruption`] when a file is damaged, which it names; there is no new backup then.
+    /// [`Error::Backup`] if `root` contains backups of another database; [`Error::Locked`] while another backup is
+    /// being made there; [`Error::Corruption`] if a file, which it names, is damaged. After an error there is no new
+    /// backup.
     pub fn backup_into(&self, root: impl AsRef<Path>) -> Result<(Backup, Checkpoint)> {
         self.backup_with(root, BackupOptions::default()).map(|(backup, made, _)| (backup, made))
     }
 
-    /// Like [`Db::backup_into`], with options. Returns also how many old backups were removed.
+    /// Like [`Db::backup_into`], with options. Also returns how many old backups were removed.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Db::backup_into`].
     pub fn backup_with(
         &self,
         root: impl AsRef<Path>,
@@ -113,7 +114,7 @@ impl Db {
         let checkpoint_options = CheckpointOptions { verify: options.verify };
         let made = self
             .copy_into(Arc::new(destination), previous, Some(origin), checkpoint_options)
-            // What stays is removed by the next backup.
+            // What cannot be removed now, the next backup removes.
             .inspect_err(|_| drop(fs::remove_dir_all(&partial)))?;
         let number = number_before.unwrap_or(0) + 1;
         let path = directory(root, number);
@@ -143,18 +144,18 @@ impl Db {
 /// The backups in `root`, old to young.
 ///
 /// # Errors
-/// Those of a damaged backup, which should be removed; [`Error::Io`] when there is no such directory.
+/// Those of a damaged backup, which should be removed; [`Error::Io`] if there is no such directory.
 pub fn backups(root: impl AsRef<Path>) -> Result<Vec<Backup>> {
     let root = root.as_ref();
     numbers(root)?.into_iter().map(|number| describe(number, directory(root, number))).collect()
 }
 
-/// Removes the oldest backups in `root` until `keep` are left, and returns how many that were. Tables that younger
-/// backups share stay for those. Where something is to be removed the youngest backup is read and checked before.
+/// Removes the oldest backups in `root` until `keep` are left, and returns how many were removed. Tables that younger
+/// backups share stay for those. Before anything is removed, the youngest backup is read and checked.
 ///
 /// # Errors
-/// [`Error::Corruption`] and the like when the youngest backup is damaged, [`Error::PrefixFunction`] when only the
-/// database's own program can read it ([`BackupOptions::keep`] does); nothing is removed then.
+/// [`Error::Corruption`] and the like if the youngest backup is damaged; [`Error::PrefixFunction`] if only the
+/// database's own program can read it (use [`BackupOptions::keep`] there). Nothing is removed in these cases.
 pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> {
     let root = root.as_ref();
     let root_storage = open_directory(root)?;
@@ -162,7 +163,8 @@ pub fn remove_old_backups(root: impl AsRef<Path>, keep: usize) -> Result<usize> 
     remove_surplus(root, &root_storage, keep, Some(&[]))
 }
 
-/// Removes all but the youngest `keep` backups; with functions that find prefixes only if the youngest is sound.
+/// Removes all but the youngest `keep` backups. If `check` is given (functions that find prefixes), first checks that
+/// the youngest is sound.
 fn remove_surplus(
     root: &Path,
     root_storage: &FileStorage,
@@ -181,7 +183,7 @@ fn remove_surplus(
     for &number in surplus {
         let (path, removing) = (directory(root, number), root.join(REMOVING));
         let context = || format!("removing backup {}", path.display());
-        // Under another name first: nothing half removed looks like a backup.
+        // Renamed first, so that nothing half removed looks like a backup.
         fs::rename(&path, &removing).context(context)?;
         root_storage.sync_directory().context(context)?;
         fs::remove_dir_all(&removing).context(context)?;
@@ -189,7 +191,7 @@ fn remove_surplus(
     Ok(surplus.len())
 }
 
-/// Reads all of a backup.
+/// Reads and checks all of a backup.
 fn check_backup(path: &Path, functions: &[PrefixFunction]) -> Result<()> {
     let storage: Arc<dyn Storage> = Arc::new(open_directory(path)?);
     let no_backup = || Error::Backup { reason: format!("{} is no backup", path.display()) };
@@ -197,16 +199,16 @@ fn check_backup(path: &Path, functions: &[PrefixFunction]) -> Result<()> {
     check_files(&storage, &state, functions)
 }
 
-/// Makes `target`, which must be empty or missing, the database that a backup holds: a copy that shares nothing.
-/// `source` is a backup, or a directory of backups whose youngest is taken. Calls `progress` with the bytes copied so
-/// far and those there are.
+/// Copies a backup to `target`, which must be empty or missing, and makes it a database that shares no files with the
+/// backup. `source` is a backup, or a directory of backups, of which the youngest is taken. Calls `progress` with the
+/// bytes copied so far and the total.
 ///
-/// All of the copy is read back and checked before it is a database: its `CURRENT` is written last. What a failure or a
-/// kill leaves is no database, and the next attempt removes it.
+/// All of the copy is read back and checked before it becomes a database: its `CURRENT` is written last. What a failure
+/// or a kill leaves is not a database, and the next attempt removes it.
 ///
 /// # Errors
-/// [`Error::NotADatabase`] when `target` holds anything else, [`Error::Backup`] when `source` holds no backup,
-/// [`Error::Corruption`] when it is damaged: try an older one.
+/// [`Error::NotADatabase`] if `target` contains anything else, [`Error::Backup`] if `source` contains no backup,
+/// [`Error::Corruption`] if the backup is damaged: try an older one.
 pub fn restore(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -260,7 +262,7 @@ pub fn restore(
 fn check_copy(target: &Path, names: &[String], from: &FileStorage) -> Result<()> {
     use alluvium_io::ReadOnlyStorage;
     let to = ReadOnlyStorage::new(Arc::new(open_directory(target)?));
-    // In memory only: on the device the copy is no database until it is known to be sound.
+    // In memory only: on the device, the copy must not be a database until it is known to be sound.
     copy(from, &to, CURRENT).context(|| format!("copying {CURRENT}"))?;
     let db = Db::builder(target)
         .read_only(true)
@@ -274,7 +276,7 @@ fn check_copy(target: &Path, names: &[String], from: &FileStorage) -> Result<()>
     }
 }
 
-/// What stands for a database in its backups: its seed is a secret.
+/// The id of a database in its backups. A hash of its seed, because the seed is secret.
 fn database_of(seed: u64) -> u64 {
     checksum64(&seed.to_le_bytes(), u64::from_le_bytes(*b"ALVMBACK"))
 }

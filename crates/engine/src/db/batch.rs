@@ -1,4 +1,4 @@
-//! [`Batch`]: writes that happen together or not at all.
+//! [`Batch`]: writes that take effect together or not at all.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::level::Version;
 use crate::log::{Position, record};
 use crate::planted_race::PlantedRace;
 
-/// Writes to any keyspaces of one database, gathered in memory until [`Batch::commit`].
+/// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].
 ///
-/// After a crash either all of them are there or none. They must fit in one log segment together. With
-/// [`Batch::require`] they depend on what is there.
+/// After a crash, all of them are there or none. Together they must fit in one log segment. [`Batch::require`] makes
+/// them depend on the current items.
 #[derive(Debug)]
 pub struct Batch {
     pub(super) handle: Arc<Handle>,
@@ -29,12 +29,12 @@ pub struct Batch {
     pub(super) conditions: Vec<Precondition>,
 }
 
-/// A key that was read, and what the log knew of it then.
+/// A key that was read, and what the log said about it then.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub keyspace: Arc<KeyspaceShared>,
     pub hash: KeyHash,
-    /// As it is stored.
+    /// In its stored form.
     pub key: Vec<u8>,
     pub witness: Witness,
 }
@@ -96,21 +96,21 @@ impl Batch {
         self.writes.push(write);
     }
 
-    /// Number of writes gathered.
+    /// Number of writes collected.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether nothing was gathered.
+    /// Whether there are no writes.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
     /// Performs the writes if all conditions hold. Returns when they are as durable as the database's
-    /// [`crate::Durability`] says.
+    /// [`crate::Durability`] demands.
     ///
     /// # Errors
-    /// [`Error::ConditionFailed`] when a condition of [`Batch::require`] does not hold; nothing is written then.
+    /// [`Error::ConditionFailed`] if a condition of [`Batch::require`] does not hold. Then nothing is written.
     pub fn commit(self) -> Result<()> {
         let shared = &self.handle.shared;
         shared.check_open()?;
@@ -125,13 +125,14 @@ impl Batch {
                 prepared.commit();
                 return shared.acknowledge(position);
             }
-            // Somebody wrote a key with a condition: the new value decides, once whoever was faster has finished.
+            // Another thread wrote a key that has a condition. The conditions are checked again with the new value,
+            // once that thread has finished.
             alluvium_io::sync::thread::yield_now();
             guards = self.check_conditions()?;
         }
     }
 
-    /// Performs the writes if no guarded key was written since; `false`, with nothing done, if one was.
+    /// Performs the writes if no guarded key was written since; otherwise does nothing and returns `false`.
     pub(super) fn commit_guarded(self) -> Result<bool> {
         let shared = &self.handle.shared;
         shared.check_open()?;
@@ -145,7 +146,7 @@ impl Batch {
         shared.acknowledge(position).map(|()| true)
     }
 
-    /// Checks the writes, and stores what is large of them.
+    /// Checks the writes, and stores their large values.
     fn prepare(&self) -> Result<Prepared<'_>> {
         let shared = &self.handle.shared;
         for write in &self.writes {
@@ -222,7 +223,7 @@ impl Batch {
         }
         let segment = &versions[0].active().segment;
         if versions.iter().any(|version| version.active().segment.id != segment.id) {
-            // A freeze is under way between the two loads.
+            // A freeze is in progress between the two loads.
             return Ok(Attempt::Closed);
         }
         for guard in guards {
@@ -254,7 +255,7 @@ impl Batch {
             return Ok(Attempt::Full { segment: segment.id });
         };
         for (((write, item), &hash), item_start) in self.writes.iter().zip(items).zip(hashes).zip(starts) {
-            // A batch that was begun is indexed to its end, if need be beyond the plan's bound: a conversion would
+            // Once begun, a batch is indexed to its end, even beyond the plan's bound: a conversion in between would
             // make a part of it durable before the rest.
             let offset = start as u32 + item_start as u32;
             let replaced = store_of(write).index_unbounded(hash, item.key, offset)?;
@@ -267,7 +268,7 @@ impl Batch {
     }
 }
 
-/// Writes of a batch as the log takes them. What is large of them is garbage unless they are committed.
+/// The writes of a batch in stored form. Their large values are garbage unless the batch is committed.
 #[derive(Debug)]
 struct Prepared<'a> {
     stored: Vec<StoredItem<'a>>,
@@ -284,7 +285,7 @@ enum Attempt {
     Done(Position),
     /// A guarded key was written since it was read.
     Conflict,
-    /// The log moved on to another segment meanwhile.
+    /// The log continued in another segment meanwhile.
     Closed,
     /// The segment or an index is full: freeze this segment first.
     Full {

@@ -1,5 +1,5 @@
-//! Changing the plan of a database or of a keyspace while it is open
-//! ([decision 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
+//! Changes the plan of a database or of a keyspace while it is open ([decision
+//! 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::manifest::{Edit, PlanSource, PlanState};
 use crate::options::PlanChoice;
 
 impl Db {
-    /// Gives the database another plan, as an opening with [`crate::Builder::plan`] does: keyspaces created from now on
-    /// have it, and so have all that have the database's plan or one that was planned for them, as far as it suits
-    /// their order; those that were given one of their own keep it ([`Keyspace::change_plan`]).
+    /// Changes the database's plan, as an opening with [`crate::Builder::plan`] does. Keyspaces created from now on get
+    /// it. So do existing ones that have the database's plan or one that was planned for their data, if it suits their
+    /// order. Keyspaces that were given a plan of their own keep it ([`Keyspace::change_plan`]).
     ///
-    /// The plan counts when this returns, and survives a power cut. Costs a record in the manifest for each keyspace,
-    /// after the merge and the conversion that are under way; reads and writes go on. The data follow in the background
-    /// like other merges, within [`crate::Builder::background_bytes_per_s_max`]; writers are slowed for what they
-    /// write, not for what the change left behind. Tables are read where they lie meanwhile,
-    /// [`crate::Stats::plan_changes`] says what is left, and a crash costs the table being written. What lies otherwise
-    /// than the plan has it is written once or twice; the disk holds what one merge makes besides. Another change may
-    /// come before the end.
+    /// The plan is in effect when this returns, and survives a power cut. Costs a record in the manifest for each
+    /// keyspace, after the merge and the conversion in progress; reads and writes continue. The data follow in the
+    /// background like other merges, within [`crate::Builder::background_bytes_per_s_max`]. Writers are slowed for what
+    /// they write, not for what the change left to be moved. Meanwhile tables are read where they are, and
+    /// [`crate::Stats::plan_changes`] says what is left. A crash costs the table being written. Data that the plan
+    /// stores otherwise are rewritten once or twice; the additional space needed is the output of one merge. The plan
+    /// may be changed again before all data have followed.
     ///
-    /// With [`PlanChoice::Auto`] keyspaces keep the plan they have, and it is planned anew as their data grow.
+    /// With [`PlanChoice::Auto`], keyspaces keep their plan until their data grow, and are planned anew then.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,8 +44,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Plan`] for a plan that the engine does not execute, [`crate::Error::ReadOnly`] and the like
-    /// where nothing can be written.
+    /// [`crate::Error::Plan`] for a plan that the engine does not execute, [`crate::Error::ReadOnly`] and the like if
+    /// nothing can be written.
     pub fn change_plan(&self, plan: impl Into<PlanChoice>) -> Result<()> {
         let choice = plan.into();
         choice.check()?;
@@ -58,17 +58,18 @@ impl Db {
         shared.adopt_plan_choice()
     }
 
-    /// Whether data are to be moved since a plan changed.
+    /// Whether data are still to be moved because a plan changed.
     pub fn is_changing_plan(&self) -> bool {
         is_moving(self.shared())
     }
 }
 
 impl Keyspace {
-    /// Gives this keyspace a plan of its own, whatever the database's is or becomes. As for [`Db::change_plan`].
+    /// Gives this keyspace a plan of its own, which later changes of the database's plan do not affect. Effect and cost
+    /// are those of [`Db::change_plan`].
     ///
     /// # Errors
-    /// As there, and when the plan does not suit the keyspace's order.
+    /// As [`Db::change_plan`], and if the plan does not suit the keyspace's order.
     pub fn change_plan(&self, plan: &Plan) -> Result<()> {
         self.database().set_plan(&self.shared, plan, PlanSource::Own, 0)
     }
@@ -83,7 +84,7 @@ fn unless_dropped(outcome: Result<()>) -> Result<()> {
 }
 
 impl PlanChoice {
-    /// Refuses a plan that the engine executes for no order.
+    /// Refuses a plan that the engine does not execute for any order.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Fixed(plan) if plan.check_executable_semi_sorted().is_err() => Ok(plan.check_executable()?),
@@ -106,11 +107,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Lets keyspaces that follow the database be planned anew as their data grow, with the plans they have.
+    /// Lets keyspaces that have the database's plan be planned anew as their data grow. They keep their plan until
+    /// then.
     fn plan_as_data_grow(&self) -> Result<()> {
         for keyspace in self.all_keyspaces() {
             let PlanState { plan, source, .. } = PlanState::clone(&keyspace.plan_state());
-            // What is planned are hashed keyspaces.
+            // Only hashed keyspaces are planned.
             if source == PlanSource::Database && !keyspace.hasher.is_semi_sorted() {
                 unless_dropped(self.set_plan(&keyspace, &plan, PlanSource::Auto, 0))?;
             }
@@ -118,15 +120,15 @@ impl Shared {
         Ok(())
     }
 
-    /// Excuses, after an opening, the backlog of those whose data have not followed their plan yet.
+    /// After an opening, excuses the backlog of keyspaces whose data have not followed their plan yet.
     pub fn excuse_backlogs(&self) {
         for keyspace in self.all_keyspaces().iter().filter(|keyspace| keyspace.plan_state().is_moving()) {
             keyspace.inherited_pressure.set(pressure_of(self, keyspace));
         }
     }
 
-    /// Gives the keyspace this plan, durably. `items_planned` is how many items it was made for, if it was made for
-    /// what is there.
+    /// Gives the keyspace this plan, durably. `items_planned` is the number of items for which the plan was made, if it
+    /// was made for the existing data.
     pub fn set_plan(
         &self,
         keyspace: &Arc<KeyspaceShared>,
@@ -137,8 +139,8 @@ impl Shared {
         self.set_plan_after(keyspace, None, plan, source, items_planned).map(drop)
     }
 
-    /// Like [`Shared::set_plan`], but does nothing and gives `false` where another change was quicker than who decided
-    /// on this one `before` it.
+    /// Like [`Shared::set_plan`], but does nothing and returns `false` if the keyspace's plan is no longer `before`, on
+    /// which the caller's decision was based.
     pub fn set_plan_after(
         &self,
         keyspace: &Arc<KeyspaceShared>,
@@ -150,10 +152,10 @@ impl Shared {
         self.check_failure()?;
         check_plan(plan, &keyspace.hasher)?;
         if keyspace.plan_state().plan != *plan {
-            // Tables are placed by the plan that the manifest has when they are opened.
+            // When tables are opened, the plan in the manifest says in which level they are.
             self.open_tables_of(keyspace)?;
         }
-        // Merges and conversions go by one plan from their beginning to their end.
+        // A merge or a conversion follows one plan from its beginning to its end.
         let _no_conversion = self.convert_lock.lock().expect("no panic while held");
         let _no_merge = self.merge_lock.lock().expect("no panic while held");
         keyspace.check_present()?;

@@ -1,4 +1,4 @@
-//! Checking the files of a copy before it becomes a database.
+//! Checks the files of a copy before it becomes a database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::manifest::DatabaseState;
 use crate::repair::live_items;
 use crate::table::Table;
 
-/// Reads the tables and blob files that `state` names, one table at a time, and the large items that tables refer to.
-/// Takes memory of a table's directory and of 50 bytes for each of its large items.
+/// Reads the tables and blob files that `state` names, one table at a time, and the large items to which tables refer.
+/// Takes the memory of one table's directory, and 50 bytes for each of the table's large items.
 ///
 /// # Errors
-/// [`crate::Error::Corruption`] names the first file that is damaged.
+/// [`crate::Error::Corruption`] names the first damaged file.
 pub(super) fn check_files(
     storage: &Arc<dyn Storage>,
     state: &DatabaseState,
@@ -43,7 +43,7 @@ pub(super) fn check_files(
     Ok(())
 }
 
-/// Checks the large items of a table, in the order of their places.
+/// Checks the large items of a table, in the order in which blob files store them.
 fn check_large_items(table: &Table, live: &crate::repair::LiveItems, blobs: &BlobFiles) -> Result<()> {
     if blobs.is_empty() {
         return Ok(());
@@ -59,7 +59,7 @@ fn check_large_items(table: &Table, live: &crate::repair::LiveItems, blobs: &Blo
         });
     }
     for reference in references.values() {
-        // What refers to a file that is gone is hidden by something younger.
+        // References to a file that is gone are in obsolete versions.
         let Some(file) = blobs.get(&reference.file) else { continue };
         let mut reader = RecordReader::new(file.clone(), *reference);
         while reader.next_chunk()?.is_some() {}

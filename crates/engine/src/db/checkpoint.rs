@@ -19,28 +19,28 @@ use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name}
 use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
 use crate::table::TRAILER_BYTES;
 
-/// Bytes copied at a time. Pieces of zeros are left out: they are holes in the source.
+/// Number of bytes copied at a time. Pieces of zeros are skipped: they are holes in the source.
 const COPY_BYTES: usize = 256 << 10;
 
-/// What a checkpoint came to.
+/// The outcome of a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Tables and blob files that share their bytes with the database.
+    /// Number of tables and blob files that share their bytes with the database.
     pub linked_tables: u64,
     /// Bytes of these files.
     pub linked_bytes: u64,
-    /// Tables and blob files that were copied, because the directories are on different file systems.
+    /// Number of tables and blob files that were copied, because the directories are on different file systems.
     pub copied_tables: u64,
     /// Bytes copied.
     pub copied_bytes: u64,
 }
 
-/// How a checkpoint is made.
+/// Options for making a checkpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointOptions {
-    /// Whether everything that the checkpoint consists of is read and checked before it counts. Default true. Costs a
-    /// read of all tables and of the large items they refer to, and of tables that do a second one: as long as
-    /// [`Db::verify`] takes. Without it a checkpoint by links takes milliseconds, and may be damaged.
+    /// Whether to read and check all of the checkpoint before it counts as one. Default true. Costs a read of all
+    /// tables and of the large items to which they refer, and a second read of tables that refer to some: as much time
+    /// as [`Db::verify`] takes. Without it, a checkpoint by links takes milliseconds, and may be damaged.
     pub verify: bool,
 }
 
@@ -51,16 +51,16 @@ impl Default for CheckpointOptions {
 }
 
 impl Db {
-    /// Makes the directory `path`, which must be empty or missing, a database that holds what this one holds now, and
-    /// checks it: see [`CheckpointOptions`].
+    /// Makes the directory `path`, which must be empty or missing, a database with the same content as this one has
+    /// now, and checks it: see [`CheckpointOptions`].
     ///
-    /// Files are linked where both directories are on one file system, which takes no space; else they are copied.
-    /// Writes go on meanwhile. Links keep merged tables' space: it comes back when both databases have let go of them.
+    /// Files are linked if both directories are on one file system, which takes no space; otherwise they are copied.
+    /// Writes continue meanwhile. Links keep the space of merged tables in use until both databases no longer need it.
     ///
     /// # Errors
-    /// [`crate::Error::NotADatabase`] when the directory holds anything but what an attempt left that failed or was
-    /// killed; [`crate::Error::Corruption`] when a file is damaged, which it names. After an error the directory is
-    /// empty, or holds what the next attempt removes; it never is a database.
+    /// [`crate::Error::NotADatabase`] if the directory contains anything except the rest of an attempt that failed or
+    /// was killed; [`crate::Error::Corruption`] if a file, which it names, is damaged. After an error the directory is
+    /// empty, or contains only what the next attempt removes; it is never a database.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.checkpoint_with(path, CheckpointOptions::default())
     }
@@ -68,7 +68,7 @@ impl Db {
     /// Like [`Db::checkpoint`], with options.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Db::checkpoint`].
     pub fn checkpoint_with(&self, path: impl AsRef<Path>, options: CheckpointOptions) -> Result<Checkpoint> {
         let path = path.as_ref();
         let destination = FileStorage::create(path, IoOptions::default())
@@ -82,8 +82,8 @@ impl Db {
         self.copy_into(destination, None, None, CheckpointOptions::default())
     }
 
-    /// Like [`Db::checkpoint_into`]; tables that can't be linked are taken from `previous`, an earlier copy of the same
-    /// database, where that has them.
+    /// Like [`Db::checkpoint_into`], but tables that cannot be linked are linked from `previous`, an earlier copy of
+    /// the same database, if it has them.
     pub(super) fn copy_into(
         &self,
         destination: Arc<dyn Storage>,
@@ -102,7 +102,7 @@ impl Db {
         let mut checkpoint = Checkpoint::default();
         let names = state.files().into_iter().map(table_file_name);
         for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
-            // The files may be somebody else's by now.
+            // The database may be closed by now, and the files may belong to another opening.
             shared.check_open()?;
             let context = || format!("adding {name} to a checkpoint");
             let source = &**shared.directory_of(&name);
@@ -134,12 +134,12 @@ impl Db {
 }
 
 impl Db {
-    /// A snapshot without log, since a checkpoint has none, and the bytes that it has of each blob file.
+    /// A snapshot without log, since a checkpoint has none, and the length of each blob file in it.
     fn snapshot_in_tables(&self) -> Result<(Snapshot, BTreeMap<u64, u64>)> {
         let shared = self.shared();
         loop {
             let snapshot = self.snapshot()?;
-            // The checkpoint's blob files are finished: none grows through the link to it.
+            // The checkpoint's blob files are finished: none grows through its link.
             shared.blobs.end_current(None);
             let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
             let blob_sizes: BTreeMap<u64, u64> = versions
@@ -157,8 +157,8 @@ impl Db {
             if !has_log() {
                 return Ok((snapshot, blob_sizes));
             }
-            // Where a keyspace was cleared or dropped meanwhile, nobody converts what the snapshot has of it: the next
-            // one does not have it.
+            // If a keyspace was cleared or dropped meanwhile, its part of the snapshot is never converted. The next
+            // snapshot is without it.
         }
     }
 }
@@ -170,8 +170,8 @@ pub(super) struct Origin {
     pub taken_at_ms: u64,
 }
 
-/// Whether both storages have the same table or blob file under this name: of one length, with the same last bytes. A
-/// table's hold its number and seed and a checksum of everything that its directory says.
+/// Whether both storages have the same table or blob file under this name: the same length and the same last bytes. The
+/// last bytes of a table include its number, its seed and a checksum of its whole directory.
 fn is_same(one: &dyn Storage, other: &dyn Storage, name: &str) -> std::io::Result<bool> {
     let end = |storage: &dyn Storage| -> std::io::Result<(u64, Vec<u8>)> {
         let file = storage.open(name, OpenMode::Read)?;
@@ -193,9 +193,9 @@ fn checkpoint_state(
     versions: &[(&KeyspaceShared, Arc<Version>)],
     blob_sizes: &BTreeMap<u64, u64>,
 ) -> DatabaseState {
-    // A seed of its own: the two databases go different ways, and none shall take the other's log for its own.
+    // A seed of its own: the two databases diverge, and neither may take the other's log for its own.
     let seed = shared.next_random() | 1;
-    // Numbers of segments go on, so that the tables' own still tell their order among those to come.
+    // Segment numbers continue, so that the numbers in the existing tables order them before future ones.
     let next_segment = shared.log.active_segment().id;
     let mut state = DatabaseState { seed, next_segment, log_start: next_segment, ..DatabaseState::default() };
     for (keyspace, version) in versions {

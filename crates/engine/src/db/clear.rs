@@ -1,4 +1,4 @@
-//! Removing all items of a keyspace.
+//! Removes all items of a keyspace.
 
 use alluvium_base::HashRange;
 
@@ -12,10 +12,10 @@ use crate::planted_race::PlantedRace;
 impl Keyspace {
     /// Removes all items at once. The keyspace stays, with its name and its plan.
     ///
-    /// Atomic: whoever writes or reads meanwhile does so before or after it, and after a crash all items are there or
-    /// none. Survives a power cut when this returns, and with it all writes before. Costs a freeze of the log and a
-    /// record in the manifest, whatever the size; writes to the keyspace wait for that. The space comes back at once,
-    /// or when the last snapshot is dropped.
+    /// Atomic: every concurrent read or write happens before or after it, and after a crash all items are there or
+    /// none. Survives a power cut when this returns, and so do all earlier writes. Costs a freeze of the log and a
+    /// record in the manifest, independent of the size; writes to the keyspace wait for that. The space is freed at
+    /// once, or when the last snapshot that needs it is dropped.
     pub fn clear(&self) -> Result<()> {
         let shared = self.database();
         let keyspace = &self.shared;
@@ -23,15 +23,15 @@ impl Keyspace {
         keyspace.check_present()?;
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
         let _no_merge = shared.merge_lock.lock().expect("no panic while held");
-        // Whoever drops a keyspace holds both locks.
+        // Dropping a keyspace takes both locks.
         keyspace.check_present()?;
-        // Who reads an item between the freeze and its end must not write what follows from it.
+        // An update that reads an item between the freeze and the clearing must not write a value derived from it.
         let has_epoch = !shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch);
         let _updates_wait = has_epoch.then(|| keyspace.hold_back_updates(HashRange::ALL));
-        // Items of this keyspace in segments before the fresh one don't count; and nobody writes there before they
-        // are gone.
+        // Items of this keyspace in segments before the fresh one are ignored from then on, and nothing is written to
+        // the fresh one until they are gone.
         shared.freeze_for(keyspace, |fresh| {
-            // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
+            // The manifest's record must not survive a crash that loses earlier writes to other keyspaces.
             shared.log.commit_all()?;
             let log_start = fresh.segment.id;
             shared.append_edits(&[Edit::ClearKeyspace { keyspace: keyspace.id, log_start }])?;
@@ -39,7 +39,7 @@ impl Keyspace {
         })
     }
 
-    /// Gives the keyspace a version without items, and the space of the old one back.
+    /// Gives the keyspace a version without items, and gives the space of the old version back.
     fn forget_items(&self) -> Result<()> {
         let (shared, keyspace) = (self.database(), &self.shared);
         let before = keyspace.version.load_full();

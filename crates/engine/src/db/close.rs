@@ -1,5 +1,4 @@
-//! Closing a database: the order of what happens
-//! ([decision 0048](../../../../docs/decisions/0048-errors-by-class.md)).
+//! Closes a database, in a fixed order of steps ([decision 0048](../../../../docs/decisions/0048-errors-by-class.md)).
 
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::{Arc, Mutex};
@@ -10,14 +9,14 @@ use crate::error::{Error, Result};
 use crate::failure::{FailureClass, class_of};
 use crate::manifest::Edit;
 
-/// A log of at most this is left to be replayed when the database is closed.
+/// Maximum bytes of log that are left to be replayed when the database is closed.
 const REPLAY_BYTES_MAX: u64 = 4 << 20;
 
-/// Keeps the database open. Background threads don't hold it, so the last user's drop closes.
+/// Keeps the database open. Background threads do not hold it, so dropping the last user's handle closes the database.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub shared: Arc<Shared>,
-    /// Whether it was closed. Held meanwhile, so that whoever closes too returns no sooner.
+    /// Whether it was closed. Locked while closing, so that a second call does not return earlier.
     closed: Mutex<bool>,
 }
 
@@ -28,13 +27,14 @@ impl Handle {
 
     /// Closes the database, in this order:
     ///
-    /// 1. Operations to come are refused. Rates and delays end, and work under way is given up at its next piece.
-    /// 2. Background threads are joined, and work of users that changes tables is waited for: its locks are taken.
-    /// 3. Nothing is appended to the log any more. What is large of it is converted, all of it is synced.
-    /// 4. Blob files are sealed, and the manifest says how far the log goes. Where there is no room for that, or no
-    ///    descriptor, the next opening finds it out.
-    /// 5. Log files, the manifest and all names are closed to what still holds them.
-    /// 6. The directory's lock is given back, also when something before failed.
+    /// 1. Later operations are refused. Rates and delays end, and work in progress is given up at its next piece.
+    ///
+    /// 2. Background threads are joined, and work of users that changes tables is awaited by taking its locks.
+    /// 3. Nothing is appended to the log any more. A large log is converted, and all of it is synced.
+    /// 4. Blob files are sealed, and the manifest says how far the log goes. If there is no room or no descriptor for that,
+    ///    the next opening finds it out.
+    /// 5. Log files, the manifest and all names are closed to everything that still refers to them.
+    /// 6. The directory's lock is released, even if a step before failed.
     pub(super) fn close(&self) -> Result<()> {
         let mut closed = self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if std::mem::replace(&mut *closed, true) {
@@ -51,20 +51,20 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // `close` reports errors; a drop can't, and what was acknowledged as durable is durable already.
+        // `close` reports errors; a drop cannot. What was acknowledged as durable is durable already.
         let _ = self.close();
     }
 }
 
 impl Shared {
-    /// Refuses what was begun after the database was closed.
+    /// Refuses operations that begin after the database was closed.
     #[inline]
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// An error as a user is to see it: whatever fails once the database is closed fails because of that, since the
-    /// files may be somebody else's.
+    /// The error that a user gets. Once the database is closed, every failure is reported as [`Error::Closed`], since
+    /// the files may belong to another opening.
     #[cold]
     pub fn closed_or(&self, error: Error) -> Error {
         self.check_open().map_or_else(|closed| closed, |()| error)
@@ -86,12 +86,12 @@ impl Shared {
         self.scan_cache.clear();
     }
 
-    /// Makes what was acknowledged durable, and leaves a log that the next opening replays in no time.
+    /// Makes acknowledged writes durable, and leaves a log that the next opening replays quickly.
     fn settle(&self) -> Result<()> {
         let _no_collection = self.collect_lock.lock().expect("no panic while held");
         let _no_conversion = self.convert_lock.lock().expect("no panic while held");
         let _no_merge = self.merge_lock.lock().expect("no panic while held");
-        // Those that were created meanwhile, too.
+        // Includes keyspaces created meanwhile.
         self.close_keyspaces();
         self.log.shut();
         if let Some(failure) = self.log.failure() {
@@ -101,14 +101,14 @@ impl Shared {
         let _no_freeze = self.freeze_lock.lock().expect("no panic while held");
         self.log.commit_all()?;
         self.settle_if_possible(|shared| {
-            // What is finished is trusted by its length: the next opening notices when something of it is missing.
+            // Finished files are trusted by their length: the next opening notices if a part is missing.
             shared.blobs.end_current(None);
             shared.blobs.seal_ended(shared)?;
             shared.mark_log_end()
         })
     }
 
-    /// Does what makes the next opening quicker or surer, where there is room and a descriptor for it.
+    /// Does what makes the next opening faster or safer, if there is room and a descriptor for it.
     fn settle_if_possible(&self, settle: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
         match settle(self) {
             Err(error) if class_of(&error) == FailureClass::Final => Err(self.note_failure(error)),
@@ -126,9 +126,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Says in the manifest how far the log goes, and in `CURRENT` how far the manifest does, so that the next opening
-    /// notices when something of them is missing.
-    /// Nothing is appended any more.
+    /// Writes to the manifest how far the log goes, and to `CURRENT` how long the manifest is, so that the next opening
+    /// notices if a part of them is missing. Nothing may be appended any more.
     fn mark_log_end(&self) -> Result<()> {
         let durable = self.log.durable();
         if durable.segment == self.log.active_segment().id && self.frozen_count() == 0 {
@@ -137,7 +136,7 @@ impl Shared {
         self.manifest.lock().expect("no panic while held").seal()
     }
 
-    /// Touches no file from here on, whoever still holds what.
+    /// Touches no file from here on, no matter what is still referred to.
     fn let_go(&self) {
         self.log.end_writing();
         self.manifest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).end();

@@ -1,7 +1,7 @@
 //! [`Condition`]: what a batch demands of keys before it writes.
 //!
-//! Optimistic like transactions: the conditions are checked without holding up anybody, and the batch goes through only
-//! if nobody changed their keys since. Otherwise they are checked again.
+//! Optimistic like transactions: the conditions are checked without delaying other threads, and the batch takes effect
+//! only if their keys were not changed since. Otherwise they are checked again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,19 +21,20 @@ use crate::error::{Error, Result};
 pub enum Condition {
     /// There is no item.
     Absent,
-    /// There is an item, whatever its value. Costs as much as [`Keyspace::contains_key`].
+    /// There is an item, with any value. Costs as much as [`Keyspace::contains_key`].
     Present,
-    /// There is an item with this value, whatever its flags and expiry.
+    /// There is an item with this value, and any flags and expiry.
     Value(Vec<u8>),
-    /// What is there, or that nothing is there, is the same as when this version was read.
+    /// The item, or its absence, is the same as when this version was read.
     Unchanged(ItemVersion),
 }
 
-/// Stands for what was under a key at some moment: value, flags and expiry, or that there was no item. From
+/// Identifies what was stored under a key at some moment: value, flags and expiry, or that there was no item. From
 /// [`Keyspace::get_with_version`].
 ///
-/// Two versions are equal if and only if these are: a digest (SHA-256), so it can be kept for as long as one likes,
-/// also beyond an opening of the database. An item that was changed and changed back has its old version again.
+/// Two versions are equal if and only if what they stand for is: a version is a digest (SHA-256), so it may be kept for
+/// any time, even across openings of the database. An item that was changed and changed back has its earlier version
+/// again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ItemVersion([u8; 32]);
 
@@ -68,16 +69,16 @@ impl fmt::Debug for ItemVersion {
     }
 }
 
-/// The condition that kept a batch from being written.
+/// The condition because of which a batch was not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCondition {
-    /// Which one, counted from 0 in the order of [`Batch::require`]. The first that fails.
+    /// Its number, counted from 0 in the order of [`Batch::require`]. The first that failed.
     pub number: usize,
     /// Name of the keyspace.
     pub keyspace: String,
     /// The key.
     pub key: Vec<u8>,
-    /// What was demanded of it.
+    /// The condition on the key.
     pub condition: Condition,
 }
 
@@ -105,17 +106,17 @@ pub(super) struct Precondition {
     condition: Condition,
 }
 
-/// What is under a key, and its version: from [`Keyspace::get_with_version`].
+/// What is stored under a key, and its version: from [`Keyspace::get_with_version`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// The value with what is stored with it; `None` when the key is absent.
+    /// The value and its metadata; `None` if the key is absent.
     pub item: Option<(Vec<u8>, Metadata)>,
     /// For [`Condition::Unchanged`].
     pub version: ItemVersion,
 }
 
 impl Keyspace {
-    /// What is under `key`, with its version. Costs a get and a SHA-256 of the value.
+    /// What is stored under `key`, with its version. Costs a get and a SHA-256 of the value.
     pub fn get_with_version(&self, key: impl AsRef<[u8]>) -> Result<Versioned> {
         let item = self.get_with_metadata(key)?;
         let version = ItemVersion::of(item.as_ref());
@@ -124,10 +125,10 @@ impl Keyspace {
 }
 
 impl Batch {
-    /// Makes [`Batch::commit`] write only if `key` meets `condition` at that moment: all conditions hold and all
-    /// writes happen, or nothing happens and [`Error::ConditionFailed`] names the first that failed.
+    /// Makes [`Batch::commit`] write only if `key` meets `condition` at that moment: either all conditions hold and all
+    /// writes take effect, or nothing happens and [`Error::ConditionFailed`] names the first condition that failed.
     ///
-    /// Whether conditions hold is judged before the batch: its own writes make no difference. Costs a get each.
+    /// Conditions are checked against the state before the batch: its own writes do not matter. Each costs a get.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -153,7 +154,7 @@ impl Batch {
         self.conditions.push(Precondition { keyspace, key: key.into(), condition });
     }
 
-    /// Checks all conditions. While the guards that it returns hold, so do the conditions.
+    /// Checks all conditions. As long as the returned guards hold, the conditions hold.
     pub(super) fn check_conditions(&self) -> Result<Vec<Guard>> {
         let shared = &self.handle.shared;
         let mut guards = Vec::with_capacity(self.conditions.len());
