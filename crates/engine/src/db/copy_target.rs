@@ -1,7 +1,7 @@
 //! [`CopyTarget`]: a directory that is about to become a copy of a database.
 //!
-//! A file says so as long as the copy is not complete. Whatever ends the copying, a failure, a crash or a kill, the
-//! next attempt knows what is in its way, and may remove it.
+//! A marker file says that the copy is not complete. However the copying ends, with a failure, a crash or a kill, the
+//! next attempt recognizes the files by it and may remove them.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::level::parse_table_file_name;
 use crate::manifest::{CURRENT, CURRENT_NEW, is_manifest_file_name};
 use crate::recovery::LOCK;
 
-/// The file that says that the copy is not complete. A directory that has it and no `CURRENT` is no database.
+/// The file that says that the copy is not complete. A directory with it but without `CURRENT` is not a database.
 pub(crate) const MARKER: &str = "PARTIAL-COPY";
 
-/// A directory that becomes a database with [`CopyTarget::finish`], and is cleared where that does not come.
+/// A directory that becomes a database by [`CopyTarget::finish`], and is cleared if that is not called.
 #[derive(Debug)]
 pub(super) struct CopyTarget {
     storage: Arc<dyn Storage>,
@@ -24,10 +24,10 @@ pub(super) struct CopyTarget {
 }
 
 impl CopyTarget {
-    /// Takes an empty directory, or one that an attempt left which came to no end.
+    /// Takes an empty directory, or one that an unfinished attempt left behind.
     ///
     /// # Errors
-    /// [`Error::NotADatabase`] when it holds anything else; `what` says what needs it to be empty.
+    /// [`Error::NotADatabase`] if it contains anything else; `what` says for what it must be empty.
     pub fn take(storage: Arc<dyn Storage>, what: &str) -> Result<Self> {
         let names = list(&*storage)?;
         let is_left = names.iter().any(|name| name == MARKER) && !names.iter().any(|name| name == CURRENT);
@@ -53,11 +53,11 @@ impl CopyTarget {
         self.storage.sync_directory().context(|| "syncing the copy's directory".to_owned())
     }
 
-    /// Removes what an attempt made, that it was one last.
+    /// Removes what an attempt wrote, the marker last.
     fn clear(&self) -> Result<()> {
         let mut names = list(&*self.storage)?;
         names.retain(|name| is_of_copy(name) && name != MARKER);
-        // Without `CURRENT` nothing else is a database.
+        // Starts with `CURRENT`: without it, the other files are not a database.
         names.sort_by_key(|name| name != CURRENT);
         for name in names.iter().map(String::as_str).chain([MARKER]) {
             self.storage.remove(name).context(|| format!("removing {name}"))?;
@@ -69,7 +69,7 @@ impl CopyTarget {
 impl Drop for CopyTarget {
     fn drop(&mut self) {
         if !self.is_finished {
-            // What can't be removed now is known to the next attempt.
+            // What cannot be removed now, the next attempt recognizes and removes.
             let _ = self.clear();
         }
     }

@@ -1,7 +1,8 @@
-//! How many items a keyspace has, exactly.
+//! The exact number of items of a keyspace.
 //!
-//! Writes don't look at what they hide, so no counter can be kept: the items are walked through, in the order of their
-//! hashes, and what is newest of each key counts (decision 0045). A result is kept for as long as nothing changes.
+//! Writes do not look up which items they replace, so a running counter is impossible. Instead, all items are visited
+//! in the order of their hashes, and the newest of each key is counted (decision 0045). A result is kept until
+//! something changes.
 
 use std::sync::{Arc, Weak};
 
@@ -14,23 +15,23 @@ use crate::level::Version;
 use crate::log::Position;
 use crate::log::store::Shard;
 
-/// Items of a semi-sorted keyspace between two questions whether to go on.
+/// Number of items of a semi-sorted keyspace between two calls of `go_on`.
 const STEPS: u64 = 4096;
 
-/// A count that holds as long as nothing is written, no table changes and nothing expires.
+/// A count that is valid as long as nothing is written, no table changes and nothing expires.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    /// Where the log ended before the items were looked at.
+    /// The end of the log before the items were visited.
     log_end: Position,
     version: Weak<Version>,
     tally: Tally,
 }
 
-/// What was counted so far.
+/// The result of counting so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     items: u64,
-    /// When the first of them expires.
+    /// The earliest expiry of the counted items.
     first_expiry_ms: Option<u64>,
 }
 
@@ -44,13 +45,13 @@ impl Tally {
 }
 
 impl Keyspace {
-    /// Number of items, exactly, at one moment during the call: each key once, without what was removed, overwritten or
-    /// has expired.
+    /// Number of items, exactly, at one moment during the call: each key once, without items that were removed,
+    /// overwritten or have expired.
     ///
-    /// At once where nothing was written to the database since the last count, no table of the keyspace was made anew
-    /// and nothing has expired. Else it reads all tables from one end to the other, no large values, and takes four
-    /// bytes of memory for each item in the active log segment beside what an iteration takes; writes to the keyspace
-    /// wait while those are copied. See [`Keyspace::approximate_len`] for a number that costs nothing.
+    /// Returns at once if, since the last count, nothing was written to the database, no table of the keyspace was
+    /// replaced and no item has expired. Otherwise it reads all tables from one end to the other, but no large values.
+    /// In addition to the memory of an iteration it takes four bytes for each item in the active log segment; writes to
+    /// the keyspace wait while these are copied. [`Keyspace::approximate_len`] is an estimate that costs nothing.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -68,12 +69,12 @@ impl Keyspace {
         Ok(self.count_while(|| true)?.expect("nobody ended it"))
     }
 
-    /// Like [`Keyspace::count`], but ends with `None` when `go_on`, which is asked every few thousand items, says no.
+    /// Like [`Keyspace::count`], but returns `None` when `go_on`, called every few thousand items, returns `false`.
     pub fn count_while(&self, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
         if let Some(items) = self.counted()? {
             return Ok(Some(items));
         }
-        // Before the items are looked at: whatever is written from now on makes the count an old one.
+        // Taken before the items are visited: anything written from now on invalidates the count.
         let log_end = self.database().log.end();
         let iter = self.iter_of_a_moment();
         let version = Arc::downgrade(&iter.pin.version());
@@ -82,8 +83,8 @@ impl Keyspace {
         Ok(Some(tally.items))
     }
 
-    /// Like [`Keyspace::count`], but `None` where a count would visit more than about `visits_max` items: those
-    /// present, and those in tables and in the log that hide or are hidden.
+    /// Like [`Keyspace::count`], but returns `None` if a count would visit more than about `visits_max` items: those
+    /// present, and tombstones and obsolete versions in tables and the log.
     pub fn count_within(&self, visits_max: u64) -> Result<Option<u64>> {
         match self.counted()? {
             None if self.approximate_len() <= visits_max => self.count().map(Some),
@@ -91,7 +92,7 @@ impl Keyspace {
         }
     }
 
-    /// The last count if it holds still.
+    /// The last count if it is still valid.
     fn counted(&self) -> Result<Option<u64>> {
         let shared = self.database();
         self.shared.check_present()?;
@@ -103,17 +104,17 @@ impl Keyspace {
         Ok(is_same.then_some(tally.items))
     }
 
-    /// An iterator over what is there at one moment, whatever is written meanwhile.
+    /// An iterator over the items of one moment, not affected by later writes.
     fn iter_of_a_moment(&self) -> Iter {
         let keyspace = &self.shared;
         if keyspace.hasher.is_semi_sorted() {
-            // It gathers what is in the log at once anyway.
+            // It collects the items of the log at one moment anyway.
             return self.iter();
         }
-        // Younger stores come with other versions; the active one of this version grows no more in what was copied.
+        // Younger stores belong to other versions; items added to this version's active store are not in the copy.
         let (mut iter, logged) = keyspace.without_writers(|| {
             let iter = self.iter();
-            // What was copied are places in the log.
+            // The copied values are offsets in the log, so the pin must keep the log.
             iter.pin.set_follows(false);
             let version = iter.pin.version();
             let store = version.active();
@@ -129,7 +130,7 @@ impl Keyspace {
 }
 
 impl Iter {
-    /// Counts the items that are left; `None` when `go_on` says no.
+    /// Counts the remaining items; `None` when `go_on` returns `false`.
     fn tally(mut self, mut go_on: impl FnMut() -> bool) -> Result<Option<Tally>> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);

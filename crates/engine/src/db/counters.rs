@@ -14,12 +14,12 @@ pub(crate) struct Counters {
     pub bytes_put: AtomicU64,
     pub gets: AtomicU64,
     pub page_reads: AtomicU64,
-    /// Pages read to find out what writes hide, and where large items are referred to.
+    /// Pages read to find out which items writes replace, and where large items are referred to.
     pub lookup_page_reads: AtomicU64,
     pub hash_bytes_written: AtomicU64,
     pub young_bytes_written: AtomicU64,
     pub sorted_bytes_written: AtomicU64,
-    /// By the number of the level in the plan.
+    /// Indexed by the number of the level in the plan.
     pub levels_written: Mutex<Vec<LevelWritten>>,
     pub spill_bytes_written: AtomicU64,
     pub freezes: AtomicU64,
@@ -27,17 +27,17 @@ pub(crate) struct Counters {
     pub blob_files_emptied: AtomicU64,
 }
 
-/// What was written into a level.
+/// Bytes written to a level.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LevelWritten {
-    /// Of table files.
+    /// Bytes of table files.
     pub bytes: u64,
-    /// Of filters in them.
+    /// Bytes of the filters in them.
     pub filter_bytes: u64,
 }
 
 impl Counters {
-    /// Counts the file of a new table of the level of this number.
+    /// Counts the file of a new table in the level of this number.
     pub fn count_table(&self, level: usize, file_bytes: u64, sections: &[Arc<Section>]) {
         let filters = sections.iter().map(|section| section.entry().filter.len);
         let mut levels = self.levels_written.lock().expect("no panic while held");

@@ -1,13 +1,13 @@
-//! What an opening for reading went on without.
+//! The damage that an opening for reading ignored.
 
 use alluvium_base::Corruption;
 
 use super::database::Db;
 
 impl Db {
-    /// What was found wrong with the log, and with blob files that were being written, when the database was opened for
-    /// reading: empty for a sound one. What is listed is missing from what is read, or reported by whatever meets it;
-    /// behind it an older value may show. Openings for writing refuse such a database with
+    /// The damage in the log, and in blob files that were being written, when the database was opened for reading;
+    /// empty for a sound database. Damaged items are missing from what is read, or reads that meet them report them; an
+    /// older version of such an item may become visible. Openings for writing refuse such a database with
     /// [`crate::Error::Damaged`], and [`crate::repair()`] makes it sound.
     ///
     /// Damage in tables and in finished blob files is found by [`Db::verify`] and by gets.

@@ -21,8 +21,8 @@ use crate::options::{Builder, Environment, Settings};
 use crate::recovery;
 use crate::young_directory::YoungDirectory;
 
-/// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
-/// keyspaces.
+/// An open database. Cheap to clone; all clones are the same database, which closes when the last of them and of its
+/// keyspaces is dropped.
 ///
 /// All methods may be called from many threads.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the database in the directory `path`, creating it when there is none, with default options.
+    /// Opens the database in the directory `path` with default options, creating it if there is none.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -57,11 +57,11 @@ impl Db {
     /// one.
     ///
     /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in
-    /// memory. Any number of readers share a directory. Writes, compaction and checkpoints give [`Error::ReadOnly`].
+    /// memory. Any number of readers share a directory. Writes, compaction and checkpoints return [`Error::ReadOnly`].
     ///
     /// # Errors
-    /// [`Error::Locked`] while somebody has the database open for writing: let them make a checkpoint
-    /// ([`Db::checkpoint`]) and read that. As long as a reader has it open nobody opens it for writing.
+    /// [`Error::Locked`] while the database is open for writing elsewhere: make a checkpoint there ([`Db::checkpoint`])
+    /// and read that. While a reader has the database open, it cannot be opened for writing.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder(path).read_only(true).open()
     }
@@ -78,7 +78,7 @@ impl Db {
         let mut environment = match environment {
             Some(environment) => environment,
             None => {
-                // The name of a database that is there already was made durable with it.
+                // If the database exists already, its directory's name was made durable when it was created.
                 let storage = match settings.create && !path.join(CURRENT).exists() {
                     true => FileStorage::create(&path, io),
                     false => FileStorage::open(&path, io),
@@ -112,7 +112,7 @@ impl Db {
         }
         shared.measure_disk();
         if !read_only {
-            // A plan that finds no room now is adopted by the next opening.
+            // If there is no room for a change of plan now, the next opening makes it.
             if shared.log.refusal().is_none() {
                 shared.adopt_plan_choice()?;
             }
@@ -121,14 +121,14 @@ impl Db {
         if background {
             Scheduler::start(&shared);
         } else if !read_only {
-            // On a disk without room there is none.
+            // Fails on a disk without room; the reserve is taken later.
             let _ = shared.reserve.take();
         }
         Ok(Self { handle: Arc::new(Handle::new(shared)) })
     }
 
-    /// What threads do from now on while they read for lookups and scans; see [`Builder::read_wait`]. Polling pays for
-    /// as long as lookups come at full rate and the processors have nothing else to do.
+    /// Sets what threads do from now on while they read for lookups and scans; see [`Builder::read_wait`]. Polling is
+    /// worth its CPU time as long as lookups come at full rate and the processors have nothing else to do.
     pub fn set_read_wait(&self, wait: ReadWait) {
         self.shared().storage.set_read_wait(wait);
     }
@@ -141,14 +141,14 @@ impl Db {
         &self.handle.shared
     }
 
-    /// The keyspace of this name, created with the database's default plan and a fresh secret hash key, in the order of
-    /// hashed keys, when there is none.
+    /// The keyspace of this name. If there is none, creates it with the database's default plan, a new secret hash key
+    /// and the order of hashed keys.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         self.find_or_create(name, &KeyspaceOptions::default())
     }
 
-    /// The keyspace of this name, created with these options and a fresh secret hash key when there is none. The plan
-    /// of one that exists stays as it is.
+    /// The keyspace of this name. If there is none, creates it with these options and a new secret hash key. An
+    /// existing keyspace keeps its plan.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -166,8 +166,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyspaceOrder`] when it exists in another order, [`Error::Plan`] when the plan does not suit the order,
-    /// [`Error::PrefixFunction`] when the rule of prefixes is a function that the opening was not given.
+    /// [`Error::KeyspaceOrder`] if it exists in another order, [`Error::Plan`] if the plan does not suit the order,
+    /// [`Error::PrefixFunction`] if the prefix rule is a function that was not given when the database was opened.
     pub fn keyspace_with(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
         let keyspace = self.find_or_create(name, options)?;
         match keyspace.order() {
@@ -189,7 +189,7 @@ impl Db {
         let keyspace = match existing {
             Some(keyspace) => keyspace,
             None => {
-                // No freeze may come between choosing the active segment and listing the keyspace.
+                // No freeze may happen between choosing the active segment and listing the keyspace.
                 let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");
                 let existing = found(&shared.keyspaces.read().expect("no panic while held"));
                 match existing {
@@ -238,26 +238,26 @@ impl Db {
         self.shared().all_keyspaces().iter().map(|keyspace| keyspace.name.clone()).collect()
     }
 
-    /// A batch of writes to be made together.
+    /// An empty batch of writes that take effect together.
     pub fn batch(&self) -> Batch {
         Batch::new(self.handle.clone())
     }
 
-    /// Makes all writes so far survive a power cut, whatever the durability.
+    /// Makes all writes so far survive a power cut, whatever the database's [`crate::Durability`] is.
     pub fn persist(&self) -> Result<()> {
         let shared = self.shared();
         shared.check_refusal()?;
         shared.log.commit_all().map_err(|error| shared.note_failure(error))
     }
 
-    /// Freezes the log and converts it, so that all items so far are in tables.
+    /// Freezes the log and converts it, so that all items written so far are in tables.
     pub fn flush(&self) -> Result<()> {
         self.shared().check_failure()?;
         flush(self.shared())
     }
 
-    /// Waits until no frozen segment waits for conversion, no merge is due, what has expired or was removed is no large
-    /// part of any place, and all tables lie as their keyspace's plan has it.
+    /// Waits until no frozen segment waits for conversion, no merge is due, expired items and tombstones are no large
+    /// part of any container, and all tables are stored as their keyspace's plan demands.
     pub fn wait_idle(&self) -> Result<()> {
         let shared = self.shared();
         shared.opened_keyspaces()?;
@@ -276,8 +276,8 @@ impl Db {
         }
     }
 
-    /// Merges everything into the last levels, log included, whether that is due or not, drops what has expired, and
-    /// ends a change of plan.
+    /// Merges everything, the log included, into the last levels, even where no merge is due; drops expired items, and
+    /// completes a change of plan.
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         let shared = self.shared();
@@ -285,9 +285,9 @@ impl Db {
         run_all_undue(shared).map_err(|error| shared.note_failure(error))
     }
 
-    /// Does one piece of background work, conversion first; `false` when there is none. For databases opened with
-    /// `background(false)`, which are to call it again after a failure and while the disk is full: it looks for space
-    /// then.
+    /// Does one piece of background work, conversion first; returns `false` if there is none. For databases opened with
+    /// `background(false)`. Their users must call it again after a failure, and while the disk is full: it checks for
+    /// space then.
     pub fn run_background_job(&self) -> Result<bool> {
         let shared = self.shared();
         if let Some(Refusal::Full { .. }) = shared.log.refusal() {
@@ -297,29 +297,28 @@ impl Db {
         run_one(shared).map_err(|error| shared.note_failure(error))
     }
 
-    /// Changes [`Builder::background_bytes_per_s_max`], also for merges under way; `None` is no limit, and 0 counts as
-    /// 1.
+    /// Changes [`Builder::background_bytes_per_s_max`], also for merges in progress; `None` means no limit, and 0
+    /// counts as 1.
     pub fn set_background_bytes_per_s_max(&self, bytes_per_s: Option<u64>) {
         self.shared().merge_rate.set(bytes_per_s.map_or(0, |bytes| bytes.max(1)));
     }
 
-    /// Closes the database: gives up background work, makes everything durable that was acknowledged, and gives the
-    /// directory back, so that it can be opened again at once.
+    /// Closes the database: gives up background work, makes all acknowledged writes durable, and releases the
+    /// directory, so that it can be opened again at once.
     ///
-    /// Whatever handles, iterators, snapshots, ingests and transactions there still are, they answer [`Error::Closed`]
-    /// from then on, and a rate that was set for merges holds nothing up. The drop of the last of them closes too, but
-    /// can't report errors.
+    /// All remaining handles, iterators, snapshots, ingests and transactions return [`Error::Closed`] from then on. A
+    /// limited rate of merges does not delay closing. Dropping the last handle closes, too, but cannot report errors.
     ///
     /// # Errors
-    /// When something acknowledged could not be made durable: after a failed write or sync ([`Error::Failed`]), or on a
-    /// disk too full for that ([`Error::DiskFull`]). The directory is given back all the same.
+    /// If acknowledged writes could not be made durable: after a failed write or sync ([`Error::Failed`]), or on a disk
+    /// too full for that ([`Error::DiskFull`]). The directory is released even then.
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }
 }
 
-/// Opens a database, on a full disk with the space that an earlier opening reserved: then it is open for reading and
-/// removals.
+/// Opens a database. On a full disk, uses the space that an earlier opening reserved; the database then accepts reads
+/// and removals.
 fn open_even_when_full(
     environment: Environment,
     young: Option<YoungDirectory>,

@@ -1,4 +1,4 @@
-//! Removing all items of a prefix.
+//! Removes all items of a prefix.
 
 use alluvium_base::HashRange;
 
@@ -8,20 +8,20 @@ use super::keyspace::Keyspace;
 use crate::compact::{cut_prefix, merge, pick_runs_before};
 use crate::error::Result;
 
-/// Removals that are made by one batch, in bytes of log: beyond it merging is cheaper.
+/// Maximum bytes of log for removals in one batch: beyond that, merging is cheaper.
 const BATCH_BYTES_MAX: u64 = 256 << 10;
-/// Bytes of a removal in the log beside its key, at most.
+/// Maximum bytes of a removal in the log besides its key.
 const REMOVAL_BYTES: u64 = 16;
 
 impl Keyspace {
-    /// Removes all items whose keys have this prefix, as the keyspace finds prefixes, that were there when it was
-    /// called. What is written meanwhile counts as before or after it.
+    /// Removes all items that exist at the time of the call and whose keys have this prefix by the keyspace's prefix
+    /// rule. Concurrent writes count as before or after it.
     ///
-    /// Atomic: after a crash all of them are there or none. A small prefix is as durable as any write; a large one is
-    /// gone for good when this returns, and all writes before are durable then. Costs a scan of the prefix and a batch
-    /// of removals, or where these take more than 256 KiB (1/16 of a log segment where that is less) a freeze of the
-    /// log, a merge of the youngest level and a sync of the manifest that writers of the keyspace wait for; that gives
-    /// the space back at once.
+    /// Atomic: after a crash all of them are there or none. The removal of a small prefix is as durable as any write;
+    /// that of a large one survives a power cut when this returns, and so do all earlier writes. Costs a scan of the
+    /// prefix and a batch of removals. If these take more than 256 KiB (or 1/16 of a log segment, if that is less),
+    /// costs instead a freeze of the log, a merge of the youngest level and a sync of the manifest, for which writers
+    /// of the keyspace wait; this frees the space at once.
     ///
     /// # Errors
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
@@ -35,7 +35,7 @@ impl Keyspace {
         }
     }
 
-    /// Removals of all items of the prefix; `None` when they take more than `bytes_max`.
+    /// Removals of all items of the prefix; `None` if they take more than `bytes_max` bytes.
     fn removals(&self, prefix: &[u8], bytes_max: u64) -> Result<Option<Batch>> {
         let mut batch = Batch::new(self.handle.clone());
         let mut bytes = 0;
@@ -50,15 +50,16 @@ impl Keyspace {
         Ok(Some(batch))
     }
 
-    /// Ends the prefix in tables, once all its items are there.
+    /// Removes the prefix from the tables, once all its items are there.
     fn cut(&self, prefix: &[u8]) -> Result<()> {
         let (shared, keyspace) = (self.database(), &self.shared);
         let Some(hash) = keyspace.hasher.prefix_hash(prefix) else { return Ok(()) };
-        // What an update reads from now on and writes behind the freeze would survive the prefix.
+        // An update that reads an item from now on and writes behind the freeze would survive the removal.
         let _updates_wait = keyspace.hold_back_updates(HashRange::of_high_half(hash));
         flush(shared)?;
         let segment = shared.log.active_segment().id;
-        // All runs are merged together, so what comes into levels while this goes on is older than what does not.
+        // All runs are merged together, so everything that enters the levels meanwhile is older than everything that
+        // does not.
         while let Some(due) = pick_runs_before(keyspace, segment) {
             merge(shared, &due)?;
         }

@@ -1,4 +1,5 @@
-//! The limit of disk space: writes are refused before it is crossed, and background work keeps what it needs to finish.
+//! The limit of disk space: writes are refused before it is exceeded, and background work keeps what it needs to
+//! finish.
 
 use alluvium_io::OpenMode;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
@@ -7,20 +8,20 @@ use super::shared::Shared;
 use crate::error::{Error, Result};
 use crate::level::Version;
 
-/// Tables that a merge writes before it removes those that they replace.
+/// Number of tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
-/// Most space that the log prepares ahead.
+/// Maximum space that the log prepares in advance.
 const PREPARED_BYTES_MAX: u64 = 4 << 20;
 
-/// The limit, and what was used when that was last looked up.
+/// The limit, and the usage when it was last measured.
 #[derive(Debug, Default)]
 pub(crate) struct DiskQuota {
-    /// 0: no limit.
+    /// 0 means no limit.
     bytes_max: AtomicU64,
     used: AtomicU64,
-    /// Bytes of the largest pile of tables that goes only when a merge of it is done, then.
+    /// Bytes, at that time, of the largest stack of tables that is freed only when a merge of all of it is done.
     pile: AtomicU64,
-    /// Bytes that had been written to blob files then.
+    /// Bytes written to blob files up to that time.
     blob_bytes_written: AtomicU64,
 }
 
@@ -31,13 +32,13 @@ impl DiskQuota {
 }
 
 impl Shared {
-    /// Refuses to add to the log when, with what its conversion and a merge need, the limit would be crossed.
+    /// Refuses to add to the log if the limit would be exceeded, including what the log's conversion and a merge need.
     #[inline]
     pub fn check_room(&self) -> Result<()> {
         self.check_room_for(0)
     }
 
-    /// Like [`Shared::check_room`], before so many bytes are added to a blob file.
+    /// Like [`Shared::check_room`], before `bytes` bytes are added to a blob file.
     #[inline]
     pub fn check_room_for(&self, bytes: u64) -> Result<()> {
         match self.disk_quota.bytes_max.load(Ordering::Relaxed) {
@@ -51,7 +52,7 @@ impl Shared {
         if self.disk_needed() + more <= max {
             return Ok(());
         }
-        // Space may have come back since it was last looked up.
+        // Space may have been freed since the last measurement.
         self.measure_disk();
         match self.disk_needed() + more {
             used if used <= max => Ok(()),
@@ -59,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// What the database takes, with what it needs until its log is converted and merged.
+    /// The space that the database takes, plus what it needs until its log is converted and merged.
     fn disk_needed(&self) -> u64 {
         let used = self.disk_quota.used.load(Ordering::Relaxed);
         let active = self.log.active_segment().published();
@@ -70,7 +71,7 @@ impl Shared {
         let table = self.settings.table_sizes.of_merge(used as f64) as u64;
         let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
         let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
-        // What is live of a blob file is written again before its space comes back.
+        // The live records of a blob file are rewritten before its space is freed.
         let emptied = self.blobs.files().values().map(|file| file.live_estimate()).max().unwrap_or(0);
         // The log itself grows, and becomes runs while it is still there. Merges leave space to it.
         let left_to_log = self.reserve.bytes();
@@ -84,7 +85,7 @@ impl Shared {
             + emptied
     }
 
-    /// Looks up what the database takes now, if there is a limit: one call a file.
+    /// Measures the space that the database takes, if there is a limit: one call per file.
     pub fn measure_disk(&self) {
         if self.disk_quota.bytes_max.load(Ordering::Relaxed) == 0 {
             return;
@@ -92,7 +93,7 @@ impl Shared {
         let blob_bytes_written = self.blobs.bytes_written();
         let Ok(names) = self.storage.list() else { return };
         let bytes = |name: &String| self.storage.open(name, OpenMode::Read)?.allocated_bytes();
-        // A file that is gone by now takes nothing.
+        // A file that is gone by now takes no space.
         let used = names.iter().map(|name| bytes(name).unwrap_or(0)).sum();
         self.disk_quota.used.store(used, Ordering::Relaxed);
         let versions = self.all_keyspaces().into_iter().map(|keyspace| keyspace.version.load_full());
@@ -102,7 +103,7 @@ impl Shared {
     }
 }
 
-/// Bytes of the largest container of several tables, which are there until all of it is merged.
+/// Bytes of the largest container with several tables, which stay until all of it is merged.
 fn largest_pile(version: &Version) -> u64 {
     let containers = version.levels.iter().flat_map(|level| level.containers());
     let piles = containers.filter(|container| container.tables.len() > 1);
@@ -110,7 +111,7 @@ fn largest_pile(version: &Version) -> u64 {
 }
 
 impl super::database::Db {
-    /// Changes [`crate::Builder::disk_bytes_max`]; `None` is no limit.
+    /// Changes [`crate::Builder::disk_bytes_max`]; `None` means no limit.
     pub fn set_disk_bytes_max(&self, bytes_max: Option<u64>) {
         let shared = self.shared();
         shared.disk_quota.bytes_max.store(bytes_max.unwrap_or(0), Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! Dormant keyspaces: those of an opened database whose tables nobody needed yet.
+//! Dormant keyspaces: those of an opened database whose tables have not been needed yet.
 //!
-//! Opening a database with thousands of keyspaces opens no table: a keyspace is *dormant* until somebody asks for its
-//! handle, converts its log, or does what looks at all data. Until then its version shows its log and no tables, and
-//! nobody reads, merges or changes what its tables hold, so what the manifest says of them stays. Without anything
-//! better to do the merging thread opens the rest.
+//! Opening a database with thousands of keyspaces opens no table: a keyspace is *dormant* until a user asks for its
+//! handle, its log is converted, or an operation needs all data. Until then its version shows its log and no tables.
+//! Nothing reads, merges or changes the content of its tables, so the manifest's description of them stays valid. When
+//! the merging thread has nothing better to do, it opens the rest.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ impl KeyspaceShared {
         self.dormant.load(Ordering::Acquire)
     }
 
-    /// Says whether there are tables that are not open yet.
+    /// Sets whether it has tables that are not open yet.
     pub fn set_dormant(&self, dormant: bool) {
         self.dormant.store(dormant, Ordering::Release);
     }
 }
 
 impl Shared {
-    /// Opens the keyspace's tables unless they are open. The caller holds no lock behind `convert_lock` and
-    /// `merge_lock`.
+    /// Opens the keyspace's tables unless they are open. The caller holds no lock that comes after `convert_lock` and
+    /// `merge_lock` in the lock order.
     ///
     /// # Errors
-    /// When a table is missing, damaged or can't be opened now. The keyspace stays dormant, and the next call tries
+    /// If a table is missing, damaged or cannot be opened now. The keyspace stays dormant, and the next call tries
     /// again.
     pub fn open_tables_of(&self, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
         if !keyspace.is_dormant() {
@@ -48,7 +48,7 @@ impl Shared {
             let manifest = self.manifest.lock().expect("no panic while held");
             manifest.state().keyspaces.get(&keyspace.id).cloned()
         };
-        // Without a state it was dropped meanwhile.
+        // If there is no state, the keyspace was dropped meanwhile.
         let Some(state) = state else { return Ok(()) };
         let (runs, levels) = recovery::open_tables(&self.reclaimer, keyspace.id, &state)?;
         let with_tables = |version: &Version| {
@@ -93,18 +93,18 @@ impl Shared {
         Ok(())
     }
 
-    /// All keyspaces, with their tables open: for what looks at all data.
+    /// All keyspaces, with their tables open: for operations on all data.
     pub fn opened_keyspaces(&self) -> Result<Vec<Arc<KeyspaceShared>>> {
         let keyspaces = self.all_keyspaces();
         keyspaces.iter().try_for_each(|keyspace| self.open_tables_of(keyspace))?;
         Ok(keyspaces)
     }
 
-    /// Opens the tables of one more keyspace; `false` when all are open. A keyspace whose tables can't be opened is
-    /// passed over: who uses it is told.
+    /// Opens the tables of one more keyspace; returns `false` if all are open. A keyspace whose tables cannot be opened
+    /// is skipped: users of it get the error.
     pub fn open_next_tables(&self) -> bool {
         while self.dormant_keyspaces.load(Ordering::Acquire) > 0 {
-            // Under a limit that leaves no room keyspaces sleep until they are used.
+            // If the memory limit leaves no room, keyspaces stay dormant until they are used.
             if self.memory.index.table_bytes() > self.memory.index.bytes_max() / 2 {
                 return false;
             }

@@ -9,17 +9,17 @@ use crate::level::Version;
 use crate::manifest::Edit;
 
 impl Db {
-    /// Removes the keyspace of this name with all its items; `false` when there is none. The name can be used again at
-    /// once, for another keyspace.
+    /// Removes the keyspace of this name with all its items; returns `false` if there is none. The name may be used
+    /// again at once, for another keyspace.
     ///
-    /// Costs a record in the manifest, whatever the size; the space comes back at once, or when the last snapshot of
-    /// the keyspace is dropped. Handles of the keyspace give [`crate::Error::KeyspaceDropped`] from then on. Survives a
-    /// power cut when this returns, and with it all writes before.
+    /// Costs a record in the manifest, independent of the size. The space is freed at once, or when the last snapshot
+    /// of the keyspace is dropped. Handles of the keyspace return [`crate::Error::KeyspaceDropped`] from then on.
+    /// Survives a power cut when this returns, and so do all earlier writes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = self.shared();
         shared.check_refusal()?;
         if let Some(keyspace) = shared.all_keyspaces().iter().find(|keyspace| keyspace.name == name) {
-            // The space of tables that can't be opened comes back at the next opening.
+            // The space of tables that cannot be opened is freed at the next opening.
             let _ = shared.open_tables_of(keyspace);
         }
         let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
@@ -28,7 +28,7 @@ impl Db {
         let Some(keyspace) = shared.all_keyspaces().into_iter().find(|keyspace| keyspace.name == name) else {
             return Ok(false);
         };
-        // The manifest's record must not outlive a crash that takes earlier writes to other keyspaces.
+        // The manifest's record must not survive a crash that loses earlier writes to other keyspaces.
         shared.log.commit_all()?;
         shared.append_edits(&[Edit::DropKeyspace { keyspace: keyspace.id }])?;
         let before = keyspace.version.load_full();
@@ -42,13 +42,13 @@ impl Db {
             references.take(file, bytes);
         }
         for store in &before.log_stores {
-            // The keyspace is gone already, whatever fails from here on. Blob bytes that aren't counted now are counted
-            // at the next opening.
+            // The keyspace is gone already, even if something fails from here on. Blob bytes that are not counted now
+            // are counted at the next opening.
             references.take_all(&store.references().unwrap_or_default());
         }
         shared.scan_cache.forget(keyspace.id);
         {
-            // Else a change under way could give files back to a version that nobody will ever take them from.
+            // Otherwise a change in progress could return files to a version from which they would never be removed.
             let _files_stay = shared.blobs.hold_files();
             shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
             keyspace.update_version(|version| Version {

@@ -1,5 +1,5 @@
-//! What becomes of failures: which are tried again, which wait for space, which are final
-//! ([decision 0048](../../../../docs/decisions/0048-errors-by-class.md)).
+//! Handles failures: which work is tried again, which waits for space, which failures are final ([decision
+//! 0048](../../../../docs/decisions/0048-errors-by-class.md)).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
 use crate::manifest::Edit;
 
-/// Pauses between attempts: the first, and the longest.
+/// Minimum and maximum pause between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// After so many attempts of what makes room, writers are no longer held until it succeeds.
+/// After this many failed attempts at work that makes room, writers no longer wait for it to succeed.
 const PATIENT_ATTEMPTS: u32 = 3;
-/// What lacked space is tried again without more of it after this time: its need may have become smaller.
+/// Work that lacked space is tried again after this time even without more space: it may need less by then.
 const RETRY_WITHOUT_SPACE: Duration = Duration::from_secs(30);
 
-/// Failures that were no end, and background work that is about to be tried again.
+/// Failures that were not final, and background work that is about to be tried again.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     /// By the name of the thread.
@@ -37,11 +37,11 @@ pub(crate) struct Failures {
 pub(crate) struct Retry {
     pub reason: String,
     pub attempts: u32,
-    /// What the latest attempt had, if space was what it lacked.
+    /// The conditions of the latest attempt, if it lacked space.
     lack: Option<Lack>,
 }
 
-/// What an attempt had that lacked space.
+/// The conditions of an attempt that lacked space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lack {
     /// Bytes available before the attempt or after it, whichever was less; `None` if the storage cannot tell.
@@ -57,18 +57,18 @@ impl Retry {
     }
 }
 
-/// Failures since the database was opened that it could leave behind.
+/// Failures since the database was opened after which it continued.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FailureStats {
-    /// Pieces of background work that failed and were, or will be, tried again.
+    /// Number of pieces of background work that failed and were, or will be, tried again.
     pub retries: u64,
-    /// Times that the disk was found full.
+    /// How often the disk was found full.
     pub times_full: u64,
-    /// Times that writes were taken again because there was space.
+    /// How often writes were accepted again because there was space.
     pub times_resumed: u64,
 }
 
-/// The pause after so many attempts that failed.
+/// The pause after this many failed attempts.
 pub(crate) fn pause_after(attempts: u32) -> Duration {
     (PAUSE_MIN * 2u32.saturating_pow(attempts.saturating_sub(1).min(16))).min(PAUSE_MAX)
 }
@@ -103,7 +103,7 @@ impl Failures {
         })
     }
 
-    /// The failed attempts of a thread in a row, if its work fails.
+    /// The failed attempts of a thread in a row, if its work is failing.
     fn retry_of(&self, thread: &'static str) -> Option<Retry> {
         self.retrying.lock().expect("no panic while held").get(thread).cloned()
     }
@@ -113,7 +113,7 @@ impl Failures {
         self.retrying.lock().expect("no panic while held").remove(thread);
     }
 
-    /// The work that fails most often in a row.
+    /// The work with the most failed attempts in a row.
     pub fn worst(&self) -> Option<Retry> {
         let retrying = self.retrying.lock().expect("no panic while held");
         retrying.values().max_by_key(|retry| retry.attempts).cloned()
@@ -128,7 +128,7 @@ impl Failures {
 }
 
 impl Shared {
-    /// Why no writes are taken that need space, as an error.
+    /// Returns an error if writes that need space are refused.
     #[inline]
     pub fn check_failure(&self) -> Result<()> {
         match self.log.refusal() {
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Why not even removals are taken, as an error: a full disk is no reason.
+    /// Returns an error if even removals are refused; a full disk is no reason for that.
     #[inline]
     pub fn check_refusal(&self) -> Result<()> {
         match self.log.refusal() {
@@ -205,7 +205,7 @@ impl Shared {
     /// Draws the consequences of a failure, by its class; returns it as a user is to see it.
     pub fn note_failure(&self, error: Error) -> Error {
         if matches!(error, Error::Closed) {
-            // Work that was given up.
+            // The work was given up.
             return error;
         }
         match class_of(&error) {
@@ -223,7 +223,7 @@ impl Shared {
         }
     }
 
-    /// What failed and was left behind since the opening.
+    /// The failures since the opening after which the database continued.
     pub fn failure_stats(&self) -> FailureStats {
         FailureStats {
             retries: self.failures.retries.load(Ordering::Relaxed),
@@ -232,8 +232,8 @@ impl Shared {
         }
     }
 
-    /// Appends edits to the manifest, durably, if need be with the space that is reserved. A failure fails the
-    /// database, unless only space was missing.
+    /// Appends edits to the manifest, durably, using the reserved space if necessary. A failure fails the database,
+    /// unless it is only a lack of space.
     pub fn append_edits(&self, edits: &[Edit]) -> Result<()> {
         let mut manifest = self.manifest.lock().expect("no panic while held");
         let edits = &self.blobs.with_durable_ends(edits);
@@ -252,10 +252,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes writes again if there is space.
+    /// Accepts writes again if there is space.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] when there is not: nothing has changed then.
+    /// [`Error::DiskFull`] if there is none: nothing has changed then.
     pub fn try_to_resume(&self) -> Result<()> {
         if self.is_backlog_full(false) {
             // The log has room when a conversion has succeeded.
@@ -263,7 +263,7 @@ impl Shared {
         }
         self.reserve.take().map_err(|error| self.note_failure(error))?;
         self.log.end_full();
-        // Nothing is lost: what could not be written is in memory still.
+        // Nothing is lost: what could not be written is still in memory.
         self.log.commit_all().map_err(|error| self.note_failure(error))?;
         self.failures.times_resumed.fetch_add(1, Ordering::Relaxed);
         self.scheduler.end_pauses();

@@ -1,4 +1,4 @@
-//! Bringing what the log has into tables.
+//! Moves the content of the log into tables.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use super::shared::Shared;
 use crate::compact::{convert, merge, pick_of};
 use crate::error::Result;
 
-/// Brings everything written to a keyspace so far into its last level.
+/// Moves everything written to a keyspace so far into its last level.
 pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<()> {
     flush(shared)?;
     let work = || -> Result<()> {
-        // Runs that come meanwhile are younger; their number is that of the freezes, so this ends.
+        // Runs added meanwhile are younger. There are only as many as freezes, so this ends.
         while let Some(due) = pick_of(keyspace) {
             merge(shared, &due)?;
         }
@@ -23,12 +23,13 @@ pub(super) fn settle_older(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
 /// Freezes the log and converts it.
 pub(super) fn flush(shared: &Shared) -> Result<()> {
     let has_items = {
-        // A freeze under way has emptied stores, and has not handed their segment to the conversion yet.
+        // A freeze in progress has already replaced the stores by empty ones, but not yet passed their segment to
+        // conversion.
         let _no_freeze = shared.freeze_lock.lock().expect("no panic while held");
         shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().active().len() > 0)
     };
     if has_items {
-        // Without background threads, or while they stop, `freeze` would wait for a conversion that nobody makes.
+        // Without background threads, or while they stop, `freeze` would wait for a conversion that no thread performs.
         while shared.frozen_count() > 0 && convert(shared).map_err(|error| shared.note_failure(error))? {}
         shared.freeze(shared.log.active_segment().id, false)?;
     }

@@ -1,4 +1,4 @@
-//! [`FoundItem`]: an item that an iteration or a scan came by.
+//! [`FoundItem`]: an item that an iteration or a scan found.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::level::Version;
 /// A key and its value.
 pub type KeyValue = (Vec<u8>, Vec<u8>);
 
-/// A live item as tables and log hold it.
+/// A live item in the form stored in tables and the log.
 #[derive(Debug)]
 pub(super) struct FoundItem {
     pub kind: ItemKind,
-    /// As it is stored.
+    /// In its stored form.
     pub key: Vec<u8>,
-    /// What refers to the value when that is large: it is read when its turn comes.
+    /// A reference if the value is large: the value is read when the item's turn comes.
     pub value: Vec<u8>,
     pub metadata: Metadata,
 }
@@ -28,13 +28,13 @@ impl FoundItem {
         Self { kind: item.kind, key, value, metadata: Metadata::of(item) }
     }
 
-    /// The item as log and tables have it.
+    /// The item in the form stored in the log and tables.
     pub fn item(&self) -> Item<'_> {
         let Metadata { flags, expires_at_ms } = self.metadata;
         Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value: &self.value }
     }
 
-    /// The item with its key and its value, wherever they are stored, in a version that holds them.
+    /// The item with its key and its value, wherever they are stored, in a version that keeps them.
     pub fn resolve_held(self, view: View<'_>) -> Result<(KeyValue, Metadata)> {
         match self.kind {
             ItemKind::Reference => Ok((view.large_item(&self.item())?, self.metadata)),
@@ -42,14 +42,14 @@ impl FoundItem {
         }
     }
 
-    /// The same in the present, where `version` was when the item was found; `None` when the item is gone meanwhile.
+    /// The same in the current version, if the item was found in `version`; `None` if the item is gone meanwhile.
     pub fn resolve(self, view: View<'_>, version: &Arc<Version>) -> Result<Option<(KeyValue, Metadata)>> {
         if self.kind != ItemKind::Reference {
             return self.resolve_held(view).map(Some);
         }
         let keyspace = view.keyspace;
         match view.large_item(&self.item()) {
-            // The item came into the log, and moved on, after it was found.
+            // The item was written to the log, and moved on, after it was found.
             Err(Error::MissingFile { .. }) if !Arc::ptr_eq(version, &keyspace.version.load()) => {
                 let hash = keyspace.hasher.hash(&self.key);
                 retry_when_moved(keyspace, |version| {

@@ -1,4 +1,4 @@
-//! Looking up a stream of keys with a number of reads in flight: what turns the device's rate into lookups.
+//! Looks up a stream of keys with a number of reads in flight, to use the full rate of the device.
 
 use std::collections::VecDeque;
 
@@ -17,20 +17,20 @@ use crate::item::Item;
 use crate::level::Lookup;
 use crate::table::{PAGE_BYTES, PageRead, Section};
 
-/// Keys looked up in one version: until they are found it keeps the tables that merges replace meanwhile. Between
-/// versions the device idles for a read's time, once in so many.
+/// Number of keys looked up in one version. Until they are found, the version keeps tables that merges replace
+/// meanwhile. Once per this many keys, between two versions, the device idles for the time of a read.
 const KEYS_PER_VERSION: usize = 4096;
 
 impl Keyspace {
-    /// Calls `found` with each of `keys` and its value, `None` when it is absent, with `in_flight` reads of pages at
-    /// work all the time: whenever one is done, the next key is taken.
+    /// Calls `found` with each of `keys` and its value, or `None` if it is absent, with `in_flight` page reads in
+    /// progress all the time: whenever one is done, the next key is taken.
     ///
-    /// As many keys more are taken ahead and made ready, so that a read that is done is followed by the next before its
-    /// page is looked at: devices finish reads in bursts, and would idle meanwhile. The answers come in the order in
-    /// which they are known. From one thread this takes about half of the CPU of as many threads with
-    /// [`Keyspace::get`], which wait and are woken for each read, at 0.87 to 1.2 times their rate. Every key is
-    /// looked up at some moment during the call: writes meanwhile may be seen or not. A large value is read at once,
-    /// which others wait for.
+    /// The same number of further keys is prepared in advance, so that the next read starts before the page of a
+    /// finished one is searched: devices finish reads in bursts, and would idle meanwhile. Answers come in the order in
+    /// which they become known. One thread takes about half of the CPU time of `in_flight` threads with
+    /// [`Keyspace::get`], which sleep and wake for each read, at 0.87 to 1.2 times their rate. Every key is looked up
+    /// at some moment during the call: concurrent writes may be seen or not. A large value is read at once, and the
+    /// other lookups wait for that.
     ///
     /// At most 256 reads are in flight, fewer under a memory limit, and each has a buffer of 4 or 8 KiB.
     ///
@@ -63,7 +63,7 @@ impl Keyspace {
             let visit = |key: K, item: Option<&Item<'_>>| {
                 match item.map(|item| view.value_of(key.as_ref(), item)).transpose() {
                     Ok(value) => found(key, value.as_deref()),
-                    // The item lies elsewhere by now.
+                    // The item has moved since.
                     Err(Error::MissingFile { .. }) => {
                         let value = self.get(&key)?;
                         found(key, value.as_deref());
@@ -80,7 +80,7 @@ impl Keyspace {
 }
 
 impl KeyspaceSnapshot {
-    /// Like [`Keyspace::get_each`], with the values that the keys had.
+    /// Like [`Keyspace::get_each`], with the values at the time of the snapshot.
     pub fn get_each<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -98,13 +98,13 @@ impl KeyspaceSnapshot {
     }
 }
 
-/// Reads in flight and what serves them.
+/// Reads in flight and their resources.
 struct Reads<'a> {
     pipeline: Box<dyn Pipeline>,
     in_flight_max: usize,
-    /// Buffers that no read uses.
+    /// Buffers not used by any read.
     buffers: Vec<AlignedBuffer>,
-    /// Reads that are done and whose pages were not looked at.
+    /// Finished reads whose pages have not been searched yet.
     done: Vec<Completed>,
     _held: HeldMemory<'a>,
 }
@@ -130,14 +130,14 @@ struct Flight<'v, K> {
     read: PageRead,
 }
 
-/// What [`Reads`] work at, by the tokens of the reads.
+/// The lookups of [`Reads`], by the tokens of their reads.
 struct Flights<'v, K> {
     flying: Vec<Option<Flight<'v, K>>>,
     free: Vec<usize>,
 }
 
 impl<'v> View<'v> {
-    /// Calls `visit` with each of `keys` and its item if that is live.
+    /// Calls `visit` with each of `keys` and its item, if that is live.
     fn find_each<K: AsRef<[u8]>>(
         &self,
         mut keys: impl Iterator<Item = K>,
@@ -147,10 +147,10 @@ impl<'v> View<'v> {
         let mut flights: Flights<'_, K> = Flights { flying: Vec::new(), free: Vec::new() };
         let mut ready = VecDeque::with_capacity(reads.in_flight_max);
         loop {
-            // The device comes first: what is done makes room for what is ready, before either is looked at. All of it
-            // starts with one system call, since on virtual machines each start stops the processor for as long as
-            // some reads take. What is done meanwhile waits for the next round: pages that were always second to
-            // further reads would wait, and pile up, as long as there are keys.
+            // The device comes first: finished reads make room for prepared ones before either is processed. All of
+            // them are started with one system call, since on virtual machines each start stops the processor for as
+            // long as some reads take. Reads that finish meanwhile wait for the next round: if starting reads always
+            // had priority over finished pages, these would accumulate as long as there are keys.
             while let Some(done) = reads.pipeline.poll() {
                 reads.done.push(done);
             }
@@ -188,7 +188,7 @@ impl<'v> View<'v> {
         }
     }
 
-    /// The next key that takes a read; those before it that take none are visited.
+    /// The next key that needs a read; keys before it that need none are visited.
     fn first_read<K: AsRef<[u8]>>(
         &self,
         keys: &mut impl Iterator<Item = K>,

@@ -1,4 +1,4 @@
-//! Whether the database takes writes, why not, and the way back.
+//! Whether the database accepts writes, why not, and how to recover.
 
 use serde::Serialize;
 
@@ -7,43 +7,44 @@ use super::failures::Retry;
 use crate::error::Result;
 use crate::log::Refusal;
 
-/// Whether a database takes writes.
+/// Whether a database accepts writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Health {
-    /// It does.
+    /// Writes are accepted.
     Healthy,
-    /// It does, and background work fails for a reason that may pass (no descriptor, no memory, no space for a merge, a
-    /// read that failed). It is tried again automatically, after 20 milliseconds to 2 seconds; what lacked space, when
-    /// there is more of it, or after 30 seconds. When the log is full meanwhile, writes give
+    /// Writes are accepted, but background work fails for a reason that may pass (no descriptor, no memory, no space
+    /// for a merge, a failed read). It is tried again automatically after 20 milliseconds to 2 seconds; work that
+    /// lacked space, when there is more, or after 30 seconds. If the log becomes full meanwhile, writes return
     /// [`crate::Error::Stalled`], or [`crate::Error::DiskFull`] if space is lacking.
     Retrying {
         /// The latest failure.
         reason: String,
-        /// Attempts that failed in a row.
+        /// Number of failed attempts in a row.
         attempts: u32,
     },
-    /// The disk is full: reads and removals go on, and whatever needs space gives [`crate::Error::DiskFull`]. Writes
-    /// are taken again by themselves at most 2 seconds after there is room, and at once by [`Db::resume`].
+    /// The disk is full: reads and removals continue, and everything that needs space returns
+    /// [`crate::Error::DiskFull`]. Writes are accepted again automatically at most 2 seconds after there is room, or at
+    /// once after [`Db::resume`].
     DiskFull {
-        /// What had no room.
+        /// The write that found no room.
         reason: String,
     },
-    /// It was opened for reading only.
+    /// The database was opened for reading only.
     ReadOnly,
-    /// A write or a sync of the log, the manifest or large items failed, and since then nothing is written: what is on
-    /// the device is unknown. Reads go on. Fix the cause and reopen.
+    /// A write or a sync of the log, the manifest or large items failed. The state of the device is unknown, so nothing
+    /// is written any more. Reads continue. Fix the cause and reopen the database.
     Failed {
         /// The first failure.
         reason: String,
     },
-    /// It was closed.
+    /// The database was closed.
     Closed,
 }
 
 impl Db {
-    /// Whether the database takes writes.
+    /// Whether the database accepts writes.
     pub fn health(&self) -> Health {
         match self.shared().log.refusal() {
             None => match self.shared().failures.worst() {
@@ -57,12 +58,12 @@ impl Db {
         }
     }
 
-    /// Tries at once what the database tries by itself after a pause: takes writes again after the disk was full, if
-    /// there is space, and goes on with background work that failed. Does nothing where nothing is wrong.
+    /// Does at once what the database does by itself after a pause: accepts writes again after the disk was full, if
+    /// there is space, and continues background work that failed. Does nothing if nothing is wrong.
     ///
     /// # Errors
-    /// [`crate::Error::DiskFull`] when there is still no space; it may be tried again. [`crate::Error::Failed`] after a
-    /// failed write or sync: what is on the device is unknown, and only an opening finds out.
+    /// [`crate::Error::DiskFull`] if there is still no space; the call may be repeated. [`crate::Error::Failed`] after
+    /// a failed write or sync: the state of the device is unknown, and only reopening the database finds it out.
     pub fn resume(&self) -> Result<()> {
         let shared = self.shared();
         shared.scheduler.end_pauses();

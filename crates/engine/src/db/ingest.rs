@@ -1,4 +1,4 @@
-//! [`Ingest`]: many items at once, in any order, straight into tables.
+//! [`Ingest`]: adds many items at once, in any order, directly to tables.
 
 use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
@@ -15,53 +15,55 @@ use crate::item::Item;
 use crate::planted_race::PlantedRace;
 use crate::table::Loan;
 
-/// Items that are few beside those that are there go the way of ordinary writes: a share of them by bytes.
+/// If an ingest's items have at most this share of the bytes in the keyspace's levels, they take the path of ordinary
+/// writes.
 const SHARE_MIN: f64 = 0.2;
 
-/// Takes many items, which [`Ingest::finish`] puts into tables of the sorted run. Made by [`Keyspace::ingest`].
+/// Collects many items, which [`Ingest::finish`] puts into tables of the sorted run. Made by [`Keyspace::ingest`].
 ///
-/// Dropped without `finish`, nothing of it remains.
+/// If it is dropped without `finish`, its items are discarded.
 pub struct Ingest {
     keyspace: Keyspace,
-    /// There until it is finished.
+    /// Present until the ingest is finished.
     spill: Option<Spill>,
-    /// Large items, which lie in blob files already.
+    /// Large items, which are in blob files already.
     held: HeldRecords,
-    /// What its buffers take of the memory limit.
+    /// The memory of its buffers, within the memory limit.
     _loan: Option<Loan>,
-    /// Memory counted so far.
+    /// Bytes of memory counted so far.
     counted_bytes: u64,
     encoded: Vec<u8>,
     items: u64,
     bytes: u64,
-    /// Bytes of the items as tables hold them.
+    /// Bytes of the items in their stored form.
     encoded_bytes: u64,
 }
 
-/// What an ingest came to.
+/// The outcome of an ingest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ingested {
-    /// Items taken, those included that a later one of the same key replaced.
+    /// Number of items added, including those that a later one of the same key replaced.
     pub items: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Whether they went through the log after all, because they were few beside those that are there.
+    /// Whether the items were written to the log instead, because they were few compared to those present.
     pub logged: bool,
 }
 
 impl Keyspace {
-    /// Starts a bulk ingest: for loading many items, in any order, at a fraction of what as many writes cost.
+    /// Starts a bulk ingest: for loading many items, in any order, at a fraction of the cost of individual writes.
     ///
-    /// An item is written twice in all (to a temporary file and to its table, against five times and more), and takes
-    /// about half the CPU time of a write. Takes up to 34 MiB of memory while items come, and 72 MiB for each of two
-    /// threads while they are sorted; disk space for the items in temporary files beside their tables. Above 16 GiB
-    /// of items each is written once more.
+    /// An item is written twice in all (to a temporary file and to its table), compared to five times and more, and
+    /// takes about half the CPU time of a write. Needs up to 34 MiB of memory while items are added, and 72 MiB for
+    /// each of two threads while they are sorted; and disk space for the items in temporary files as well as in their
+    /// tables. Above 16 GiB of items, each is written once more.
     ///
-    /// A memory limit leaves it an eighth while items come, from what filters and indexes have, and an eighth more and
-    /// one thread while they are sorted. Items beyond 6 times a limit of 16 MiB, or 25 times one of 64 MiB, are written
-    /// once more.
+    /// Under a memory limit, it gets an eighth of the limit while items are added, taken from the share of filters and
+    /// indexes; while they are sorted, it gets another eighth and one thread. Above 6 times a limit of 16 MiB, or 25
+    /// times one of 64 MiB, items are written once more.
     ///
-    /// Large items go to blob files at once, as those of ordinary writes do; what is given up becomes garbage there.
+    /// Large items go to blob files at once, like those of ordinary writes; if the ingest is given up, they become
+    /// garbage there.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +102,7 @@ impl Keyspace {
 }
 
 impl Ingest {
-    /// Adds an item. It replaces what was added under `key` before.
+    /// Adds an item. It replaces an item added under `key` before.
     pub fn insert(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.push(&Item::value(key.as_ref(), value.as_ref()))
     }
@@ -135,7 +137,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds an item as tables hold it.
+    /// Adds an item in its stored form.
     fn push_stored(&mut self, item: &Item<'_>) -> Result<()> {
         self.encoded.clear();
         item.encode(&mut self.encoded);
@@ -152,12 +154,12 @@ impl Ingest {
         Ok(())
     }
 
-    /// Makes the items visible, durably. They replace whatever was written under their keys before this call; a write
-    /// that comes while it runs counts as before or after it. Updates, increments, conditional batches and transactions
-    /// of keys that it has not reached yet wait for it; everything else goes on.
+    /// Makes the items visible, durably. They replace all items written under their keys before this call; a concurrent
+    /// write counts as before or after it. Updates, increments, conditional batches and transactions of keys that it
+    /// has not reached yet wait for it; everything else continues.
     ///
-    /// The items become visible in many steps, a part of the keyspace at a time. After an error or a crash some parts
-    /// have them and others don't: ingesting the same items again completes it.
+    /// The items become visible in many steps, a part of the keyspace at a time. After an error or a crash, some parts
+    /// have them and others do not: ingesting the same items again completes it.
     pub fn finish(mut self) -> Result<Ingested> {
         let keyspace = self.keyspace.clone();
         let shared = keyspace.database();
@@ -172,7 +174,7 @@ impl Ingest {
                 note_hidden(shared, &keyspace.shared, hash, item)?;
                 shared.throttle.pay(1, &*shared.clock);
                 let references = Reference::all_of(item);
-                // From before the log refers to it, so that the count never is too low.
+                // Counted before the log refers to it, so that the count is never too low.
                 references.iter().for_each(|reference| shared.blobs.remember(reference));
                 let written = write_item(shared, &keyspace.shared, hash, item, None);
                 if written.is_err() {
@@ -183,7 +185,7 @@ impl Ingest {
             shared.log.commit_all().map_err(|error| shared.note_failure(error))?;
             return Ok(ingested);
         }
-        // An update must not read an item from before and write behind the freeze, over the items to come.
+        // An update must not read an item from before and then write behind the freeze, replacing an ingested item.
         let barrier = match shared.planted_bugs.has(PlantedRace::IngestWithoutEpoch) {
             false => keyspace.shared.hold_back_updates(HashRange::ALL),
             true => keyspace.shared.raise_barrier(HashRange::ALL),
@@ -200,14 +202,14 @@ impl Ingest {
         Ok(ingested)
     }
 
-    /// Whether so little came, beside what is there, that it is better written to the log.
+    /// Whether the items are so few, compared to those present, that it is better to write them to the log.
     fn is_small(&self) -> bool {
         let present = self.keyspace.shared.version.load().level_bytes();
         self.encoded_bytes as f64 <= SHARE_MIN * present as f64
     }
 
-    /// Leading bits of their hashes in whose order items become visible. Of a semi-sorted keyspace a part makes several
-    /// tables, in the order of whole hashes.
+    /// Number of leading hash bits by which items become visible in order. In a semi-sorted keyspace, one part becomes
+    /// several tables, in the order of whole hashes.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn part_bits(&self) -> u32 {
         match self.keyspace.shared.hasher.is_semi_sorted() && !self.is_small() {

@@ -1,4 +1,4 @@
-//! [`IteratorShare`]: what an iterator may gather under a memory limit.
+//! [`IteratorShare`]: the memory that an iterator may use under a memory limit.
 
 use super::memory_budget::MemoryBudget;
 use super::operation_memory::IteratorMemory;
@@ -7,14 +7,14 @@ use crate::error::Result;
 use crate::level::{Level, Version};
 use crate::table::{HeldRoom, PAGE_BYTES, READS_AHEAD_MAX};
 
-/// Items gathered in memory at a time, fewer where memory is short.
+/// Number of items collected in memory at a time; fewer if memory is short.
 const CHUNK_ITEMS: u64 = 4096;
 const CHUNK_ITEMS_MIN: u64 = 16;
-/// Bytes of an item of a chunk beside its key and value.
+/// Bytes of a chunk's item besides its key and value.
 const CHUNK_ITEM_BYTES: u64 = 128;
-/// Bytes that tell where one item of the log is.
+/// Bytes that say where one item of the log is.
 const LOGGED_BYTES: u64 = 32;
-/// An iterator works with so little.
+/// Minimum memory with which an iterator works.
 const LEAST_BYTES: u64 = 16 << 10;
 
 /// The share of one iterator: taken when it first reads, given back when it ends or is dropped.
@@ -22,10 +22,10 @@ const LEAST_BYTES: u64 = 16 << 10;
 pub(super) struct IteratorShare(Option<IteratorMemory>);
 
 impl IteratorShare {
-    /// Takes the share unless it is taken.
+    /// Takes the share unless it was taken already.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryBusy`] when other iterators leave too little.
+    /// [`crate::Error::MemoryBusy`] if other iterators leave too little.
     pub fn take(&mut self, shared: &Shared, budget: &MemoryBudget) -> Result<()> {
         if self.0.is_none() && budget.limit.is_some() {
             let wanted = (budget.merge_bytes / 4).max(LEAST_BYTES);
@@ -34,8 +34,9 @@ impl IteratorShare {
         Ok(())
     }
 
-    /// Like [`IteratorShare::take`], for one that keeps reading all sequences of tables of a version, of one prefix or
-    /// of all, and gathers where the log's items are. Returns the bytes of a read for all sequences together.
+    /// Like [`IteratorShare::take`], for an iterator that keeps reading all sequences of tables of a version, for one
+    /// prefix or for all items, and collects where the log's items are. Returns the bytes of a read for all sequences
+    /// together.
     pub fn take_merging(
         &mut self,
         shared: &Shared,
@@ -47,7 +48,7 @@ impl IteratorShare {
             return Ok(budget.read_bytes);
         }
         let sequences = version.runs.len() + version.levels.iter().map(Level::runs).sum::<usize>();
-        // Of one prefix a run has a page or two.
+        // A run has a page or two of one prefix.
         let pages_each = if of_prefix { 2 } else { READS_AHEAD_MAX };
         let pages = (sequences.max(1) * pages_each * PAGE_BYTES) as u64;
         let logged: usize = version.log_stores.iter().map(|store| store.len()).sum();
@@ -64,12 +65,12 @@ impl IteratorShare {
         self.0 = None;
     }
 
-    /// Most bytes of young items: a quarter, as they take twice their size while they are gathered.
+    /// Maximum bytes of young items: a quarter, since they take twice their size while they are collected.
     pub fn young_bytes(&self) -> u64 {
         self.0.as_ref().map_or(u64::MAX, |memory| (memory.bytes() / 4).max(1))
     }
 
-    /// Items of a chunk, of so many bytes on average.
+    /// Number of items of a chunk if they have `item_bytes` bytes on average.
     pub fn chunk_items(&self, item_bytes: u64) -> u64 {
         match &self.0 {
             Some(memory) => {
@@ -80,7 +81,7 @@ impl IteratorShare {
     }
 }
 
-/// Room for the reads of one chunk, of so many sequences of tables, and the bytes of a read for each.
+/// Room for the reads of one chunk from this many sequences of tables, and the bytes of a read for each.
 pub(super) fn read_room<'a>(
     shared: &'a Shared,
     budget: &MemoryBudget,
@@ -89,7 +90,7 @@ pub(super) fn read_room<'a>(
     if budget.limit.is_none() {
         return (None, budget.read_bytes_each(sequences));
     }
-    // Several read at the same time.
+    // Several iterators read at the same time.
     let each = MemoryBudget { read_bytes: budget.read_bytes / 4, ..*budget }.read_bytes_each(sequences);
     let bytes = each * sequences * READS_AHEAD_MAX;
     (shared.memory.operations.buffers.hold(bytes as u64), each)

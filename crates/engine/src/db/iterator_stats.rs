@@ -1,4 +1,4 @@
-//! What iterators keep that nobody else needs.
+//! What only iterators still keep.
 
 use std::sync::Arc;
 
@@ -9,17 +9,18 @@ use super::shared::Shared;
 use super::snapshot_stats::{Held, Present};
 
 /// What iterators ([`crate::Keyspace::iter`], [`crate::Keyspace::scan_prefix`], [`crate::Keyspace::prefixes`] and those
-/// of snapshots) keep in memory and on disk after the database itself and snapshots have let go of it. It goes with the
-/// last iterator that needs it. Those of keyspaces that were dropped are not counted. Scans by cursor keep nothing.
+/// of snapshots) keep in memory and on disk although neither the database itself nor snapshots need it any more. It is
+/// freed with the last iterator that needs it. Iterators of dropped keyspaces are not counted. Scans by cursor keep
+/// nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {
-    /// Iterators that were not dropped yet.
+    /// Number of iterators that have not been dropped.
     pub iterators: usize,
     /// Milliseconds since the oldest of them began.
     pub oldest_ms: u64,
     /// Bytes of memory: indexes and filters of tables, and log that was converted meanwhile.
     pub memory: u64,
-    /// Of these, those of log.
+    /// Bytes of `memory` that are log.
     pub log_memory: u64,
     /// Bytes of tables and blob files.
     pub disk: u64,

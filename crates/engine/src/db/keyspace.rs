@@ -21,40 +21,39 @@ use crate::level::Version;
 use crate::log::{LogStore, Segment};
 use crate::manifest::{PlanSource, PlanState};
 
-/// A named set of items with its own order and plan. Cheap to clone; all clones are the same keyspace.
-///
-/// Keys are 0 bytes to 64 KiB, values 0 bytes to 64 MiB. Key and value that together don't fit in half a page (about
-/// 2,000 bytes) lie in blob files; reading them costs one more read.
+/// A named set of items with an order and a plan of its own. Cheap to clone; all clones are the same keyspace.
+/// Keys have 0 bytes to 64 KiB, values 0 bytes to 64 MiB. A key and value that together do not fit in half a page
+/// (about 2,000 bytes) are stored in blob files; reading them costs one more read.
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,
     pub(crate) shared: Arc<KeyspaceShared>,
 }
 
-/// What all handles of a keyspace share.
+/// The state that all handles of a keyspace share.
 #[derive(Debug)]
 pub(crate) struct KeyspaceShared {
     pub id: u32,
     pub name: String,
     pub hasher: KeyHasher,
     pub version: ArcSwap<Version>,
-    /// Held while a new version is made from the last.
+    /// Held while a new version is derived from the last.
     publish: Mutex<()>,
-    /// Held by read-modify-writes of this crate, one stripe per key hash, so that they don't disturb each other. Never
-    /// held over code of users, who may update other keys there.
+    /// Held by read-modify-writes of this crate, one stripe per key hash, so that they do not interfere. Never held
+    /// while code of users runs, which may update other keys.
     pub update_stripes: Box<[Mutex<()>]>,
-    /// Where changes are under way that do not go through the log.
+    /// Ranges with changes in progress that bypass the log.
     pub update_barriers: UpdateBarriers,
     /// The last exact count.
     pub counted: Mutex<Option<Counted>>,
-    /// Versions that iterators hold.
+    /// Versions in use by iterators.
     pub pins: Pins,
-    /// Whether writes hide so much in blob files that they look up what.
+    /// Whether items have so many bytes in blob files on average that every write looks up what it replaces.
     pub hides_large: AtomicBool,
     pub standing: LatestStanding,
-    /// What writers don't pay for since the plan changed.
+    /// The backlog since a change of plan for which writers are not slowed.
     pub inherited_pressure: InheritedPressure,
-    /// Versions that snapshots hold.
+    /// Versions in use by snapshots.
     pub(super) snapshots: Mutex<Vec<Weak<PinnedVersion>>>,
     /// Set before the active log store closes for good.
     dropped: AtomicBool,
@@ -63,7 +62,7 @@ pub(crate) struct KeyspaceShared {
     /// Held while the tables are opened.
     pub(super) waking: Mutex<()>,
     closed: AtomicBool,
-    /// Whether one of both is set; what readers look at first.
+    /// Whether the keyspace was dropped or closed. Readers check this first.
     is_gone: AtomicBool,
 }
 
@@ -92,12 +91,12 @@ impl KeyspaceShared {
         }
     }
 
-    /// The lock under which updates of a key take turns.
+    /// The lock that serializes updates of a key.
     pub fn update_stripe(&self, hash: KeyHash) -> &Mutex<()> {
         &self.update_stripes[hash.low() as usize % self.update_stripes.len()]
     }
 
-    /// Refuses what was begun after the keyspace was dropped, or its database closed.
+    /// Refuses operations that begin after the keyspace was dropped or its database closed.
     #[inline]
     pub fn check_present(&self) -> Result<()> {
         if self.is_gone.load(Ordering::Acquire) { self.tell_gone() } else { Ok(()) }
@@ -126,12 +125,12 @@ impl KeyspaceShared {
         self.is_gone.store(true, Ordering::Release);
     }
 
-    /// The plan that new tables are made for.
+    /// The plan for which new tables are made.
     pub fn plan_state(&self) -> Arc<PlanState> {
         self.version.load().plan.clone()
     }
 
-    /// Replaces the version by what `change` makes of it.
+    /// Replaces the version by the result of `change`.
     pub fn update_version(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");
         let next = change(&self.version.load());
@@ -139,20 +138,20 @@ impl KeyspaceShared {
         self.version.store(Arc::new(next));
     }
 
-    /// Calls `body` while nobody writes to the keyspace.
+    /// Calls `body` while no thread writes to the keyspace.
     pub fn without_writers<R>(&self, body: impl FnOnce() -> R) -> R {
         loop {
             let version = self.version.load_full();
             let store = version.active();
             let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
-            // A store that is closed has a successor, which takes writes.
+            // A closed store has a successor, which takes writes.
             if !store.is_closed() || self.check_present().is_err() {
                 return body();
             }
         }
     }
 
-    /// Replaces the version, and those that snapshots hold, by equal ones.
+    /// Replaces the version, and those in use by snapshots, by versions with the same items.
     pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
         let _only_one = self.publish.lock().expect("no panic while held");
         let next = change(&self.version.load());
@@ -163,10 +162,10 @@ impl KeyspaceShared {
         }
     }
 
-    /// Holds the present version, without its active log store, for a snapshot. The caller has seen to it that the
-    /// active store has nothing that belongs to it.
+    /// Keeps the current version, without its active log store, for a snapshot. The caller ensures that the active
+    /// store has no items that belong to the snapshot.
     pub fn pin_frozen(&self) -> Arc<PinnedVersion> {
-        // The lock, so that no conversion slips in between the version and its registration.
+        // Takes the lock, so that no conversion happens between the loading of the version and its registration.
         let _only_one = self.publish.lock().expect("no panic while held");
         let mut version = Version::clone(&self.version.load());
         version.log_stores.remove(0);
@@ -179,8 +178,8 @@ impl KeyspaceShared {
         version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
     }
 
-    /// An empty log store over `segment`, with as many shards as the items present, or those expected, ask for and room
-    /// for at most `entries_max` items in all.
+    /// An empty log store over `segment`, with as many shards as the items present, or those expected, require, and
+    /// room for at most `entries_max` items in all.
     pub fn next_log_store(
         &self,
         version: &Version,
@@ -198,8 +197,9 @@ impl KeyspaceShared {
         new_log_store(plan, self.hasher, segment, items, hint, entries_max)
     }
 
-    /// Leading bits of hashes by which the store's items are parted in the run that it becomes. Of a semi-sorted
-    /// keyspace none: a part could have all items or none, and sorted runs are merged as they are read, however large.
+    /// Number of leading hash bits by which the store's items are split into sections of the run that it becomes. 0 in
+    /// a semi-sorted keyspace: a part could have all items or none, and sorted runs are merged while they are read, so
+    /// their size does not matter.
     pub fn run_shard_bits(&self, store: &LogStore) -> u32 {
         if self.hasher.is_semi_sorted() { 0 } else { store.shard_bits() }
     }
@@ -212,10 +212,10 @@ impl KeyspaceShared {
     }
 }
 
-/// Entries of a shard that a bound of all entries leaves it, at least.
+/// Minimum entries of a shard under a bound of all entries.
 const SHARD_ENTRIES_MIN: u64 = 64;
 
-/// An empty log store for a keyspace of this plan and so many items, with at most about `entries_max` entries in all.
+/// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all.
 pub(crate) fn new_log_store(
     plan: &Plan,
     hasher: KeyHasher,
@@ -226,7 +226,7 @@ pub(crate) fn new_log_store(
 ) -> LogStore {
     let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
     let shards = sharding.shards(items);
-    // The list of prefixes takes more than the index, and twice that for a moment.
+    // The list of prefixes takes more memory than the index, and twice as much for a moment.
     let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
     let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
     LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
@@ -244,14 +244,14 @@ impl Keyspace {
         &self.shared.name
     }
 
-    /// Its layout: the one it was created with, or the last that it was given since
-    /// ([`Keyspace::change_plan`]). Older tables may still lie as another plan had it.
+    /// Its plan: the one it was created with, or the last that it was given since ([`Keyspace::change_plan`]). Older
+    /// tables may still be stored as an earlier plan demanded.
     pub fn plan(&self) -> Plan {
         self.shared.plan_state().plan.clone()
     }
 
-    /// Its plan if it was given for this keyspace alone ([`KeyspaceOptions::plan`](crate::KeyspaceOptions::plan),
-    /// [`Keyspace::change_plan`]); `None` where the plan is the database's or was chosen for its data.
+    /// Its plan if that was given for this keyspace alone ([`KeyspaceOptions::plan`](crate::KeyspaceOptions::plan),
+    /// [`Keyspace::change_plan`]); `None` if the plan is the database's or was chosen for its data.
     pub fn own_plan(&self) -> Option<Plan> {
         let state = self.shared.plan_state();
         (state.source == PlanSource::Own).then(|| state.plan.clone())
@@ -262,8 +262,8 @@ impl Keyspace {
         Order::of(&self.shared.hasher)
     }
 
-    /// Number of items, estimated from above: a key that was overwritten or removed recently counts once per level that
-    /// still holds it. Costs nothing; [`Keyspace::count`] is exact.
+    /// Number of items, estimated from above: a key that was overwritten or removed recently counts once for each level
+    /// that still contains it. Costs nothing; [`Keyspace::count`] is exact.
     pub fn approximate_len(&self) -> u64 {
         let version = self.shared.version.load();
         version.level_items() + version.young_items()
