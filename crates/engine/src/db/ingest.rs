@@ -19,7 +19,7 @@ use crate::table::Loan;
 /// writes.
 const SHARE_MIN: f64 = 0.2;
 
-/// Collects many items, which [`Ingest::finish`] puts into tables of the sorted run. Made by [`Keyspace::ingest`].
+/// Collects many items, which [`Ingest::finish`] puts into tables of the last level. Made by [`Keyspace::ingest`].
 ///
 /// If it is dropped without `finish`, its items are discarded.
 pub struct Ingest {

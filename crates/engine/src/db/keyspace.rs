@@ -22,6 +22,7 @@ use crate::log::{LogStore, Segment};
 use crate::manifest::{PlanSource, PlanState};
 
 /// A named set of items with an order and a plan of its own. Cheap to clone; all clones are the same keyspace.
+///
 /// Keys have 0 bytes to 64 KiB, values 0 bytes to 64 MiB. A key and value that together do not fit in half a page
 /// (about 2,000 bytes) are stored in blob files; reading them costs one more read.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Large items: how they come in and go out, whole or as streams.
+//! Stores and reads large items, whole or as streams.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -22,16 +22,17 @@ use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::table::HeldRoom;
 
-/// Bytes that a stream is moved by.
+/// Number of bytes of a stream that are moved at a time.
 const PIECE_BYTES: usize = 64 << 10;
-/// Chunks that a [`ValueReader`] holds.
+/// Number of chunks in the buffer of a [`ValueReader`].
 const READER_CHUNKS: u64 = 4;
-/// Writes of this much look up what they hide, which costs a page read: collection then knows of the garbage long
-/// before a merge finds it. Also the mean of live bytes per item from which on all writes of a keyspace do.
+/// Minimum bytes of a large item whose write looks up what it replaces. This costs a page read, but collection then
+/// knows of the garbage long before a merge finds it. Also the mean of live blob bytes per item from which on all
+/// writes of a keyspace do so.
 const LOOKUP_BYTES_MIN: u64 = 16 << 10;
 
-/// An item as log and tables carry it. What is large lies in a blob file, and is garbage unless [`StoredItem::commit`]
-/// is called after the log refers to it.
+/// An item in the form stored in the log and tables. A large one is stored in a blob file; its record is garbage unless
+/// [`StoredItem::commit`] is called after the log refers to it.
 #[derive(Debug)]
 pub(super) struct StoredItem<'a> {
     kind: ItemKind,
@@ -41,7 +42,7 @@ pub(super) struct StoredItem<'a> {
     record: Option<PendingRecord>,
 }
 
-/// Whether an item is stored as it is. Everything else about large items happens behind this.
+/// Whether an item is stored inline. All special handling of large items begins where this is false.
 #[inline]
 pub(super) fn is_inline(shared: &Shared, item: &Item<'_>) -> bool {
     item.key.len() <= INLINE_KEY_BYTES_MAX
@@ -50,7 +51,7 @@ pub(super) fn is_inline(shared: &Shared, item: &Item<'_>) -> bool {
 }
 
 impl<'a> StoredItem<'a> {
-    /// Writes what is large of `item`, whose lengths are within the limits, to a blob file.
+    /// Writes `item`, whose lengths are within the limits, to a blob file if it is large.
     pub fn store(shared: &Shared, keyspace: u32, item: &Item<'a>) -> Result<Self> {
         let metadata = Metadata::of(item);
         let key = StoredKey::of(item.key);
@@ -74,7 +75,7 @@ impl<'a> StoredItem<'a> {
         Item { kind: self.kind, flags, expires_at_ms, key: &self.key, value }
     }
 
-    /// What was written to a blob file, if anything was.
+    /// The record that was written to a blob file, if any.
     pub fn into_record(self) -> Option<PendingRecord> {
         self.record
     }
@@ -88,11 +89,11 @@ impl<'a> StoredItem<'a> {
 }
 
 impl Keyspace {
-    /// Stores the next `value_len` bytes of `value` under `key`, without ever holding more than a mebibyte of them.
+    /// Stores the next `value_len` bytes of `value` under `key`, with at most one mebibyte of them in memory at a time.
     /// Otherwise like [`Keyspace::insert_with`].
     ///
     /// # Errors
-    /// [`Error::Io`] of kind `UnexpectedEof` when `value` ends early; the key keeps what it had then.
+    /// [`Error::Io`] of kind `UnexpectedEof` if `value` ends early; then the key keeps its previous value.
     pub fn insert_reader(
         &self,
         key: impl AsRef<[u8]>,
@@ -131,7 +132,7 @@ impl Keyspace {
         self.write_stored(stored)
     }
 
-    /// Appends an item whose large parts are stored.
+    /// Appends an item whose large value has been stored already.
     pub(super) fn write_stored(&self, stored: StoredItem<'_>) -> Result<()> {
         let shared = self.database();
         let item = stored.item();
@@ -144,10 +145,10 @@ impl Keyspace {
         shared.acknowledge(position)
     }
 
-    /// The value of `key` as a stream; `None` when it is absent. Costs as much as [`Keyspace::get`], but holds 256 KiB
-    /// of a large value at a time.
+    /// The value of `key` as a stream; `None` if the key is absent. Costs as much as [`Keyspace::get`], but has only
+    /// 256 KiB of a large value in memory at a time.
     ///
-    /// The stream goes on to give that value, whatever becomes of the key.
+    /// The stream keeps returning that value even if the key is overwritten or removed meanwhile.
     pub fn get_reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>> {
         let key = key.as_ref();
         let shared = &self.handle.shared;
@@ -155,14 +156,14 @@ impl Keyspace {
     }
 }
 
-/// Counts a write of a user.
+/// Counts a write by a user.
 pub(super) fn count_put(shared: &Shared, item: &Item<'_>) {
     shared.counters.puts.fetch_add(1, Ordering::Relaxed);
     let bytes = large_content_len(item).unwrap_or((item.key.len() + item.value.len()) as u64);
     shared.counters.bytes_put.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Notes the large item that a write is about to hide, where looking for it is worth a page read.
+/// Notes the large item that a write is about to replace, if looking for it is worth a page read.
 #[inline]
 pub(super) fn note_hidden(
     shared: &Shared,
@@ -185,7 +186,7 @@ fn look_up_hidden(shared: &Shared, keyspace: &KeyspaceShared, hash: KeyHash, ite
     let version = keyspace.version.load();
     let store = version.active();
     if store.find(store.shard(hash), hash, item.key)?.is_some() {
-        // Counted exactly when the index changes.
+        // It is counted exactly when the index changes.
         return Ok(());
     }
     let reads = &shared.counters.lookup_page_reads;
@@ -201,7 +202,7 @@ fn large_content_len(item: &Item<'_>) -> Option<u64> {
 }
 
 impl KeyspaceShared {
-    /// Decides whether writes look up what they hide: after a change of the tables.
+    /// Decides, after a change of the tables, whether writes look up what they replace.
     pub(super) fn weigh_lookups(&self, version: &crate::level::Version) {
         let live = version.blobs.live_bytes();
         let is_worth = live > 0 && {
@@ -213,13 +214,13 @@ impl KeyspaceShared {
 }
 
 impl View<'_> {
-    /// The value of an item of `key`, wherever it lies.
+    /// The value of an item of `key`, wherever it is stored.
     #[inline]
     pub fn value(&self, key: &[u8], item: &Item<'_>) -> Result<Vec<u8>> {
         self.value_of(key, item).map(Cow::into_owned)
     }
 
-    /// Like [`View::value`], without a copy where that goes.
+    /// Like [`View::value`], without a copy where possible.
     pub fn value_of<'i>(&self, key: &[u8], item: &Item<'i>) -> Result<Cow<'i, [u8]>> {
         if item.is_reference() {
             self.large_value(key, item).map(Cow::Owned)
@@ -236,7 +237,7 @@ impl View<'_> {
         Ok(value)
     }
 
-    /// The values of several items of one record each, with their keys and their first mebibytes in flight together.
+    /// The values of several items of one record each, with their keys. Their first mebibytes are in flight together.
     pub fn large_values(&self, items: &[(&[u8], Reference)]) -> Result<Vec<Vec<u8>>> {
         let piece = self.shared.memory.budget().blob_piece_bytes as u64;
         let pieces = items.iter().map(|(_, reference)| piece.min(reference.stored_bytes()));
@@ -272,12 +273,12 @@ impl View<'_> {
         Ok((key, value))
     }
 
-    /// Key and value of an item, wherever they lie.
+    /// Key and value of an item, wherever they are stored.
     pub fn any_item(&self, item: &Item<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
         if item.is_reference() { self.large_item(item) } else { Ok((item.key.to_vec(), item.value.to_vec())) }
     }
 
-    /// Whether an item under the stand-in of `key` is of that key, and not of another with the same digest.
+    /// Whether an item under the stand-in of `key` belongs to that key, and not to another one with the same digest.
     pub fn is_of_key(&self, key: &[u8], item: &Item<'_>) -> Result<bool> {
         if !is_stand_in(item.key) {
             return Ok(true);
@@ -292,10 +293,10 @@ impl View<'_> {
         self.shared.memory.operations.buffers.hold(bytes)
     }
 
-    /// The record that is referred to, to be read by so many chunks at a time.
+    /// A reader of the record to which `reference` leads, which reads this many chunks at a time.
     pub fn record_of(&self, reference: Reference, chunks: u64) -> Result<RecordReader> {
         let held = self.version.blobs.files.get(&reference.file).cloned();
-        // A file that is younger than the version: its active log store may refer to it.
+        // A file that is younger than the version: the version's active log store may refer to it.
         let file = held.or_else(|| self.shared.blobs.file(reference.file));
         let file = file.ok_or_else(|| Blobs::missing(reference.file))?;
         self.shared.blobs.reads.fetch_add(1, Ordering::Relaxed);
@@ -304,7 +305,7 @@ impl View<'_> {
     }
 }
 
-/// A record must be of the key under which it was found.
+/// Checks that a record belongs to the key under which it was found.
 pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Result<()> {
     if found == key {
         return Ok(());
@@ -317,8 +318,8 @@ pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Resu
 
 /// The value of an item as a stream, from [`Keyspace::get_reader`].
 ///
-/// Each chunk of 64 KiB is checked before a byte of it is returned. A damaged one ends the stream with an
-/// [`io::Error`] of kind `InvalidData`, whose inner error is the [`Error`] that says where.
+/// Each chunk of 64 KiB is checked before a byte of it is returned. A damaged one ends the stream with an [`io::Error`]
+/// of kind `InvalidData`, whose inner error is an [`Error`] that names the file and the offset.
 #[derive(Debug)]
 pub struct ValueReader {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! [`LoggedItems`]: what the log stores of a version hold in a range of hashes, in order.
+//! [`LoggedItems`]: the items of a version's log stores in a range of hashes, in order.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::item::Item;
 use crate::level::Version;
 use crate::log::LogStore;
 
-/// Ranges of more than a 16th of the hash space are gathered from the index, narrower ones from the list of prefixes.
+/// Ranges of more than a 16th of the hash space are collected from the index, narrower ones from the list of prefixes.
 const NARROW_BITS: u32 = 4;
 
-/// The newest items of all keys in the log whose hashes lie in a range, tombstones included, by hash and key. Holds 32
-/// bytes for each and reads them where the log has them.
+/// The newest items of all keys in the log whose hashes are in a range, tombstones included, by hash and key. Takes 32
+/// bytes for each, and reads the items where the log stores them.
 #[derive(Debug)]
 pub(super) struct LoggedItems {
     stores: Vec<Arc<LogStore>>,
@@ -24,13 +24,13 @@ pub(super) struct LoggedItems {
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     hash: KeyHash,
-    /// Of the stores, young to old.
+    /// Number of the store, counted from the youngest.
     store: u32,
     offset: u32,
 }
 
 impl LoggedItems {
-    /// The items in `range`. Of a semi-sorted keyspace a batch is seen as a whole or not at all.
+    /// The items in `range`. In a semi-sorted keyspace, a batch is seen as a whole or not at all.
     pub fn of(version: &Version, range: HashRange) -> Result<Self> {
         let stores = version.log_stores.clone();
         let mut logged = Vec::new();
@@ -60,7 +60,7 @@ impl LoggedItems {
         Ok(Self { next: left.next(), stores, left })
     }
 
-    /// The item that it stands on, at first the first; `None` behind the last.
+    /// The current item, initially the first; `None` behind the last.
     pub fn current(&self) -> Result<Option<(KeyHash, Item<'_>)>> {
         let Some(Logged { hash, store, offset }) = self.next else { return Ok(None) };
         Ok(Some((hash, self.stores[store as usize].segment.item_at(offset)?)))
@@ -76,7 +76,7 @@ impl LoggedItems {
     }
 }
 
-/// Adds the items of a semi-sorted store in `range`, with all its shards held at once.
+/// Adds the items of a semi-sorted store in `range`, with all its shards locked at once.
 fn gather_prefixes(store: &LogStore, number: u32, range: HashRange, logged: &mut Vec<Logged>) -> Result<()> {
     let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
     for shard in store.shards() {
@@ -94,10 +94,10 @@ fn gather_prefixes(store: &LogStore, number: u32, range: HashRange, logged: &mut
     Ok(())
 }
 
-/// Adds the items of a store of hashed keys in `range`: of the shards there, one after the other.
+/// Adds the items of a store of hashed keys in `range`, from one shard after the other.
 fn gather_hashes(store: &LogStore, number: u32, range: HashRange, logged: &mut Vec<Logged>) -> Result<()> {
     for shard in &store.shards()[range.parts(store.shard_bits())] {
-        // Writers wait only until it is known where the newest items are: the segment keeps them there.
+        // Writers wait only until the offsets of the newest items are known: the segment keeps the items there.
         let offsets: Vec<u32> = {
             let _writer = shard.lock();
             shard.index().entries().map(|(.., offset)| offset).collect()

@@ -1,4 +1,4 @@
-//! [`MemoryBudget`]: how a memory limit is shared out among the parts of the engine.
+//! [`MemoryBudget`]: how a memory limit is divided among the parts of the engine.
 
 use alluvium_model::LogSpec;
 
@@ -8,22 +8,23 @@ use crate::error::{Error, Result};
 use crate::options::Settings;
 use crate::table::{PAGE_BYTES, READ_AHEAD_BYTES, READS_AHEAD_MAX, WRITE_BYTES, WRITES_MAX};
 
-/// The smallest limit that works: below it a log segment would not hold its largest batch of one item.
+/// The minimum limit. Below it, the largest batch of one item would not fit in a log segment.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 4 << 20;
-/// Segments that may wait for conversion before writers wait for it, without a limit and with one.
+/// Maximum number of segments that wait for conversion before writers wait for it, without a limit and with one.
 const FROZEN_MAX: usize = 3;
 const FROZEN_MAX_LIMITED: usize = 2;
-/// Bytes of log for one entry of its index, at most: what is reserved for the index suffices for items of this size.
+/// Minimum bytes of log per entry of its index: the memory reserved for the index is enough for items of this size.
 const LOG_BYTES_PER_ENTRY: u64 = 32;
-/// Most pages of one multi_get that are in flight together, and how many there are however short memory is.
+/// Maximum pages of one `multi_get` in flight together, and the minimum of that under any limit.
 const PAGES_IN_FLIGHT_MAX: usize = 128;
 const PAGES_IN_FLIGHT_MIN: usize = 8;
-/// Items that scans have gathered, without a limit.
+/// Maximum bytes of items that scans have collected, without a limit.
 const SCAN_BYTES_MAX: u64 = 32 << 20;
-/// What part of the limit one multi_get takes for them: there may be some tens at once.
+/// The limit divided by this is what the pages of one `multi_get` in flight may take: some tens of calls may run at
+/// once.
 const LOOKUP_SHARE: u64 = 512;
 
-/// Freed buffers that each thread keeps for its next read, under a limit.
+/// Maximum bytes of freed buffers that each thread keeps for its next read, under a limit.
 const POOLED_BYTES_MAX: usize = 32 << 10;
 
 /// Returns the maximum number of resident bytes of a process beyond [`crate::Builder::memory_bytes_max`], if `threads`
@@ -45,73 +46,73 @@ const BEYOND_LIMIT_BYTES: u64 = 8 << 20;
 const BYTES_PER_THREAD: u64 = 512 << 10;
 const BYTES_PER_KEYSPACE: u64 = 4 << 10;
 
-/// The shares of the parts, in 128ths of the limit. What is left, 45, is for filters and indexes.
+/// The shares of the parts, in 128ths of the limit. The remaining 45 are for filters and indexes.
 mod share {
-    /// The active segment. There are as many more as may be frozen, and the start of the next.
+    /// The active segment. The segments that may be frozen, and the start of the next, take as much each.
     pub const SEGMENT: u64 = 8;
     /// Log indexes of all segments.
     pub const LOG_INDEX: u64 = 8;
-    /// One read or write of a merge or conversion.
+    /// One read or write of a merge or a conversion.
     pub const PIECE: u64 = 1;
     /// Young items of one pass of a merge.
     pub const MERGE: u64 = 16;
-    /// A bulk ingest, besides the share of merges: of filters and indexes.
+    /// A bulk ingest, besides the share of merges; taken from filters and indexes.
     pub const SPILL: u64 = 16;
-    /// A piece of a large item: of filters and indexes too.
+    /// A piece of a large item; also taken from filters and indexes.
     pub const BLOB: u64 = 2;
-    /// Buffers of reads under way: pages of multi_gets, pieces of large values, reads of iterators.
+    /// Buffers of reads in progress: pages of `multi_get`, pieces of large values, reads of iterators.
     pub const OPERATION_BUFFERS: u64 = 8;
-    /// Filters and indexes that lookups read and don't keep.
+    /// Filters and indexes that lookups read but do not keep.
     pub const INDEX_READS: u64 = 2;
-    /// What iterators hold between two calls: of filters and indexes.
+    /// What iterators keep between two calls; taken from filters and indexes.
     pub const ITERATORS: u64 = 32;
-    /// What is not counted: the allocator's slack.
+    /// What is not counted: the allocator's overhead.
     pub const RESERVE: u64 = 6;
 }
 const SHARES: u64 = 128;
 
-/// What each part of the engine may take. Without a limit these are the sizes that are best for speed.
+/// Maximum sizes of each part of the engine. Without a limit, these are the best sizes for speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryBudget {
     /// The limit.
     pub limit: Option<u64>,
-    /// A log segment.
+    /// Bytes of a log segment.
     pub segment_bytes: u64,
-    /// Segments that may wait for conversion.
+    /// Maximum number of segments that wait for conversion.
     pub frozen_max: usize,
-    /// Entries of all shards of a log index together, at most; then the log freezes.
+    /// Maximum entries of all shards of a log index together; beyond that, the log freezes.
     pub log_entries_max: u64,
     /// Bytes of one read of a merge.
     pub read_bytes: usize,
     /// Bytes of one write of a merge or conversion.
     pub write_bytes: usize,
-    /// Young items gathered at once by a merge, with what sorts them.
+    /// Bytes of the young items that a merge collects at once, including what sorts them.
     pub merge_bytes: u64,
-    /// Pages of one multi_get in flight together.
+    /// Pages of one `multi_get` in flight together.
     pub pages_in_flight: usize,
-    /// Buffers of a bulk ingest, taken from filters and indexes while it lasts.
+    /// Bytes of a bulk ingest's buffers, taken from filters and indexes while it lasts.
     pub spill_bytes: u64,
-    /// Bytes of key and value of a large item from which on it passes in pieces.
+    /// Bytes of key and value from which on a large item is read and written in pieces.
     pub blob_whole_bytes: u64,
-    /// Large items that gather before they are written to a blob file.
+    /// Bytes of large items that accumulate before they are written to a blob file.
     pub blob_gather_bytes: usize,
-    /// What is read or written at once of an item that passes in pieces: whole chunks.
+    /// Bytes of one piece of an item that is read and written in pieces: whole chunks.
     pub blob_piece_bytes: usize,
-    /// Filters and indexes.
+    /// Bytes of filters and indexes.
     pub index_bytes: u64,
-    /// Buffers of all reads under way together.
+    /// Bytes of the buffers of all reads in progress together.
     pub operation_buffer_bytes: u64,
-    /// Filters and indexes that are being read, as stored and as decoded.
+    /// Bytes of filters and indexes that are being read, as stored and as decoded.
     pub index_read_bytes: u64,
-    /// What all iterators hold together, taken from filters and indexes.
+    /// Bytes that all iterators keep together, taken from filters and indexes.
     pub iterator_bytes: u64,
 }
 
 impl MemoryBudget {
-    /// What the parts get of `limit`; a segment is never larger than `segment_bytes`, the plan's.
+    /// The budget of the parts under `limit`. A segment is never larger than `segment_bytes`, which is the plan's size.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] for a limit below the minimum.
+    /// [`Error::MemoryLimit`] if the limit is below the minimum.
     pub fn new(limit: Option<u64>, segment_bytes: u64) -> Result<Self> {
         let Some(bytes) = limit else {
             return Ok(Self {
@@ -171,7 +172,7 @@ impl MemoryBudget {
         Ok(budget)
     }
 
-    /// A limit that the allocator doubles would be none.
+    /// Bounds the freed memory that the allocator keeps: it could double the limit otherwise.
     pub(super) fn take_effect(&self) {
         if self.limit.is_some() {
             alluvium_io::give_back_freed_memory();
@@ -179,17 +180,17 @@ impl MemoryBudget {
         }
     }
 
-    /// All segments: active, frozen, and the next, which is begun before it is needed.
+    /// Bytes of all segments: active, frozen, and the next, which is begun before it is needed.
     fn log_bytes(&self) -> u64 {
         self.segment_bytes * (self.frozen_max as u64 + 2)
     }
 
-    /// What is read at once of a large item, in chunks.
+    /// The number of chunks of a large item that are read at once.
     pub fn blob_piece_chunks(&self) -> u64 {
         (self.blob_piece_bytes / CHUNK_BYTES) as u64
     }
 
-    /// Large values that one call reads together, at most `most`.
+    /// The number of large values that one call reads together, at most `most`.
     pub fn large_in_flight(&self, most: usize) -> usize {
         match self.limit {
             Some(_) => (self.operation_buffer_bytes as usize / 4 / self.blob_piece_bytes).clamp(1, most),
@@ -197,32 +198,33 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes of one read of each of so many sequences of tables that are merged together: whole pages. Without a limit
-    /// four may read as much as one alone; then all have less.
+    /// Bytes of one read of each of `sequences` sequences of tables that are merged together: whole pages. Without a
+    /// limit, each of up to four sequences may read as much as a single one; with more, all read less.
     pub fn read_bytes_each(&self, sequences: usize) -> usize {
         let together = if self.limit.is_some() { self.read_bytes } else { 4 * self.read_bytes };
         let each = (together / sequences.max(1)).min(self.read_bytes);
         (each / PAGE_BYTES).max(1) * PAGE_BYTES
     }
 
-    /// What scans have gathered for their next calls, of the share of merges: several scans share what one alone has.
+    /// Maximum bytes of items that scans have collected for their next calls, based on the share of merges. All scans
+    /// together may have as much as one alone.
     pub fn scan_bytes(&self) -> u64 {
         (self.merge_bytes / 4).min(SCAN_BYTES_MAX)
     }
 
-    /// Buffers of a merge.
+    /// Bytes of the buffers of a merge.
     pub fn merge_buffer_bytes(&self) -> usize {
         self.read_bytes * READS_AHEAD_MAX + self.write_bytes * WRITES_MAX
     }
 
-    /// Buffers of a merge and a conversion at the same time.
+    /// Bytes of the buffers of a merge and a conversion at the same time.
     pub fn buffer_bytes(&self) -> u64 {
         (self.merge_buffer_bytes() + self.write_bytes * WRITES_MAX) as u64
     }
 }
 
 impl Settings {
-    /// The budget that these settings ask for.
+    /// The budget for these settings.
     pub fn memory_budget(&self) -> Result<MemoryBudget> {
         let limit = self.memory_bytes_max.map(|bytes| bytes.saturating_sub(self.program_bytes));
         MemoryBudget::new(limit, self.segment_bytes_of_plan()).map_err(|error| match error {
@@ -235,7 +237,7 @@ impl Settings {
     }
 }
 
-/// The log segment that the planner assumes.
+/// The size of a log segment that the planner assumes.
 pub(super) fn default_segment_bytes() -> u64 {
     LogSpec::default().segment_bytes_max
 }
@@ -255,9 +257,9 @@ mod tests {
                 + budget.merge_bytes
                 + budget.index_bytes;
             assert!(parts <= limit, "{budget:?}");
-            // A quarter at least finds items.
+            // At least a quarter is for filters and indexes.
             assert!(budget.index_bytes >= limit / 4, "{budget:?}");
-            // Six bytes and a half for an entry at most, in the segments of the reservation.
+            // At most six and a half bytes per entry, in the segments of the reservation.
             assert!(
                 budget.log_entries_max * 13 / 2 * (budget.frozen_max as u64 + 1) <= log_index,
                 "{budget:?}"

@@ -1,4 +1,4 @@
-//! One limit for all memory: the counts of what it bounds, and how it is changed.
+//! One limit for all memory: the counters of what it bounds, and changes of the limit.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::log::Refusal;
 use crate::settings_bounds::BYTES_MAX;
 use crate::table::{Degradation, IndexMemory, Loan, OutputOptions};
 
-/// The budget in force, and the counts of what it bounds.
+/// The budget in force, and the counters of what it bounds.
 #[derive(Debug)]
 pub(crate) struct MemoryControl {
     budget: ArcSwap<MemoryBudget>,
     pub index: Arc<IndexMemory>,
-    /// What reads under way hold.
+    /// The memory of reads in progress.
     pub operations: Arc<OperationMemory>,
 }
 
@@ -34,18 +34,18 @@ impl MemoryControl {
         Self { budget: ArcSwap::from_pointee(budget), index, operations }
     }
 
-    /// What each part may take now.
+    /// The current maximum sizes of each part.
     pub fn budget(&self) -> MemoryBudget {
         **self.budget.load()
     }
 
-    /// Takes `bytes` away from filters and indexes, whose place they take, until what is returned is dropped: for work
-    /// that has no share of its own because it is rare. Does nothing without a limit.
+    /// Takes `bytes` from the share of filters and indexes until the returned loan is dropped: for work that has no
+    /// share of its own because it is rare. Does nothing without a limit.
     pub fn lend(&self, bytes: u64) -> Option<Loan> {
         self.budget().limit.map(|_| self.index.lend(bytes))
     }
 
-    /// Gives back what the allocator keeps of freed memory, if there is a limit: each piece of background work leaves
+    /// Gives back the freed memory that the allocator keeps, if there is a limit: each piece of background work leaves
     /// gaps in the arena of its thread, which would add up to megabytes.
     pub fn trim(&self) {
         if self.budget().limit.is_some() {
@@ -65,29 +65,29 @@ impl MemoryControl {
 /// The memory limit and what it costs: fail-graceful indexing (Lim et al., SOSP 2011, §4).
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct MemoryLimitStats {
-    /// The limit, in bytes; `None` without one.
+    /// The limit, in bytes; `None` if there is no limit.
     pub limit_bytes: Option<u64>,
-    /// What filters and indexes may take of it.
+    /// The bytes of it that filters and indexes may take.
     pub index_bytes_max: Option<u64>,
-    /// Sections of hash runs whose filter is not in memory: dropped, or not used since the opening.
+    /// Number of sections of hash runs whose filter is not in memory: dropped, or not used since the opening.
     pub sections_without_filter: u64,
-    /// Sections whose index is not in memory: dropped, or not used since the opening.
+    /// Number of sections whose index is not in memory: dropped, or not used since the opening.
     pub sections_without_index: u64,
-    /// Filters dropped for want of memory since the database was opened.
+    /// Number of filters dropped for lack of memory since the database was opened.
     pub filters_dropped: u64,
-    /// Indexes dropped likewise.
+    /// Number of indexes dropped for lack of memory since the database was opened.
     pub indexes_dropped: u64,
-    /// Reads of an index from flash that served one lookup, since the opening.
+    /// Number of reads of an index from flash for a single lookup, since the opening.
     pub index_reads: u64,
-    /// Pages that lookups had to look at for want of a filter, since the opening.
+    /// Number of pages that lookups had to search for lack of a filter, since the opening.
     pub unfiltered_pages: u64,
-    /// Damaged filters and indexes of tables that lookups did without, or made anew of the pages, which takes a read of
-    /// the table. [`crate::Db::verify`] names them.
+    /// Number of damaged filters and indexes of tables that lookups did without, or that were rebuilt from the pages,
+    /// which takes a read of the table. [`crate::Db::verify`] names them.
     pub damaged_blocks: u64,
 }
 
 impl MemoryLimitStats {
-    /// The limits and the counts of degraded lookups; those of sections are the caller's.
+    /// The limits and the counts of degraded lookups. The caller adds the counts of sections.
     pub(super) fn of(shared: &Shared) -> Self {
         let Degradation { filters_dropped, indexes_dropped, index_reads, unfiltered_pages, damaged_blocks } =
             shared.memory.index.degradation();
@@ -106,7 +106,7 @@ impl MemoryLimitStats {
 }
 
 impl Shared {
-    /// Counts the buffers of a piece of background work for as long as what is returned lives.
+    /// Counts the buffers of a piece of background work as long as the returned value exists.
     pub fn hold_buffers(&self, bytes: u64) -> HeldMemory<'_> {
         HeldMemory::count(&self.buffer_bytes, bytes)
     }
@@ -129,13 +129,13 @@ impl Shared {
         OutputOptions { write_bytes: self.memory.budget().write_bytes, leave_bytes }
     }
 
-    /// Counts items gathered for a merge likewise.
+    /// Counts items collected for a merge as long as the returned value exists.
     pub fn hold_items(&self, bytes: u64) -> HeldMemory<'_> {
         HeldMemory::count(&self.merge_buffer_bytes, bytes)
     }
 }
 
-/// Memory that is counted while this lives.
+/// Memory that is counted as long as this exists.
 #[derive(Debug)]
 pub(crate) struct HeldMemory<'a> {
     counter: &'a AtomicU64,
@@ -156,13 +156,12 @@ impl Drop for HeldMemory<'_> {
 }
 
 impl Db {
-    /// Changes [`crate::Builder::memory_bytes_max`]; `None` is no limit. Under a smaller limit filters and indexes go
-    /// at once, buffers with the piece of work that uses them, and log segments as they are converted. Under a larger
-    /// one filters and indexes come back as lookups need them.
+    /// Changes [`crate::Builder::memory_bytes_max`]; `None` means no limit. Under a smaller limit, filters and indexes
+    /// are dropped at once, buffers with the piece of work that uses them, and log segments as they are converted.
+    /// Under a larger one, filters and indexes are loaded again as lookups need them.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit), with nothing changed, for a limit that is too small to work
-    /// with.
+    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit) if the limit is below the minimum; nothing is changed then.
     pub fn set_memory_bytes_max(&self, bytes: Option<u64>) -> Result<()> {
         let shared = self.shared();
         let bytes = bytes.map(|bytes| bytes.min(BYTES_MAX));
@@ -173,20 +172,20 @@ impl Db {
         Ok(())
     }
 
-    /// Bounds filters and indexes alone, in bytes, below what the limit leaves them; [`u64::MAX`] is no bound of their
+    /// Bounds filters and indexes alone, in bytes, below their share of the limit; [`u64::MAX`] means no bound of their
     /// own. Not kept: an opening and [`Db::set_memory_bytes_max`] give them their share of the limit again.
     ///
-    /// Without room for all goes first what saves the fewest reads a byte. A lookup in a table without its index reads
-    /// that, with the filter, before its page; one without its filter alone reads a page that the filter might have
-    /// spared it. At 0 all are read from flash.
-    /// Under a larger bound they come back as lookups need them. [`crate::Stats::memory_limit`] counts what is gone and
-    /// what that costs.
+    /// If there is not room for all, those that save the fewest reads per byte are dropped first. A lookup in a table
+    /// without its index reads the index, with the filter, before its page. A lookup without only the filter reads a
+    /// page that the filter might have spared it. With a bound of 0, all are read from flash. Under a larger bound they
+    /// are loaded again as lookups need them. [`crate::Stats::memory_limit`] counts what was dropped and what that
+    /// costs.
     pub fn set_index_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
         memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
     }
 
-    /// Bounds the young items of one pass of a merge, and the buffers of ingests, alone. For tests: the smallest
+    /// Bounds only the young items of one pass of a merge, and the buffers of ingests. For tests: even the smallest
     /// limit has room for many.
     #[doc(hidden)]
     pub fn set_merge_bytes_max(&self, bytes: u64) {

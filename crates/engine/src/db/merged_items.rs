@@ -1,4 +1,4 @@
-//! [`MergedItems`]: what a version holds in a range of hashes, in order.
+//! [`MergedItems`]: the items of a version in a range of hashes, in order.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::item::{EncodedItem, Item};
 use crate::level::{Run, Version};
 use crate::table::{Layout, Section, SectionRange, SectionScanner};
 
-/// The newest items of all keys whose hashes lie in a range, tombstones among them: of the log by their places in it,
-/// which are gathered at once, and of tables as they are read.
+/// The newest items of all keys whose hashes are in a range, tombstones included. The offsets of the log's items are
+/// collected at once; items of tables are read as they are needed.
 #[derive(Debug)]
 pub(super) struct MergedItems {
     logged: LoggedItems,
@@ -25,7 +25,7 @@ pub(super) struct MergedItems {
 #[derive(Debug)]
 enum TableItems {
     Read(Box<SectionScanner>),
-    /// Of a section where they are scattered.
+    /// Items of a section in which they are scattered.
     Sorted(YoungCursor),
 }
 
@@ -46,7 +46,7 @@ impl Ascending for TableItems {
 }
 
 impl MergedItems {
-    /// All that the version of a semi-sorted keyspace holds in `range`: one prefix or all. Reads ahead.
+    /// All items of the version of a semi-sorted keyspace in `range`: those of one prefix, or all. Reads ahead.
     pub fn of(shared: &Shared, version: &Version, budget: &MemoryBudget, range: HashRange) -> Result<Self> {
         let logged = LoggedItems::of(version, range)?;
         let streams = streams(version, range);
@@ -57,9 +57,9 @@ impl MergedItems {
         Ok(Self { logged, tables: PullMerge::new(tables.collect())? })
     }
 
-    /// What the version holds in the narrow `range`, of which perhaps only the beginning is wanted: reads of
-    /// `read_bytes`, when they are asked for. `sorted` gives the items of a run's section where they are scattered, at
-    /// least those of the range.
+    /// The items of the version in the narrow `range`, of which perhaps only the beginning is needed: reads
+    /// `read_bytes` at a time, on demand. `sorted` returns the items of a run's section in which they are scattered, at
+    /// least those in the range.
     pub fn near(
         shared: &Shared,
         version: &Version,
@@ -68,7 +68,7 @@ impl MergedItems {
         sorted: impl Fn(&Arc<Section>) -> Result<Arc<YoungItems>>,
     ) -> Result<Self> {
         let logged = LoggedItems::of(version, range)?;
-        // In the order of their age, with a scanner or a cursor each.
+        // In the order of their age, each with a scanner or a cursor.
         let mut cursors = Vec::new();
         let mut scanners = Vec::new();
         let mut add_ranges =
@@ -104,7 +104,7 @@ impl MergedItems {
         self.logged.hash().into_iter().chain(in_tables).min()
     }
 
-    /// Calls `visit` with the next item; `false` behind the last.
+    /// Calls `visit` with the next item; returns `false` behind the last.
     pub fn step(&mut self, visit: impl FnOnce(KeyHash, &Item<'_>)) -> Result<bool> {
         let in_tables = self.tables.current();
         let Some((hash, item)) = self.logged.current()? else {
@@ -132,20 +132,20 @@ impl MergedItems {
     }
 }
 
-/// Whether the items of a narrow range of hashes may be anywhere in a section of a run: in the order of slots they are,
-/// and in buckets they are in any page of a group, of which a run's section has few.
+/// Whether the items of a narrow range of hashes may be anywhere in a section of a run. They may if the items are in
+/// the order of slots. If they are in buckets, they may be in any page of a group, and a run's section has few groups.
 pub(super) fn is_scattered(section: &Section) -> bool {
     matches!(section.layout(), Layout::Hash | Layout::Bucketed)
 }
 
-/// The sections of a run that reach into `range`: those whose items are scattered, and the parts of the others.
+/// The sections of a run that overlap `range`: those whose items are scattered, and parts of the others.
 fn parts_of_run(run: &Run, range: HashRange) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
     let sections = run.sections[range.parts(run.shard_bits)].iter().flatten().map(|section| &section.section);
     let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| is_scattered(section));
     (slots, ordered.into_iter().filter_map(|section| SectionRange::of(section, range)).collect())
 }
 
-/// What runs and levels hold in `range`, young to old.
+/// The content of runs and levels in `range`, young to old.
 pub(super) fn streams(version: &Version, range: HashRange) -> Vec<Vec<SectionRange>> {
     let of_run = |run: &Arc<Run>| {
         let sections = run.sections.iter().flatten();

@@ -1,17 +1,17 @@
-//! [`Metadata`]: what is stored with a value, and whether an item counts at a moment.
+//! [`Metadata`]: what is stored with a value, and whether an item is live at a moment.
 
 use super::shared::Shared;
 use crate::item::{Item, ItemKind};
 
-/// What is stored with a value. Costs nothing where it is the default.
+/// What is stored with a value. The default costs nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// Opaque to the store, as memcached's flags are. Costs 4 bytes unless zero.
+    /// Opaque to the store, like memcached's flags. Costs 4 bytes unless zero.
     pub flags: u32,
-    /// Milliseconds since 1970 from which on the item is absent; `None`: never. Costs 8 bytes unless `None`.
+    /// Milliseconds since 1970 from which on the item is absent; `None` means never. Costs 8 bytes unless `None`.
     ///
-    /// The clock of the machine decides. Within one opening of the database time does not go back, so an item that
-    /// was seen to be gone stays gone; its space comes back when a merge passes over it.
+    /// The machine's clock decides. Within one opening of the database, time does not go back, so an item that was seen
+    /// to be expired stays absent. Its space is freed when a merge rewrites its container.
     pub expires_at_ms: Option<u64>,
 }
 
@@ -20,17 +20,17 @@ impl Metadata {
         Self { flags: item.flags, expires_at_ms: item.expires_at_ms }
     }
 
-    /// The item that stores `value` under `key` with this.
+    /// The item that stores `value` under `key` with this metadata.
     pub(super) fn item<'a>(self, key: &'a [u8], value: &'a [u8]) -> Item<'a> {
         let Self { flags, expires_at_ms } = self;
         Item { kind: ItemKind::Value, flags, expires_at_ms, key, value }
     }
 }
 
-/// The moment as of which items count or have expired.
+/// The moment at which items are judged live or expired.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment<'a> {
-    /// The present, looked up only for items that expire.
+    /// The present. The clock is read only for items that expire.
     Now(&'a Shared),
     /// Milliseconds since 1970.
     At(u64),

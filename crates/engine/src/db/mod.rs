@@ -1,4 +1,4 @@
-//! The public face: [`Db`], [`Keyspace`], [`Batch`] and what they return.
+//! The public API: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
 mod accumulate;
 mod append;
@@ -103,7 +103,7 @@ pub(crate) use shared::Shared;
 pub(crate) use update_barriers::UpdateBarrier;
 pub(crate) use write::{Witness, write_item};
 
-/// Most bytes of a key.
+/// Maximum bytes of a key.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
-/// Most bytes of a value.
+/// Maximum bytes of a value.
 pub const VALUE_BYTES_MAX: usize = 64 << 20;

@@ -1,9 +1,9 @@
-//! [`OperationMemory`]: what reads under way may hold under a memory limit.
+//! [`OperationMemory`]: the memory of reads in progress under a memory limit.
 //!
-//! Two kinds. *Buffers* are held while a call runs (pages of a multi_get, pieces of large values, the reads of an
-//! iterator's next chunk): who finds no room waits until others are done. *Iterators* hold what they gathered until
-//! their owner drops them, so that waiting could last for ever: each gets less, the more there are, and beyond that
-//! [`Error::MemoryBusy`].
+//! There are two kinds. *Buffers* are held while a call runs (pages of a `multi_get`, pieces of large values, the reads
+//! of an iterator's next chunk): a call that finds no room waits until others are done. *Iterators* keep what they
+//! collected until their owner drops them, so waiting could last forever. Instead, each gets less the more there are,
+//! and beyond that the call fails with [`Error::MemoryBusy`].
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::table::{IndexMemory, Loan, WaitingRoom};
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct OperationMemory {
     index: Arc<IndexMemory>,
-    /// What calls hold until they return.
+    /// Held by calls until they return.
     pub buffers: WaitingRoom,
-    /// What iterators may take; `u64::MAX` without a limit.
+    /// Maximum bytes of all iterators; `u64::MAX` without a limit.
     iterators_max: AtomicU64,
     iterators: AtomicU64,
 }
 
-/// Room for what an iterator holds, while this lives. Filters and indexes have so much less.
+/// Memory held by an iterator as long as this exists. Filters and indexes have that much less.
 #[derive(Debug)]
 pub(crate) struct IteratorMemory {
     memory: Arc<OperationMemory>,
@@ -42,22 +42,22 @@ impl OperationMemory {
         })
     }
 
-    /// Changes the bounds. What is held already stays.
+    /// Changes the bounds. Memory that is held already stays held.
     pub fn set_bytes_max(&self, buffers: u64, iterators: u64) {
         self.buffers.set_bytes_max(buffers);
         self.iterators_max.store(iterators, Ordering::Relaxed);
     }
 
-    /// Bytes that iterators hold now.
+    /// Bytes held by iterators now.
     pub fn iterator_bytes(&self) -> u64 {
         self.iterators.load(Ordering::Relaxed)
     }
 
-    /// Room for an iterator that would best have `wanted` bytes and works with `least`. Half of all is for those that
-    /// come first, an eighth each at most; from then on each gets the least.
+    /// Memory for an iterator that needs at least `least` bytes and works best with `wanted`. The first half of the
+    /// total is granted in amounts of at most an eighth; after that, each iterator gets only `least`.
     ///
     /// # Errors
-    /// [`Error::MemoryBusy`] when not even `least` is free.
+    /// [`Error::MemoryBusy`] if not even `least` bytes are free.
     pub fn hold_iterator(self: &Arc<Self>, wanted: u64, least: u64) -> Result<IteratorMemory> {
         let max = self.iterators_max.load(Ordering::Relaxed);
         let mut granted = wanted;
@@ -68,7 +68,7 @@ impl OperationMemory {
                 (_, true) => wanted.min(max / 8).max(least),
                 (_, false) => least,
             };
-            // A single one always works.
+            // A single one always succeeds.
             (granted <= free || held == 0).then_some(held + granted)
         };
         match self.iterators.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger) {
@@ -82,7 +82,7 @@ impl OperationMemory {
 }
 
 impl IteratorMemory {
-    /// How many bytes it may hold.
+    /// The number of bytes that it may hold.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -118,7 +118,7 @@ mod tests {
         held.push(memory.hold_iterator(400, 50).unwrap());
         held.clear();
         assert_eq!(memory.iterator_bytes(), 0);
-        // One alone works under any bound.
+        // A single one works under any bound.
         assert_eq!(memory.hold_iterator(4_000, 2_000).unwrap().bytes(), 2_000);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Order`]: in which order a keyspace keeps its items, and what that asks of keys.
+//! [`Order`]: the order in which a keyspace stores its items, and what it requires of keys.
 
 use alluvium_base::{KeyHasher, PrefixFunction, PrefixRule};
 use alluvium_model::Plan;
@@ -7,48 +7,50 @@ use super::keyspace::KeyspaceShared;
 use crate::blob::{INLINE_KEY_BYTES_MAX, StoredKey};
 use crate::error::{Error, Result};
 
-/// In which order a keyspace keeps its items. Chosen when it is created and never changed.
+/// The order in which a keyspace stores its items. Chosen when the keyspace is created, and never changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By the hash of the key. The default: least memory.
+    /// By the hash of the key. The default: takes the least memory.
     #[default]
     Hashed,
     /// By the hash of the key's prefix, then that of the rest: items of one prefix are neighbours, so that
-    /// [`crate::Keyspace::scan_prefix`] reads them in one go (SlimDB, VLDB 2017). Keys have at most 1024 bytes, and
-    /// those of a fixed length of prefix no fewer than that.
+    /// [`crate::Keyspace::scan_prefix`] reads them together (SlimDB, VLDB 2017). Keys have at most 1024 bytes; with
+    /// prefixes of a fixed length, they have at least that length.
     ///
-    /// Why no longer keys: one of those lies in a blob file, and a mark with its SHA-256 stands for it in log and
-    /// tables. That is hashed like a key, so whoever moves an item needs no blob. But it has no prefix: neither the
-    /// place of the group nor `scan_prefix` and `delete_prefix` could tell whose it is without reading a blob for each
-    /// such item, and a prefix function (which is the program's) need not find in a shorter text what it found in the
-    /// key. Carrying the prefix in the stand-in would be another form of it, with room for short prefixes only.
+    /// The reason for the maximum: a longer key is stored in a blob file, and a stand-in with its SHA-256 represents it
+    /// in the log and in tables. The stand-in is hashed like a key, so moving an item needs no blob. But it has no
+    /// prefix: without reading a blob for each such item, neither the position of the group nor `scan_prefix` and
+    /// `delete_prefix` could tell to which prefix it belongs, and a prefix function (which is the program's) need not
+    /// find in a shorter text what it found in the key. A stand-in that includes the prefix would be a different
+    /// format, with room for short prefixes only.
     SemiSorted {
-        /// Where prefixes end.
+        /// The rule that says where prefixes end.
         prefix: PrefixRule,
-        /// Whether [`crate::Keyspace::prefixes`] lists them in the order of their bytes. Tables then have the names of
-        /// their prefixes too: each takes its bytes and 6 more in each table that has something of it, and 32 more
-        /// besides while the table is made. Lookups, scans and what a put does in the log stay as they are.
+        /// Whether [`crate::Keyspace::prefixes`] lists them in the order of their bytes. Tables then store the names of
+        /// their prefixes, too. Each prefix takes its bytes and 6 more in each table with items of it, and another 32
+        /// bytes of memory while the table is made. Lookups, scans and the log's part of a put stay the same.
         lists_prefixes: bool,
     },
 }
 
-/// What a keyspace is created with.
+/// Options for creating a keyspace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyspaceOptions {
     /// Its order.
     pub order: Order,
-    /// Its layout. `None`: the database's ([`crate::Builder::plan`]) where that suits the order, else for a semi-sorted
-    /// keyspace [`Plan::semi_sorted`].
+    /// Its plan. `None` means the database's ([`crate::Builder::plan`]) if that suits the order; otherwise, for a
+    /// semi-sorted keyspace, [`Plan::semi_sorted`].
     pub plan: Option<Plan>,
 }
 
 impl KeyspaceOptions {
-    /// A keyspace that keeps items of one prefix together.
+    /// A keyspace that stores items of one prefix together.
     pub fn semi_sorted(prefix: PrefixRule) -> Self {
         Self { order: Order::SemiSorted { prefix, lists_prefixes: false }, plan: None }
     }
 
-    /// The same with prefixes that can be listed ([`crate::Keyspace::prefixes`]). Of no consequence without prefixes.
+    /// The same options, with prefixes that can be listed ([`crate::Keyspace::prefixes`]). Has no effect on a keyspace
+    /// without prefixes.
     pub fn with_listed_prefixes(self) -> Self {
         match self.order {
             Order::Hashed => self,
@@ -58,14 +60,14 @@ impl KeyspaceOptions {
         }
     }
 
-    /// The same with this layout.
+    /// The same options, with this plan.
     pub fn with_plan(self, plan: Plan) -> Self {
         Self { plan: Some(plan), ..self }
     }
 }
 
 impl Order {
-    /// The order that this hasher makes.
+    /// The order that this hasher produces.
     pub(crate) fn of(hasher: &KeyHasher) -> Self {
         let lists_prefixes = hasher.lists_prefixes();
         hasher.prefix_rule().map_or(Self::Hashed, |prefix| Self::SemiSorted { prefix, lists_prefixes })
@@ -82,10 +84,10 @@ impl Order {
     }
 }
 
-/// The hasher of a keyspace with its prefix function, if it has one.
+/// Completes the hasher of a keyspace with its prefix function, if it has one.
 ///
 /// # Errors
-/// [`Error::PrefixFunction`] when that was not given.
+/// [`Error::PrefixFunction`] if that function was not given.
 pub(crate) fn complete_hasher(name: &str, hasher: KeyHasher, given: &[PrefixFunction]) -> Result<KeyHasher> {
     let hasher = hasher.with_functions(given);
     match hasher.missing_function() {
@@ -106,8 +108,8 @@ pub(crate) fn check_plan(plan: &Plan, hasher: &KeyHasher) -> Result<()> {
 }
 
 impl KeyspaceShared {
-    /// Refuses a key that a semi-sorted keyspace can't place: one without a prefix, or one that would be stood for by a
-    /// digest, which has no prefix.
+    /// Refuses a key that a semi-sorted keyspace cannot place: one without a prefix, or one so long that a digest,
+    /// which has no prefix, would stand in for it.
     #[inline]
     pub fn check_key(&self, key: &[u8]) -> Result<()> {
         match self.hasher.prefix_rule() {

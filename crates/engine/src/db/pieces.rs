@@ -1,4 +1,4 @@
-//! Reading large values, which may be several records and an end in the item itself.
+//! Reads large values, which may consist of several records and a tail in the item itself.
 
 use std::io::{self, Read};
 
@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::item::Item;
 
 impl View<'_> {
-    /// Key and value of a large item, all of it, with the records' first mebibytes in flight together.
+    /// The complete key and value of a large item. The first mebibytes of its records are in flight together.
     pub fn read_large(&self, large: &LargeValue<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
         let (key, mut value) = self.read_pieces(&large.pieces, large.tail.len())?;
         value.extend_from_slice(large.tail);
         Ok((key, value))
     }
 
-    /// The key and the content of records of one value, with room for `more` bytes behind it.
+    /// The key and the content of the records of one value, with room for `more` bytes behind the content.
     pub fn read_pieces(&self, pieces: &[Reference], more: usize) -> Result<(Vec<u8>, Vec<u8>)> {
         if pieces.is_empty() {
             return Ok(Default::default());
@@ -46,7 +46,7 @@ impl View<'_> {
         Ok(whole.unwrap_or_default())
     }
 
-    /// The value of a large item of `key` as a stream that holds `chunks` of it at a time.
+    /// The value of a large item of `key` as a stream with `chunks` chunks in memory at a time.
     pub fn piece_reader(&self, key: &[u8], item: &Item<'_>, chunks: u64) -> Result<PieceReader> {
         let large = LargeValue::required(item)?;
         let pieces = large.pieces.iter().map(|piece| Ok((self.record_of(*piece, chunks)?, *piece)));
@@ -66,7 +66,7 @@ impl View<'_> {
 #[derive(Debug)]
 pub(super) struct PieceReader {
     len: u64,
-    /// Of the item: each record has it.
+    /// The item's key, which each record repeats.
     key: Vec<u8>,
     current: Option<RecordReader>,
     rest: std::vec::IntoIter<(RecordReader, Reference)>,
@@ -89,7 +89,7 @@ impl PieceReader {
         Ok(())
     }
 
-    /// Fills the front of `out` with what comes next; returns how much it was, 0 at the end only.
+    /// Fills the front of `out` with the next bytes; returns their number, which is 0 only at the end.
     pub fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         if out.is_empty() {
             return Ok(0);

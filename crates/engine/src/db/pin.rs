@@ -1,4 +1,4 @@
-//! [`Pin`]: a version that an iterator holds, and with it files and memory.
+//! [`Pin`]: a version that an iterator uses, with its files and memory.
 
 use std::sync::{Arc, Weak};
 
@@ -10,13 +10,13 @@ use crate::level::Version;
 
 /// A version that an iterator reads from beginning to end.
 ///
-/// It changes in one way only, and where the iterator bears that: log that was converted gives way to the run that it
-/// became, so that open iterators hold no log in memory for long. The run may have items that came after the iterator
-/// began, as the log itself.
+/// It changes in one way only, and only if the iterator allows it: a converted log store is replaced by the run that it
+/// became, so that open iterators do not keep log in memory for long. The run may have items that were written after
+/// the iterator began, just like the log.
 #[derive(Debug)]
 pub(crate) struct Pin {
     version: ArcSwap<Version>,
-    /// When it began, in milliseconds since 1970.
+    /// When the iterator began, in milliseconds since 1970.
     pub since_ms: u64,
     follows: AtomicBool,
 }
@@ -26,38 +26,38 @@ impl Pin {
         self.version.load_full()
     }
 
-    /// Says whether log that is converted from now on may give way to its run.
+    /// Sets whether a log store that is converted from now on may be replaced by its run.
     pub fn set_follows(&self, follows: bool) {
         self.follows.store(follows, Ordering::Release);
     }
 }
 
-/// The pins of a keyspace that are still held.
+/// The pins of a keyspace that are still in use.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<Vec<Weak<Pin>>>);
 
 impl Pins {
-    /// All that are held.
+    /// All that are in use.
     pub fn held(&self) -> Vec<Arc<Pin>> {
         self.0.lock().expect("no panic while held").iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 impl KeyspaceShared {
-    /// Lets the pins that follow have a converted segment's run in place of its log store. One conversion calls it at a
-    /// time.
+    /// Replaces the log store of a converted segment by its run in all pins that allow it. Called by one conversion at
+    /// a time.
     pub fn convert_pinned(&self, segment: u64, change: impl Fn(&Version) -> Version) {
         for pin in self.pins.held().iter().filter(|pin| pin.follows.load(Ordering::Acquire)) {
             let version = pin.version();
-            // Where an older store is left, because its conversion fell between a load of the version and its pin, the
-            // run would come to lie below older items.
+            // If an older store is still there, because it was converted between the loading of the version and its
+            // pinning, the run would be placed below older items.
             if version.log_stores.last().is_some_and(|oldest| oldest.segment.id == segment) {
                 pin.version.store(Arc::new(change(&version)));
             }
         }
     }
 
-    /// Holds a version for an iterator, so that [`crate::IteratorStats`] tells.
+    /// Pins a version for an iterator, so that [`crate::IteratorStats`] includes it.
     pub(super) fn pin(&self, version: Arc<Version>, since_ms: u64) -> Arc<Pin> {
         let (version, follows) = (ArcSwap::new(version), AtomicBool::new(false));
         let pin = Arc::new(Pin { version, since_ms, follows });

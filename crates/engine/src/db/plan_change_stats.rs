@@ -10,31 +10,32 @@ use crate::compact::left_to_move;
 pub struct PlanChangeStats {
     /// The keyspace's name.
     pub keyspace: String,
-    /// The plan before, in one line.
+    /// The previous plan, in one line.
     pub from: String,
-    /// The plan that counts, in one line.
+    /// The current plan, in one line.
     pub to: String,
-    /// Tables that are to be rewritten: as no table of the plan is, or over others in a level of one run.
+    /// Number of tables still to be rewritten: they are unlike any tables of the plan, or stacked in a level of one
+    /// run.
     pub tables_left: usize,
     /// Bytes of their pages.
     pub bytes_left: u64,
-    /// The same by levels of the plan that counts, the youngest first.
+    /// The same for each level of the current plan, the youngest first.
     pub levels: Vec<LeftStats>,
 }
 
-/// What of one level is to be rewritten.
+/// What is still to be rewritten in one level.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LeftStats {
-    /// `level` with its number in the plan.
+    /// `level` and its number in the plan.
     pub name: String,
-    /// Tables, of the youngest level sections of runs.
+    /// Number of tables; for the youngest level, number of sections of runs.
     pub tables_left: usize,
     /// Bytes of their pages.
     pub bytes_left: u64,
 }
 
 impl PlanChangeStats {
-    /// Of this keyspace, if its data are not where its plan has them.
+    /// The figures of this keyspace, if its data have not all followed its plan.
     pub(super) fn of(keyspace: &KeyspaceShared) -> Option<Self> {
         let version = keyspace.version.load();
         let from = version.plan.before.as_ref()?.to_string();

@@ -20,20 +20,20 @@ use crate::table::{ListedName, NameScanner, PrefixCounts, Section, SectionRange}
 
 /// The prefixes that have items, each once, ascending by their bytes.
 ///
-/// Those that have items during the whole listing are returned; of those that get their first or lose their last
-/// meanwhile, some may be. A listing of a snapshot is exact.
+/// Prefixes that have items during the whole listing are returned. A prefix that gets its first item or loses its last
+/// one meanwhile may be returned or not. A listing of a snapshot is exact.
 #[derive(Debug)]
 pub struct Prefixes {
     shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
-    /// What it reads, which tells that it does.
+    /// The version that it reads; pinned so that statistics include it.
     pin: Arc<Pin>,
-    /// When it began: items that expire later are there.
+    /// When it began, in milliseconds since 1970: items that expire later are live.
     now_ms: u64,
     /// The prefixes of items in the log.
     logged: Peekable<btree_map::IntoIter<Vec<u8>, PrefixCounts>>,
     tables: Vec<NameScanner>,
-    /// The next name of each table that has one.
+    /// The next name of each table that has more.
     next: BinaryHeap<Reverse<Next>>,
     is_over: bool,
 }
@@ -50,9 +50,10 @@ struct Next {
 impl Keyspace {
     /// The prefixes that have items, in the order of their bytes.
     ///
-    /// Costs the pages of their names in every table. A prefix of which no table has more items that stay than all have
-    /// tombstones and items that expire takes a look whether there is an item: as much as the beginning of a scan of
-    /// it. Holds the names of the prefixes in the log, and a page of names for each table at least.
+    /// Costs reads of the pages with their names in every table. If no table has more lasting items of a prefix than
+    /// all tables together have tombstones and expiring items of it, the listing also checks that there is an item,
+    /// which costs as much as the beginning of a scan. Keeps in memory the names of the prefixes in the log, and at
+    /// least a page of names for each table.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] and [`Error::PrefixesNotListed`].
@@ -60,8 +61,8 @@ impl Keyspace {
         self.prefixes_from([])
     }
 
-    /// The same from a prefix on, which need not be there. Costs about log2 of its pages of names in reads for each
-    /// table before the first prefix.
+    /// The same, starting at a prefix, which need not exist. For each table, costs about log2 of its pages of names in
+    /// reads before the first prefix.
     ///
     /// # Errors
     /// As [`Keyspace::prefixes`].
@@ -73,7 +74,7 @@ impl Keyspace {
 }
 
 impl KeyspaceSnapshot {
-    /// The prefixes that had items, in the order of their bytes, as [`Keyspace::prefixes`] has them.
+    /// The prefixes that had items, in the order of their bytes, as [`Keyspace::prefixes`] returns them.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] and [`Error::PrefixesNotListed`].
@@ -81,7 +82,7 @@ impl KeyspaceSnapshot {
         self.prefixes_from([])
     }
 
-    /// The same from a prefix on.
+    /// The same, starting at a prefix.
     ///
     /// # Errors
     /// As [`KeyspaceSnapshot::prefixes`].
@@ -125,7 +126,7 @@ impl Prefixes {
         Ok(Self { shared, keyspace, pin, now_ms, logged, tables, next, is_over: false })
     }
 
-    /// The next prefix of which there is anything, with what is known of it.
+    /// The next prefix of which there is any item or tombstone, with its counts.
     fn next_named(&mut self) -> Result<Option<(Vec<u8>, PrefixCounts)>> {
         let in_tables = self.next.peek().map(|Reverse(next)| &next.prefix);
         let is_logged = match (self.logged.peek(), in_tables) {
@@ -188,7 +189,7 @@ impl Iterator for Prefixes {
 
 impl FusedIterator for Prefixes {}
 
-/// A section and the ranges of hashes where it counts: its table may lie over several containers.
+/// A section and the ranges of hashes where it is used: its table may cover several containers.
 struct LiveSection {
     section: Arc<Section>,
     ranges: Vec<HashRange>,
@@ -205,7 +206,7 @@ fn live_sections(version: &Version) -> Vec<LiveSection> {
     sections.into_values().collect()
 }
 
-/// Adds the prefixes of a log store's items from `start` on. With all its shards held at once, so that a batch is seen
+/// Adds the prefixes of a log store's items from `start` on. All its shards are locked at once, so that a batch is seen
 /// as a whole.
 fn gather(store: &LogStore, start: &[u8], logged: &mut BTreeMap<Vec<u8>, PrefixCounts>) -> Result<()> {
     let mut counts: BTreeMap<&[u8], PrefixCounts> = BTreeMap::new();

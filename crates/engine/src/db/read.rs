@@ -1,4 +1,4 @@
-//! get and multi_get: log stores, then runs, then the sorted run.
+//! `get` and `multi_get`: log stores first, then runs, then the levels below.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use crate::item::Item;
 use crate::level::{Lookup, Version};
 use crate::table::{PAGE_BYTES, PageRead, Section};
 
-/// Most large values that one multi_get reads together: each takes a mebibyte of buffer at most.
+/// Maximum number of large values that one `multi_get` reads together: each takes at most one mebibyte of buffer.
 const LARGE_IN_FLIGHT_MAX: usize = 16;
 
 impl Keyspace {
-    /// The value of `key`; `None` when it is absent.
+    /// The value of `key`; `None` if it is absent.
     ///
-    /// Costs no read for an item that is still in the log, else one read of a page (1.005 at most on average), absent
-    /// or present; and for a large item one sequential read of its bytes.
+    /// Costs no read for an item that is still in the log, otherwise one read of a page (on average at most 1.005),
+    /// whether the key is absent or present. A large item costs one more sequential read, of its bytes.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
     }
 
-    /// The value of `key` and what is stored with it; `None` when it is absent. Costs as much as [`Keyspace::get`].
+    /// The value of `key` and its metadata; `None` if the key is absent. Costs as much as [`Keyspace::get`].
     pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
         let key = key.as_ref();
         self.read(key, |view, item| view.with_metadata(key, item))
     }
 
-    /// Whether `key` is present. Costs as much as [`Keyspace::get`] of a small item; above 1 KiB of key also a read of
-    /// the key.
+    /// Whether `key` is present. Costs as much as [`Keyspace::get`] of a small item; if the key is longer than 1 KiB,
+    /// also a read of the key.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.read(key, |view, item| item.map_or(Ok(false), |item| view.is_of_key(key, item)))
     }
 
-    /// The values of many keys, in their order, with all page reads in flight together, and then those of up to 16
-    /// large values at a time.
+    /// The values of many keys, in their order. All page reads are in flight together, then the reads of up to 16 large
+    /// values at a time.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let shared = self.database();
         self.shared.check_present()?;
@@ -52,7 +52,7 @@ impl Keyspace {
         })
     }
 
-    /// Calls `found` with the item of `key` if it is live, else with `None`.
+    /// Calls `found` with the item of `key` if it is live, otherwise with `None`.
     #[inline]
     pub(super) fn read<R>(
         &self,
@@ -68,8 +68,8 @@ impl Keyspace {
     }
 }
 
-/// Reads from the present version. When a blob file is gone that a reader holding the version saw a reference to, its
-/// items were written elsewhere meanwhile, and a later version shows where.
+/// Reads from the current version. If a blob file is gone to which a reader of that version found a reference, its
+/// items were moved meanwhile, and a later version knows where they are.
 #[inline]
 pub(super) fn retry_when_moved<R>(
     keyspace: &KeyspaceShared,
@@ -89,7 +89,7 @@ pub(super) fn retry_when_moved<R>(
     }
 }
 
-/// A keyspace as it is in a version at a moment.
+/// A keyspace in a version, at a moment.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub shared: &'a Shared,
@@ -99,7 +99,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Calls `found` with the item of `key` if it is live, else with `None`. Counts as a get.
+    /// Calls `found` with the item of `key` if it is live, otherwise with `None`. Counts as a get.
     pub fn read<R>(
         &self,
         key: &[u8],
@@ -110,7 +110,7 @@ impl View<'_> {
         self.find(self.keyspace.hasher.hash(&key), &key, found)
     }
 
-    /// Like [`View::read`], for a key as it is stored whose hash is known, and without counting.
+    /// Like [`View::read`], for a key in its stored form whose hash is known. Does not count as a get.
     pub fn find<R>(
         &self,
         hash: KeyHash,
@@ -124,12 +124,12 @@ impl View<'_> {
         found.and_then(|found| found).map_err(|error| self.shared.closed_or(error))
     }
 
-    /// The value of `key`; `None` when it is absent.
+    /// The value of `key`; `None` if it is absent.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
     }
 
-    /// The value of an item of `key` with what is stored with it.
+    /// The value of an item of `key` with its metadata.
     pub fn with_metadata(&self, key: &[u8], item: Option<&Item<'_>>) -> Result<Option<(Vec<u8>, Metadata)>> {
         item.map(|item| Ok((self.value(key, item)?, Metadata::of(item)))).transpose()
     }
@@ -145,7 +145,7 @@ impl View<'_> {
             let live = Some(&item).filter(|item| moment.is_live(item));
             if let Some(item) = live.filter(|item| item.is_reference()) {
                 let Some(reference) = LargeValue::required(item)?.single() else {
-                    // Several records are read together as they are.
+                    // Several records of one value are read together anyway.
                     return self.value(keys[index].as_ref(), item).map(Some);
                 };
                 large.push((index, reference));
@@ -204,7 +204,7 @@ impl View<'_> {
     }
 }
 
-/// A lookup on its way, by the number of its key, and what it reads.
+/// A lookup in progress with the number of its key, and what it reads next.
 type Reading<'v> = (usize, Lookup<'v>, &'v Section, PageRead);
 
 fn read_pages(shared: &Shared, reading: &[Reading<'_>], buffers: &mut [AlignedBuffer]) -> Result<()> {
@@ -237,8 +237,8 @@ pub(super) fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -
     Ok(None)
 }
 
-/// Calls `found` with the newest item of `key`, as it is stored, tombstones included, or with `None`. Counts pages
-/// that it reads in `reads`.
+/// Calls `found` with the newest item of `key`, which is in its stored form, tombstones included; or with `None`. Adds
+/// the number of pages that it reads to `reads`.
 pub(crate) fn find<R>(
     version: &Version,
     reads: &AtomicU64,
@@ -263,7 +263,7 @@ pub(crate) fn find_in_tables<R>(
     find_by(Lookup::new(version, hash), reads, key, found)
 }
 
-/// Like [`find_in_tables`], where `lookup` says.
+/// Like [`find_in_tables`], in the tables that `lookup` visits.
 pub(crate) fn find_by<R>(
     mut lookup: Lookup<'_>,
     reads: &AtomicU64,

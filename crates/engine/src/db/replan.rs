@@ -1,5 +1,5 @@
-//! Planning anew where data have outgrown a plan that was made for fewer
-//! ([decision 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
+//! Makes a new plan when data have outgrown one that was made for fewer items ([decision
+//! 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
 
 use std::sync::Arc;
 
@@ -15,43 +15,43 @@ use crate::error::Result;
 use crate::level::Version;
 use crate::manifest::PlanSource;
 
-/// A plan is made anew when there are so many times the items that it was made for.
+/// A new plan is made when there are this many times the items for which the plan was made.
 const OUTGROWN: f64 = 1.5;
-/// It is then made for so many times the items that are there.
+/// The new plan is made for this many times the items present.
 const AHEAD: f64 = 2.0;
-/// Keyspaces of fewer items keep their first plan: any does for them.
+/// Keyspaces with fewer items keep their first plan: any plan is good enough for them.
 const ITEMS_MIN: u64 = 100_000;
-/// Decisions that are remembered.
+/// Number of decisions that are remembered.
 const DECISIONS_MAX: usize = 32;
 
-/// What was decided when a plan was asked for anew because the data had outgrown it.
+/// The decision that was made when the data had outgrown a plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlanDecision {
     /// The keyspace's name.
     pub keyspace: String,
-    /// When, in milliseconds since 1970.
+    /// The time of the decision, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Items that were there, and their mean bytes of key and value.
+    /// Number of items present.
     pub items: u64,
     /// Mean bytes of key and value.
     pub item_bytes: f64,
-    /// Items for which the decision holds: the next one comes when there are half as many again.
+    /// Number of items for which the decision was made. The next one is due when there are half as many again.
     pub items_planned: u64,
     /// The plan until then, in one line.
     pub from: String,
-    /// The best plan for so many items; `None` where the planner refused them.
+    /// The best plan for that number of items, in one line; `None` if the planner refused.
     pub best: Option<String>,
-    /// Predicted microseconds of the device for an operation, under the plan until then and under the best one.
+    /// Predicted device time of an operation, in microseconds: under the plan until then, and under the best one.
     pub operation_us: (f64, f64),
-    /// Predicted bytes of memory for an item that find items, of both.
+    /// Predicted bytes of memory per item for filters and indexes: under the plan until then, and under the best one.
     pub memory_bytes_per_item: (f64, f64),
     /// Whether the plan was changed to the best one.
     pub is_changed: bool,
-    /// Why, or why not.
+    /// The reason for changing or keeping the plan.
     pub reason: String,
 }
 
-/// What of a keyspace the planner is told.
+/// What the planner gets to know about a keyspace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Measured {
     items: u64,
@@ -60,7 +60,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// The mean item is that of all tables, old values and tombstones included.
+    /// The mean is taken over the items of all tables, obsolete versions and tombstones included.
     fn of(version: &Version) -> Self {
         let mut sums = (0, 0, 0);
         for section in version.sections() {
@@ -74,10 +74,11 @@ impl Measured {
     }
 }
 
-/// Whether, and why, the best plan takes the place of the present one.
+/// Whether the best plan should replace the present one, and why.
 ///
-/// A plan that can't keep the memory promised goes where another can. Else the change has to pay: what operations cost
-/// less, until the items have doubled, half of them puts, must be more than writing every item once more costs.
+/// A plan that cannot keep the promised memory limit is replaced if another one can. Otherwise the change must pay off:
+/// what operations save until the number of items has doubled, half of them puts, must exceed the cost of rewriting
+/// every item once.
 fn judge(present: &Candidate, best: &Candidate, demand: &Demand) -> (bool, String) {
     if present.plan == best.plan {
         return (false, "the plan is the best one still".to_owned());
@@ -118,8 +119,8 @@ fn outgrown(shared: &Shared) -> Option<Arc<KeyspaceShared>> {
     shared.all_keyspaces().into_iter().find(is_outgrown)
 }
 
-/// Plans anew for one keyspace whose data have outgrown its plan, if there is one; returns whether there was. Takes
-/// some tenths of a second of one processor then, once for each time that the data have grown by half.
+/// Makes a new plan for one keyspace whose data have outgrown its plan, if there is one; returns whether there was.
+/// This takes some tenths of a second of one processor, once each time that the data have grown by half.
 pub(crate) fn replan(shared: &Shared) -> Result<bool> {
     let Some(keyspace) = outgrown(shared) else { return Ok(false) };
     let state = keyspace.plan_state();
@@ -134,7 +135,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
         from: state.plan.to_string(),
         ..PlanDecision::default()
     };
-    // Damaged figures were reported when the database was opened or created; they are no reason to stop here.
+    // Damaged figures were reported when the database was opened or created; they are no reason to fail here.
     let device = device::read(&*shared.storage).ok().flatten().unwrap_or_default();
     let compared = compare(&state.plan, measured, items_planned, device);
     let plan = match compared {
@@ -145,7 +146,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
             decision.best = Some(best.plan.to_string());
             if decision.is_changed { best.plan } else { state.plan.clone() }
         }
-        // What can't be planned for keeps the plan it has.
+        // If no plan can be made, the keyspace keeps its plan.
         Err(error) => {
             decision.reason = error.to_string();
             state.plan.clone()
@@ -164,7 +165,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// The present plan and the best one with what they cost for so many of these items.
+/// The present plan and the best one, with their costs for this number of such items.
 fn compare(
     plan: &alluvium_model::Plan,
     measured: Measured,

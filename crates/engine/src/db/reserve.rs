@@ -1,4 +1,4 @@
-//! [`Reserve`]: a little disk space kept for the moment when there is no other.
+//! [`Reserve`]: a little disk space that is kept for the moment when there is no other.
 
 use std::time::Duration;
 
@@ -11,44 +11,44 @@ use crate::error::{IoContext, Result};
 
 /// The file that takes the space.
 const RESERVE: &str = "RESERVE";
-/// Written at once.
+/// Number of bytes written at a time.
 const PIECE_BYTES: u64 = 64 << 10;
-/// Space that is kept at most. What was acknowledged and waits to be written behind fits in it, and some thousand
-/// removals; where segments are small, they are the bound.
+/// Maximum bytes of reserved space. It has room for acknowledged writes that are not yet written behind, and for some
+/// thousand removals. With small segments, the bound is `SEGMENTS_MAX` segments.
 const BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: u64 = 6;
 /// The pause after a failed attempt of [`Reserve::keep`].
 const RETRY_MS: u64 = 2_000;
 
-/// Whether `name` is that of the file that keeps space.
+/// Whether `name` is that of the file that reserves space.
 pub(crate) fn is_file_name(name: &str) -> bool {
     name == RESERVE
 }
 
-/// Space kept by a file that means nothing: cutting it makes room for the log, for removals, and for the record of the
-/// manifest by which something goes that is large.
+/// Space reserved by a file of meaningless content. Truncating the file makes room for the log, for removals, and for
+/// the manifest record by which something large is removed.
 ///
-/// The file is not synced: after a power cut it is made again. It stays open, since giving it back must take no
-/// descriptor; and it is cut before it is removed, since a file system may keep what a removed name held until it has
-/// written its journal.
+/// The file is not synced: after a power cut it is made again. It stays open, since releasing it must not need a
+/// descriptor. It is truncated before it is removed, since a file system may keep the space of a removed name until it
+/// has written its journal.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     storage: Arc<dyn Storage>,
     bytes: u64,
-    /// There while the space is taken.
+    /// Present while the space is reserved.
     file: Mutex<Option<Arc<dyn File>>>,
     /// When [`Reserve::keep`] tries again after a failure, in milliseconds.
     pause_ends_ms: AtomicU64,
 }
 
 impl Reserve {
-    /// For a database with log segments of this size; nothing is taken yet.
+    /// A reserve for a database with log segments of this size. Nothing is reserved yet.
     pub fn new(storage: Arc<dyn Storage>, segment_bytes: u64) -> Self {
         let bytes = (SEGMENTS_MAX * segment_bytes).min(BYTES_MAX).next_multiple_of(PIECE_BYTES);
         Self { storage, bytes, file: Mutex::new(None), pause_ends_ms: AtomicU64::new(0) }
     }
 
-    /// Bytes that are kept.
+    /// Number of bytes to reserve.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -70,7 +70,7 @@ impl Reserve {
     /// Takes the space, if it is not taken: so there is that much room.
     ///
     /// # Errors
-    /// When there is not; then none of it is taken.
+    /// If there is not enough room; then none of it is reserved.
     pub fn take(&self) -> Result<()> {
         let mut taken = self.file.lock().expect("no panic while held");
         if taken.is_none() {
@@ -94,7 +94,7 @@ impl Reserve {
         file.check_available(0, missing).context(context)?;
         let mut piece = AlignedBuffer::zeroed(PIECE_BYTES as usize);
         for (number, word) in piece.chunks_exact_mut(8).enumerate() {
-            // Zeros would take no space where a file system compresses.
+            // A file system with compression would store zeros without using space.
             word.copy_from_slice(&checksum64(&number.to_le_bytes(), 0).to_le_bytes());
         }
         for offset in (0..self.bytes).step_by(PIECE_BYTES as usize) {
@@ -103,13 +103,14 @@ impl Reserve {
         Ok(())
     }
 
-    /// Gives the space back to whoever needs it now; `false` when there was none.
+    /// Releases the space for other uses; returns `false` if none was reserved.
     pub fn release(&self) -> bool {
         let mut taken = self.file.lock().expect("no panic while held");
         taken.take().is_some_and(|file| give_back(&*self.storage, &*file))
     }
 
-    /// Gives back what an earlier opening took; `false` when it took none. The caller holds the directory's lock.
+    /// Releases what an earlier opening reserved; returns `false` if it reserved none. The caller holds the directory's
+    /// lock.
     pub fn give_up(storage: &dyn Storage) -> bool {
         storage.open(RESERVE, OpenMode::Write).is_ok_and(|file| give_back(storage, &*file))
     }
@@ -161,7 +162,7 @@ mod tests {
         storage.set_quota(Some(PIECE_BYTES));
         reserve.take().unwrap();
         assert_eq!(storage.list().unwrap(), [RESERVE]);
-        // The next opening finds it.
+        // The next opening finds the space.
         let next = Reserve::new(Arc::new(storage.clone()), 1 << 10);
         next.take().unwrap();
         let file = storage.open("log", OpenMode::Create).unwrap();
