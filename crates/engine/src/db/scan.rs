@@ -23,43 +23,44 @@ use crate::table::SectionScanner;
 
 /// All items of a keyspace in the order of their key hashes.
 ///
-/// Items present during the whole iteration are returned exactly once, with a value they had during it. Young items
-/// of a part of the hash space are in memory together: about the plan's share of filtered items divided by the shards,
-/// or a part of that small enough for the memory limit of when it began.
+/// Items present during the whole iteration are returned exactly once, with a value that they had during it. The young
+/// items of one part of the hash space are in memory together: about the plan's share of filtered items divided by the
+/// number of shards, or less if the memory limit at the beginning of the iteration demands it.
 #[derive(Debug)]
 pub struct Iter {
     shared: Arc<Shared>,
     keyspace: Arc<KeyspaceShared>,
-    /// What it reads, which tells that it does.
+    /// The version that it reads; pinned so that statistics include it.
     pub(super) pin: Arc<Pin>,
     /// When it began: items that expire later are returned.
     pub(super) now_ms: u64,
     budget: MemoryBudget,
     /// The hash at which the next chunk starts; `None` at the end.
     pub(super) next: Option<u128>,
-    /// The part of the hash space whose young items are gathered, and those.
+    /// The part of the hash space whose young items are in memory, and these items.
     unit: Option<(HashRange, YoungItems)>,
     chunk: VecDeque<FoundItem>,
-    /// What there is of a semi-sorted keyspace: it is not cut into pieces of the hash space, which may have all items
-    /// or none.
+    /// The items of a semi-sorted keyspace. It is not divided into pieces of the hash space, since a piece may have all
+    /// items or none.
     pub(super) merged: Option<Box<MergedItems>>,
-    /// The prefix that is wanted, where not all are.
+    /// The requested prefix; `None` for all items.
     prefix: Option<Vec<u8>>,
-    /// Offsets of the items that count of the active log store, for each shard, where it is seen as of one moment.
+    /// For an iterator that sees the active log store as of one moment: the offsets of its items, for each shard.
     pub(super) logged: Option<Vec<Vec<u32>>>,
-    /// What it may gather.
+    /// The memory that it may use.
     share: IteratorShare,
-    /// Why nothing can be read, to be told first.
+    /// Why nothing can be read; the first call of `next` returns it.
     pub(super) refusal: Option<Error>,
-    /// Whether it reads a snapshot, which holds all that its items refer to.
+    /// Whether it reads a snapshot, which keeps everything to which its items refer.
     is_of_snapshot: bool,
 }
 
 impl Keyspace {
     /// Iterates over all items, in the order of their key hashes.
     ///
-    /// Beside writes and merges the iterator holds the tables and the log of when it began: what is no longer needed
-    /// otherwise stays until it is dropped, and [`crate::Stats::iterators`] tells how much that is.
+    /// The iterator keeps the tables and the log from the time when it began, without delaying writes and merges. What
+    /// is not needed otherwise is freed when the iterator is dropped; [`crate::Stats::iterators`] says how much that
+    /// is.
     pub fn iter(&self) -> Iter {
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let refusal = keyspace.check_present().err();
@@ -71,13 +72,13 @@ impl Keyspace {
         }
     }
 
-    /// Iterates over the items whose keys have this prefix, as the keyspace finds prefixes: the whole prefix, not a
-    /// part of it. In no order that means anything; keys are compared, so other prefixes of the same hash are left out.
+    /// Iterates over the items whose keys have this prefix by the keyspace's prefix rule: the whole prefix, not a part
+    /// of it. The order has no meaning. Keys are compared, so other prefixes with the same hash are skipped.
     ///
-    /// What is returned is what was there when it was called: writes of one batch are all seen or none. Costs reads of
-    /// the pages where the prefix lies in each run that has something of it, all begun together, and of one page of
-    /// each other run whose filter doesn't know prefixes; beside that 32 bytes of memory for each item that is still in
-    /// the log.
+    /// Returns the items present when it was called; the writes of one batch are either all seen or none. Costs reads
+    /// of the prefix's pages in each run with items of it, all started together, and of one page of each other run
+    /// whose filter does not know prefixes; and 32 bytes of memory for each of the prefix's items that is still in the
+    /// log.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
@@ -90,7 +91,7 @@ impl Keyspace {
 }
 
 impl Iter {
-    /// An iterator over all items, without those that had expired by `now_ms`.
+    /// An iterator over all items except those that had expired by `now_ms`.
     pub(super) fn over(
         shared: &Arc<Shared>,
         keyspace: Arc<KeyspaceShared>,
@@ -106,10 +107,10 @@ impl Iter {
         iter
     }
 
-    /// An iterator over the items of a prefix, without those that had expired by `now_ms`.
+    /// An iterator over the items of a prefix except those that had expired by `now_ms`.
     ///
     /// # Errors
-    /// [`Error::NotSemiSorted`].
+    /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
     pub(super) fn over_prefix(
         shared: &Arc<Shared>,
         keyspace: Arc<KeyspaceShared>,
@@ -154,12 +155,12 @@ impl Iter {
         }
     }
 
-    /// The iterator, over a version that a snapshot holds.
+    /// The same iterator, over a version that a snapshot keeps.
     pub(super) fn of_snapshot(self) -> Self {
         Self { is_of_snapshot: true, ..self }
     }
 
-    /// Puts all items in `range` in order. Reads when they are asked for.
+    /// Prepares the merge of all items in `range`. Reads when items are requested.
     fn merge_items(&mut self, range: HashRange) {
         let version = self.pin.version();
         let share = self.shared.check_open().and_then(|()| {
@@ -175,7 +176,7 @@ impl Iter {
         }
     }
 
-    /// The next item as [`Iterator::next`] gives it, with what is stored with its value.
+    /// The next item as [`Iterator::next`] returns it, with its metadata.
     pub fn next_with_metadata(&mut self) -> Option<Result<(KeyValue, Metadata)>> {
         match self.next_resolved() {
             Ok(item) => item.map(Ok),
@@ -192,7 +193,7 @@ impl Iter {
         Ok(self.next_item()?.map(|item| item.key))
     }
 
-    /// Calls `found` with the references of all items that lie in blob files, which are not read.
+    /// Calls `found` with the references of all items in blob files, without reading these.
     pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
         while let Some(found_item) = self.next_item()? {
             if found_item.kind == ItemKind::Reference {
@@ -223,7 +224,7 @@ impl Iter {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
-        // One that is at its end stays there.
+        // An iterator at its end stays there, even after the database was closed.
         if self.next.is_some() || !self.chunk.is_empty() {
             self.shared.check_open()?;
         }
@@ -244,7 +245,7 @@ impl Iter {
         }
     }
 
-    /// Gathers the next live item of a semi-sorted keyspace, of the prefix that is wanted.
+    /// Finds the next live item of a semi-sorted keyspace, of the requested prefix.
     fn fill_merged(&mut self) -> Result<()> {
         let Some(merged) = &mut self.merged else { return Ok(()) };
         let moment = Moment::At(self.now_ms);
@@ -266,7 +267,7 @@ impl Iter {
         Ok(())
     }
 
-    /// Gathers the items of the next piece of the hash space, which starts at `low`.
+    /// Collects the items of the next piece of the hash space, which starts at `low`.
     fn fill(&mut self, low: u128) -> Result<()> {
         let mut chunk = std::mem::take(&mut self.chunk);
         self.visit(low, |_, item| chunk.push_back(FoundItem::of(item)))?;
@@ -315,8 +316,8 @@ impl Iter {
         self.share.chunk_items(bytes / items.max(1))
     }
 
-    /// The part of the hash space around `low` that runs and log stores cut no finer, with its young items; less of it
-    /// where they would not fit in memory.
+    /// The part of the hash space around `low` that runs and log stores do not divide further, with its young items; a
+    /// smaller part if these would not fit in memory.
     fn gather(&self, low: u128) -> Result<(HashRange, YoungItems)> {
         let version = self.pin.version();
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
@@ -330,7 +331,7 @@ impl Iter {
             .map(|(_, _, section)| (section.section.item_count(), section.section.used_bytes()))
             .map(|(items, bytes)| YoungItems::memory_bytes_for(items, bytes))
             .sum();
-        // Several iterators share what a merge alone has.
+        // Several iterators share what a merge has for itself.
         let share = self.share.young_bytes();
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
         let part = match bits + bits_within {

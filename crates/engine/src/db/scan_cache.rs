@@ -1,9 +1,9 @@
-//! [`ScanCache`]: what scans have gathered and their next calls may use.
+//! [`ScanCache`]: items that scans have collected, for use by their next calls.
 //!
-//! A hint, never the truth: the cursor alone says where a scan goes on. A piece counts only while its keyspace is as it
-//! was when the piece was gathered. A section never changes, so what was gathered of it always holds. Nothing here has
-//! a version, a table or a log: what an abandoned scan leaves is some memory, which is bounded for all scans of the
-//! database together and told by [`crate::MemoryStats::scans`].
+//! A hint, never the truth: only the cursor says where a scan continues. A piece is valid only while its keyspace is
+//! unchanged since the piece was collected. A section never changes, so items collected from one are always valid.
+//! Nothing here refers to a version, a table or a log: an abandoned scan leaves some memory, which is bounded for all
+//! scans of the database together and shown by [`crate::MemoryStats::scans`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::shared::Shared;
 use crate::compact::YoungItems;
 use crate::table::{Loan, Section};
 
-/// Entries, at most: each call looks through all of them.
+/// Maximum number of entries: each call searches all of them.
 const ENTRIES_MAX: usize = 256;
 
-/// Gathered items, the ones used last behind the others.
+/// Collected items, the most recently used last.
 #[derive(Debug, Default)]
 pub(crate) struct ScanCache {
     kept: Mutex<VecDeque<Kept>>,
@@ -30,19 +30,19 @@ struct Kept {
     keyspace: u32,
     items: Items,
     bytes: u64,
-    /// What it takes of a memory limit.
+    /// The memory taken from the limit.
     _loan: Option<Loan>,
 }
 
 #[derive(Debug)]
 enum Items {
-    /// All items of a stretch of places, from one on.
+    /// All items of a range of places, from `from` on.
     Piece { from: u64, target: usize, moment: Moment, piece: Arc<Piece> },
-    /// The items of a section in the order of slots in a part of the hash space.
+    /// The items of a section in the order of slots that are in a part of the hash space.
     Sorted { section: SectionName, part: HashRange, items: Arc<YoungItems> },
 }
 
-/// File and offset: numbers of files are never used again.
+/// File number and offset: file numbers are never used again.
 type SectionName = (u64, u64);
 
 fn name(section: &Section) -> SectionName {
@@ -50,7 +50,7 @@ fn name(section: &Section) -> SectionName {
 }
 
 impl ScanCache {
-    /// The piece that has the items from `place` on, if the keyspace is as it was.
+    /// The piece with the items from `place` on, if the keyspace is unchanged.
     pub(super) fn piece(&self, keyspace: u32, place: u64, now: &Moment) -> Option<Arc<Piece>> {
         self.find(|kept| match &kept.items {
             Items::Piece { from, moment, piece, .. } => {
@@ -61,8 +61,8 @@ impl ScanCache {
         })
     }
 
-    /// How many items were wanted of the piece that ends at `place`, which it lets go of: its scan goes on. `None` if
-    /// the keyspace has changed since, or no such piece is there.
+    /// Removes the piece that ends at `place`, as its scan continues, and returns the number of items for which it was
+    /// collected. `None` if the keyspace has changed since, or there is no such piece.
     pub(super) fn take_piece_before(&self, keyspace: u32, place: u64, now: &Moment) -> Option<usize> {
         let mut kept = self.lock();
         let at = kept.iter().position(|kept| {
@@ -106,7 +106,7 @@ impl ScanCache {
         self.keep(shared, of.keyspace(), items, bytes);
     }
 
-    /// Lets go of the sections' items in a part of the hash space that a scan has passed.
+    /// Drops the sections' items in a part of the hash space that a scan has passed.
     pub fn drop_part(&self, keyspace: u32, passed: HashRange) {
         self.lock().retain(|kept| {
             let is_passed = matches!(kept.items, Items::Sorted { part, .. } if part == passed);
@@ -114,22 +114,22 @@ impl ScanCache {
         });
     }
 
-    /// Lets go of all that was gathered of a keyspace.
+    /// Drops everything that was collected from a keyspace.
     pub fn forget(&self, keyspace: u32) {
         self.lock().retain(|kept| kept.keyspace != keyspace);
     }
 
-    /// Lets go of everything.
+    /// Drops everything.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Memory held.
+    /// Memory in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.lock().iter().map(|kept| kept.bytes).sum()
     }
 
-    /// Keeps items, and lets go of those that were not used for the longest time where there is no room for all.
+    /// Keeps items. If there is no room for all, those that have not been used for the longest time are dropped.
     fn keep(&self, shared: &Shared, keyspace: u32, items: Items, bytes: u64) {
         let bytes_max = shared.memory.budget().scan_bytes();
         if bytes > bytes_max {
@@ -145,7 +145,7 @@ impl ScanCache {
         }
     }
 
-    /// What `wanted` finds in one of the entries, which was used last then.
+    /// The result of `wanted` for one of the entries, which becomes the most recently used.
     fn find<R>(&self, wanted: impl Fn(&Kept) -> Option<R>) -> Option<R> {
         let mut kept = self.lock();
         let (at, found) = kept.iter().enumerate().find_map(|(at, kept)| Some((at, wanted(kept)?)))?;

@@ -1,4 +1,4 @@
-//! [`Gather`]: how the items behind a cursor are found.
+//! [`Gather`]: collects the items behind a cursor.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use crate::error::Result;
 use crate::level::{Version, shard_range};
 use crate::table::{PAGE_BYTES, Section, SectionScanner};
 
-/// Items beyond those wanted that a group may have and is still gathered as a whole.
+/// Number of items beyond those requested that a group may have and still be collected as a whole.
 const GROUP_SLACK: usize = 256;
-/// Bytes of an item, for the size of reads.
+/// Assumed bytes of an item, for the size of reads.
 const ITEM_BYTES_GUESS: usize = 64;
-/// Bytes of a read, at most.
+/// Maximum bytes of a read.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// More items are looked for than wanted, since an estimate may be too high.
+/// Factor by which more items are looked for than requested, since an estimate may be too high.
 const ESTIMATE_SLACK: f64 = 1.5;
 
-/// Gathers the items of a version from a place on, about as many as are wanted.
+/// Collects the items of a version from a place on, about as many as requested.
 ///
-/// Of hashed keys no piece goes beyond the finest shard of the log and of runs. So each run in the order of slots or in
-/// buckets has one section there, which must be read as a whole: its items are kept in order for the next
-/// pieces, without those of parts of the shard for which there is no room.
+/// With hashed keys, no piece extends beyond the finest shard of the log and of runs. So each run in the order of slots
+/// or in buckets has one section there, which must be read as a whole: its items are kept in order for the next pieces,
+/// except those of parts of the shard for which there is no room.
 pub(super) struct Gather<'a> {
     pub shared: &'a Shared,
     pub keyspace: &'a KeyspaceShared,
     pub version: &'a Arc<Version>,
-    /// Items wanted.
+    /// Number of items requested.
     pub target: usize,
     /// Bytes of items after which a piece ends.
     pub bytes_max: usize,
 }
 
 impl Gather<'_> {
-    /// The items from a place on: those of a place come together, and each piece gets on.
+    /// The items from a place on. Items of one place stay together, and each piece makes progress.
     pub fn piece(&self, from: u64) -> Result<Piece> {
         match ScanOrder::of(&self.keyspace.hasher) {
             ScanOrder::Hashes => self.by_hash(from),
@@ -54,7 +54,7 @@ impl Gather<'_> {
         let within = self.items_within(HashRange::new(low, part.high)).max(1.0);
         let share = (self.target as f64 * ESTIMATE_SLACK / within).min(1.0);
         let width = ((part.high - low) as f64 * share) as u128;
-        // A place is never parted.
+        // A place is never split.
         let high = low.saturating_add(width).min(part.high) | u128::from(u64::MAX);
         let mut merged = self.near(HashRange::new(low, high), part)?;
         let mut piece = Piece::default();
@@ -74,7 +74,7 @@ impl Gather<'_> {
         Ok(piece)
     }
 
-    /// Whole groups from this one on, or the beginning of it where it is large.
+    /// Whole groups from this one on, or the beginning of this one if it is large.
     fn by_groups(&self, from: u64) -> Result<Piece> {
         let order = ScanOrder::Groups;
         let range = self.reach(from);
@@ -104,7 +104,7 @@ impl Gather<'_> {
         Ok(piece)
     }
 
-    /// Items of one group from a place on: of each of its prefixes, of which there is one as a rule.
+    /// Items of one group from a place on, from each of its prefixes; usually there is only one.
     fn by_suffix(&self, group: u64, from: u64) -> Result<Piece> {
         let order = ScanOrder::Groups;
         let HashRange { low, high } = hashes_of_group(group);
@@ -128,7 +128,7 @@ impl Gather<'_> {
                 if self.is_full(&piece, first, first_byte) && last != Some(place) {
                     to = Some(to.map_or(place, |to| to.min(place)));
                 }
-                // What is behind the end of another prefix's items comes with the next piece.
+                // What is behind the end of another prefix's items belongs to the next piece.
                 if to.is_some_and(|to| place >= to) {
                     break;
                 }
@@ -141,7 +141,7 @@ impl Gather<'_> {
         Ok(piece)
     }
 
-    /// Whether as many items as wanted were pushed since there were `first`, which take `first_byte` bytes.
+    /// Whether as many items as requested were pushed after the first `first` ones, which take `first_byte` bytes.
     fn is_full(&self, piece: &Piece, first: usize, first_byte: usize) -> bool {
         piece.len() - first >= self.target || piece.encoded_bytes() - first_byte >= self.bytes_max
     }
@@ -156,7 +156,7 @@ impl Gather<'_> {
         MergedItems::near(self.shared, self.version, range, read_bytes, |section| self.sorted(section, part))
     }
 
-    /// The items of a section of a run that are in this part of the hash space, in order.
+    /// The items of a run's section in this part of the hash space, in order.
     fn sorted(&self, section: &Arc<Section>, part: HashRange) -> Result<Arc<YoungItems>> {
         let cache = &self.shared.scan_cache;
         if let Some(items) = cache.sorted(section, part) {
@@ -179,8 +179,9 @@ impl Gather<'_> {
         Ok(items)
     }
 
-    /// The part of the hash space around `hash` of which sections of runs are kept in order: the finest shard of
-    /// log and runs there, or less of it where its items would take more than half of the room for scans.
+    /// The part of the hash space around `hash` for which the items of runs' sections are kept in order: the finest
+    /// shard of the log and the runs there, or a smaller part if its items would take more than half of the room for
+    /// scans.
     fn part(&self, hash: KeyHash) -> HashRange {
         let Version { log_stores, runs, .. } = &**self.version;
         let bits = log_stores.iter().map(|store| store.shard_bits());
@@ -200,7 +201,7 @@ impl Gather<'_> {
         shard_range(bits, hash.prefix(bits))
     }
 
-    /// The hashes from a group on that have about the items wanted: whole groups.
+    /// The range of hashes from a group on that has about as many items as requested: whole groups.
     fn reach(&self, from: u64) -> HashRange {
         let mut range = hashes_of_group(from);
         let mut width = range.high - range.low;
@@ -212,7 +213,7 @@ impl Gather<'_> {
         range
     }
 
-    /// Items in `range`, about; obsolete ones too.
+    /// Estimated items in `range`, including obsolete versions.
     fn items_within(&self, range: HashRange) -> f64 {
         let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(range)).sum();
         let of_run = |run: &crate::level::Run| -> f64 {
@@ -248,7 +249,7 @@ mod tests {
         builder.environment(environment).open().unwrap()
     }
 
-    /// Two prefixes of one group, which are found by trying millions.
+    /// Two prefixes of one group, found by trying millions.
     #[test]
     fn prefixes_of_one_group_are_passed_together() {
         let db = open();
@@ -289,7 +290,7 @@ mod tests {
                     break;
                 }
                 cursor = next;
-                // A scan that nobody else's pieces help.
+                // Without help from the pieces of earlier calls.
                 if count == 7 {
                     items.handle.shared.scan_cache.clear();
                 }

@@ -1,4 +1,4 @@
-//! [`Keyspace::scan`]: a page of items at a time, found by the cursor alone.
+//! [`Keyspace::scan`]: returns a page of items at a time, using nothing but the cursor.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use super::scan_piece::{self, Piece};
 use crate::error::Result;
 use crate::level::Version;
 
-/// Items gathered at a time: at first about as many as are wanted, twice as many each time when the scan goes on and
-/// nothing was written meanwhile.
+/// Number of items collected at a time: at first about as many as requested, and twice as many each time that the scan
+/// continues and nothing was written meanwhile.
 const PIECE_ITEMS_MIN: usize = 16;
 const PIECE_ITEMS_MAX: usize = 4096;
-/// Bytes of them, at most about, unless those of one place take more.
+/// Approximate maximum of their bytes, unless those of one place take more.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
 const PIECE_BYTES_MIN: u64 = 4 << 10;
-/// Items that a call passes before it returns fewer than were asked for: removed and expired ones count.
+/// Number of items, removed and expired ones included, after which a call returns fewer than were requested.
 const PASSED_MIN: usize = 1 << 16;
 
 impl Keyspace {
     /// Returns about `count` items and the cursor for the next call. The first cursor is 0; a returned cursor of 0
     /// means the end. A call that passes very many removed or expired items returns fewer, even none.
     ///
-    /// Items present from the first call to the last are returned, whatever is written, merged or cleared meanwhile,
-    /// also over a reopening; removed ones that were absent all the time are not, and others may be. Each call returns
-    /// what is there when it is made: the cursor alone says where it goes on, so scans may be abandoned, repeated and
-    /// run beside each other, and between calls nothing is pinned. Items that share their place (the leading 64 bits of
-    /// their key hash; in a semi-sorted keyspace 40 of the prefix's and 24 of the suffix's) come together.
+    /// Items present from the first call to the last are returned, even if there are writes, merges, clears or a
+    /// reopening meanwhile. Items absent all the time are not returned, and all others may be. Each call returns the
+    /// items present when it is made. Only the cursor says where it continues, so scans may be abandoned, repeated and
+    /// run concurrently, and nothing is pinned between calls. Items at the same position (the leading 64 bits of their
+    /// key hash; in a semi-sorted keyspace, 40 of the prefix's and 24 of the suffix's) are returned by the same call.
     ///
-    /// Costs reads of the pages that hold the items, and of all runs in the order of slots or in buckets at the first
-    /// call in a shard. What is gathered beyond the page serves the next calls as long as nothing is written
-    /// ([`crate::MemoryStats::scans`]: at most 32 MiB for all scans of a database, or 1/32 of its memory limit);
-    /// after writes each call gathers its page anew.
+    /// Costs reads of the pages with the items. The first call in a shard also reads the shard's sections of all runs
+    /// in the order of slots or in buckets. Items collected beyond the page serve the next calls as long as nothing is
+    /// written ([`crate::MemoryStats::scans`]: at most 32 MiB for all scans of a database, or 1/32 of its memory
+    /// limit); after writes, each call collects its page anew.
     pub fn scan(&self, cursor: u64, count: usize) -> Result<(Vec<KeyValue>, u64)> {
         self.shared.check_present()?;
         let (shared, keyspace) = (self.database(), &*self.shared);
@@ -47,7 +47,7 @@ impl Keyspace {
             let (version, piece) = self.piece(from, count)?;
             for (place, item) in piece.items_from(from) {
                 let is_over = items.len() >= count || passed >= passed_max;
-                // A cursor stands between two places, so the items of one must not be torn apart.
+                // A cursor is between two places, so the items of one place must stay together.
                 if is_over && last != Some(place) {
                     return Ok((items, place));
                 }
@@ -66,7 +66,7 @@ impl Keyspace {
         }
     }
 
-    /// The items from a place on, as they are in the present version.
+    /// The items from a place on, in the current version.
     fn piece(&self, from: u64, count: usize) -> Result<(Arc<Version>, Arc<Piece>)> {
         let (shared, keyspace) = (self.database(), &*self.shared);
         let cache = &shared.scan_cache;

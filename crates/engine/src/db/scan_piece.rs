@@ -1,12 +1,12 @@
-//! [`Piece`]: the items of a stretch of places, gathered for the calls of a scan.
+//! [`Piece`]: the items of a range of places, collected for the calls of a scan.
 
 use std::sync::{Arc, Weak};
 
 use crate::item::{EncodedItem, Item};
 use crate::level::Version;
 
-/// A keyspace as it was when a piece was gathered. It holds no version: only the room where one was, so that no other
-/// gets the same address.
+/// Identifies the state of a keyspace when a piece was collected. It keeps no version, only the memory in which one
+/// was, so that no other version gets the same address.
 #[derive(Debug)]
 pub(super) struct Moment {
     version: Weak<Version>,
@@ -15,8 +15,9 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// The present, of which `version` is the version. To be asked before anything of it is read: a write that is in
-    /// the log by now is in the index once its shard is free, so who takes the shard's lock afterwards sees it.
+    /// The present moment, at which `version` is current. Must be taken before anything is read from `version`: a write
+    /// that is in the log by now is in the index once its shard's lock is released, so a reader that takes the lock
+    /// later sees it.
     pub fn of(version: &Arc<Version>) -> Self {
         let logged = version.log_stores.first().map_or(0, |active| active.segment.published());
         Self { version: Arc::downgrade(version), logged }
@@ -24,20 +25,20 @@ impl Moment {
 }
 
 impl PartialEq for Moment {
-    /// Whether nothing was written or moved between them.
+    /// Whether nothing was written or moved between the two moments.
     fn eq(&self, other: &Self) -> bool {
         self.version.ptr_eq(&other.version) && self.logged == other.logged
     }
 }
 
-/// The newest items of all keys in a stretch of places, tombstones and expired items included, in the order of places.
+/// The newest items of all keys in a range of places, in the order of places. Includes tombstones and expired items.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
     /// The items, encoded.
     bytes: Vec<u8>,
-    /// Place and start of each.
+    /// Place and start of each item.
     items: Vec<(u64, usize)>,
-    /// The first place behind it; `None` at the end.
+    /// The first place behind the piece; `None` at the end.
     pub to: Option<u64>,
 }
 
@@ -56,12 +57,12 @@ impl Piece {
         self.bytes.len()
     }
 
-    /// Memory held.
+    /// Memory in bytes.
     pub fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.items.capacity() * size_of::<(u64, usize)>()) as u64
     }
 
-    /// Leaves the first `len` items, as they were pushed.
+    /// Keeps only the first `len` items, in the order in which they were pushed.
     pub fn truncate(&mut self, len: usize) {
         if let Some(&(_, start)) = self.items.get(len) {
             self.bytes.truncate(start);
@@ -69,7 +70,7 @@ impl Piece {
         }
     }
 
-    /// Puts the items in the order of their places and ends the piece in front of `to`.
+    /// Sorts the items by place, and ends the piece in front of `to`.
     pub fn finish(&mut self, to: Option<u64>) {
         self.items.retain(|&(place, _)| to.is_none_or(|to| place < to));
         // Stable, so that items of a place stay in the order of their hashes.
@@ -77,7 +78,7 @@ impl Piece {
         self.to = to;
     }
 
-    /// Place and item of those from a place on. Only after [`Piece::finish`].
+    /// The items from a place on, with their places. Only after [`Piece::finish`].
     pub fn items_from(&self, from: u64) -> impl Iterator<Item = (u64, Item<'_>)> {
         let start = self.items.partition_point(|&(place, _)| place < from);
         self.items[start..].iter().map(|&(place, start)| {

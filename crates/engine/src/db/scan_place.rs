@@ -1,10 +1,11 @@
-//! [`ScanOrder`]: in which order a scan passes items, and the places between them where a cursor may stand.
+//! [`ScanOrder`]: the order in which a scan visits items, and the *places* between which a cursor may be.
 //!
-//! A cursor has 64 bits, hashes have 128. Of hashed keys the leading 64 say the place: two items share them by chance
-//! only. Of a semi-sorted keyspace these are the same for all items of a prefix, however many. There a place is 40
-//! leading bits of the prefix's hash, a *group*, and then 24 leading bits of the suffix's. So a cursor may stand within
-//! a prefix, and of 10⁹ items of one prefix about 60 share a place. A group has one prefix as a rule; items of several
-//! prefixes of a group are passed in the order of their suffixes' hashes.
+//! A cursor has 64 bits, hashes have 128. With hashed keys, the place of an item is the leading 64 bits of its hash:
+//! two items have the same place only by chance. In a semi-sorted keyspace, these bits are the same for all items of a
+//! prefix, whatever their number. There a place consists of 40 leading bits of the prefix's hash, called a *group*, and
+//! 24 leading bits of the suffix's. So a cursor may be within a prefix, and of 10⁹ items of one prefix, about 60 have
+//! the same place. A group usually has one prefix; items of several prefixes of a group are visited in the order of
+//! their suffixes' hashes.
 
 use alluvium_base::{HashRange, KeyHash, KeyHasher};
 
@@ -33,7 +34,7 @@ impl ScanOrder {
         }
     }
 
-    /// The first place behind all hashes up to `last`, which ends a place, or a group; `None` at the end.
+    /// The place behind all hashes up to `last`, which must be the end of a place or of a group; `None` at the end.
     pub fn place_behind(self, last: u128) -> Option<u64> {
         last.checked_add(1).map(|next| self.place(KeyHash(next)))
     }
@@ -55,7 +56,7 @@ pub(super) fn hashes_of_group(group: u64) -> HashRange {
     HashRange::new(low, low | (u128::MAX >> (64 - SUFFIX_BITS)))
 }
 
-/// The first hash of the suffixes that a place of a group has.
+/// The first hash of a suffix at a place within a group.
 pub(super) fn first_suffix(place: u64) -> u64 {
     place << (64 - SUFFIX_BITS)
 }

@@ -1,4 +1,4 @@
-//! What all handles and background threads of an open database share.
+//! The state that all handles and background threads of an open database share.
 //!
 //! Lock order: `collect_lock`, then the locks of `Blobs` and, apart from those, `convert_lock` or `merge_lock`, then
 //! `freeze_lock`, then shard writers in ascending order of keyspace and shard, then the log's locks, then `manifest`,
@@ -37,13 +37,13 @@ use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
 use crate::planted_race::PlantedRace;
 use crate::young_directory::YoungDirectory;
 
-/// Files of converted segments that are kept for the next ones.
+/// Number of files of converted segments that are kept for the next ones.
 const SPARE_LOG_FILES: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub storage: Arc<dyn Storage>,
-    /// The second directory, which is a part of `storage`, where there is one.
+    /// The second directory, which is a part of `storage`, if there is one.
     pub young: Option<YoungDirectory>,
     pub reclaimer: Arc<Reclaimer>,
     pub clock: Arc<dyn Clock>,
@@ -53,9 +53,9 @@ pub(crate) struct Shared {
     pub blobs: Arc<Blobs>,
     pub manifest: Mutex<Manifest>,
     pub keyspaces: RwLock<Vec<Arc<KeyspaceShared>>>,
-    /// From which number on keyspaces may still be dormant that nobody tried to open in the background.
+    /// The lowest number of a keyspace that may be dormant and has not been tried in the background.
     pub waking_from: AtomicU32,
-    /// Keyspaces that are dormant.
+    /// Number of dormant keyspaces.
     pub dormant_keyspaces: AtomicUsize,
     pub next_file: AtomicU64,
     pub convert_lock: Mutex<()>,
@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     pub freeze_lock: Mutex<()>,
     /// Frozen segments that wait for conversion, old to young.
     pub frozen: Mutex<VecDeque<Arc<Segment>>>,
-    /// What an opening for reading found wrong with the log and the blob files that were being written.
+    /// The damage that an opening for reading found in the log and in the blob files that were being written.
     pub damage: Vec<Corruption>,
     pub recycler: Arc<crate::log::segment::Recycler>,
     pub scheduler: Scheduler,
@@ -75,25 +75,25 @@ pub(crate) struct Shared {
     pub failures: Failures,
     pub counters: Counters,
     pub memory: MemoryControl,
-    /// What scans have gathered for their next calls.
+    /// Items that scans have collected for their next calls.
     pub scan_cache: ScanCache,
-    /// Items gathered for merges and ingests under way.
+    /// Bytes of items collected for merges and ingests in progress.
     pub merge_buffer_bytes: AtomicU64,
-    /// Buffers of merges and conversions under way.
+    /// Bytes of the buffers of merges and conversions in progress.
     pub buffer_bytes: AtomicU64,
-    /// The latest time that was looked up, so that time does not go back.
+    /// The latest time that was read, so that time does not go back.
     pub latest_ms: AtomicU64,
     /// Source of new keyspaces' hash keys.
     pub random: Mutex<u64>,
-    /// Where the plan of new keyspaces comes from, and of those that have the database's.
+    /// The choice of the plan of new keyspaces, and of those that have the database's plan.
     pub plan_choice: Mutex<PlanChoice>,
-    /// What was decided since the opening about plans that data had outgrown, the latest last.
+    /// Decisions since the opening about plans that data had outgrown, the most recent last.
     pub plan_decisions: Mutex<Vec<PlanDecision>>,
-    /// The plan of new keyspaces where none was given, once one is made.
+    /// The plan of new keyspaces if none was given, once it has been made.
     pub auto_plan: OnceLock<Plan>,
-    /// Through which `storage` goes, until the database is closed.
+    /// The gate through which `storage` is used until the database is closed.
     pub gate: Arc<ClosableStorage>,
-    /// There until the database is closed.
+    /// Present until the database is closed.
     pub directory_lock: Mutex<Option<Box<dyn DirectoryLock>>>,
     pub is_closed: AtomicBool,
 }
@@ -103,7 +103,7 @@ impl Shared {
         self.keyspaces.read().expect("no panic while held").clone()
     }
 
-    /// The plan that was given, or the best one for what is known. That one is made once, not for each keyspace.
+    /// The plan that was given, or else the best one for what is known. The latter is made once, not for each keyspace.
     pub fn plan_for_new_keyspace(&self, hasher: &KeyHasher) -> Result<PlanState> {
         let choice = self.plan_choice.lock().expect("no panic while held").clone();
         if let PlanChoice::Fixed(plan) = choice
@@ -137,8 +137,8 @@ impl Shared {
         self.manifest.lock().expect("no panic while held").state().names_file(number)
     }
 
-    /// Gives the space of a version's runs and tables back, which the manifest no longer names. Runs of other keyspaces
-    /// lie in the same files: of those only the sections' space can go.
+    /// Gives back the space of a version's runs and tables, which the manifest no longer names. Runs of other keyspaces
+    /// are stored in the same files: of such files, only the sections' space can be freed.
     pub fn give_back_tables(&self, version: &Version) {
         for run in &version.runs {
             run.sections.iter().flatten().for_each(|section| section.set_merged());
@@ -158,7 +158,7 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").len()
     }
 
-    /// A segment's items are in tables, durably: its file may be used again.
+    /// Declares that a segment's items are durable in tables: its file may be used again.
     pub fn finish_segment(&self, segment: &Arc<Segment>) {
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
@@ -167,25 +167,26 @@ impl Shared {
         self.update_throttle();
     }
 
-    /// Removes the files of converted segments but those that are kept. The file of a segment that somebody still reads
-    /// comes later: writers at full speed go round with one more.
+    /// Removes the files of converted segments except those to be kept. The file of a segment that is still being read
+    /// follows later: writers at full speed alternate with one more file.
     pub fn remove_spare_log_files(&self) {
         for file in self.recycler.surplus(SPARE_LOG_FILES) {
-            // A file that can't be removed now is taken for another segment, or found at the next opening.
+            // A file that cannot be removed now is used for another segment, or found at the next opening.
             let _ = self.storage.remove(file.name());
         }
     }
 
-    /// Freezes the segment of this id if it is still the active one: a fresh one takes its place, with a fresh log
-    /// store for every keyspace.
+    /// Freezes the segment of this id if it is still the active one: a new segment replaces it, with a new log store
+    /// for every keyspace.
     ///
-    /// Waits for conversions first if there are too many frozen segments, for `removals` also when they lack space.
+    /// Waits for conversions first if there are too many frozen segments. For `removals`, it waits even if they lack
+    /// space.
     pub fn freeze(&self, segment_id: u64, removals: bool) -> Result<()> {
         self.wait_for_room(removals)?;
         self.freeze_now(segment_id)
     }
 
-    /// Like [`Shared::freeze`], however many segments wait for conversion.
+    /// Like [`Shared::freeze`], but never waits for conversions.
     pub fn freeze_now(&self, segment_id: u64) -> Result<()> {
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         if self.log.active_segment().id != segment_id {
@@ -201,8 +202,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Freezes the active segment and calls `body` with the fresh log store of the keyspace, before anybody writes to
-    /// it. The keyspace is not dropped meanwhile: the caller holds a lock against that.
+    /// Freezes the active segment and calls `body` with the new log store of the keyspace, before anything is written
+    /// to it. The keyspace is not dropped meanwhile: the caller holds a lock that prevents it.
     pub fn freeze_for<R>(
         &self,
         keyspace: &KeyspaceShared,
@@ -221,15 +222,15 @@ impl Shared {
         body(&fresh[own])
     }
 
-    /// Seals the active segment and gives every keyspace a log store over the next. The caller holds the freeze lock
-    /// and all shards of the active stores, which are those of `versions`.
+    /// Seals the active segment and gives every keyspace a log store over the next one. The caller holds the freeze
+    /// lock and the locks of all shards of the active stores, which are those of `versions`.
     pub(super) fn switch(&self, keyspaces: &[Arc<KeyspaceShared>], versions: &[Arc<Version>]) -> Result<()> {
         let (sealed, fresh) = self.seal(keyspaces, versions)?;
         self.publish(keyspaces, versions, &fresh, sealed);
         Ok(())
     }
 
-    /// Seals the active segment; returns it, and a log store over the next for every keyspace.
+    /// Seals the active segment; returns it, and a log store over the next one for every keyspace.
     fn seal(
         &self,
         keyspaces: &[Arc<KeyspaceShared>],
@@ -258,7 +259,7 @@ impl Shared {
             keyspace.update_version(|version| {
                 let mut next = version.clone();
                 if version.active().len() == 0 {
-                    // Nothing to convert: the closed store has no readers to serve.
+                    // Nothing to convert: the closed store is empty, so readers do not need it.
                     next.log_stores.remove(0);
                 }
                 next.log_stores.insert(0, store.clone());
@@ -275,8 +276,8 @@ impl Shared {
         self.scheduler.wake();
     }
 
-    /// Holds a writer while too many frozen segments wait; the throttle makes that rare. Nobody is held while their
-    /// conversion lacks space, or fails again and again.
+    /// Makes a writer wait while too many frozen segments wait for conversion; the throttle makes that rare. Writers do
+    /// not wait while the conversion lacks space, or fails again and again.
     pub(super) fn wait_for_room(&self, removals: bool) -> Result<()> {
         while self.is_backlog_full(removals) {
             self.check_failure()?;
@@ -287,7 +288,7 @@ impl Shared {
                 convert(self).map(drop)
             };
             match outcome {
-                // The log can't go on, and tells so to all who write: what they need is space.
+                // The log cannot continue, and all writers get this error: space is needed first.
                 Err(error) if lacks_space(&error) => drop(self.log.set_full(&error)),
                 outcome => outcome.map_err(|error| self.note_failure(error))?,
             }
@@ -295,14 +296,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether too many frozen segments wait for their conversion. On a full disk there is room for one more of
-    /// `removals`, which must go on.
+    /// Whether too many frozen segments wait for conversion. On a full disk, one more is allowed for `removals`, which
+    /// must stay possible.
     pub(super) fn is_backlog_full(&self, removals: bool) -> bool {
         let is_full = matches!(self.log.refusal(), Some(Refusal::Full { .. }));
         self.frozen_count() >= self.memory.budget().frozen_max + usize::from(is_full && removals)
     }
 
-    /// Acknowledges a write that ends at `position`, as durably as the settings ask.
+    /// Acknowledges a write that ends at `position`, as durably as the settings demand.
     #[inline]
     pub fn acknowledge(&self, position: Position) -> Result<()> {
         match self.settings.durability {
@@ -321,7 +322,7 @@ impl Shared {
         self.throttle.update_large(garbage_pressure(self));
     }
 
-    /// How full the active segment is, 0 to 1: by bytes or by the fullest index.
+    /// How full the active segment is, from 0 to 1: by bytes or by its fullest index, whichever is more.
     pub fn active_fill(&self) -> f64 {
         let active = self.log.active_segment();
         let by_bytes = active.published() as f64 / active.capacity() as f64;
@@ -329,13 +330,13 @@ impl Shared {
         by_bytes.max(by_entries)
     }
 
-    /// Milliseconds since 1970. Never less than before, whatever the system's clock does.
+    /// Milliseconds since 1970. Never decreases, even if the system's clock does.
     pub fn now_ms(&self) -> u64 {
         let now = u64::try_from(self.clock.unix().as_millis()).unwrap_or(u64::MAX);
         self.latest_ms.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
-    /// A number for a hash key or a seed.
+    /// A random number for a hash key or a seed.
     pub fn next_random(&self) -> u64 {
         let mut state = self.random.lock().expect("no panic while held");
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -343,7 +344,7 @@ impl Shared {
     }
 }
 
-/// The keyspaces' versions. Their active log stores stay so while the freeze lock is held.
+/// The keyspaces' versions. Their active log stores remain active while the freeze lock is held.
 pub(super) fn versions(keyspaces: &[Arc<KeyspaceShared>]) -> Vec<Arc<Version>> {
     keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect()
 }
@@ -355,10 +356,10 @@ pub(super) fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> 
 }
 
 impl Settings {
-    /// Most bytes of a log segment, as the plan has it. A memory limit may ask for smaller ones.
+    /// Maximum bytes of a log segment by the plan. A memory limit may require smaller ones.
     pub fn segment_bytes_of_plan(&self) -> u64 {
         match &self.plan {
-            // The planner leaves the log as it is by default.
+            // The planner does not change the default log.
             PlanChoice::Auto => default_segment_bytes(),
             PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
             PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),

@@ -1,7 +1,7 @@
-//! [`Snapshot`]: the database as it was at one moment, while writes and merges go on.
+//! [`Snapshot`]: the database as it was at one moment, while writes and merges continue.
 //!
-//! A snapshot is a set of versions, which are immutable once the log they end with is frozen. It costs that freeze;
-//! nothing else in the store knows of it, except that files live until the last version that names them is dropped.
+//! A snapshot is a set of versions, which are immutable once the log in them is frozen. Its cost is that freeze. The
+//! rest of the store is not affected, except that files exist until the last version that names them is dropped.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::item::Item;
 use crate::level::Version;
 use crate::planted_race::PlantedRace;
 
-/// The version that a snapshot reads. It changes in one way only: a frozen log segment gives way to the run that it
-/// was converted to, so that snapshots hold no log in memory for long.
+/// The version that a snapshot reads. It changes in one way only: a frozen log segment is replaced by the run to which
+/// it was converted, so that snapshots do not keep log in memory for long.
 #[derive(Debug)]
 pub(crate) struct PinnedVersion(ArcSwap<Version>);
 
@@ -30,7 +30,8 @@ impl PinnedVersion {
         self.0.load_full()
     }
 
-    /// Replaces the version by an equal one. The keyspace's publish lock is held, so there is one caller at a time.
+    /// Replaces the version by one with the same items. The keyspace's publish lock is held, so there is one caller at
+    /// a time.
     pub fn replace(&self, change: impl FnOnce(&Version) -> Version) {
         let next = change(&self.0.load());
         self.0.store(Arc::new(next));
@@ -54,7 +55,7 @@ impl KeyspaceShared {
 }
 
 impl Shared {
-    /// Holds all keyspaces' versions of one moment: everything written before is frozen.
+    /// Keeps all keyspaces' versions of one moment: everything written before is frozen.
     pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
         if !self.is_read_only() {
             self.wait_for_room(false)?;
@@ -64,7 +65,8 @@ impl Shared {
         let keyspaces = self.all_keyspaces();
         let active = versions(&keyspaces);
         let mut guards = lock_shards(&active);
-        // Else a file that the frozen items refer to could go before they are held, emptied into the next segment.
+        // Otherwise a file to which the frozen items refer could be removed before they are pinned, after its live
+        // items were moved to the next segment.
         let files_stay = self.blobs.hold_files();
         let written = active.iter().any(|version| version.active().len() > 0);
         if written {
@@ -77,7 +79,7 @@ impl Shared {
         }
         let pin = |keyspace: &Arc<KeyspaceShared>| {
             if is_careless {
-                // Else the mistake shows only where another freeze fits between two pins.
+                // Without a pause, the mistake shows only if another freeze happens between two pins.
                 thread::sleep(Duration::from_micros(100));
             }
             keyspace.pin_frozen()
@@ -93,9 +95,9 @@ impl Shared {
 }
 
 /// The database at the moment when [`Db::snapshot`] was called: every read sees the writes that were acknowledged
-/// before, and none that began after.
+/// before the call, and none that began after it.
 ///
-/// Space of items that are overwritten or removed meanwhile comes back when the snapshot is dropped. Cheap to clone.
+/// The space of items that are overwritten or removed meanwhile is freed when the snapshot is dropped. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
@@ -113,10 +115,10 @@ pub struct KeyspaceSnapshot {
 }
 
 impl Db {
-    /// The database as it is now, all keyspaces at the same moment.
+    /// A snapshot of the database as it is now, all keyspaces at the same moment.
     ///
-    /// Freezes the log when something was written since the last freeze; so many snapshots in little time make many
-    /// small runs, which are merged sooner. Costs no copy.
+    /// Freezes the log if something was written since the last freeze, so many snapshots in a short time make many
+    /// small runs, which are merged earlier. Copies nothing.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
         shared.check_open()?;
@@ -129,7 +131,7 @@ impl Db {
 }
 
 impl Snapshot {
-    /// The keyspace of this name; `None` when there was none.
+    /// The keyspace of this name; `None` if there was none.
     pub fn keyspace(&self, name: &str) -> Option<KeyspaceSnapshot> {
         let (keyspace, version) = self.keyspaces.iter().find(|(keyspace, _)| keyspace.name == name)?;
         Some(KeyspaceSnapshot {
@@ -145,19 +147,19 @@ impl Snapshot {
         self.keyspaces.iter().map(|(keyspace, _)| keyspace.name.clone()).collect()
     }
 
-    /// Milliseconds since 1970 when it was taken: items that expired later are still there.
+    /// The time when it was taken, in milliseconds since 1970: items that expired later are still there.
     pub fn taken_at_ms(&self) -> u64 {
         self.taken_at_ms
     }
 }
 
 impl KeyspaceSnapshot {
-    /// The value that `key` had; `None` when it was absent. Costs as much as [`crate::Keyspace::get`].
+    /// The value that `key` had; `None` if it was absent. Costs as much as [`crate::Keyspace::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.with_view(|view| view.get(key.as_ref()))
     }
 
-    /// The value that `key` had and what is stored with it; `None` when it was absent.
+    /// The value that `key` had, with its metadata; `None` if the key was absent.
     pub fn get_with_metadata(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Metadata)>> {
         let key = key.as_ref();
         self.with_view(|view| view.read(key, |view, item| view.with_metadata(key, item)))
@@ -183,7 +185,7 @@ impl KeyspaceSnapshot {
         Iter::over(&self.handle.shared, keyspace, version, self.taken_at_ms).of_snapshot()
     }
 
-    /// The items whose keys have this prefix, as [`crate::Keyspace::scan_prefix`] has it.
+    /// The items whose keys have this prefix, as [`crate::Keyspace::scan_prefix`] returns them.
     ///
     /// # Errors
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
@@ -194,7 +196,7 @@ impl KeyspaceSnapshot {
         iter.map(Iter::of_snapshot)
     }
 
-    /// What a listing of it is made over.
+    /// The parts from which a listing of prefixes is made.
     pub(super) fn parts(&self) -> (&Arc<Shared>, Arc<KeyspaceShared>, Arc<Version>, u64) {
         (&self.handle.shared, self.keyspace.clone(), self.version.load(), self.taken_at_ms)
     }

@@ -1,4 +1,4 @@
-//! What snapshots keep that nobody else needs.
+//! What only snapshots still keep.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::shared::Shared;
 use crate::level::Version;
 use crate::log::LogStore;
 
-/// What snapshots keep in memory and on disk after the database itself has let go of it. It goes with the last snapshot
-/// that needs it. Snapshots of keyspaces that were dropped are not counted.
+/// What snapshots keep in memory and on disk although the database itself no longer needs it. It is freed with the last
+/// snapshot that needs it. Snapshots of dropped keyspaces are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SnapshotStats {
-    /// Snapshots, clones not counted.
+    /// Number of snapshots, clones not counted.
     pub snapshots: usize,
     /// Bytes of memory: indexes and filters of tables, and log that was converted meanwhile.
     pub memory: u64,
-    /// Of these, those of log.
+    /// Bytes of `memory` that are log.
     pub log_memory: u64,
     /// Bytes of tables and blob files.
     pub disk: u64,
@@ -41,14 +41,14 @@ impl SnapshotStats {
     }
 }
 
-/// Addresses of what a keyspace has that is there anyhow.
+/// Addresses of the parts of a keyspace that exist anyway.
 pub(super) struct Present {
     versions: Vec<Arc<Version>>,
     sections: Vec<usize>,
 }
 
 impl Present {
-    /// What these versions have: the present one, and others that somebody else holds.
+    /// The parts of these versions: the current one, and others in use for other reasons.
     pub fn of(versions: impl IntoIterator<Item = Arc<Version>>) -> Self {
         let versions: Vec<_> = versions.into_iter().collect();
         let addresses = versions.iter().flat_map(|version| sections(version).map(|(address, ..)| address));
@@ -67,21 +67,21 @@ impl Present {
     }
 }
 
-/// What is kept, each part once however many snapshots need it.
+/// What is kept, each part counted once no matter how many snapshots need it.
 #[derive(Default)]
 pub(super) struct Held {
-    /// Memory and disk by address of the section.
+    /// Memory and disk bytes by address of the section.
     sections: BTreeMap<usize, (u64, u64)>,
     /// Memory of indexes by address of the log store.
     logs: BTreeMap<usize, u64>,
     /// Memory of converted log by number of the segment.
     segments: BTreeMap<u64, u64>,
-    /// Bytes by number.
+    /// Bytes of blob files by number.
     blob_files: BTreeMap<u64, u64>,
 }
 
 impl Held {
-    /// Memory, of that the log's, and disk.
+    /// Bytes of memory, bytes of log in that, and bytes on disk.
     pub fn totals(&self) -> (u64, u64, u64) {
         let sections = self.sections.values();
         let (memory, disk) = sections.fold((0, 0), |sum, section| (sum.0 + section.0, sum.1 + section.1));

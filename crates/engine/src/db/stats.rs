@@ -20,95 +20,95 @@ use crate::young_directory::YoungDirectory;
 /// Figures about an open database, at one moment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Stats {
-    /// Memory by what it is for.
+    /// Memory by purpose.
     pub memory: MemoryStats,
     /// The memory limit, and what it costs.
     pub memory_limit: MemoryLimitStats,
-    /// What went to and came from files since the database was opened, by our own count. The operating system's
-    /// counters are the truth about the device.
+    /// Bytes written to and read from files since the database was opened, by the engine's own count. Only the
+    /// operating system's counters tell exactly what reached the device.
     pub traffic: TrafficStats,
     /// Levels of all keyspaces together, young to old.
     pub levels: Vec<LevelStats>,
-    /// Items, estimated as [`crate::Keyspace::approximate_len`] does.
+    /// Number of items, estimated as by [`crate::Keyspace::approximate_len`].
     pub items: u64,
-    /// Keyspaces.
+    /// Number of keyspaces.
     pub keyspaces: usize,
-    /// Log segments that wait for conversion.
+    /// Number of log segments that wait for conversion.
     pub frozen_segments: usize,
-    /// How far the level that is furthest over its bound is: above 1, merges are due.
+    /// The highest pressure of any level, relative to its bound: above 1, merges are due.
     pub merge_pressure: f64,
-    /// Delay of each put at present, in nanoseconds.
+    /// Current delay of each put, in nanoseconds.
     pub put_delay_ns: u64,
-    /// Large items that lie out of line.
+    /// Large items, which are stored in blob files.
     pub blobs: BlobStats,
-    /// Items in tables that nobody can read any more.
+    /// Items in tables that no read can return any more.
     pub garbage: GarbageStats,
-    /// Keyspaces whose data have not followed a change of their plan yet, with what is left.
+    /// Keyspaces whose data have not yet followed a change of their plan, and what is left to do.
     pub plan_changes: Vec<PlanChangeStats>,
-    /// What was decided since the opening about plans that data had outgrown, the latest last.
+    /// Decisions since the opening about plans that data had outgrown, the most recent last.
     pub plan_decisions: Vec<PlanDecision>,
-    /// What is kept for snapshots alone.
+    /// What is kept only for snapshots.
     pub snapshots: SnapshotStats,
-    /// What is kept for iterators alone.
+    /// What is kept only for iterators.
     pub iterators: IteratorStats,
-    /// Failures that were no end.
+    /// Failures after which the database continued.
     pub failures: FailureStats,
-    /// How files are reached.
+    /// How files are read and written.
     pub storage: String,
-    /// The directory of young levels, where there is one.
+    /// The directory of young levels, if there is one.
     pub young_directory: Option<YoungDirectoryStats>,
 }
 
-/// What lies in the directory of young levels.
+/// The content of the directory of young levels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct YoungDirectoryStats {
     /// Tables of levels below this number are written there.
     pub levels: usize,
-    /// Table files there that readers may need.
+    /// Number of table files there that readers may need.
     pub tables: u64,
-    /// Their length, with what merges have already freed of it.
+    /// Their total length in bytes, including parts that merges have already freed.
     pub bytes: u64,
 }
 
-/// Bytes of memory, by what they are for.
+/// Bytes of memory, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryStats {
     /// Cuckoo indexes of the log.
     pub log_index: u64,
-    /// Filters of runs and tables, of old versions that snapshots and readers hold too.
+    /// Filters of runs and tables, including those of old versions that snapshots and readers still use.
     pub filters: u64,
-    /// Indexes of sorted tables, and slot fences of hash runs; of old versions too.
+    /// Indexes of sorted tables, and slot fences of hash runs, including those of old versions.
     pub indexes: u64,
-    /// What is known of each open table: where its sections lie and what they hold.
+    /// The directory of each open table: where its sections are and what they contain.
     pub tables: u64,
-    /// Pages of tables that scans of prefixes have read, in what filters and indexes leave of the limit. None without
-    /// a limit.
+    /// Pages of tables that prefix scans have read, within what filters and indexes leave of the limit. None without a
+    /// limit.
     pub pages: u64,
     /// Log segments in memory.
     pub write_buffer: u64,
-    /// Items gathered for the merge under way.
+    /// Items collected for the merge in progress.
     pub merge_buffer: u64,
-    /// Buffers of reads and writes of the merge and the conversion under way, and under a limit those of multi_gets,
-    /// large values and iterators.
+    /// Buffers for reads and writes of the merge and the conversion in progress; under a limit, also those of
+    /// `multi_get`, large values and iterators.
     pub io_buffers: u64,
-    /// Large items that are not written to blob files yet.
+    /// Large items that have not been written to blob files yet.
     pub blob_buffer: u64,
-    /// Log that was converted and is kept for snapshots alone. What else they keep is among filters and indexes.
+    /// Converted log that is kept only for snapshots. Whatever else they keep is included in filters and indexes.
     pub snapshots: u64,
-    /// Log that was converted and is kept for iterators alone, likewise, and under a limit what iterators have
-    /// gathered.
+    /// Converted log that is kept only for iterators, whose other memory is likewise included in filters and indexes;
+    /// under a limit, also what iterators have collected.
     pub iterators: u64,
-    /// Items that scans have gathered for their next calls.
+    /// Items that scans have collected for their next calls.
     pub scans: u64,
 }
 
 impl MemoryStats {
-    /// Index, filter and log index: what finds items.
+    /// Filters, indexes and log indexes: the memory that finds items.
     pub fn finding(&self) -> u64 {
         self.log_index + self.filters + self.indexes
     }
 
-    /// Everything.
+    /// The sum of all.
     pub fn total(&self) -> u64 {
         self.finding()
             + self.tables
@@ -126,13 +126,13 @@ impl MemoryStats {
 /// Operations and bytes since the database was opened.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct TrafficStats {
-    /// Items written by users.
+    /// Number of items written by users.
     pub puts: u64,
-    /// Their key and value bytes.
+    /// Bytes of their keys and values.
     pub bytes_put: u64,
-    /// Gets by users.
+    /// Number of gets by users.
     pub gets: u64,
-    /// Pages read for them.
+    /// Number of pages read for them.
     pub page_reads: u64,
     /// Bytes written to log files.
     pub log_bytes_written: u64,
@@ -140,74 +140,74 @@ pub struct TrafficStats {
     pub hash_bytes_written: u64,
     /// Bytes written to tables of the levels below.
     pub sorted_bytes_written: u64,
-    /// Of the bytes of tables, those that went to the directory of young levels.
+    /// The part of the bytes of tables that was written to the directory of young levels.
     pub young_directory_bytes_written: u64,
     /// Bytes written to temporary files of bulk ingests.
     pub spill_bytes_written: u64,
-    /// Bytes written to blob files, those that were written again included.
+    /// Bytes written to blob files, rewritten items included.
     pub blob_bytes_written: u64,
-    /// Of those, bytes of items that were written again so that files could be removed.
+    /// The part of these bytes that belongs to items rewritten so that files could be removed.
     pub blob_bytes_relocated: u64,
-    /// Large items read for users.
+    /// Number of large items read for users.
     pub blob_reads: u64,
-    /// Pages read to learn what writes of large items hide, and which large items are live.
+    /// Number of pages read to find out what writes of large items replace, and which large items are live.
     pub lookup_page_reads: u64,
-    /// Blob files emptied by writing their live items elsewhere.
+    /// Number of blob files that were emptied by moving their live items elsewhere.
     pub blob_files_emptied: u64,
     /// Bytes written to the manifest.
     pub manifest_bytes_written: u64,
-    /// Syncs of the log.
+    /// Number of syncs of the log.
     pub log_syncs: u64,
-    /// Freezes of the log.
+    /// Number of freezes of the log.
     pub freezes: u64,
-    /// Merges of a place of a level into the next.
+    /// Number of merges of a unit or a container into the next level.
     pub merges: u64,
 }
 
-/// Items in tables that nobody can read any more. Where they are a quarter of a place and worth 256 KiB, that place is
-/// rewritten in the background; merges and [`Db::compact`] drop them everywhere.
+/// Items in tables that no read can return any more. A container of which they are a quarter, and for which this is
+/// worth 256 KiB, is rewritten in the background; merges and [`Db::compact`] drop them everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct GarbageStats {
-    /// Tombstones: as many items below them, at most, are hidden.
+    /// Tombstones: each has at most one item below it that no read returns because of it.
     pub tombstones: u64,
-    /// Items that have expired, estimated from below: one in eight of those that expire may be missing.
+    /// Items that have expired, estimated from below: up to one in eight of those that expire may be missing.
     pub expired: u64,
 }
 
-/// Large items that lie out of line.
+/// Large items, which are stored in blob files.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct BlobStats {
-    /// Blob files.
+    /// Number of blob files.
     pub files: usize,
-    /// Their length.
+    /// Their total length in bytes.
     pub bytes: u64,
-    /// Bytes of items that some table or the log refers to, at most once each and without those that are known to be
-    /// hidden.
+    /// Bytes of items to which a table or the log refers, each counted at most once. Items known to be obsolete
+    /// versions are not included.
     pub live_bytes: u64,
-    /// Files with damage that keeps them from being emptied; `verify` says what.
+    /// Number of files with damage that prevents them from being emptied; `verify` reports the damage.
     pub damaged_files: usize,
 }
 
-/// One level.
+/// Figures of one level.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LevelStats {
-    /// `log`, or `level` with its number in the plan.
+    /// `log`, or `level` and its number in the plan.
     pub name: String,
-    /// Runs, at most over one place.
+    /// Maximum number of runs over one container.
     pub runs: usize,
-    /// Tables (log stores, sections).
+    /// Number of tables (in the log: log stores; in the youngest level: sections).
     pub tables: usize,
-    /// Items, tombstones and hidden old values included.
+    /// Number of items, including tombstones and obsolete versions.
     pub items: u64,
     /// Bytes of pages or records.
     pub bytes: u64,
-    /// Bytes of memory of its filters, of a log of its index.
+    /// Bytes of memory of its filters; for the log, of its index.
     pub filter_memory: u64,
     /// Bytes of memory of its indexes.
     pub index_memory: u64,
-    /// Bytes of table files written into it since the database was opened; of the log, of records.
+    /// Bytes of table files written to it since the database was opened; for the log, bytes of records.
     pub bytes_written: u64,
-    /// Of those, bytes of filters.
+    /// The part of these bytes that is filters.
     pub filter_bytes_written: u64,
 }
 
@@ -226,7 +226,7 @@ impl LevelStats {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Counts a section that is there for the first time.
+    /// Counts a section the first time that it is found.
     fn add_section(&mut self, section: &Section) {
         let memory = section.memory_bytes();
         self.tables += 1;
@@ -236,11 +236,11 @@ impl LevelStats {
 }
 
 impl Db {
-    /// Figures about this database at this moment. Takes microseconds; the first time after an opening it opens the
-    /// tables of keyspaces that were not used yet.
+    /// Figures of this database at this moment. Takes microseconds; the first call after an opening also opens the
+    /// tables of keyspaces that have not been used yet.
     pub fn stats(&self) -> Stats {
         let shared = self.shared();
-        // What can't be opened is missing from the figures; who uses it is told why.
+        // Tables that cannot be opened are missing from the figures; users of their keyspace get the error.
         shared.all_keyspaces().iter().for_each(|keyspace| drop(shared.open_tables_of(keyspace)));
         let mut stats = Stats {
             traffic: traffic(shared),
@@ -317,7 +317,7 @@ impl Db {
                 stats_of.runs = stats_of.runs.max(level.runs());
                 stats_of.items += level.items();
                 stats_of.bytes += level.bytes();
-                // A table over several containers is there once.
+                // A table over several containers is counted once.
                 let tables: BTreeMap<u64, &PlacedTable> =
                     level.tables().map(|table| (table.file.number, table)).collect();
                 for table in tables.values() {

@@ -1,8 +1,8 @@
 //! [`Transaction`]: reads and writes of several keys that take effect at one moment.
 //!
-//! Optimistic: reads lock nothing and note what the log knew of each key; the commit locks the shards of all keys that
-//! were read or written, and goes through only if none that was read was written since. So committed transactions are
-//! serializable, in the order of their commits.
+//! Optimistic: reads lock nothing and note what the log says about each key. The commit locks the shards of all keys
+//! that were read or written, and succeeds only if no key that was read was written since. So committed transactions
+//! are serializable, in the order of their commits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use super::update::witnessed;
 use crate::blob::StoredKey;
 use crate::error::Result;
 
-/// Attempts of [`Db::transaction`] at which it stops being optimistic about being alone.
+/// Number of attempts of [`Db::transaction`] after which it yields to other threads before each retry.
 const PATIENT_ATTEMPTS: u32 = 8;
 
-/// A transaction under way; see [`Db::transaction`].
+/// A transaction in progress; see [`Db::transaction`].
 ///
-/// A read sees what the transaction wrote before, else the newest value. Reads of several keys may be of different
-/// moments; if they are, the transaction does not commit and is tried again, so no effect of it is ever seen.
+/// A read returns what the transaction wrote before, or else the newest value. Reads of several keys may be from
+/// different moments. In that case the transaction does not commit and is tried again, so none of its effects is ever
+/// seen.
 #[derive(Debug)]
 pub struct Transaction {
     batch: Batch,
@@ -31,9 +32,10 @@ pub struct Transaction {
 }
 
 impl Db {
-    /// Calls `body` with a transaction and commits it; when another write came between, again, until it commits.
+    /// Calls `body` with a transaction and commits it. If a conflicting write came between, repeats both until the
+    /// commit succeeds.
     ///
-    /// An error of `body` ends the transaction without effect. `body` should do nothing but read and write through the
+    /// An error of `body` ends the transaction without effect. `body` should only read and write through the
     /// transaction, since it may run several times. Costs a get for each key read, and the writes of a batch.
     pub fn transaction<R>(&self, mut body: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
         let mut attempt = 0;
@@ -45,7 +47,7 @@ impl Db {
             }
             attempt += 1;
             if attempt > PATIENT_ATTEMPTS {
-                // Whoever was faster may finish first.
+                // Lets the thread whose write came first finish.
                 alluvium_io::sync::thread::yield_now();
             }
         }
@@ -57,7 +59,7 @@ impl Transaction {
         Self { batch: Batch::new(handle), known: HashMap::new() }
     }
 
-    /// The value of `key`. Each key is read once; later reads give the same value.
+    /// The value of `key`. Each key is read once; later reads return the same value.
     pub fn get(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.batch.handle.shared.check_open()?;

@@ -1,7 +1,7 @@
 //! Read-modify-write: compare-and-swap and update.
 //!
-//! Optimistic: the value is read without holding up anybody, and the write goes through only if nobody changed the key
-//! since ([`Witness`]). Increments and the like additionally take turns, so that they don't retry against each other.
+//! Optimistic: the value is read without delaying other threads, and the write succeeds only if the key was not changed
+//! since ([`Witness`]). Increments and the like also take turns, so that they do not force each other to retry.
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::Ordering;
@@ -18,26 +18,26 @@ use crate::item::Item;
 use crate::log::Position;
 use crate::planted_race::PlantedRace;
 
-/// What [`Keyspace::update`] shall do with the key.
+/// What [`Keyspace::update`] does with the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
-    /// Leave it as it is.
+    /// Leaves it unchanged.
     Keep,
-    /// Store this value, without flags and expiry.
+    /// Stores this value, without flags and expiry.
     Insert(Vec<u8>),
-    /// Store this value with flags or an expiry.
+    /// Stores this value with flags or an expiry.
     InsertWith(Vec<u8>, Metadata),
-    /// Remove it.
+    /// Removes it.
     Remove,
 }
 
 impl Keyspace {
-    /// Atomically replaces the value of `key` by what `change` makes of it; returns the value before.
+    /// Atomically replaces the value of `key` by the result of `change`; returns the previous value.
     ///
-    /// `change` is called again when somebody else changed the item meanwhile; only the last call counts. No lock is
-    /// held while it runs, so it may use the database, update other keys included; a slow one starts over as often as
-    /// others write the key. Flags and expiry are those that it returns. Costs a get and a put. Waits for a bulk ingest
-    /// into the keyspace that has not reached the key yet ([`crate::Ingest::finish`]).
+    /// `change` is called again if the item was changed meanwhile; only the last call takes effect. No lock is held
+    /// while it runs, so it may use the database, and even update other keys; a slow one is repeated as often as other
+    /// threads write the key. Flags and expiry are those that it returns. Costs a get and a put. Waits for a bulk
+    /// ingest into the keyspace that has not reached the key yet ([`crate::Ingest::finish`]).
     pub fn update(
         &self,
         key: impl AsRef<[u8]>,
@@ -47,7 +47,7 @@ impl Keyspace {
         Ok(before.map(|(value, _)| value))
     }
 
-    /// Like [`Keyspace::update`], for changes that look at flags and expiry, or keep them.
+    /// Like [`Keyspace::update`], for changes that depend on flags and expiry, or keep them.
     pub fn update_with_metadata(
         &self,
         key: impl AsRef<[u8]>,
@@ -56,8 +56,8 @@ impl Keyspace {
         self.modify_freely(key.as_ref(), change)
     }
 
-    /// Replaces the item of `key` by what `change` makes of it, or leaves it where `change` fails; returns the item
-    /// before. `change` is code of this crate: updates of the same stripe wait for it.
+    /// Replaces the item of `key` by the result of `change`, or leaves it unchanged if `change` fails; returns the
+    /// previous item. `change` must be code of this crate: updates of the same stripe wait for it.
     pub(super) fn modify(
         &self,
         key: &[u8],
@@ -74,8 +74,8 @@ impl Keyspace {
         Ok(before)
     }
 
-    /// Like [`Keyspace::modify`], for code of users: nobody waits for it, so it may do anything, other updates
-    /// included.
+    /// Like [`Keyspace::modify`], for code of users: no thread waits for it, so it may do anything, including other
+    /// updates.
     fn modify_freely(
         &self,
         key: &[u8],
@@ -86,8 +86,8 @@ impl Keyspace {
         Ok(before)
     }
 
-    /// Returns the item before and, if one was written, the position of the item after. `change` is called again only
-    /// if the item changed meanwhile: a witness that no longer holds may also mean that nobody can tell.
+    /// Returns the previous item and, if a new one was written, its position. `change` is called again only if the item
+    /// changed meanwhile: a witness that no longer holds may also mean that this cannot be determined any more.
     fn exchange(
         &self,
         key: &[u8],
@@ -140,7 +140,7 @@ impl Keyspace {
         }
     }
 
-    /// Stores `new` (or removes the key, for `None`) if the value is now `expected` (or the key absent, for `None`).
+    /// Stores `new` (if `None`: removes the key) if the value is now `expected` (if `None`: if the key is absent).
     /// Returns whether it was.
     pub fn compare_and_swap(
         &self,
@@ -161,11 +161,11 @@ impl Keyspace {
     }
 }
 
-/// The item before an update, and where the record of the item after it ends if one was written.
+/// The previous item, and the end of the new item's record if one was written.
 type Exchange = (Option<(Vec<u8>, Metadata)>, Option<Position>);
 
-/// What `read` finds in a version, with a witness that was taken before: writing what follows from it is safe while the
-/// witness holds. Waits where a barrier holds updates of the key back.
+/// The result of `read` in a version, with a witness that was taken before: writing a value derived from the result is
+/// safe while the witness holds. Waits while a barrier holds back updates of the key.
 pub(super) fn witnessed<R>(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -175,11 +175,11 @@ pub(super) fn witnessed<R>(
 ) -> Result<(Witness, R)> {
     loop {
         let found = retry_when_moved(keyspace, |version| {
-            // The witness before the value: a write in between is then noticed.
+            // The witness is taken before the value is read, so that a write in between is noticed.
             let witness = Witness::of(version, hash, stored_key)?;
             Ok((witness, read(&View { shared, keyspace, version, moment: Moment::Now(shared) })?))
         })?;
-        // A barrier that was raised after the witness was taken, or lowered by now, has begun another epoch.
+        // A barrier that was raised after the witness was taken, or was lowered by now, has begun another epoch.
         if !keyspace.update_barriers.wait(hash) {
             return Ok(found);
         }
@@ -193,7 +193,7 @@ fn acknowledge_exchange(shared: &Shared, position: Option<Position>) -> Result<(
     }
 }
 
-/// Makes what was seen as durable as if this call had written it: the answer follows from it.
+/// Makes what was read as durable as if this call had written it, because its result depends on it.
 pub(super) fn acknowledge_seen(shared: &Shared) -> Result<()> {
     let segment = shared.log.active_segment();
     shared.acknowledge(Position { segment: segment.id, offset: segment.published() })

@@ -1,12 +1,12 @@
-//! [`UpdateBarriers`]: parts of the hash space where updates wait.
+//! [`UpdateBarriers`]: ranges of the hash space in which updates wait.
 //!
-//! Everything that writes what follows from something it read (updates, conditional batches, transactions, relocations
-//! of large items) relies on the log to learn whether the key was written since ([`super::write::Witness`]). A change
-//! that puts items into tables, or ends items there, without a write to the log has a range of time instead of a
-//! moment: it freezes the log, brings what is older into the levels, and publishes its tables. An update that reads
-//! before the publication and writes behind the freeze would put a value over the change that knows nothing of it. So
-//! such a change raises a barrier over its range before the freeze and lowers it after the publication, and updates
-//! wait meanwhile. Unconditional writes do not: they count as later than the change.
+//! Operations that write something derived from what they read (updates, conditional batches, transactions, relocations
+//! of large items) learn from the log whether the key was written since ([`super::write::Witness`]). A change that puts
+//! items into tables, or removes items there, without a write to the log does not happen at one moment: it freezes the
+//! log, moves older items into the levels, and publishes its tables. An update that reads before the publication and
+//! writes behind the freeze would replace the change by a value that does not take it into account. So such a change
+//! raises a barrier over its range before the freeze and lowers it after the publication, and updates wait meanwhile.
+//! Unconditional writes do not wait: they count as later than the change.
 
 use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::keyspace::KeyspaceShared;
 /// The barriers of one keyspace.
 #[derive(Debug, Default)]
 pub(crate) struct UpdateBarriers {
-    /// Number of barriers that are up; what updates look at first.
+    /// Number of barriers that are raised. Updates check this first.
     raised: AtomicUsize,
     state: Mutex<State>,
     lowered: Condvar,
@@ -26,7 +26,7 @@ pub(crate) struct UpdateBarriers {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    /// The barriers by number, each with the ranges where it is still up.
+    /// The barriers by number, each with the ranges where it is still raised.
     ranges: Vec<(u64, HashRange)>,
 }
 
@@ -42,13 +42,13 @@ impl UpdateBarriers {
         self.state.lock().expect("no panic while held")
     }
 
-    /// Whether updates of this hash have to wait.
+    /// Whether updates of this hash must wait.
     #[inline]
     pub fn hold_back(&self, hash: KeyHash) -> bool {
         self.raised.load(Ordering::Acquire) > 0 && self.state().covers(hash)
     }
 
-    /// Waits until updates of this hash may go on; `false` when they might already.
+    /// Waits until updates of this hash may continue; returns `false` if there was no need to wait.
     pub fn wait(&self, hash: KeyHash) -> bool {
         if !self.hold_back(hash) {
             return false;
@@ -68,16 +68,16 @@ impl State {
 }
 
 impl KeyspaceShared {
-    /// Raises a barrier over `range`. What was read before is not written any more when this returns, unless the log
-    /// has it already. The caller holds no shard of a log store.
+    /// Raises a barrier over `range`. When this returns, values derived from earlier reads can no longer be written,
+    /// unless they are in the log already. The caller holds no lock of a log store's shard.
     pub fn hold_back_updates(&self, range: HashRange) -> UpdateBarrier<'_> {
         let barrier = self.raise_barrier(range);
-        // The barrier first: who reads in the new epoch sees it.
+        // The barrier comes first: every operation that reads in the new epoch sees it.
         self.without_writers(|| self.begin_epoch());
         barrier
     }
 
-    /// Raises a barrier, and leaves witnesses as they are.
+    /// Raises a barrier, but leaves witnesses valid.
     pub(super) fn raise_barrier(&self, range: HashRange) -> UpdateBarrier<'_> {
         let barriers = &self.update_barriers;
         let mut state = barriers.state();
@@ -100,7 +100,7 @@ impl KeyspaceShared {
 }
 
 impl UpdateBarrier<'_> {
-    /// Lets updates of `range` go on: the change is published there, in a version of a new epoch.
+    /// Lets updates of `range` continue: the change is published there, in a version of a new epoch.
     pub fn lower(&self, range: HashRange) {
         let barriers = &self.keyspace.update_barriers;
         let mut state = barriers.state();

@@ -12,31 +12,31 @@ use crate::blob::{BlobFile, BlobFiles, Blobs, RecordReader, Reference, walk};
 use crate::error::{Error, Result};
 use crate::table::Section;
 
-/// What [`Db::verify`] found.
+/// The findings of [`Db::verify`].
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct VerifyReport {
-    /// Table files read.
+    /// Number of table files read.
     pub tables: usize,
-    /// Pages whose checksum, order and contents were checked.
+    /// Number of pages whose checksum, order and contents were checked.
     pub pages: u64,
-    /// Items seen.
+    /// Number of items seen.
     pub items: u64,
-    /// Segments of the log whose header and records were checked.
+    /// Number of log segments whose header and records were checked.
     pub log_segments: usize,
     /// Bytes of log files read.
     pub log_bytes: u64,
-    /// Blob files read.
+    /// Number of blob files read.
     pub blob_files: usize,
-    /// Large items whose every chunk was checked.
+    /// Number of large items of which every chunk was checked.
     pub large_items: u64,
-    /// Bytes of blob files that belong to no live item: what collection will give back.
+    /// Bytes of blob files that belong to no live item: collection will free them.
     pub garbage_bytes: u64,
-    /// What is wrong, one line each; empty when everything is sound.
+    /// The problems found, one line each; empty if everything is sound.
     pub problems: Vec<String>,
 }
 
 impl VerifyReport {
-    /// Notes damage, once; passes other errors on.
+    /// Notes damage, each only once; returns other errors.
     fn note(&mut self, outcome: Result<()>) -> Result<()> {
         match outcome {
             Err(error @ (Error::Corruption(_) | Error::MissingFile { .. })) => {
@@ -52,12 +52,12 @@ impl VerifyReport {
 }
 
 impl Db {
-    /// Reads everything that is stored. Of all tables it checks every checksum, order, filter and count; of the log
-    /// the headers and records that are written; the manifest; of blob files all headers; and all large items, in the
-    /// order of their places. Writes nothing. Takes memory of about 50 bytes for each large item.
+    /// Reads and checks everything that is stored: all checksums, orders, filters and counts of tables; the headers and
+    /// written records of the log; the manifest; all headers of blob files; and all large items, in the order of their
+    /// positions. Writes nothing. Takes about 50 bytes of memory for each large item.
     ///
     /// # Errors
-    /// [`Error::Io`] when something can't be read. Damage is no error: the report lists it.
+    /// [`Error::Io`] if something cannot be read. Damage is not an error: the report lists it.
     pub fn verify(&self) -> Result<VerifyReport> {
         let shared = self.shared();
         let mut report = VerifyReport::default();
@@ -68,7 +68,7 @@ impl Db {
         let mut files = BTreeMap::new();
         // By address: versions of one keyspace share sections.
         let mut live: BTreeMap<u64, BTreeMap<usize, Arc<Section>>> = BTreeMap::new();
-        // Held until all is read: the space of what is merged meanwhile would go back.
+        // Kept until everything is read: otherwise the space of tables that are merged meanwhile would be freed.
         for keyspace in shared.all_keyspaces() {
             report.note(shared.open_tables_of(&keyspace))?;
         }
@@ -97,7 +97,7 @@ impl Db {
         Ok(report)
     }
 
-    /// Checks that the log's files hold what was written to them.
+    /// Checks that the log's files contain what was written to them.
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
         let shared = self.shared();
         let mut segments: Vec<_> =
@@ -116,15 +116,15 @@ impl Db {
         Ok(())
     }
 
-    /// Checks that the records of live large items are where they should be and sound.
+    /// Checks that the records of live large items are sound and where they should be.
     fn verify_blobs(&self, report: &mut VerifyReport) -> Result<()> {
         let shared = self.shared();
         let mut records: BTreeMap<(u64, u64), Reference> = BTreeMap::new();
         let mut files = BlobFiles::new();
         for keyspace in shared.all_keyspaces() {
             let version = keyspace.version.load_full();
-            // Held by the version, whatever is collected meanwhile. Records of younger files are too young to be
-            // checked.
+            // The version keeps these files, even if collection empties some meanwhile. Records of younger files are
+            // too young to be checked.
             let held = version.blobs.files.clone();
             let newest = held.keys().next_back().copied();
             files.extend(held.iter().map(|(number, file)| (*number, file.clone())));
@@ -150,13 +150,13 @@ impl Db {
     }
 }
 
-/// Checks that the headers of a file lead from its start to its end.
+/// Checks that the headers of a file form a chain from its start to its end.
 pub(super) fn check_headers(file: &BlobFile) -> Result<()> {
     if file.is_empty() {
         return Ok(());
     }
     file.read_header()?;
-    // One that is being written grows meanwhile.
+    // A file that is being written grows meanwhile.
     let size = file.size();
     let end = walk(file, |_, _| Ok(()))?;
     if end >= size {

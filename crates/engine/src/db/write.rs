@@ -20,12 +20,12 @@ thread_local! {
 }
 
 impl Keyspace {
-    /// Stores `value` under `key`, replacing what was there. Returns when the write is as durable as the database's
-    /// [`crate::Durability`] says.
+    /// Stores `value` under `key`, replacing an existing item. Returns when the write is as durable as the database's
+    /// [`crate::Durability`] demands.
     ///
-    /// Costs one append to the log; no read, except when the key's tag equals that of another key in the log. An item
-    /// of more than 2039 bytes (see [`crate::Builder::inline_bytes_max`]) goes to a blob file, once; from 16 KiB on, a
-    /// page is read to learn what it replaces.
+    /// Costs one append to the log, and no read, unless the key's tag equals that of another key in the log. An item of
+    /// more than 2039 bytes (see [`crate::Builder::inline_bytes_max`]) is written to a blob file, once; from 16 KiB on,
+    /// a page is read to find out what it replaces.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.write(&Item::value(key.as_ref(), value.as_ref()))
     }
@@ -40,7 +40,7 @@ impl Keyspace {
         self.write(&metadata.item(key.as_ref(), value.as_ref()))
     }
 
-    /// Removes `key`, present or not. Its space comes back when the tombstone reaches the sorted run.
+    /// Removes `key`, whether or not it is present. Its space is freed when the tombstone reaches the last level.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.write(&Item::tombstone(key.as_ref()))
     }
@@ -101,8 +101,8 @@ pub(super) fn check_lengths(key_len: usize, value_len: usize) -> Result<()> {
     Ok(())
 }
 
-/// The newest item of a key as the log knew it: the segment and the offset of the item there, if the active segment
-/// holds one; and the version's epoch, which tells changes that the log does not know. While this holds nobody changed
+/// The newest item of a key as far as the log says: its segment and its offset there, if the active segment has one;
+/// and the version's epoch, which shows changes that are not in the log. While both are unchanged, nobody has changed
 /// the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
@@ -124,16 +124,18 @@ impl Newest {
 }
 
 impl Witness {
-    /// What the log knows of a key now. What is read afterwards in the same version may be written as long as the
-    /// witness holds, provided that no barrier held updates of the key back in between ([`super::update_barriers`]).
+    /// What the log says about a key now. A value derived from what is read afterwards in the same version may be
+    /// written as long as the witness holds, provided that no barrier held back updates of the key in between
+    /// ([`super::update_barriers`]).
     pub fn of(version: &Version, hash: KeyHash, key: &[u8]) -> Result<Self> {
         Ok(Self { newest: Newest::of(version.active(), hash, key)?, epoch: version.epoch })
     }
 
-    /// Whether nobody wrote the key since. The caller holds the shard of the active store, which is open, and got the
-    /// version after it did.
+    /// Whether the key has not been written since. The caller holds the lock of the key's shard in the active store,
+    /// which is open, and loaded the version after it took the lock.
     ///
-    /// Outlives a freeze, but not the conversion of its segment: `false` may also mean that nobody can tell any more.
+    /// A witness survives a freeze, but not the conversion of its segment: `false` may also mean that this cannot be
+    /// determined any more.
     pub fn holds(&self, version: &Version, hash: KeyHash, key: &[u8]) -> Result<bool> {
         if version.epoch != self.epoch {
             return Ok(false);
@@ -151,8 +153,8 @@ impl Witness {
     }
 }
 
-/// Appends and indexes one item, as it is stored. With a witness, only if that holds: otherwise returns `None`, and
-/// neither readers nor a recovery will ever see the item.
+/// Appends and indexes one item, which is in its stored form. With a witness, only if that holds: otherwise returns
+/// `None`, and neither readers nor a recovery will ever see the item.
 pub(crate) fn write_item(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -182,8 +184,8 @@ pub(crate) fn write_item(
                 {
                     return Ok(None);
                 }
-                // A recovery replays whatever was appended, so what may yet be refused, by its witness or because the
-                // next segment can't be made, must not be appended in vain.
+                // A recovery replays everything that was appended. So nothing may be appended that may still be
+                // refused, by its witness or because the next segment cannot be made.
                 let has_room = existing.is_some() || store.has_room(shard);
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
