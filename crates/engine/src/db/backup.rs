@@ -194,7 +194,7 @@ fn remove_surplus(
 /// Reads and checks all of a backup.
 fn check_backup(path: &Path, functions: &[PrefixFunction]) -> Result<()> {
     let storage: Arc<dyn Storage> = Arc::new(open_directory(path)?);
-    let no_backup = || Error::Backup { reason: format!("{} is no backup", path.display()) };
+    let no_backup = || Error::Backup { reason: format!("{} is not a backup", path.display()) };
     let (_, state) = read_current(&*storage)?.ok_or_else(no_backup)?;
     check_files(&storage, &state, functions)
 }
@@ -284,7 +284,7 @@ fn database_of(seed: u64) -> u64 {
 fn describe(number: u64, path: PathBuf) -> Result<Backup> {
     let storage = open_directory(&path)?;
     let state = read_current(&storage)?;
-    let no_backup = || Error::Backup { reason: format!("{} is no backup", path.display()) };
+    let no_backup = || Error::Backup { reason: format!("{} is not a backup", path.display()) };
     let (_, state) = state.ok_or_else(no_backup)?;
     let (mut tables, mut bytes) = (0, 0);
     for file in state.files() {

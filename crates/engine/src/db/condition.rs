@@ -87,7 +87,7 @@ impl fmt::Display for FailedCondition {
         let demand = match &self.condition {
             Condition::Absent => "to be absent".to_owned(),
             Condition::Present => "to be present".to_owned(),
-            Condition::Value(value) => format!("to have a value of {} bytes that it has not", value.len()),
+            Condition::Value(value) => format!("to have a given value of {} bytes", value.len()),
             Condition::Unchanged(_) => "to be as it was when it was read".to_owned(),
         };
         let key = self.key[..self.key.len().min(32)].escape_ascii();

@@ -66,7 +66,7 @@ impl Keyspace {
     /// # }
     /// ```
     pub fn count(&self) -> Result<u64> {
-        Ok(self.count_while(|| true)?.expect("nobody ended it"))
+        Ok(self.count_while(|| true)?.expect("it was not ended early"))
     }
 
     /// Like [`Keyspace::count`], but returns `None` when `go_on`, called every few thousand items, returns `false`.

@@ -243,7 +243,7 @@ impl Db {
         Batch::new(self.handle.clone())
     }
 
-    /// Makes all writes so far survive a power cut, whatever the database's [`crate::Durability`] is.
+    /// Makes all writes so far survive a power cut, under any [`crate::Durability`] of the database.
     pub fn persist(&self) -> Result<()> {
         let shared = self.shared();
         shared.check_refusal()?;

@@ -81,12 +81,12 @@ impl Measured {
 /// every item once.
 fn judge(present: &Candidate, best: &Candidate, demand: &Demand) -> (bool, String) {
     if present.plan == best.plan {
-        return (false, "the plan is the best one still".to_owned());
+        return (false, "the plan is still the best one".to_owned());
     }
     let live = demand.workload.live_keys();
     let keeps = |candidate: &Candidate| candidate.figures.keeps(&demand.limits, live);
     if keeps(best) && !keeps(present) {
-        return (true, "the plan would need more memory than is meant for so many items".to_owned());
+        return (true, "the plan would need more memory than intended for this number of items".to_owned());
     }
     let saved_us = present.figures.score_us(demand) - best.figures.score_us(demand);
     let put_share = 1.0 - demand.mix.lookup_share();

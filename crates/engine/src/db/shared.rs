@@ -179,8 +179,7 @@ impl Shared {
     /// Freezes the segment of this id if it is still the active one: a new segment replaces it, with a new log store
     /// for every keyspace.
     ///
-    /// Waits for conversions first if there are too many frozen segments. For `removals`, it waits even if they lack
-    /// space.
+    /// Waits for conversions first if there are too many frozen segments. On a full disk, `removals` may have one more.
     pub fn freeze(&self, segment_id: u64, removals: bool) -> Result<()> {
         self.wait_for_room(removals)?;
         self.freeze_now(segment_id)

@@ -93,7 +93,7 @@ pub struct MemoryStats {
     pub io_buffers: u64,
     /// Large items that have not been written to blob files yet.
     pub blob_buffer: u64,
-    /// Converted log that is kept only for snapshots. Whatever else they keep is included in filters and indexes.
+    /// Converted log that is kept only for snapshots. Their other memory is included in filters and indexes.
     pub snapshots: u64,
     /// Converted log that is kept only for iterators, whose other memory is likewise included in filters and indexes;
     /// under a limit, also what iterators have collected.

@@ -107,7 +107,7 @@ pub(crate) enum Edit {
     /// No table of any keyspace, and no log record in use, needs the blob file any more.
     DropBlob { file: u64 },
     /// The keyspace's tables refer to `delta` more bytes (fewer if negative) of the blob file. Has no effect for a file
-    /// that was dropped: whatever still refers to it is an obsolete version.
+    /// that was dropped: items that still refer to it are obsolete versions.
     BlobReferences {
         keyspace: u32,
         file: u64,

@@ -73,7 +73,7 @@ impl DatabaseState {
                 let plan = PlanState { plan, number, source, before, items_planned };
                 let state = self.keyspace(*keyspace)?;
                 if plan.levels() == 0 {
-                    return Err(format!("keyspace {keyspace} is to have no levels"));
+                    return Err(format!("the new plan of keyspace {keyspace} has no levels"));
                 }
                 state.levels = relevelled(&state.levels, plan.levels());
                 state.plan = plan;
@@ -86,7 +86,7 @@ impl DatabaseState {
             Edit::YoungDirectory { id } => self.young_directory = Some(*id),
             Edit::YoungTable { file } => {
                 if self.young_directory.is_none() {
-                    return Err(format!("table {file} lies in a second directory, and there is none"));
+                    return Err(format!("table {file} is in a second directory, which does not exist"));
                 }
                 self.young_tables.insert(*file);
             }

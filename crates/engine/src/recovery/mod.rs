@@ -224,7 +224,7 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     }
     if !settings.create {
         return Err(Error::NotADatabase {
-            reason: "it is empty, and creating one was not asked for".to_owned(),
+            reason: "it is empty, and creating a database was not requested".to_owned(),
         });
     }
     let seed = checksum64(&random_seed.to_le_bytes(), 0) | 1;

@@ -59,7 +59,7 @@ pub(super) fn replay_damaged(
                 }
             }
             None if known_end.is_some() || id <= proven.segment || id < known => {
-                replayed.damage.push(files.headless(id, "which the log goes on behind"));
+                replayed.damage.push(files.headless(id, "behind which the log continues"));
             }
             None => break,
         }
@@ -93,7 +93,7 @@ impl Part<'_> {
             let must_be_sound = (end as u64) < required;
             match piece {
                 Piece::Gap { bytes } if must_be_sound => {
-                    let found = format!("{bytes} bytes that are none");
+                    let found = format!("{bytes} unsound bytes");
                     damage.push(Corruption::new(name, end as u64, "sound records", found));
                 }
                 Piece::Gap { .. } => return Ok((end, false)),
