@@ -1,4 +1,4 @@
-//! What can go wrong, each kind telling the caller what to do.
+//! Errors of the engine. Each kind says what the caller can do.
 
 use std::fmt;
 use std::io;
@@ -16,18 +16,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused an operation on a file. Fix the cause (space, permissions, limits) and retry, or
-    /// reopen when it was a write.
+    /// The operating system refused an operation on a file. Fix the cause (space, permissions, limits), then retry a
+    /// read, or reopen the database after a failed write.
     Io {
-        /// What was being done.
+        /// The operation that failed.
         context: String,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Stored bytes fail their check. Run `alluvium verify`; restore the file from a backup.
     Corruption(Corruption),
-    /// The database is damaged where it must be whole to take writes, so it was not opened and nothing was changed. Run
-    /// `alluvium repair`, which keeps everything outside the damage, or restore a backup;
+    /// The database is damaged in a part that must be sound for writes, so it was not opened, and nothing was changed.
+    /// Run `alluvium repair`, which keeps everything outside the damage, or restore a backup.
     /// [`crate::Db::open_read_only`] shows what a repair would keep.
     Damaged {
         /// The first damage found.
@@ -39,30 +39,30 @@ pub enum Error {
     KeyTooLarge {
         /// Bytes of the key.
         len: usize,
-        /// Most bytes a key may have.
+        /// Maximum bytes of a key.
         max: usize,
     },
     /// The value is longer than the limit. Split it.
     ValueTooLarge {
         /// Bytes of the value.
         len: usize,
-        /// Most bytes a value may have.
+        /// Maximum bytes of a value.
         max: usize,
     },
     /// A batch is larger than a log segment. Split it, or raise `segment_bytes_max` of the plan's log.
     BatchTooLarge {
         /// Bytes of the encoded batch.
         len: usize,
-        /// Most bytes a batch may have.
+        /// Maximum bytes of a batch.
         max: usize,
     },
     /// The parts of the plan don't fit together, or the engine can't execute it. Correct the plan.
     Plan(PlanError),
-    /// Another process, or another handle in this one, has the database open. Close that one first.
+    /// Another process, or another handle in this one, has the database open. Close it there first.
     Locked {
         /// The database directory or lock file.
         path: String,
-        /// Who holds it, as far as that is known.
+        /// The holder, as far as it is known.
         holder: String,
     },
     /// A file was written by a newer major version. Use that version.
@@ -74,7 +74,7 @@ pub enum Error {
         /// The newest major version this program reads.
         supported: u16,
     },
-    /// A file was written by an older major version that is not read any more. Export with that version, and import.
+    /// A file was written by an older major version that is no longer supported. Export with that version, and import.
     OlderFormat {
         /// The file.
         file: String,
@@ -83,18 +83,18 @@ pub enum Error {
         /// The oldest major version this program reads.
         supported: u16,
     },
-    /// The directory holds files, but no database. Open another directory.
+    /// The directory contains files, but no database. Open another directory.
     NotADatabase {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Tables lie in a second directory ([`crate::Builder::young_levels_dir`]), and it was not given, or another one
-    /// was. Give the right one.
+    /// The database has tables in a second directory ([`crate::Builder::young_levels_dir`]), and none or a different
+    /// one was given. Give the right one.
     YoungDirectory {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A file that the manifest names is gone. Restore it from a backup.
+    /// A file that the manifest names does not exist. Restore it from a backup.
     MissingFile {
         /// The file.
         file: String,
@@ -104,30 +104,29 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The keyspace keeps items of one prefix together, and the key has no prefix. Store another key.
+    /// The keyspace stores items of one prefix together, and the key has no prefix. Store another key.
     KeyWithoutPrefix {
         /// Bytes of the key.
         len: usize,
-        /// Where prefixes end.
+        /// The rule that says where prefixes end.
         rule: PrefixRule,
     },
-    /// The keyspace exists in another order than was asked for. Ask for that one, or use another name.
+    /// The keyspace exists with a different order. Open it with that order, or use another name.
     KeyspaceOrder {
         /// The name.
         name: String,
-        /// The order that it was created with.
+        /// The order with which it was created.
         found: Order,
     },
-    /// The keyspace finds prefixes by a function that was not given. Give it with
-    /// [`crate::Builder::prefix_function`], under this name.
+    /// The keyspace finds prefixes by a function that was not given. Give it by [`crate::Builder::prefix_function`],
+    /// under this name.
     PrefixFunction {
         /// The keyspace, or a table file of it.
         keyspace: String,
         /// The name of the function.
         function: String,
     },
-    /// The keyspace keeps no items of one prefix together. Iterate, or create it as
-    /// [`crate::Order::SemiSorted`].
+    /// The keyspace does not store items of one prefix together. Iterate, or create it as [`crate::Order::SemiSorted`].
     NotSemiSorted {
         /// The keyspace.
         keyspace: String,
@@ -138,74 +137,74 @@ pub enum Error {
         /// The keyspace.
         keyspace: String,
     },
-    /// An earlier write or sync of the log, the manifest or large items failed, so what is on the device is unknown:
-    /// the database takes no more writes. Reads go on. Fix the cause, then reopen; everything acknowledged as durable
-    /// is recovered.
+    /// An earlier write or sync of the log, the manifest or large items failed. What is on the device is unknown, so
+    /// the database refuses writes; reads still work. Fix the cause, then reopen: everything acknowledged as durable is
+    /// recovered.
     Failed {
         /// The first failure.
         reason: String,
     },
-    /// The disk is full. Reads and removals go on, and so do [`crate::Keyspace::clear`] and
-    /// [`crate::Db::drop_keyspace`]. Make room, by them or otherwise: writes are taken again by themselves shortly
-    /// after ([`crate::Db::resume`] does it at once). A write that was under way when the space ran out may take
-    /// effect; later ones, refused, do not.
+    /// The disk is full. Reads, removals, [`crate::Keyspace::clear`] and [`crate::Db::drop_keyspace`] still work. Make
+    /// room, with these or otherwise: the database accepts writes again shortly afterwards, or at once after
+    /// [`crate::Db::resume`]. A write in progress when the space ran out may take effect; later ones, which are
+    /// refused, do not.
     DiskFull {
-        /// What had no room.
+        /// The operation that found no space.
         reason: String,
     },
-    /// The log is full, and the background work that makes room in it fails for a reason that may pass. It is tried
-    /// again by itself; fix the cause (descriptors, memory, permissions) and write again later.
+    /// The log is full, and the background work that makes room in it fails for a reason that may be temporary. It is
+    /// repeated automatically; fix the cause (descriptors, memory, permissions) and write again later.
     Stalled {
         /// The latest failure.
         reason: String,
     },
     /// The database was opened for reading only. Open it with [`crate::Db::open`] to write.
     ReadOnly,
-    /// The write would take more of the disk than [`crate::Builder::disk_bytes_max`] allows. Remove items, which is
-    /// still possible, and compact; or raise the limit.
+    /// The write would exceed [`crate::Builder::disk_bytes_max`]. Remove items, which is still possible, and compact;
+    /// or raise the limit.
     DiskQuota {
-        /// Bytes that the database takes, and needs to put its log in order.
+        /// Bytes that the database takes, including what it needs to convert and merge its log.
         used: u64,
-        /// Most bytes that it may take.
+        /// Maximum bytes that it may take.
         max: u64,
     },
-    /// The memory limit is too small to work with. Raise [`crate::Builder::memory_bytes_max`].
+    /// The memory limit is too small. Raise [`crate::Builder::memory_bytes_max`].
     MemoryLimit {
-        /// Bytes that were allowed.
+        /// The limit given, in bytes.
         limit: u64,
-        /// The smallest limit.
+        /// The minimum limit, in bytes.
         min: u64,
     },
-    /// Under the memory limit there is no room for another iterator. Drop iterators that are open, or raise
+    /// The memory limit leaves no room for another iterator. Drop open iterators, or raise
     /// [`crate::Builder::memory_bytes_max`]; then call again.
     MemoryBusy {
         /// Bytes that open iterators hold.
         held: u64,
-        /// Most bytes that they may hold together.
+        /// Maximum bytes that all of them may hold together.
         max: u64,
     },
-    /// The keyspace was dropped. Get it by its name again to create a new one.
+    /// The keyspace was dropped. Open it by its name to create a new one.
     KeyspaceDropped {
-        /// The name that it had.
+        /// Its name.
         name: String,
     },
-    /// A condition of a batch does not hold, so nothing of the batch was written. Read the key and decide anew.
+    /// A condition of a batch does not hold, so nothing of the batch was written. Read the key again and decide anew.
     ConditionFailed(Box<FailedCondition>),
-    /// A value that was to be incremented is no number of 8 bytes. Store it with `i64::to_le_bytes`.
+    /// A value to be incremented is not a number of 8 bytes. Store it with `i64::to_le_bytes`.
     NotANumber {
         /// Bytes of the value.
         len: usize,
     },
-    /// A sum would not fit in 64 bits; the number stays as it was.
+    /// A sum does not fit in 64 bits; the number is unchanged.
     NumberOverflow {
         /// The number.
         value: i64,
-        /// What was to be added.
+        /// The number to be added.
         by: i64,
     },
-    /// The directory of backups does not fit what was asked for. Choose another one.
+    /// The directory of backups does not fit the request. Choose another one.
     Backup {
-        /// What does not fit.
+        /// The reason.
         reason: String,
     },
     /// The database was closed.
@@ -335,7 +334,7 @@ impl From<PlanError> for Error {
     }
 }
 
-/// Turns an [`io::Error`] into an [`Error`] that says what was being done.
+/// Turns an [`io::Error`] into an [`Error`] that names the failed operation.
 pub(crate) trait IoContext<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }
@@ -365,7 +364,7 @@ impl From<crate::table::Error> for Error {
             TableError::PrefixFunction { file, function } => {
                 Self::PrefixFunction { keyspace: file, function }
             }
-            // Large items lie in blob files, so neither happens unless a bound of ours is wrong.
+            // Large items are stored in blob files, so neither happens unless one of our bounds is wrong.
             error @ (TableError::SectionTooLarge { .. } | TableError::ItemTooLarge { .. }) => Self::Io {
                 context: "writing a table".to_owned(),
                 source: std::io::Error::other(error.to_string()),

@@ -1,5 +1,5 @@
-//! [`FailureClass`]: what a failed operation means for the database
-//! ([decision 0048](../../../docs/decisions/0048-errors-by-class.md)).
+//! [`FailureClass`]: the consequence of a failed operation for the database ([decision
+//! 0048](../../../docs/decisions/0048-errors-by-class.md)).
 
 use std::io::ErrorKind;
 
@@ -9,12 +9,12 @@ use crate::compact::is_spill_file_name;
 use crate::error::Error;
 use crate::level::parse_table_file_name;
 
-/// What a failed operation means for the database.
+/// The consequence of a failed operation for the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureClass {
-    /// Nothing that counts has changed on the device: the operation can be done again.
+    /// Nothing that counts has changed on the device: the operation can be repeated.
     Passing,
-    /// The log, the manifest or a blob file found no space, and what could not be written is in memory still.
+    /// The log, the manifest or a blob file found no space. What could not be written is still in memory.
     Full,
     /// What is on the device is unknown, or known to be wrong.
     Final,
@@ -22,13 +22,13 @@ pub(crate) enum FailureClass {
 
 /// The class of a failure.
 ///
-/// Files that no durable record names (tables and spills being written) count for nothing: what fails to write or to
-/// sync one, for want of space too, removes it and writes another later. A failed sync of anything else is final
-/// whatever its reason: the kernel may have dropped what it could not write.
+/// A failure on a file that no durable record names (a table or spill being written) is never final, also for lack of
+/// space: the operation removes the file and writes another one later. A failed sync of any other file is final,
+/// regardless of its reason: the kernel may have dropped what it could not write.
 pub(crate) fn class_of(error: &Error) -> FailureClass {
     let source = match error {
         Error::Io { source, .. } => source,
-        // What these say was dealt with where it was found.
+        // These failures were handled where they were found.
         Error::DiskFull { .. } | Error::Stalled { .. } => return FailureClass::Passing,
         _ => return FailureClass::Final,
     };
@@ -59,7 +59,7 @@ pub(crate) fn lacks_space(error: &Error) -> bool {
     }
 }
 
-/// Whether files of this name count only after a record names them.
+/// Whether files of this name count only once a record names them.
 fn is_uncounted(name: &str) -> bool {
     parse_table_file_name(name).is_some() || is_spill_file_name(name)
 }

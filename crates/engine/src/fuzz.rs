@@ -1,4 +1,4 @@
-//! Entries for fuzzers: every parser of stored bytes, on bytes that nobody wrote. None may panic or loop.
+//! Entry points for fuzzers: every parser of stored bytes, on arbitrary bytes. None may panic or loop.
 
 use alluvium_base::checksum::{checksum32, checksum64};
 
@@ -20,7 +20,7 @@ pub fn item(bytes: &[u8]) {
     }
 }
 
-/// A log record as it is, and again with its checksum made right, so that the fuzzer gets behind it.
+/// A log record as given, and again with its checksum corrected, so that the fuzzer passes the check.
 pub fn log_record(bytes: &[u8]) {
     let _ = record::decode(7, bytes, true);
     let mut sound = bytes.to_vec();
@@ -48,7 +48,7 @@ pub fn manifest(bytes: &[u8]) {
     let _ = manifest::salvage(bytes);
 }
 
-/// The records that are left of a damaged log segment, and what its marks prove.
+/// The records left in a damaged log segment, and what its marks prove.
 pub fn log_salvage(bytes: &[u8]) {
     let _ = proven_durable(3, 7, bytes, 0);
     let identities = Identities { seed: 5, manifest: 2, log_start: 1, newest: 2 };
@@ -65,7 +65,7 @@ pub fn log_salvage(bytes: &[u8]) {
     assert!(seen <= bytes.len());
 }
 
-/// A file of device figures, as it is and again with its checksum made right.
+/// A file of device figures as given, and again with its checksum corrected.
 pub fn device(bytes: &[u8]) {
     let _ = crate::device::parse("fuzz", bytes);
     let mut sound = bytes.to_vec();
@@ -78,7 +78,7 @@ pub fn device(bytes: &[u8]) {
     }
 }
 
-/// The file by which a directory of young levels is known, as it is and again with its checksum made right.
+/// The file that identifies a directory of young levels as given, and again with its checksum corrected.
 pub fn young_directory(bytes: &[u8]) {
     let _ = crate::young_directory::parse(bytes);
     let mut sound = bytes.to_vec();
@@ -89,17 +89,17 @@ pub fn young_directory(bytes: &[u8]) {
     let _ = crate::young_directory::parse(&sound);
 }
 
-/// A sound file of this kind to start from.
+/// A sound file of this kind as a seed.
 pub fn young_directory_sample() -> Vec<u8> {
     crate::young_directory::sample()
 }
 
-/// A sound file of device figures to start from.
+/// A sound file of device figures as a seed.
 pub fn device_sample() -> Vec<u8> {
     crate::device::to_bytes(&crate::device::DeviceFigures::default())
 }
 
-/// The parts of a blob file, and what refers to them.
+/// The parts of a blob file, and the references to them.
 pub fn blob(bytes: &[u8]) {
     let _ = frame::check_file_header(bytes, 7, "fuzz");
     let mut sound = bytes.to_vec();
@@ -123,26 +123,26 @@ pub fn blob(bytes: &[u8]) {
     }
 }
 
-/// Sound parts to start from.
+/// Sound parts as seeds.
 pub fn blob_samples() -> Vec<Vec<u8>> {
     let header = frame::RecordHeader { keyspace: 1, key_len: 3, value_len: 5000, is_aligned: false };
     let reference = Reference { file: 7, body: 64, key_len: 3, value_len: 5000 };
     vec![frame::encode_file_header(7).to_vec(), header.encode(5, 40).to_vec(), reference.encode()]
 }
 
-/// A sound manifest to start from.
+/// A sound manifest as a seed.
 pub fn manifest_sample() -> Vec<u8> {
     manifest::sample()
 }
 
-/// A sound mark of a log, and a record behind it, to start from.
+/// A sound mark of a log, and a record after it, as a seed.
 pub fn log_salvage_sample() -> Vec<u8> {
     let mut bytes = record::encode_mark(7, record::Mark { segments_back: 1, offset: 5000 });
     bytes.extend_from_slice(&log_record_sample());
     bytes
 }
 
-/// A sound log record to start from.
+/// A sound log record as a seed.
 pub fn log_record_sample() -> Vec<u8> {
     let mut bytes = Vec::new();
     let items = [(0, Item::value(b"key", b"value")), (3, Item::tombstone(b"gone"))];

@@ -1,4 +1,4 @@
-//! The item: what a user stored, as bytes. The same encoding stands in log records and in table pages.
+//! An item as stored bytes. The encoding is the same in log records and in table pages.
 //!
 //! ```text
 //! header   1 byte   bits 0-1 kind (0 value, 1 tombstone, 2 reference), bit 2 flags present, bit 3 expiry present,
@@ -10,9 +10,9 @@
 //! key, value
 //! ```
 //!
-//! Three bytes of overhead for keys and values under 128 bytes. The value of a reference says where a blob file holds
-//! the item (`blob::Reference`); keys too long for a page are stood for by a digest (`blob::StoredKey`). Whoever only
-//! moves items needs to know neither.
+//! Keys and values under 128 bytes have an overhead of three bytes. The value of a reference says where in a blob file
+//! the item is stored (`blob::Reference`); keys too long for a page are replaced by a digest (`blob::StoredKey`). Code
+//! that only moves items needs to know neither.
 
 use alluvium_base::varint;
 
@@ -21,12 +21,12 @@ const HAS_FLAGS: u8 = 1 << 2;
 const HAS_EXPIRY: u8 = 1 << 3;
 const KNOWN_BITS: u8 = KIND_MASK | HAS_FLAGS | HAS_EXPIRY;
 
-/// Whether an item stores a value or the absence of one. On disk: do not renumber.
+/// What an item stores: a value, the absence of one, or a reference to one. On disk: do not renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     Value = 0,
     Tombstone = 1,
-    /// A value that lies in a blob file.
+    /// A value that is stored in a blob file.
     Reference = 2,
 }
 
@@ -34,9 +34,9 @@ pub(crate) enum ItemKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item<'a> {
     pub kind: ItemKind,
-    /// Opaque to the store; memcached clients use it.
+    /// Not interpreted by the store; used by memcached clients.
     pub flags: u32,
-    /// Milliseconds since 1970 after which the item is absent.
+    /// Milliseconds since 1970 from which on the item is absent.
     pub expires_at_ms: Option<u64>,
     pub key: &'a [u8],
     /// Empty for a tombstone; an encoded `blob::Reference` for a reference.
@@ -49,7 +49,7 @@ impl<'a> Item<'a> {
         Self { kind: ItemKind::Value, flags: 0, expires_at_ms: None, key, value }
     }
 
-    /// The absence of `key`.
+    /// The removal of `key`.
     pub fn tombstone(key: &'a [u8]) -> Self {
         Self { kind: ItemKind::Tombstone, flags: 0, expires_at_ms: None, key, value: &[] }
     }
@@ -100,8 +100,8 @@ impl<'a> Item<'a> {
         out.extend_from_slice(self.value);
     }
 
-    /// Reads an item from the front of `bytes`; returns it with the number of bytes it took. `None` when the bytes
-    /// are no item: an unknown header bit or kind, or an end before the announced lengths.
+    /// Reads an item from the front of `bytes`; returns it with its encoded length. Returns `None` if the bytes are not
+    /// an item: an unknown header bit or kind, or an end before the encoded lengths.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let layout = ItemLayout::decode(bytes)?;
@@ -128,14 +128,14 @@ impl<'a> Item<'a> {
         Some((Self { kind, flags, expires_at_ms, key, value }, end))
     }
 
-    /// Number of bytes of the item at the front of `bytes`, from its header alone: how a page is walked.
+    /// Number of bytes of the item at the front of `bytes`, from its header alone. Used to step through a page.
     #[inline]
     pub fn skip(bytes: &[u8]) -> Option<usize> {
         ItemLayout::decode(bytes).map(|layout| layout.encoded_len())
     }
 }
 
-/// An item beside its encoding, so that it is copied from table to table without being encoded anew.
+/// An item with its encoding, so that it is copied from table to table without being encoded again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedItem<'a> {
     pub item: Item<'a>,
@@ -143,7 +143,7 @@ pub(crate) struct EncodedItem<'a> {
 }
 
 impl<'a> EncodedItem<'a> {
-    /// The item at the front of `bytes`; `None` when that is none.
+    /// The item at the front of `bytes`, or `None` if there is none.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (item, len) = Item::decode(bytes)?;
@@ -151,7 +151,7 @@ impl<'a> EncodedItem<'a> {
     }
 }
 
-/// Where the parts of an encoded item lie.
+/// Positions of the parts of an encoded item.
 #[derive(Clone, Copy, Debug)]
 struct ItemLayout {
     header: u8,
@@ -161,7 +161,7 @@ struct ItemLayout {
 }
 
 impl ItemLayout {
-    /// `None` also for lengths that no item may have, so that their sum can't overflow.
+    /// Returns `None` also for lengths that exceed those of any item, so that their sum cannot overflow.
     #[inline]
     fn decode(bytes: &[u8]) -> Option<Self> {
         // Nearly every item is a plain value with one-byte lengths.

@@ -1,9 +1,8 @@
 //! Alluvium: a key-value store for very many small items on very little memory.
 //!
-//! [`Db`] is an open database in a directory, [`Keyspace`] a named set of items in it. Writes go to a log; the log
-//! freezes into hash runs with small filters in memory; hash runs merge into one sorted run with an index of a third
-//! of a bit per item. A get reads one page. Which layouts are used, and with which sizes, is a [`Plan`]: data, not
-//! code.
+//! [`Db`] is an open database in a directory, [`Keyspace`] a named set of items in it. Writes go to a log. The log
+//! freezes into hash runs with small filters in memory, and hash runs merge into one sorted run with an index of a
+//! third of a bit per item. A get reads one page. The layouts and their sizes are a [`Plan`], which is data, not code.
 #![forbid(unsafe_code)]
 
 mod blob;

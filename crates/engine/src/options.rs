@@ -1,4 +1,4 @@
-//! How a database is opened. Every field has a default that suits most programs.
+//! The settings of a database. Each has a default that suits most programs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use crate::planted_race::PlantedRace;
 use crate::table::ITEM_BYTES_MAX;
 use crate::young_directory::YoungLevels;
 
-/// When a write is acknowledged, and so what a power cut can take.
+/// When a write is acknowledged. This determines which writes a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Acknowledged when it is in memory. A crash of the process or the machine loses the writes since the last
     /// [`Db::persist`] or freeze of the log. Fastest.
     Buffered,
-    /// Acknowledged when it is in memory; synced in the background at this interval, so a crash loses at most about
-    /// that much time. 1 ms to 1 s is sensible; shorter intervals count as 1 ms, longer ones than a day as a day.
+    /// Acknowledged when it is in memory, and synced in the background at this interval: a crash loses the writes of
+    /// approximately that long. Sensible are 1 ms to 1 s. The minimum is 1 ms, the maximum a day; others are rounded to
+    /// these.
     Interval(Duration),
     /// Acknowledged when it is on the device. Writers that wait at the same time share one sync. The default.
     Sync,
@@ -37,15 +38,15 @@ pub struct Builder {
     pub(crate) young: Option<YoungLevels>,
 }
 
-/// Where the layout of keyspaces comes from: of those to be created, and of those that follow the database's. It is
-/// kept in the manifest.
+/// The source of the plan for keyspaces to be created, and for those that follow the database's plan. Stored in the
+/// manifest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PlanChoice {
-    /// The best plan that the engine executes: within half a byte of memory per item, for
-    /// [`Builder::expected_items`] items, on the device as `alluvium calibrate` measured it, if it did. When there are
-    /// half as many items again as it was made for, and 100,000 at least, it is made anew for twice those that are
-    /// there, and takes the old one's place if that pays before the items have doubled
-    /// ([`crate::Stats::plan_decisions`]). Keyspaces that have a plan that was given keep it.
+    /// The best plan that the engine executes: for [`Builder::expected_items`] items, with up to half a byte of memory
+    /// per item, on the device as measured by `alluvium calibrate` if that was run. When a keyspace has at least
+    /// 100,000 items and 1.5 times as many as its plan was made for, the planner makes a new plan for twice its present
+    /// items; it replaces the old one if that pays off before the items have doubled
+    /// ([`crate::Stats::plan_decisions`]). Keyspaces whose plan was given explicitly keep it.
     #[default]
     Auto,
     /// This plan.
@@ -58,7 +59,7 @@ impl From<Plan> for PlanChoice {
     }
 }
 
-/// Plain values that one can print and store.
+/// The settings that are plain values, which can be printed and stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub plan: PlanChoice,
@@ -68,15 +69,16 @@ pub(crate) struct Settings {
     pub create: bool,
     pub inline_bytes_max: usize,
     pub blob_file_bytes_max: u64,
-    /// Records of so much content and more get a body of their own blocks.
+    /// Minimum content of a blob record whose body is stored in blocks of its own.
     pub blob_aligned_bytes_min: usize,
-    /// Garbage below this is not collected.
+    /// Minimum bytes of garbage in blob files that are collected.
     pub blob_garbage_bytes_min: u64,
-    /// Expired and removed items of one place that take less are left to merges and compactions.
+    /// Minimum bytes of expired and removed items in a unit or container that is rewritten for them. Less garbage is
+    /// left to merges and compactions.
     pub garbage_bytes_min: u64,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
-    /// What a limit for the whole process leaves to others than the database.
+    /// The part of a limit for the whole process that is not available to the database.
     pub program_bytes: u64,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
@@ -84,25 +86,25 @@ pub(crate) struct Settings {
     pub table_sizes: TableSizes,
     pub read_wait: ReadWait,
     pub open_files_max: Option<usize>,
-    /// Functions that find prefixes, for the keyspaces that name them.
+    /// Functions that find prefixes, for the keyspaces that refer to them by name.
     pub prefix_functions: Vec<PrefixFunction>,
 }
 
-/// What the database takes from outside: storage, time and randomness. The simulation passes its own.
+/// What the database takes from outside: storage, time and randomness. The simulation supplies its own.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Where files live.
+    /// The storage of all files.
     pub storage: Arc<dyn Storage>,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Source of the database's secret hash key and file seeds. Used when a database or keyspace is created.
+    /// Source of the database's secret hash key and of file seeds. Used when a database or keyspace is created.
     pub random_seed: u64,
-    /// Bugs for the simulation to catch. Empty in any other use.
+    /// Bugs for the simulation to detect. Empty in any other use.
     #[doc(hidden)]
     pub planted_bugs: PlantedBugs,
 }
 
-/// Bugs that can be planted, to show that the simulation would catch them.
+/// Bugs that can be planted, to show that the simulation detects them.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlantedBugs {
@@ -110,7 +112,7 @@ pub struct PlantedBugs {
     pub acknowledge_before_sync: bool,
     /// Believe log records whose checksum is wrong.
     pub ignore_record_checksum: bool,
-    /// Forget to keep other threads away.
+    /// Omit a protection against other threads.
     pub race: Option<PlantedRace>,
 }
 
@@ -168,8 +170,8 @@ impl Builder {
         }
     }
 
-    /// The layout of keyspaces: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`]. A plan is given to those
-    /// created from now on and to those that are there, as [`Db::change_plan`] does it.
+    /// The plan of keyspaces: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`]. A plan given here applies
+    /// to keyspaces created from now on and to existing ones, as with [`Db::change_plan`].
     pub fn plan(mut self, plan: impl Into<PlanChoice>) -> Self {
         self.settings.plan = plan.into();
         self
@@ -181,72 +183,75 @@ impl Builder {
         self
     }
 
-    /// How many items the database will hold, if that is known. Default 0 (unknown). The share of items that the plan
-    /// keeps in filtered runs is taken of the larger of this and the items present: so a load of known size is merged
-    /// less often while it is still small. Costs filter memory early, changes nothing at the end. Plans whose runs stay
-    /// (`silt-tiering`) cut the hash space for so many items from the beginning, in every keyspace. More than 10¹²
-    /// count as 10¹².
+    /// Number of items that the database will hold, if known. Default 0 (unknown), maximum 10¹²; higher numbers count
+    /// as the maximum.
+    ///
+    /// The share of items that the plan keeps in filtered runs is a share of this number or of the items present,
+    /// whichever is larger. A load of known size is therefore merged less often while it is still small, at the cost of
+    /// filter memory early; the final state is the same. Plans whose runs stay (`silt-tiering`) divide the hash space
+    /// for this number of items from the beginning, in every keyspace.
     pub fn expected_items(mut self, items: u64) -> Self {
         self.settings.expected_items = items;
         self
     }
 
-    /// Whether threads work in the background: one keeps the log, one converts frozen segments, one merges. Default
-    /// true. Without them the program calls [`Db::run_background_job`] itself, and the same calls in the same order
-    /// do the same.
+    /// Whether threads do the background work: one writes and syncs the log, one converts frozen segments, one merges,
+    /// one collects garbage in blob files, one gives space back. Default true. Without them the program calls
+    /// [`Db::run_background_job`] itself; the same calls in the same order then have the same effects.
     pub fn background(mut self, background: bool) -> Self {
         self.settings.background = background;
         self
     }
 
-    /// Whether to create the database when the directory is empty or absent. Default true.
+    /// Whether to create the database if the directory is empty or absent. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.create = create;
         self
     }
 
-    /// A function that finds the prefixes of keys, for keyspaces that were created with
-    /// [`alluvium_base::PrefixRule::Function`] of this name. Given at each opening: databases keep the name only. To be
-    /// called once for each function.
+    /// A function that finds the prefixes of keys, for keyspaces created with the
+    /// [`alluvium_base::PrefixRule::Function`] of this name. A database stores only the name, so the function must be
+    /// given at each opening. Call this once for each function.
     pub fn prefix_function(mut self, function: PrefixFunction) -> Self {
         self.settings.prefix_functions.push(function);
         self
     }
 
-    /// Most bytes of memory that the database may take: log segments and their indexes, filters, indexes, the buffers
-    /// of merges and lookups, what snapshots and iterators hold. Default: as many as it needs for speed. A process
-    /// takes [`crate::resident_bytes_beyond_limit`] and its code besides.
+    /// Maximum bytes of memory of the database: log segments and their indexes, filters, indexes, buffers of merges and
+    /// lookups, and what snapshots and iterators hold. Default: no limit. A process takes
+    /// [`crate::resident_bytes_beyond_limit`] and its code in addition. Values that the program holds do not count.
     ///
-    /// A smaller log is frozen more often, so that puts cost more rewrites, and where filters or indexes have no room
-    /// lookups cost more reads; large reads wait for each other. Iterators are the only thing to be refused, with
-    /// [`crate::Error::MemoryBusy`], from some tens of open ones on. [`crate::Stats::memory_limit`] tells what a limit
-    /// costs. Log that a crash left under a larger limit takes its size until it is converted. Values in the program's
-    /// hands don't count.
+    /// With less memory the log is smaller and frozen more often, so puts cost more rewrites; if filters or indexes
+    /// have no room, lookups cost more reads; large reads wait for each other. Only iterators are refused, with
+    /// [`crate::Error::MemoryBusy`], when some tens of them are open. [`crate::Stats::memory_limit`] shows the cost of
+    /// a limit. A log that a crash left under a larger limit keeps its size until it is converted.
     ///
-    /// What filters and indexes leave of their share, a third of the limit, is for pages that scans of prefixes have
-    /// read, of the smallest runs first: the next scans, and gets, don't read those. Without a limit none are kept.
+    /// Filters and indexes have a share of a third of the limit. What they leave of it holds pages that scans of
+    /// prefixes have read, those of the smallest runs first, so that later scans and gets do not read them again.
+    /// Without a limit no pages are kept.
     ///
-    /// With glibc's allocator a limit also makes the process give freed blocks of 64 KiB and more back at once.
-    /// [`Db::set_memory_bytes_max`] changes it.
+    /// With glibc's allocator a limit also makes the process return freed blocks of 64 KiB and more to the system at
+    /// once. [`Db::set_memory_bytes_max`] changes the limit.
     ///
     /// # Errors
-    /// Opening gives [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
+    /// Opening returns [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.memory_bytes_max = Some(bytes);
         self.settings.program_bytes = 0;
         self
     }
 
-    /// Largest item that lies in the log and in tables, in bytes of key and value and about 3 more; larger ones lie in
-    /// blob files, and reading one costs a second read. Default and most: 2039, so that two fit in a page. Less makes
-    /// merges rewrite less and reads of the items in between dearer. May differ from opening to opening.
+    /// Maximum bytes of an item that is stored in the log and in tables: key, value and some 3 more. Larger items are
+    /// stored in blob files, and a get of one costs a second read. Default and maximum 2039, so that two items fit in a
+    /// page; higher numbers count as the maximum. With a lower number merges rewrite less, and items above it become
+    /// more expensive to read. It may change from one opening to the next.
     pub fn inline_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.inline_bytes_max = bytes;
         self
     }
 
-    /// Sizes at which blob files end, records get blocks of their own, and garbage is worth collecting: small ones for
-    /// simulations.
+    /// Size at which a blob file ends, minimum size of records with blocks of their own, and minimum garbage that is
+    /// collected. Small sizes are for simulations.
     #[doc(hidden)]
     pub fn blob_sizes(
         mut self,
@@ -260,29 +265,29 @@ impl Builder {
         self
     }
 
-    /// Bytes of tables of the levels below the youngest: at least, as far as there is enough for them, and at most,
-    /// about. Default 1 and 32 MiB. For tests and simulations.
+    /// Approximate minimum and maximum bytes of tables of the levels below the youngest; tables are smaller than the
+    /// minimum if there is not enough data. Default 1 and 32 MiB. For tests and simulations.
     #[doc(hidden)]
     pub fn table_sizes(mut self, bytes_min: u64, bytes_max: u64) -> Self {
         self.settings.table_sizes = TableSizes { bytes_min, bytes_max };
         self
     }
 
-    /// Bytes of expired and removed items in one place from which on it may be rewritten in the background. Default
-    /// 256 KiB. For tests and simulations.
+    /// Minimum bytes of expired and removed items in a unit or container that is rewritten in the background for them.
+    /// Default 256 KiB. For tests and simulations.
     #[doc(hidden)]
     pub fn garbage_bytes_min(mut self, bytes: u64) -> Self {
         self.settings.garbage_bytes_min = bytes;
         self
     }
 
-    /// Like [`Builder::memory_bytes_max`], for the whole process, of which the database gets what is left: less the
-    /// code of the program and its libraries (as if all of it were used), the constants that are resident, and what the
-    /// process has allocated so far. What the program allocates later is up to it. To be called when it is about to
-    /// open its one database.
+    /// Like [`Builder::memory_bytes_max`], for the whole process. The database gets the limit minus the code of the
+    /// program and its libraries (counted in full, whether used or not), the resident constants, and the memory that
+    /// the process has allocated so far. Memory that the program allocates later is not counted. Call this right before
+    /// the program opens its only database.
     ///
     /// # Errors
-    /// As with [`Builder::memory_bytes_max`]; the minimum is 4 MiB more than what is taken off.
+    /// As with [`Builder::memory_bytes_max`]; the minimum is 4 MiB more than what is subtracted.
     pub fn process_memory_bytes_max(mut self, bytes: u64) -> Self {
         let allocated = ProcessMemory::now().map_or(0, |memory| memory.anonymous_bytes);
         self.settings.program_bytes = ProcessMemory::program_bytes().unwrap_or(0) + allocated;
@@ -290,18 +295,21 @@ impl Builder {
         self
     }
 
-    /// Most bytes of disk that the database may take. Default: as many as there are. Writes that would cross the limit
-    /// give [`crate::Error::DiskQuota`], with 0 all; removals and reads go on. What background work needs to finish is
-    /// kept free: twice the log, two tables of an eighth of the database (1 to 32 MiB each), and what is live of the
-    /// largest blob file. So a limit under about 16 MiB plus twice a log segment takes no writes at all. Files that a
-    /// repair set aside count too.
+    /// Maximum bytes of disk space of the database. Default: no limit. Writes that would exceed it fail with
+    /// [`crate::Error::DiskQuota`], with a limit of 0 all of them; removals and reads still work.
+    ///
+    /// Background work needs space to finish, which is kept free: twice the log, two tables of an eighth of the
+    /// database each (1 to 32 MiB), and the live bytes of the largest blob file. Under a limit of less than some 16 MiB
+    /// plus twice a log segment, all writes are therefore refused. Files that a repair has moved out of the way count
+    /// as well.
     pub fn disk_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.disk_bytes_max = Some(bytes);
         self
     }
 
-    /// Most bytes of items a second that merges write; 0 counts as 1. Default: no limit. When it is too low for the
-    /// rate of writes, hash runs gather and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes it.
+    /// Maximum bytes of items per second that merges write; 0 counts as 1. Default: no limit. If it is too low for the
+    /// rate of writes, hash runs accumulate and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes
+    /// it.
     pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
         self.settings.background_bytes_per_s_max = Some(bytes_per_s);
         self
@@ -313,30 +321,30 @@ impl Builder {
         self
     }
 
-    /// Most memory for sorting a part of a bulk ingest, of which two are sorted at a time. Default 64 MiB, at least
-    /// 4 KiB. Parts are
-    /// 1/256 of the items; those that take more are written to disk once more, in finer parts.
+    /// Maximum bytes of memory in which a part of a bulk ingest is sorted; two parts are sorted at a time. Default 64
+    /// MiB, minimum 4 KiB. A part is 1/256 of the items; parts that need more memory are written to disk once more,
+    /// divided into finer ones.
     pub fn ingest_sort_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.ingest_sort_bytes_max = bytes;
         self
     }
 
-    /// A second directory, on another device as a rule, for the tables of the first `levels` levels of each keyspace's
-    /// plan. It is created where it is missing. Default: everything lies in one directory.
+    /// A second directory, usually on another device, for the tables of the first `levels` levels of each keyspace's
+    /// plan. It is created if it does not exist. Default: all files are in one directory.
     ///
-    /// Young levels are rewritten many times as often as the last one, which wears a device unevenly: a small device
-    /// that stands many writes can take them off a large one. The log, large items and the manifest stay in the
+    /// Young levels are rewritten many times as often as the last one, which wears a device unevenly. A small device of
+    /// high endurance can take these writes off a large one. The log, large items and the manifest stay in the
     /// database's directory.
     ///
-    /// To be given at each opening, also for reading only; both directories are locked. Other `levels` than last time
-    /// move nothing: tables are read where they are, and merges write to where they belong now. So 0 empties the
-    /// second directory, after [`Db::compact`] altogether, and then the database opens without it. Without the second
-    /// directory all of its tables are lost. Checkpoints and backups are whole databases of one directory each.
-    /// [`Builder::disk_bytes_max`] is for both together.
+    /// The directory must be given at each opening, also for reading only; both directories are locked. A change of
+    /// `levels` moves no tables: existing ones are read where they are, and merges write to the directory that now
+    /// applies. With `levels` 0, [`Db::compact`] empties the second directory, after which the database opens without
+    /// it. If the second directory is lost, all tables in it are lost. Checkpoints and backups are complete databases
+    /// of one directory each. [`Builder::disk_bytes_max`] limits the sum of both directories.
     ///
     /// # Errors
-    /// Opening gives [`crate::Error::YoungDirectory`] when the directory is another database's or holds other files,
-    /// and when a database that has tables in a second directory is opened without it.
+    /// Opening returns [`crate::Error::YoungDirectory`] if the directory belongs to another database or contains other
+    /// files, and if a database with tables in a second directory is opened without it.
     pub fn young_levels_dir(mut self, path: impl Into<PathBuf>, levels: usize) -> Self {
         self.young = Some(YoungLevels::Directory(path.into(), levels));
         self
@@ -349,22 +357,23 @@ impl Builder {
         self
     }
 
-    /// What threads do while they read for a lookup or a scan: [`ReadWait::Poll`] takes a processor for each and gives
-    /// more reads per second with few threads (by 15–30 % with 8 of them on a virtual disk). Default: they sleep.
-    /// [`Db::set_read_wait`] changes it later.
+    /// What threads do while they wait for the reads of a lookup or a scan. Default: they sleep. With
+    /// [`ReadWait::Poll`] each takes a processor, and few threads complete more reads per second (15–30 % more with 8
+    /// threads on a virtual disk). [`Db::set_read_wait`] changes it later.
     #[must_use]
     pub fn read_wait(mut self, wait: ReadWait) -> Self {
         self.settings.read_wait = wait;
         self
     }
 
-    /// Tables and finished blob files that are open at a time, about, in each directory; the others are opened when
-    /// they are used, which takes microseconds, and closed when others are. Default: half of the descriptors that the
-    /// process may have when the database is opened (`ulimit -n`), less 64; 16 at least. The other half is for the log,
-    /// the manifest, files being written, io_uring (one a thread that reads many pages at once) and the program's own.
+    /// Approximate maximum number of tables and finished blob files open at a time in each directory. Other files are
+    /// opened when they are used, which takes microseconds, and closed when others are. Default: half of the
+    /// descriptors that the process may have when the database is opened (`ulimit -n`), minus 64, at least 16. The
+    /// other half is for the log, the manifest, files being written, io_uring (one per thread that reads many pages at
+    /// once) and the program itself.
     ///
-    /// An operation that finds no descriptor gives [`crate::Error::Io`] of that file and can be repeated. Means nothing
-    /// with an [`Environment`] of its own.
+    /// An operation that gets no descriptor returns [`crate::Error::Io`] for that file and can be repeated. Has no
+    /// effect with an [`Environment`].
     #[must_use]
     pub fn open_files_max(mut self, files: usize) -> Self {
         self.settings.open_files_max = Some(files.max(1));
@@ -379,8 +388,8 @@ impl Builder {
 
     /// Opens the database.
     ///
-    /// Reads the manifest and the log after its last converted position, and finds out whether all tables are there.
-    /// The directories of tables are read when their keyspace is first used, and damage in them is noticed then.
+    /// Reads the manifest and the log after its last converted position, and checks that all tables exist. The
+    /// directory of a table is read when its keyspace is first used; damage in it is found then.
     pub fn open(self) -> Result<Db> {
         Db::open_with(self)
     }

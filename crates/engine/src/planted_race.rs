@@ -1,6 +1,6 @@
-//! [`PlantedRace`]: mistakes of code beside other threads, to show that the threaded simulation would catch them.
+//! [`PlantedRace`]: races that can be planted in the engine, to show that the threaded simulation detects them.
 
-/// A race that can be planted in the engine. Each variant says what the code forgets.
+/// A race that can be planted in the engine. Each variant names the step that the code omits.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // `name` says it
@@ -46,7 +46,7 @@ impl PlantedRace {
         Self::FollowerTrustsLeader,
     ];
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClearWithoutEpoch => "clear-without-epoch",

@@ -1,5 +1,5 @@
-//! The bounds of all numbers in [`Settings`], in one place. What is beyond one counts as the bound, as the methods of
-//! [`crate::Builder`] say; what can't work at all is an error where it is used: a memory limit, a plan.
+//! The bounds of all numbers in [`Settings`]. A number beyond a bound counts as the bound, as documented at the methods
+//! of [`crate::Builder`]; numbers that cannot work at all (a memory limit, a plan) are errors where they are used.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use crate::compact::TableSizes;
 use crate::options::{Durability, Settings};
 use crate::table::ITEM_BYTES_MAX;
 
-/// Items that may be expected: as many as the plans' models are made for.
+/// Maximum number of expected items: the plans' models are made for up to as many.
 const EXPECTED_ITEMS_MAX: u64 = 1_000_000_000_000;
-/// Intervals between syncs: shorter ones would keep a processor busy, longer ones are none.
+/// Intervals between syncs: shorter ones would keep a processor busy, longer ones have no use.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// Memory in which a part of an ingest is sorted.
+/// Minimum bytes of memory in which a part of an ingest is sorted.
 const SORT_BYTES_MIN: u64 = 4 << 10;
-/// Any size of files, buffers and garbage, so that sums of them stay numbers.
+/// Maximum size of files, buffers and garbage, so that sums of sizes do not overflow.
 pub(crate) const BYTES_MAX: u64 = 1 << 50;
-/// A table and a blob file hold something.
+/// Minimum size of a table and a blob file, so that each has room for an item.
 const FILE_BYTES_MIN: u64 = 4 << 10;
 
 impl Settings {
@@ -31,7 +31,7 @@ impl Settings {
         self.blob_aligned_bytes_min = self.blob_aligned_bytes_min.max(1);
         self.blob_garbage_bytes_min = self.blob_garbage_bytes_min.min(BYTES_MAX);
         self.garbage_bytes_min = self.garbage_bytes_min.min(BYTES_MAX);
-        // None of the limits may be 0, which stands for none inside.
+        // No limit may be 0, which internally means no limit.
         self.memory_bytes_max = self.memory_bytes_max.map(|bytes| bytes.min(BYTES_MAX));
         self.disk_bytes_max = self.disk_bytes_max.map(|bytes| bytes.max(1));
         self.background_bytes_per_s_max = self.background_bytes_per_s_max.map(|bytes| bytes.max(1));

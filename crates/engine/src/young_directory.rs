@@ -1,11 +1,11 @@
-//! The second directory, for the tables of young levels (Wu's thesis, §4.3): which one belongs to a database.
+//! The second directory, for the tables of young levels (Wu's thesis, §4.3), and how a database recognizes its own.
 //!
 //! ```text
 //! YOUNG:  magic 8 bytes "ALVMYNG\0" | major 2 | minor 2 | zero 4 | id 8 | checksum 8 of bytes 0..24, seed 0
 //! ```
 //!
-//! The id is drawn when a database takes a directory, and its manifest has it too. A copy of the database (a
-//! checkpoint, a backup) has no second directory, so it can't take the files of the original for its own and remove
+//! The id is drawn when a database takes a directory, and is stored in the manifest as well. A copy of the database (a
+//! checkpoint, a backup) has no second directory, so it cannot mistake the files of the original for its own and remove
 //! them.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::level::{parse_table_file_name, table_file_name};
 use crate::manifest::{DatabaseState, Edit, read_all};
 
-/// The file that says to whom the directory belongs.
+/// The file that says which database the directory belongs to.
 const YOUNG: &str = "YOUNG";
 const YOUNG_NEW: &str = "YOUNG.new";
 const MAGIC: [u8; 8] = *b"ALVMYNG\0";
@@ -31,12 +31,12 @@ const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 const FILE_LEN: usize = 32;
 
-/// Whether `name` is that of a file by which a directory of young levels is known.
+/// Whether `name` is the name of a file that identifies a directory of young levels.
 pub(crate) fn is_file_name(name: &str) -> bool {
     name == YOUNG || name == YOUNG_NEW
 }
 
-/// The second directory and the number of levels whose tables go there.
+/// The second directory, and the number of levels whose tables are stored there.
 #[derive(Debug, Clone)]
 pub(crate) enum YoungLevels {
     /// A directory by its path.
@@ -46,8 +46,8 @@ pub(crate) enum YoungLevels {
 }
 
 impl YoungLevels {
-    /// Opens the second directory beside `first`, which is at `path` where it is a real one, and creates it where
-    /// `create` says so.
+    /// Opens the second directory in addition to `first`, which is at `path` if it is a directory of the file system.
+    /// Creates it if `create` is true.
     pub fn open(
         self,
         first: Arc<dyn Storage>,
@@ -84,12 +84,12 @@ impl YoungLevels {
     }
 }
 
-/// Where tables of young levels lie, and which levels these are.
+/// The location of the tables of young levels, and which levels these are.
 #[derive(Clone)]
 pub(crate) struct YoungDirectory {
     /// The database's own directory and the second one.
     pub directories: Arc<TwoDirectories>,
-    /// Tables that are made for levels below this number go to the second one.
+    /// Tables made for levels below this number are stored in the second directory.
     pub levels: usize,
 }
 
@@ -100,7 +100,8 @@ impl fmt::Debug for YoungDirectory {
 }
 
 impl YoungDirectory {
-    /// Decides where the table `number`, about to be created for this level, will lie: `true` for the second directory.
+    /// Decides where the table `number`, about to be created for this level, will be stored: `true` for the second
+    /// directory.
     pub fn place(&self, number: u64, level: usize) -> bool {
         let is_young = level < self.levels;
         if is_young {
@@ -109,15 +110,15 @@ impl YoungDirectory {
         is_young
     }
 
-    /// Whether this table lies in the second directory.
+    /// Whether this table is stored in the second directory.
     pub fn has(&self, number: u64) -> bool {
         self.directories.is_in_second(&table_file_name(number))
     }
 
-    /// The id that the second directory has; `None` where no database has taken it.
+    /// The id of the second directory, or `None` if no database has taken it.
     ///
     /// # Errors
-    /// [`Error::YoungDirectory`] when it holds files of others.
+    /// [`Error::YoungDirectory`] if it contains files of others.
     pub fn id(&self) -> Result<Option<u64>> {
         id_in(&**self.directories.second(), &self.names()?)
     }
@@ -143,19 +144,19 @@ impl YoungDirectory {
         }
     }
 
-    /// Lengths of the tables in the second directory: one call a file.
+    /// Lengths of the tables in the second directory. Costs one call per file.
     pub fn table_lengths(&self) -> impl Iterator<Item = u64> {
         let names = self.directories.second().list().unwrap_or_default();
         let tables = names.into_iter().filter(|name| parse_table_file_name(name).is_some());
-        // A table that is gone by now takes nothing.
+        // A table removed in the meantime takes no space.
         tables.filter_map(|name| self.directories.second().open(&name, OpenMode::Read).ok()?.len().ok())
     }
 
-    /// Checks that the second directory is that of the database of this state, or nobody's. To be called with both
-    /// locked, before any file of it is touched.
+    /// Checks that the second directory belongs to the database of this state, or to none. Call it with both
+    /// directories locked, before any file in the second one is touched.
     ///
     /// # Errors
-    /// [`Error::YoungDirectory`] when it is another's, or holds other files.
+    /// [`Error::YoungDirectory`] if it belongs to another database or contains other files.
     pub fn check(&self, state: &DatabaseState) -> Result<()> {
         let names = self.names()?;
         let found = id_in(&**self.directories.second(), &names)?;
@@ -179,7 +180,7 @@ impl YoungDirectory {
     }
 
     /// Takes the second directory, which was checked, for the database of this state. The id counts once the manifest
-    /// has it; until then nothing is written there but this.
+    /// contains it; until then nothing else is written to the directory.
     pub fn take(&self, state: &mut DatabaseState, random: u64) -> Result<()> {
         if state.young_directory.is_some() && self.id()? == state.young_directory {
             return Ok(());
@@ -190,7 +191,7 @@ impl YoungDirectory {
         Ok(())
     }
 
-    /// Gives the second directory this id, durably and in one step.
+    /// Gives the second directory this id, durably and atomically.
     pub fn write_id(&self, id: u64) -> Result<()> {
         let (second, names) = (&**self.directories.second(), self.names()?);
         let context = || format!("writing {YOUNG}");
@@ -205,7 +206,7 @@ impl YoungDirectory {
         second.sync_directory().context(context)
     }
 
-    /// Notes in `state` which of its tables lie in the second directory, whatever it says.
+    /// Records in `state` which of its tables are in the second directory, and replaces what it said before.
     pub fn note_tables(&self, state: &mut DatabaseState) {
         let young = state.files().into_iter().filter(|&number| self.has(number));
         state.young_tables = young.collect();
@@ -213,31 +214,31 @@ impl YoungDirectory {
 }
 
 impl Shared {
-    /// Decides where the table `number` will lie, which is about to be created for this level. The edit, if there is
-    /// one, is to stand before the one that places the table.
+    /// Decides where the table `number`, about to be created for this level, will be stored. The edit, if any, must
+    /// precede the one that adds the table.
     pub fn place_table(&self, number: u64, level: usize) -> Option<Edit> {
         let young = self.young.as_ref()?;
         young.place(number, level).then_some(Edit::YoungTable { file: number })
     }
 
-    /// Counts a table that was written, if it lies in the second directory.
+    /// Counts a table that was written, if it is in the second directory.
     pub fn count_if_young(&self, number: u64, bytes: u64) {
         if self.young.as_ref().is_some_and(|young| young.has(number)) {
             self.counters.young_bytes_written.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
-    /// The directory that a file of the database lies in.
+    /// The directory in which a file of the database is stored.
     pub fn directory_of(&self, name: &str) -> &Arc<dyn Storage> {
         self.young.as_ref().map_or(&self.storage, |young| young.directories.holder(name))
     }
 }
 
-/// Opens a database without a second directory: possible where no table needs one. Tables that somebody has copied into
+/// Opens a database without a second directory, which is possible if no table needs one. Tables that were copied into
 /// the database's own directory count there.
 ///
 /// # Errors
-/// [`Error::YoungDirectory`] when a table lies in the second directory.
+/// [`Error::YoungDirectory`] if a table is in the second directory.
 pub(crate) fn do_without(storage: &dyn Storage, state: &mut DatabaseState) -> Result<()> {
     if state.young_directory.is_none() && state.young_tables.is_empty() {
         return Ok(());
@@ -257,7 +258,7 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::YoungDirectory { reason })
 }
 
-/// The id that the directory has; `None` where no database has taken it.
+/// The id of the directory, or `None` if no database has taken it.
 fn id_in(second: &dyn Storage, names: &[String]) -> Result<Option<u64>> {
     match names.iter().any(|name| name == YOUNG) {
         true => Ok(Some(parse(&read_all(second, YOUNG)?)?)),
@@ -297,7 +298,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes")))
 }
 
-/// A sound file, for fuzzers to start from.
+/// A sound file, as a seed for fuzzers.
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) fn sample() -> Vec<u8> {
     to_bytes(7).to_vec()
