@@ -367,10 +367,10 @@ impl Builder {
     }
 
     /// Approximate maximum number of tables and finished blob files open at a time in each directory. Other files are
-    /// opened when they are used, which takes microseconds, and closed when others are. Default: half of the
-    /// descriptors that the process may have when the database is opened (`ulimit -n`), minus 64, at least 16. The
-    /// other half is for the log, the manifest, files being written, io_uring (one per thread that reads many pages at
-    /// once) and the program itself.
+    /// opened when they are used, which takes microseconds, and closed when others are. The default reserves 64 of the
+    /// descriptors that the process may have when the database is opened (`ulimit -n`), and takes half of the others:
+    /// at least 16, at most 65,536. The other half is for the log, the manifest, files being written, io_uring (one per
+    /// thread that reads many pages at once) and the program itself.
     ///
     /// An operation that gets no descriptor returns [`crate::Error::Io`] for that file and can be repeated. Has no
     /// effect with an [`Environment`].

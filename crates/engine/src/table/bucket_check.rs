@@ -1,4 +1,4 @@
-//! [`BucketCheck`]: whether the items of a group of buckets are where lookups look.
+//! [`BucketCheck`]: checks that lookups find the items of a group of buckets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use alluvium_index::bucketed::{BucketDirectory, Home, Migration, destination_of,
 
 use super::page::Page;
 
-/// What was seen of a group of buckets. Holds hashes and keys of its items.
+/// What was seen of a group of buckets, with the hashes and keys of its items.
 #[derive(Debug)]
 pub(super) struct BucketCheck {
     directory: Arc<BucketDirectory>,
-    /// What the sound pages of the group gave away.
+    /// Migrations out of the sound pages of the group.
     migrations: BTreeMap<u32, Vec<Migration>>,
     items: BTreeMap<(KeyHash, Vec<u8>), u32>,
-    /// Keys that are there twice.
+    /// Hashes of keys that occur twice.
     twice: BTreeSet<KeyHash>,
 }
 
-/// What is not as it should be.
+/// An item or bucket that is not as it should be.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Misplaced {
     pub expected: String,
@@ -44,8 +44,8 @@ impl BucketCheck {
         }
     }
 
-    /// Behind the last page of a group, looks for every item as a lookup does. Items whose home is damaged are left
-    /// out.
+    /// After the last page of a group, looks for each of its items as a lookup does, except items whose home page is
+    /// damaged.
     pub fn end_page(&mut self, number: u32) -> Result<(), Misplaced> {
         if number + 1 < self.directory.pages_around(number).end {
             return Ok(());
@@ -76,7 +76,7 @@ impl BucketCheck {
         Ok(())
     }
 
-    /// Whether the page is one of the group of the hash, of which all pages are looked at.
+    /// Whether the page belongs to the group of the hash, if lookups read all pages of that group.
     fn is_among(&self, hash: KeyHash, page: u32) -> bool {
         let home = self.directory.home(hash);
         matches!(home, Some(Home::Pages { first, last }) if (first..=last).contains(&page))

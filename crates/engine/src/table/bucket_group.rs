@@ -1,4 +1,5 @@
-//! [`GroupBuilder`]: items in the order of their hashes, gathered until they fill a group of buckets, then balanced.
+//! [`GroupBuilder`]: gathers items in the order of their hashes until they fill a group of buckets, then balances the
+//! buckets.
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
@@ -13,21 +14,23 @@ use super::page::{CARRIES, HEADER_BYTES, Layout, PAGE_BYTES, page_seed, page_tag
 
 /// Bytes of a bucket for tags, items and migrations.
 const CAPACITY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
-/// Buckets of a group: enough that under-loaded ones take what overloaded ones give, and few enough that a merge can
-/// hold a group of each table that it reads.
+/// Buckets of a group: enough that under-loaded ones have room for the excess of overloaded ones, and few enough that a
+/// merge can hold a group of each table that it reads.
 pub(super) const GROUP_BUCKETS: usize = 64;
-/// How full buckets are. The paper has 0.95 (Wu's thesis, §4.2.4.2); at more than this, groups of items of 200 bytes
-/// begin to need spare buckets, and at 0.98 those of items of 100.
+/// Fill of the buckets. The paper has 0.95 (Wu's thesis, §4.2.4.2). Above 0.97, groups of items of 200 bytes begin to
+/// need spare buckets; at 0.98, those of items of 100 bytes do.
 const FILL: f64 = 0.97;
-/// Share of the buckets whose migrations are in memory, of those that gave most. The paper has a fifth (1792 of 8192),
-/// and one present key in two hundred takes a second read. Of items of up to 200 bytes two in five give, so this is all
-/// of them, for a third of a bit an item; filters would take four times as much to save a tenth of these reads.
+/// Share of the buckets whose migrations are kept in memory: those with the most migrations. The paper has a fifth
+/// (1792 of 8192), and a second read for one present key in two hundred. With items of up to 200 bytes two buckets in
+/// five have migrations, so this share includes all of them, for a third of a bit per item; filters would take four
+/// times as much to save a tenth of these reads.
 const REMEMBERED_SHARE: f64 = 0.5;
-/// Numbers of homes tried for a group, from the least on: more cost a page each, spares do likewise.
+/// Numbers of home pages tried for a group, from the minimum on. Each home page more costs a page, as does each spare
+/// page.
 const HOMES_TRIED: u32 = 8;
 
-/// A group being gathered, and the groups before it. Holds the items of a group: 256 KiB, more only where items are
-/// that no leading hash bits tell apart.
+/// A group being gathered, and the directory of those before it. Holds the items of a group: 256 KiB, or more if
+/// leading hash bits do not distinguish the items.
 #[derive(Debug)]
 pub(super) struct GroupBuilder {
     directory: BucketDirectoryBuilder,
@@ -45,7 +48,7 @@ struct GroupItem {
     len: u32,
 }
 
-/// Pages that a group became, and the bytes used in them.
+/// The pages of a group after it was written, and the bytes used in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WrittenGroup {
     pub pages: u32,
@@ -66,18 +69,19 @@ impl GroupBuilder {
         (is_full && hash.high() > last.hash.high()).then(|| hash.high() - 1)
     }
 
-    /// Appends an item that is encoded.
+    /// Appends an encoded item.
     pub fn push(&mut self, hash: KeyHash, encoded: &[u8]) {
         self.items.push(GroupItem { hash, start: self.bytes.len() as u32, len: encoded.len() as u32 });
         self.bytes.extend_from_slice(encoded);
     }
 
-    /// Bytes that the items take in buckets.
+    /// Bytes that the items take in buckets, with their tags.
     fn taken_bytes(&self) -> usize {
         self.bytes.len() + self.items.len()
     }
 
-    /// Writes the group, which ends with the hash `high`, and begins the next one. Nothing is written of no items.
+    /// Writes the group, which ends with the hash `high`, and begins the next one. Writes nothing if there are no
+    /// items.
     pub fn write(&mut self, high: u64, output: &mut Output, seed: u64) -> Result<WrittenGroup> {
         if self.items.is_empty() {
             return Ok(WrittenGroup::default());
@@ -105,13 +109,13 @@ impl GroupBuilder {
         self.directory.finish(high)
     }
 
-    /// The group with as few buckets as it fits in; `None` when its items are too much alike.
+    /// The group with as few pages as its items fit in, or `None` if their hashes are too much alike.
     fn best_balance(&self, high: u64) -> Option<Balance> {
         let sized = |item: &GroupItem| SizedItem { hash: item.hash, bytes: item.len + 1 };
         let items: Vec<SizedItem> = self.items.iter().map(sized).collect();
         let range = GroupRange { low: self.low, high };
         let rules = BucketRules { capacity_bytes: CAPACITY_BYTES as u32, first_page: self.directory.pages() };
-        // A group ends when its last item has filled it, so that this one may be too many.
+        // A group ends when its last item has filled it, so the last item may be one too many.
         let before_last = self.taken_bytes() - items.last().map_or(0, |last| last.bytes as usize);
         let homes_min = (before_last as f64 / (FILL * CAPACITY_BYTES as f64)).ceil().max(1.0) as u32;
         let mut best: Option<Balance> = None;
@@ -147,7 +151,7 @@ impl GroupBuilder {
         Ok(written)
     }
 
-    /// Items one after the other, for lookups that look at all of them.
+    /// Writes the items one after the other, for lookups that search all pages of the group.
     fn write_unbalanced(&self, output: &mut Output, seed: u64) -> Result<WrittenGroup> {
         let mut written = WrittenGroup::default();
         let mut rest = &self.items[..];

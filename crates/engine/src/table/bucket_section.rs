@@ -1,4 +1,4 @@
-//! Writing sections in buckets.
+//! Writes sections in buckets.
 
 use alluvium_base::KeyHash;
 
@@ -18,15 +18,16 @@ use crate::item::EncodedItem;
 /// The filter of a section in buckets.
 #[derive(Clone, Debug)]
 pub(crate) enum BucketFilter {
-    /// Bloom filters, with those of tables below.
+    /// Bloom filters, stored together with those of tables below.
     Clustered(ClusterSpec),
-    /// A static filter of so many bits, of the section alone.
+    /// A static filter of this number of bits per item, for this section alone.
     Static { bits: u32 },
 }
 
 impl TableWriter {
-    /// Begins a section of buckets, in the order of (hash, key) but for what moves between buckets, with such a filter
-    /// for about `items_expected` items. Holds 16 bytes for each and a group of buckets until it ends.
+    /// Begins a section of buckets with this filter, for approximately `items_expected` items. Items are in the order
+    /// of (hash, key) except those that move between buckets. Holds 16 bytes per item and a group of buckets until it
+    /// ends.
     ///
     /// # Panics
     /// When a section is open.
@@ -49,7 +50,7 @@ impl TableWriter {
 }
 
 impl FinishedSection {
-    /// Takes over index and filter of a section of buckets.
+    /// Stores the index and filter of a section of buckets.
     pub(super) fn set_buckets(&mut self, group: GroupBuilder, filter: FilterBuilder) -> Result<()> {
         let directory = group.finish(KeyHash(self.entry.range.high).high()).to_bytes();
         self.entry.index_kind = IndexKind::Buckets;

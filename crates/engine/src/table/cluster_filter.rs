@@ -1,17 +1,17 @@
-//! [`ClusterFilter`]: the Bloom filter of a table in buckets, and of the tables that it lies over (LSM-trie's
-//! BloomCluster, Wu's thesis, §4.2.4.3).
+//! [`ClusterFilter`]: the Bloom filter of a table in buckets and of the tables below it (LSM-trie's BloomCluster, Wu's
+//! thesis, §4.2.4.3).
 //!
-//! The filter is cut into *columns* by leading hash bits, the same for all tables that share it: a column has the part
-//! of each table's filter that is about its hashes, so that one read tells which of the tables may hold a key. A new
-//! table over others takes their columns over into its own filter and names their files: what lies under a table in
-//! its level never changes while the table counts there. So filters that are asked together are one block of the
-//! youngest of their tables, in memory or on flash, and no file of their own.
+//! The filter is divided into *columns* by leading hash bits, the same for all tables that share it. A column contains,
+//! from the filter of each table, the part for its hashes, so one read shows which of the tables may hold a key. A new
+//! table above others copies their columns into its own filter and records their file numbers: the tables below a table
+//! in its level never change while the table counts there. Filters that are read together are therefore one block of
+//! the youngest of their tables, in memory or on flash, and need no file of their own.
 //!
 //! ```text
 //! index block of a table in buckets:
 //! 0  8  length of the bucket directory
 //! 8     the bucket directory (see `alluvium_index::bucketed`)
-//!    8  hash bits behind those that tell the columns apart
+//! 8  hash bits after those that determine the column
 //!    8  number of tables covered besides this one
 //!    8  for each, young to old: number of its file
 //!       the directory of the columns (see `alluvium_index::bloom_cluster`), which are the filter block
@@ -30,30 +30,30 @@ use super::frame::u64_at;
 use super::index::SectionIndex;
 use super::section::Section;
 
-/// Bytes of a filter block that are read at a time while it is taken over.
+/// Bytes of a filter block that are read at a time while it is copied.
 const READ_BYTES: u64 = 256 << 10;
 
 /// How the filter of a table in buckets is made.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterSpec {
-    /// Bits for each item, 1 to 32.
+    /// Bits per item, 1 to 32.
     pub bits_per_key: u8,
-    /// Items of a column in a table, about.
+    /// Approximate number of items of a column in a table.
     pub column_items: u64,
-    /// Whether lookups read it column by column; else it is in memory.
+    /// Whether lookups read the filter column by column from flash. Otherwise it is in memory.
     pub on_flash: bool,
-    /// Tables whose filters it takes over, young to old, with all that they cover: right below the new one, wherever it
-    /// will lie.
+    /// Tables whose filters it takes over, young to old, with all tables that those cover. They are directly below the
+    /// new table wherever it will be placed.
     pub below: Vec<Arc<Section>>,
 }
 
-/// How a range of hashes is cut into columns.
+/// The division of a range of hashes into columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// Number of the first among those of all hashes.
+    /// Number of the first column, counted over all hashes.
     first: u64,
     count: u64,
-    /// Hash bits behind those that tell columns apart, less than 64.
+    /// Number of hash bits after those that determine the column, less than 64.
     shift: u32,
 }
 
@@ -62,7 +62,7 @@ impl Columns {
         Self { first: low >> shift, count: ((high >> shift) - (low >> shift)).saturating_add(1), shift }
     }
 
-    /// Columns of about `column_items` of so many items.
+    /// Columns of approximately `column_items` items each, for `items` items in all.
     fn for_items((low, high): (u64, u64), items: u64, column_items: u64) -> Self {
         let columns = items.div_ceil(column_items).max(1);
         let width = ((high - low) / columns).max(1);
@@ -78,11 +78,11 @@ impl Columns {
     }
 }
 
-/// The filter of a table and those it covers, or where it is.
+/// The filter of a table and of those it covers, or where on flash it is.
 #[derive(Clone, Debug)]
 pub(super) struct ClusterFilter {
     columns: Columns,
-    /// File numbers of the tables covered besides the one whose filter this is, young to old.
+    /// File numbers of the covered tables other than this one, young to old.
     covers: Vec<u64>,
     place: Place,
 }
@@ -93,7 +93,7 @@ enum Place {
     Flash(ClusterDirectory),
 }
 
-/// A column to be read.
+/// The position of a column to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ColumnPlace {
     pub number: u64,
@@ -101,7 +101,7 @@ pub(super) struct ColumnPlace {
 }
 
 impl ClusterFilter {
-    /// From the second part of the index block and the filter block, which may be empty: then it is on flash.
+    /// Decodes the second part of the index block and the filter block, which is empty if the filter is on flash.
     pub fn decode(bytes: &[u8], range: (u64, u64), filter: &[u8]) -> std::result::Result<Self, Corruption> {
         let bad = |expected: &str, found: String| Err(Corruption::new("index", 0, expected, found));
         if bytes.len() < 16 {
@@ -129,7 +129,7 @@ impl ClusterFilter {
         Ok(Self { columns, covers, place })
     }
 
-    /// The same without what can be read from flash.
+    /// The same filter without what can be read from flash.
     pub fn away(&self) -> Self {
         Self { place: Place::Flash(self.directory().clone()), covers: self.covers.clone(), ..*self }
     }
@@ -138,12 +138,12 @@ impl ClusterFilter {
         matches!(self.place, Place::Memory(_))
     }
 
-    /// File numbers of the tables covered besides the one whose filter this is, young to old.
+    /// File numbers of the covered tables other than this one, young to old.
     pub fn covers(&self) -> &[u64] {
         &self.covers
     }
 
-    /// Tables covered, this one included.
+    /// Number of tables covered, this one included.
     pub fn runs(&self) -> u32 {
         self.directory().runs()
     }
@@ -155,7 +155,7 @@ impl ClusterFilter {
         }
     }
 
-    /// Which of the tables may hold a key, the oldest covered one being number 0, this one the last; `None` when the
+    /// The tables that may hold a key: the oldest covered table is number 0, this one the last. Returns `None` if the
     /// filter is not in memory.
     #[inline]
     pub fn runs_of(&self, hash: KeyHash) -> Option<RunSet> {
@@ -165,7 +165,7 @@ impl ClusterFilter {
         }
     }
 
-    /// Where in the filter block the column of the hash is; `None` for a hash of none.
+    /// The position in the filter block of the hash's column, or `None` if it has no column.
     pub fn column_place(&self, hash: KeyHash) -> Option<ColumnPlace> {
         let number = self.columns.column(hash);
         Some(ColumnPlace { number, range: self.directory().column(number)? })
@@ -179,7 +179,7 @@ impl ClusterFilter {
         }
     }
 
-    /// Bytes of memory of the filter, and of what says where it is.
+    /// Bytes of memory of the filter, and of what says where the filter is stored.
     pub fn memory_bytes(&self) -> (u64, u64) {
         let known = (size_of::<Self>() + self.covers.capacity() * 8) as u64;
         match &self.place {
@@ -197,7 +197,7 @@ pub(super) struct ClusterBuilder {
     hashes: Vec<KeyHash>,
 }
 
-/// What [`ClusterBuilder::finish`] made.
+/// The result of [`ClusterBuilder::finish`].
 #[derive(Debug)]
 pub(super) struct MadeCluster {
     /// The second part of the index block.
@@ -212,7 +212,7 @@ impl ClusterBuilder {
         Self { spec, range, hashes: Vec::with_capacity(items_expected as usize) }
     }
 
-    /// Notes an item. Equal hashes come one after the other.
+    /// Adds an item. Equal hashes follow each other.
     #[inline]
     pub fn push(&mut self, hash: KeyHash) {
         if self.hashes.last() != Some(&hash) {
@@ -220,12 +220,13 @@ impl ClusterBuilder {
         }
     }
 
-    /// As the directory of the file has them.
+    /// The number stored in the directory of the file.
     pub fn bits_per_key(&self) -> u8 {
         self.spec.bits_per_key
     }
 
-    /// Takes over what lies below and adds the items' filters. Reads the filters below that are not in memory.
+    /// Copies the filters of the tables below and adds those of the items. Reads the filters below that are not in
+    /// memory.
     pub fn finish(self) -> Result<MadeCluster> {
         let Self { spec, range, hashes } = self;
         let mut columns = Columns::for_items(range, hashes.len() as u64, spec.column_items);
@@ -234,7 +235,8 @@ impl ClusterBuilder {
         for section in &spec.below {
             let reader = ColumnReader::new(section, spec.bits_per_key)?;
             let Some(reader) = reader.filter(|reader| reader.runs <= runs_left) else { break };
-            // Columns of a quarter or of four times as many items still do; beyond, filters begin anew.
+            // Columns of a quarter to four times the intended number of items are kept; otherwise filters are begun
+            // anew.
             if readers.is_empty() && reader.columns.shift.abs_diff(columns.shift) <= 2 {
                 columns = Columns::new(range, reader.columns.shift);
             }
@@ -271,21 +273,21 @@ impl ClusterBuilder {
     }
 }
 
-/// Reads the columns of a table's filter in their order: from memory, or from flash some at a time.
+/// Reads the columns of a table's filter in order: from memory, or from flash several at a time.
 struct ColumnReader<'s> {
     section: &'s Section,
     index: Arc<SectionIndex>,
     columns: Columns,
     runs: u32,
-    /// The table's file and those that its filter covers.
+    /// File numbers of the table and of those that its filter covers.
     files: Vec<u64>,
     buffer: AlignedBuffer,
-    /// What of the filter block the buffer holds.
+    /// The part of the filter block that is in the buffer.
     buffered: std::ops::Range<u64>,
 }
 
 impl<'s> ColumnReader<'s> {
-    /// `None` for a table without such a filter, or with one of another number of bits.
+    /// Returns `None` for a table without such a filter, or with a different number of bits.
     fn new(section: &'s Section, bits_per_key: u8) -> Result<Option<Self>> {
         let index = section.index_without_filter()?;
         let Some(filter) = index.cluster() else { return Ok(None) };
@@ -305,13 +307,13 @@ impl<'s> ColumnReader<'s> {
         }))
     }
 
-    /// Whether the table has a column wherever others do.
+    /// Whether the table has every column of `others`.
     fn holds(&self, others: &Columns) -> bool {
         self.columns.first <= others.first
             && others.first + others.count <= self.columns.first + self.columns.count
     }
 
-    /// Adds the filters of the column of this number among those of all hashes.
+    /// Adds the filters of the column with this number, counted over all hashes.
     fn copy_to(&mut self, number: u64, builder: &mut ColumnBuilder) -> Result<()> {
         let number = number - self.columns.first;
         let Some(filter) = self.index.cluster() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! [`CoveringBuilder`]: the filter of a table and of those that it covers, while its items come.
+//! [`CoveringBuilder`]: builds the filter of a table and of those that it covers while the items arrive.
 
 use std::sync::Arc;
 
@@ -14,27 +14,28 @@ use super::scanner::SectionScanner;
 use super::section::Section;
 use super::section_range::SectionRange;
 
-/// How often a filter is tried in a larger table when its keys don't fit.
+/// Number of attempts to build a filter, each in a larger table, if its keys do not fit.
 const TRIES_MAX: usize = 8;
-/// Bytes of a read of a covered table.
+/// Bytes of one read of a covered table.
 const READ_BYTES: usize = 128 << 10;
 
-/// What the filter of a new table is made of.
+/// What the filter of a new table consists of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoveringSpec {
     /// Bits of a fingerprint, 4 to 12.
     pub fingerprint_bits: u32,
-    /// The tables that it takes over, young to old: right below the new one, wherever it will lie. The filter of the
-    /// first is a covering filter and answers for all of them, and perhaps for older ones that are gone; they are seven
-    /// at most.
+    /// The tables that it takes over, young to old, directly below the new table wherever it will be placed; at most
+    /// seven. The filter of the first is a covering filter that answers for all of them, and perhaps for older ones
+    /// that no longer exist.
     pub below: Vec<Arc<Section>>,
 }
 
-/// Gathers hashes, asks the tables below about those that the filter there names, and makes the filter of a section.
+/// Gathers hashes, looks up in the tables below the keys that the filter there names, and makes the filter of a
+/// section.
 ///
-/// SlimDB's Algorithm 2 has to know of a key whose fingerprint is there whether the key itself is, and takes that from
-/// the read that went before a write that is not blind. Here the merge that writes the table looks, once for each such
-/// key, and whether writes were blind makes no difference
+/// SlimDB's Algorithm 2 must know, for a key whose fingerprint is present, whether the key itself is; it learns this
+/// from the read that precedes a non-blind write. Here the merge that writes the table looks up each such key once, so
+/// it makes no difference whether writes were blind
 /// (`docs/decisions/0022-the-merge-asks-for-keys-that-seem-to-be-there.md`).
 #[derive(Debug)]
 pub(super) struct CoveringBuilder {
@@ -43,9 +44,9 @@ pub(super) struct CoveringBuilder {
     hashes: Vec<KeyHash>,
     /// What is known of each hash.
     known: Vec<Known>,
-    /// Hashes that keys share, by the bits that place them, in any order.
+    /// Hashes that several keys share, by the bits that place them, in any order.
     shared: Vec<KeyHash>,
-    /// The filter below, with all that it covers; `None` where it covers nothing.
+    /// The filter below with all that it covers, or `None` if it covers nothing.
     below: Option<Below>,
 }
 
@@ -56,7 +57,7 @@ struct Below {
     probes: Vec<KeyProbe>,
 }
 
-/// What [`CoveringBuilder::finish`] made.
+/// The result of [`CoveringBuilder::finish`].
 #[derive(Debug)]
 pub(super) struct MadeCovering {
     pub known: KnownCover,
@@ -75,12 +76,12 @@ impl CoveringBuilder {
         self.spec.fingerprint_bits as u8
     }
 
-    /// Notes an item. Hashes ascend. Reads the page below that may hold the key, if one may: of keys that are new one
-    /// in five hundred.
+    /// Adds an item. Hashes ascend. Reads the page below that may hold the key, if any: for one in five hundred new
+    /// keys.
     pub fn push(&mut self, hasher: KeyHasher, hash: KeyHash, key: &[u8]) -> Result<()> {
         let known = self.known_of(hasher, hash, key)?;
         if self.hashes.last() == Some(&hash) {
-            // Several keys of one hash: one of them below is enough.
+            // Several keys have this hash: it is enough that one of them is present below.
             if known == Known::Present
                 && let Some(last) = self.known.last_mut()
             {
@@ -112,7 +113,7 @@ impl CoveringBuilder {
         let oldest = below.index.covers().map_or(0, <[u64]>::len);
         let (mut same, mut other) = (false, false);
         for run in runs.young_to_old() {
-            // Of a table that is gone the filter still knows.
+            // The filter still knows tables that no longer exist.
             let depth = oldest.checked_sub(run as usize);
             let Some(probe) = depth.and_then(|depth| below.probes.get_mut(depth)) else { continue };
             let seen = probe.look(hash, key)?;
@@ -124,12 +125,12 @@ impl CoveringBuilder {
         Ok(if same || other { Known::Present } else { Known::Absent })
     }
 
-    /// Takes over what lies below. `None` for hashes so alike that no table takes them: then there is no filter, and
-    /// none is covered.
+    /// Combines the filter below with the new hashes. Returns `None` for hashes so alike that no table takes them: then
+    /// the section has no filter, and no table is covered.
     ///
-    /// The filter below is gone on with where it has room. Else the tables below are read once more, for their hashes;
-    /// from three runs on room is left for one more, so that this happens for every other table: 1.6 reads of each item
-    /// by the eighth, for filters that are a twelfth larger than they need be on average.
+    /// The filter below is extended if it has room. Otherwise the tables below are read once more for their hashes.
+    /// From three runs on, room is left for one more run, so that this happens only for every other table: 1.6 reads of
+    /// each item up to the eighth run, with filters a twelfth larger than necessary on average.
     pub fn finish(mut self, hasher: KeyHasher) -> Result<Option<MadeCovering>> {
         let covers: Vec<u64> = self.spec.below.iter().map(|section| section.file_number()).collect();
         let index = match self.spec.below.first() {
@@ -162,7 +163,7 @@ impl CoveringBuilder {
         self.spec.below.len() as u8
     }
 
-    /// The filter below with the new hashes; `None` where it is of another range or has no room for them.
+    /// The filter below with the new hashes added, or `None` if it covers a different range or has no room for them.
     fn reopened(&self, hasher: KeyHasher, filter: &MultiLevelFilter) -> Option<MultiLevelFilter> {
         let is_same = self.spec.below.first().is_some_and(|head| head.range() == self.range)
             && filter.fingerprint_bits() == self.spec.fingerprint_bits;
@@ -177,7 +178,7 @@ impl CoveringBuilder {
         Some(builder.finish())
     }
 
-    /// Keys for which a filter that is made anew has room: those there are, and of one more run.
+    /// Number of keys for which a new filter has room: the present ones, and those of one more run.
     fn keys_expected(&self, below: Option<usize>) -> usize {
         let new = self.known.iter().filter(|&&known| known == Known::Absent).count();
         let items = |section: &Arc<Section>| section.item_count() as f64 * section.share_within(self.range);
@@ -187,8 +188,8 @@ impl CoveringBuilder {
         if runs > 2 && runs % 2 == 1 { keys + keys / runs } else { keys }
     }
 
-    /// The filter of all hashes in the tables below and here, the youngest table of each; [`Full`] when it has not
-    /// enough room.
+    /// The filter of all hashes in the tables below and in this one; each hash names its youngest table. Returns
+    /// [`Full`] if the filter has not enough room.
     fn made_anew(
         &self,
         hasher: KeyHasher,
@@ -208,7 +209,7 @@ impl CoveringBuilder {
                 (Some(&hash), None) | (None, Some(hash)) => hash,
                 (None, None) => return Ok(Ok(builder.finish())),
             };
-            // Streams come old to young.
+            // Streams are ordered old to young.
             let mut run = None;
             for stream in &mut streams {
                 if stream.front == Some(hash) {

@@ -1,9 +1,10 @@
-//! [`CoveringFilter`]: the multi-level cuckoo filter of a table, and of the tables that it lies over, which names the
-//! one of them to read (SlimDB, VLDB 2017, §3.2).
+//! [`CoveringFilter`]: the multi-level cuckoo filter of a table and of the tables below it, which names the one of them
+//! to read (SlimDB, VLDB 2017, §3.2).
 //!
-//! As with the filters of tables in buckets ([`super::cluster_filter`]), what lies under a table in its level never
-//! changes while the table counts there: so a new table takes over what the filter below it knows, and answers for all.
-//! Where SlimDB has one filter for a level, changed in place, ours belongs to the youngest table of a container.
+//! As with the filters of tables in buckets ([`super::cluster_filter`]), the tables below a table in its level never
+//! change while the table counts there. A new table therefore takes over the content of the filter below it, and its
+//! filter answers for all. SlimDB has one filter per level that changes in place; ours belongs to the youngest table of
+//! a container.
 //!
 //! ```text
 //! index block of a table of sorted layout with such a filter:
@@ -23,7 +24,7 @@ use alluvium_index::multi_level_filter::{MultiLevelFilter, RUNS_MAX};
 
 use super::frame::u64_at;
 
-/// The filter of a table and of those that it covers, or what is known of it without.
+/// The filter of a table and of those that it covers, or what is known while the filter is not in memory.
 #[derive(Clone, Debug)]
 pub(super) struct CoveringFilter {
     known: Arc<Known>,
@@ -31,13 +32,13 @@ pub(super) struct CoveringFilter {
     filter: Option<Arc<MultiLevelFilter>>,
 }
 
-/// What is in memory as long as the page index is.
+/// The part that is in memory for as long as the page index is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// File numbers of the tables covered besides the one whose filter this is, young to old.
+    /// File numbers of the covered tables other than this one, young to old.
     pub covers: Vec<u64>,
-    /// Hashes that different keys of these tables have, ascending, by the bits that place them. The filter would name
-    /// the table of one of the keys only, so all tables may hold them. Nearly always none.
+    /// Hashes that different keys of these tables share, ascending, by the bits that place them. The filter would name
+    /// the table of only one of the keys, so all tables may hold them. Nearly always empty.
     pub shared: Vec<KeyHash>,
 }
 
@@ -76,7 +77,7 @@ impl Known {
 }
 
 impl CoveringFilter {
-    /// From the second part of the index block and the filter block, which may be empty: then it is not in memory.
+    /// Decodes the second part of the index block and the filter block, which is empty if the filter is not in memory.
     pub fn decode(bytes: &[u8], filter: &[u8]) -> Result<Self, Corruption> {
         let known = Arc::new(Known::decode(bytes)?);
         let filter = match filter {
@@ -86,7 +87,7 @@ impl CoveringFilter {
         Ok(Self { known, filter })
     }
 
-    /// The same without what can be read from flash.
+    /// The same filter without what can be read from flash.
     pub fn away(&self) -> Self {
         Self { known: Arc::clone(&self.known), filter: None }
     }
@@ -103,13 +104,13 @@ impl CoveringFilter {
         &self.known
     }
 
-    /// Tables covered, this one included.
+    /// Number of tables covered, this one included.
     pub fn runs(&self) -> u32 {
         self.known.covers.len() as u32 + 1
     }
 
-    /// Which of the tables may hold a key placed by `hash`, the oldest covered one being number 0, this one the last:
-    /// one at most, but for hashes that keys share. `None` when the filter is not in memory.
+    /// The tables that may hold a key placed by `hash`: the oldest covered table is number 0, this one the last. At
+    /// most one, except for hashes that keys share. Returns `None` if the filter is not in memory.
     #[inline]
     pub fn runs_of(&self, hash: KeyHash) -> Option<RunSet> {
         let filter = self.filter.as_deref()?;
@@ -121,7 +122,7 @@ impl CoveringFilter {
         Some(runs)
     }
 
-    /// Starts loading what a lookup of the hash looks at.
+    /// Starts loading what a lookup of the hash reads.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         if let Some(filter) = &self.filter {

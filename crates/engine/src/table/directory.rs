@@ -1,4 +1,4 @@
-//! The directory of a table file: what its sections are and where their parts lie.
+//! The directory of a table file: its sections and the positions of their parts.
 //!
 //! ```text
 //! 0  4  number of sections
@@ -7,7 +7,7 @@
 //! 8     the entries, in the order of their pages
 //! ```
 //!
-//! Its checksum is in the trailer. Byte by byte in `docs/format.md`.
+//! The checksum of the directory is in the trailer. `docs/format.md` describes each byte.
 
 use alluvium_base::{Corruption, HashRange, KeyHasher};
 
@@ -23,16 +23,16 @@ use super::totals::Totals;
 pub(crate) const DIRECTORY_HEADER_BYTES: usize = 8;
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = 248;
-/// Bytes of an entry before it told the oldest segment.
+/// Bytes of an entry before the oldest segment was added to it.
 const ENTRY_BYTES_MIN: usize = 240;
-/// Where the times of expiry lie in an entry.
+/// Position of the times of expiry in an entry.
 const EXPIRY_START: usize = 168;
 
-/// Bytes of an entry that also tells how prefixes are found, where its items lie, and a range of whole hashes.
+/// Bytes of an entry that also contains the rule of prefixes, the marks of its items, and a range of whole hashes.
 const ENTRY_BYTES_LONG: usize = RULE_START + RULE_BYTES + MARKS_BYTES;
-/// Where the low halves of the range's ends lie in a long entry.
+/// Position of the low halves of the range's ends in a long entry.
 const RANGE_REST_START: usize = ENTRY_BYTES;
-/// Where the rule of prefixes lies in a long entry.
+/// Position of the rule of prefixes in a long entry.
 const RULE_START: usize = RANGE_REST_START + 16;
 
 const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN && ENTRY_BYTES_LONG == 560);
@@ -42,15 +42,15 @@ const _: () = assert!(EXPIRY_START + EXPIRY_BYTES == ENTRY_BYTES_MIN && ENTRY_BY
 pub(crate) enum IndexKind {
     /// The section is empty.
     None = 0,
-    /// First slot of every page: with a hash filter that names slots.
+    /// First slot of every page. Used with a hash filter that names slots.
     SlotFences = 1,
     /// Leading hash bits of every page's first item.
     PageFences = 2,
-    /// Entropy-coded trie that ends at pages.
+    /// Entropy-coded trie down to pages.
     Trie = 3,
     /// Prefix trie, groups of pages, suffixes: for semi-sorted keyspaces.
     ThreeLevel = 4,
-    /// Groups of buckets, with what the most overloaded ones gave away, and what the filter covers.
+    /// Groups of buckets, with the migrations of the most overloaded ones and the tables that the filter covers.
     Buckets = 5,
 }
 
@@ -68,7 +68,7 @@ impl IndexKind {
     }
 }
 
-/// Where a block of index bytes lies. A length of zero means that there is none.
+/// The position of a block of index bytes. A length of zero means that there is no block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockHandle {
     /// Offset in the file.
@@ -90,21 +90,21 @@ pub(crate) struct SectionEntry {
     /// Number of the section's first page in the file.
     pub first_page: u64,
     pub page_count: u32,
-    /// Number of the pages behind these that hold names of prefixes.
+    /// Number of the pages after these that contain names of prefixes.
     pub name_page_count: u32,
-    /// Whether an item of the section may go on in the page behind it.
+    /// Whether an item of the section may continue in the page after it.
     pub items_go_on: bool,
-    /// Whether the filter stays on flash: lookups read a column of it.
+    /// Whether the filter stays on flash, where lookups read a column of it.
     pub filter_on_flash: bool,
-    /// Whether the filter is a multi-level one, and the index block says which tables it covers.
+    /// Whether the filter is a multi-level one. The index block then lists the tables it covers.
     pub filter_covers: bool,
-    /// Whether the filter is a static one, of the section's items alone.
+    /// Whether the filter is a static one, for the section's items alone.
     pub filter_is_static: bool,
-    /// Whether the filter knows the prefixes of the items besides the items.
+    /// Whether the filter contains the prefixes of the items as well as the items.
     pub filter_knows_prefixes: bool,
-    /// Number of the level in the keyspace's plan that it was made for; `None` where the file does not say.
+    /// Number of the level in the keyspace's plan for which the section was made, or `None` if the file does not say.
     pub level: Option<u8>,
-    /// How many plans the keyspace had before that one.
+    /// Number of plans that the keyspace had before that one.
     pub plan_number: u16,
     pub totals: Totals,
     pub index_kind: IndexKind,
@@ -114,9 +114,9 @@ pub(crate) struct SectionEntry {
     pub index: BlockHandle,
     /// Log segments whose items are in the section.
     pub segments: SegmentSpan,
-    /// When the items expire that do.
+    /// Times at which the expiring items expire.
     pub expiry: ExpiryMarks,
-    /// Where the items of a semi-sorted keyspace lie; means nothing for others.
+    /// Distribution of the items of a semi-sorted keyspace; without meaning for others.
     pub marks: HashMarks,
 }
 
@@ -132,7 +132,7 @@ const FILTER_KNOWS_PREFIXES: u8 = 8;
 const FILTER_IS_STATIC: u8 = 16;
 
 impl SectionEntry {
-    /// Whether it takes a long entry.
+    /// Whether it needs a long entry.
     fn is_long(&self) -> bool {
         let rests = (self.range.low as u64, self.range.high as u64);
         self.hasher.is_semi_sorted() || rests != (0, u64::MAX)
@@ -195,7 +195,8 @@ impl SectionEntry {
             | flag(self.filter_is_static, FILTER_IS_STATIC)
     }
 
-    /// `bytes` is at least [`ENTRY_BYTES_MIN`] long. The offset of a corruption is relative to them.
+    /// Decodes an entry. `bytes` has at least [`ENTRY_BYTES_MIN`] bytes. The offset of a corruption is relative to
+    /// them.
     fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
         let bad = |at: u64, expected: &str, found: u64| {
             Err(Corruption::new("directory", at, expected, found.to_string()))
@@ -309,7 +310,7 @@ impl SectionEntry {
         Ok(entry)
     }
 
-    /// Whether pages and blocks lie between the header page and `limit`, the offset of the directory.
+    /// Whether pages and blocks are between the header page and `limit`, the offset of the directory.
     fn lies_below(&self, limit: u64) -> bool {
         let pages_end = self
             .first_page
@@ -336,7 +337,7 @@ pub(crate) fn encode(entries: &[SectionEntry]) -> Vec<u8> {
     bytes
 }
 
-/// Checks that `bytes` are a directory as long as it says. Returns the bytes of an entry.
+/// Checks that `bytes` is a directory of the length that its header gives. Returns the bytes of an entry.
 ///
 /// Offsets of corruptions are relative to the directory.
 pub(super) fn check_shape(bytes: &[u8]) -> Result<usize, Corruption> {
@@ -358,7 +359,7 @@ pub(super) fn check_shape(bytes: &[u8]) -> Result<usize, Corruption> {
     Ok(entry_bytes)
 }
 
-/// Decodes the entry at `base` of the directory that lies at `offset` of its file. Every part it names lies in front of
+/// Decodes the entry at `base` of the directory at `offset` of its file. Checks that every part it names ends before
 /// the directory.
 pub(super) fn decode_entry(bytes: &[u8], base: u64, offset: u64) -> Result<SectionEntry, Corruption> {
     let entry = SectionEntry::decode(bytes).map_err(|corruption| corruption.within("directory", base))?;

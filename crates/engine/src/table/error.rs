@@ -1,20 +1,20 @@
-//! What can go wrong with a table file.
+//! Errors of table files.
 
 use std::{fmt, io};
 
 use alluvium_base::Corruption;
 
-/// Why a table could not be written, opened or read. Each variant says what the caller can do about it.
+/// Why a table could not be written, opened or read. Each variant tells what the caller can do.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The storage failed. Reading may be retried; after a failed write or sync the file must be abandoned.
     Io {
-        /// What was being done, with the file's name.
+        /// The failed operation, with the file's name.
         action: String,
-        /// What the storage said.
+        /// The error of the storage.
         source: io::Error,
     },
-    /// The bytes are not what a table writer wrote. Retrying is pointless unless the medium is at fault.
+    /// The bytes are not what a table writer wrote. Retrying does not help unless the medium is at fault.
     Corruption(Corruption),
     /// The file was written by a later major version of the format: only a newer build can read it.
     NewerFormat {
@@ -41,14 +41,14 @@ pub(crate) enum Error {
         /// Name of the function.
         function: String,
     },
-    /// The item does not fit in half a page: it belongs in a blob file.
+    /// The item does not fit in half a page: it must be stored in a blob file.
     ItemTooLarge {
         /// Encoded length of the item in bytes.
         encoded_bytes: usize,
-        /// Most bytes that an encoded item may have.
+        /// Maximum bytes of an encoded item.
         encoded_bytes_max: usize,
     },
-    /// The section would number more pages or slots than a `u32` can: split it.
+    /// The section would have more pages or slots than a `u32` can count: split it.
     SectionTooLarge {
         /// Pages already in the section.
         pages: u64,
@@ -59,7 +59,7 @@ pub(crate) enum Error {
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A maker of [`Error::Io`] for `map_err`, which names the action and the file.
+    /// Makes an [`Error::Io`] that names the action and the file, for `map_err`.
     pub fn io<'a>(action: &'a str, file: &'a str) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action: format!("{action} table {file}"), source }
     }

@@ -1,21 +1,21 @@
-//! When the items of a section expire, in a few numbers: enough to know when rewriting it gives space back.
+//! A few numbers that say when the items of a section expire: enough to know when rewriting it gives space back.
 
 use alluvium_base::Corruption;
 
 use super::frame::u64_at;
 
-/// Parts of equal size that the marks tell apart.
+/// Number of equal parts that the marks delimit.
 const PARTS: usize = 8;
 /// Bytes of [`ExpiryMarks`] in a directory.
 pub(crate) const EXPIRY_BYTES: usize = 8 * (1 + PARTS);
-/// Expiries are thinned out when there are so many. Half of them leave each mark within about 2 % of its place.
+/// Number of expiries at which the sample is thinned out. Half as many still place each mark with an error of some 2 %.
 const SAMPLE_MAX: usize = 1024;
 
-/// When the first of a section's expiring items expires, and until when one eighth, two eighths, ... all of them have.
-/// Milliseconds since 1970.
+/// The time at which the first of a section's expiring items expires, and the times at which one eighth, two eighths,
+/// ... all of them have expired. Milliseconds since 1970.
 ///
-/// The first and the last are exact, those in between are estimates from every n-th item: items come in the order of
-/// their hashes or slots, which know nothing of expiry.
+/// The first and the last are exact. Those in between are estimates from every n-th item: items arrive in the order of
+/// their hashes or slots, which is independent of expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExpiryMarks(Option<Box<Times>>);
 
@@ -30,14 +30,14 @@ impl Times {
 }
 
 impl From<Times> for ExpiryMarks {
-    /// Most sections have no expiring items, and then take no memory for that.
+    /// Most sections have no expiring items, and then use no memory for marks.
     fn from(times: Times) -> Self {
         Self((times != Times::NEVER).then(|| Box::new(times)))
     }
 }
 
 impl ExpiryMarks {
-    /// Of a section without expiring items.
+    /// The marks of a section without expiring items.
     pub const NONE: Self = Self(None);
 
     fn times(&self) -> &Times {
@@ -49,7 +49,7 @@ impl ExpiryMarks {
         self.times().first_ms <= now_ms
     }
 
-    /// Which share of the expiring items has expired: one eighth too little at most, but for the estimate.
+    /// Share of the expiring items that has expired: at most one eighth too low, apart from the error of the estimate.
     pub fn share_expired(&self, now_ms: u64) -> f64 {
         let passed = self.times().eighths_ms.partition_point(|&mark| mark <= now_ms);
         passed as f64 / PARTS as f64
@@ -118,7 +118,7 @@ impl ExpirySample {
         self.kept.sort_unstable();
         let mark = |part: usize| match part {
             PARTS => self.last_ms,
-            // The last of the items that make so many eighths; with few items some marks coincide.
+            // The last of the items of this number of eighths; with few items some marks coincide.
             _ => self.kept[(part * self.kept.len()).div_ceil(PARTS) - 1],
         };
         Times { first_ms: self.first_ms, eighths_ms: std::array::from_fn(|part| mark(part + 1)) }.into()
@@ -137,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference counts. Nothing is thinned out here, so the share is exact but for the part of an eighth.
+        /// Compares with a count. Nothing is thinned out here, so the share is exact to an eighth.
         #[test]
         fn few_expiries_are_counted_to_an_eighth(
             expiries in prop::collection::vec(0u64..100, 1..SAMPLE_MAX - 1),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn many_expiries_are_estimated() {
-        // Spread without order over 0..1,000,000.
+        // Spread without order over 0..1,000,003.
         let expiries: Vec<u64> = (0..300_000u64).map(|number| number * 7_919 % 1_000_003).collect();
         let marks = marks_of(&expiries);
         for moment_ms in (0..1_100_000).step_by(10_000) {

@@ -1,4 +1,4 @@
-//! [`FilterBuilder`]: the filter of a section while its pages are being written.
+//! [`FilterBuilder`]: builds the filter of a section while its pages are written.
 
 use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
@@ -10,17 +10,17 @@ use super::covering_builder::CoveringBuilder;
 use super::error::Result;
 use super::own_filter::OwnFilter;
 
-/// How often a filter is tried in a larger table when its keys don't fit.
+/// Number of attempts to build a filter, each in a larger table, if its keys do not fit.
 const TRIES_MAX: usize = 8;
-/// Hashes whose places are fetched into the cache before they are needed.
+/// Number of hashes by which the prefetch of buckets runs ahead.
 const PREFETCH_AHEAD: usize = 12;
 
-/// What a filter of a section's own is made of.
+/// The kind of a filter for one section alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilterKind {
-    /// Tags of so many bits in a cuckoo table.
+    /// Tags of this number of bits in a cuckoo table.
     Tags(u32),
-    /// A static filter of so many bits.
+    /// A static filter of this number of bits.
     Static(u32),
 }
 
@@ -28,36 +28,37 @@ pub(crate) enum FilterKind {
 #[derive(Debug)]
 pub(super) enum FilterBuilder {
     None,
-    /// Made before the items came.
+    /// Made before the items arrived.
     Made(HashFilter),
-    /// Made of the items' hashes at the end.
+    /// Made at the end from the items' hashes.
     Gathered {
         kind: FilterKind,
         hashes: Vec<KeyHash>,
         prefixes: GatheredPrefixes,
     },
-    /// Of a table in buckets, made of the items' hashes at the end, and of the filters of others.
+    /// For a table in buckets: made at the end from the items' hashes and the filters of other tables.
     Clustered(ClusterBuilder),
-    /// Made of the items' hashes, and of what tables below have.
+    /// Made from the items' hashes and the filter of the tables below.
     Covering(CoveringBuilder),
 }
 
-/// The prefixes of a semi-sorted section's items, which its filter may know as well: then a scan of another prefix
+/// The prefixes of a semi-sorted section's items. The filter may contain them as well, so that a scan of another prefix
 /// reads nothing of the table.
 #[derive(Debug, Default)]
 pub(super) struct GatheredPrefixes {
     /// Their hashes, ascending.
     hashes: Vec<u64>,
-    /// Whether they are worth it however few items each has.
+    /// Whether the filter contains them regardless of the number of items per prefix.
     always: bool,
 }
 
-/// A filter knows prefixes that have so many items in the table on average: they take half of what items take at most.
+/// Minimum mean number of items per prefix for which a filter contains prefixes. They then take at most half of what
+/// items take.
 const ITEMS_A_PREFIX_MIN: usize = 2;
 
 impl GatheredPrefixes {
-    /// None yet, of a table of the level of this number. Tables of the youngest level are small and several, so each
-    /// scan would read most of them for nothing.
+    /// No prefixes yet, for a table of the level of this number. Tables of the youngest level are small and several, so
+    /// that each scan would read most of them for nothing.
     pub fn of_level(level: Option<u8>) -> Self {
         Self { hashes: Vec::new(), always: level == Some(0) }
     }
@@ -69,7 +70,7 @@ impl GatheredPrefixes {
         }
     }
 
-    /// Those that go into the filter of so many items.
+    /// The prefixes that are added to the filter of `items` items.
     fn worth_knowing(&self, items: usize) -> &[u64] {
         if self.always || self.hashes.len() * ITEMS_A_PREFIX_MIN <= items { &self.hashes } else { &[] }
     }
@@ -79,18 +80,18 @@ impl GatheredPrefixes {
 #[derive(Debug)]
 pub(super) struct MadeFilter {
     pub filter: OwnFilter,
-    /// Whether it knows prefixes besides items.
+    /// Whether it contains prefixes as well as items.
     pub knows_prefixes: bool,
 }
 
 impl FilterBuilder {
-    /// Of about so many items, in a section of the level of this number.
+    /// A filter for approximately `items_expected` items, in a section of the level of this number.
     pub fn gathered(kind: FilterKind, level: Option<u8>, items_expected: u64) -> Self {
         let hashes = Vec::with_capacity(items_expected as usize);
         Self::Gathered { kind, hashes, prefixes: GatheredPrefixes::of_level(level) }
     }
 
-    /// Notes an item. Equal hashes come one after the other.
+    /// Adds an item. Equal hashes follow each other.
     #[inline]
     pub fn push(&mut self, hasher: KeyHasher, hash: KeyHash, key: &[u8]) -> Result<()> {
         match self {
@@ -108,8 +109,8 @@ impl FilterBuilder {
         Ok(())
     }
 
-    /// `None` without a filter of the section's own, and for hashes so alike that no table takes them: then lookups do
-    /// without.
+    /// Returns `None` if the section has no filter of its own, and for hashes so alike that no table takes them:
+    /// lookups then work without.
     pub fn finish(self) -> Option<MadeFilter> {
         match self {
             Self::None | Self::Clustered(_) | Self::Covering(_) => None,
@@ -131,11 +132,11 @@ impl FilterBuilder {
     }
 }
 
-/// The tags of these hashes, in a table with room for so many more; `None` when they don't fit.
+/// The tags of these hashes, in a table with room for `slack` more, or `None` if they do not fit.
 fn tags_of(hashes: &[KeyHash], tag_bits: u32, slack: usize) -> Option<HashFilter> {
     let table = CuckooTable::with_entries(hashes.len() + slack);
     for (position, &hash) in hashes.iter().enumerate() {
-        // Ascending hashes go to random buckets.
+        // Ascending hashes belong to random buckets.
         if let Some(&ahead) = hashes.get(position + PREFETCH_AHEAD) {
             table.prefetch(ahead);
         }

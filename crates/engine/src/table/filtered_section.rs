@@ -1,4 +1,4 @@
-//! Writing sections of sorted layout with filters: their own, or such as name one of several tables.
+//! Writes sections of sorted layout with filters: their own, or filters that name one of several tables.
 
 use alluvium_index::hash_filter::HashFilter;
 
@@ -10,7 +10,7 @@ use super::page::Layout;
 use super::writer::{FinishedSection, OpenSection, TableWriter};
 
 impl TableWriter {
-    /// Gives the open section of sorted layout a filter, which then rejects lookups before its index is asked.
+    /// Gives the open section of sorted layout a filter, which then rejects lookups before the index is searched.
     ///
     /// # Panics
     /// When no section of sorted layout is open.
@@ -18,8 +18,8 @@ impl TableWriter {
         self.sorted_section().filter = FilterBuilder::Made(filter);
     }
 
-    /// Like [`TableWriter::set_filter`], with a filter of this kind that is made of the items' hashes when the section
-    /// ends. Holds 16 bytes for each item until then, of `items_expected`.
+    /// Like [`TableWriter::set_filter`], with a filter of this kind that is made from the items' hashes when the
+    /// section ends. Holds 16 bytes for each of `items_expected` items until then.
     ///
     /// # Panics
     /// When no section of sorted layout is open.
@@ -34,8 +34,8 @@ impl TableWriter {
         section
     }
 
-    /// Like [`TableWriter::gather_filter`], with a filter that also answers for tables below, which `spec` names. Reads
-    /// them when it is made, and as items come whose keys may be there.
+    /// Like [`TableWriter::gather_filter`], with a filter that also answers for the tables below, which `spec` names.
+    /// Reads them when it is made, and for each item whose key may be in them.
     ///
     /// # Panics
     /// When no section of sorted layout is open.
@@ -47,7 +47,7 @@ impl TableWriter {
 }
 
 impl FinishedSection {
-    /// Takes over a filter of the section's own, if it has got one.
+    /// Stores a filter of the section's own, if one was made.
     pub(super) fn set_own_filter(&mut self, filter: FilterBuilder) {
         if let Some(MadeFilter { filter, knows_prefixes }) = filter.finish() {
             self.entry.filter_tag_bits = filter.bits();
@@ -57,7 +57,7 @@ impl FinishedSection {
         }
     }
 
-    /// Takes over the page index and a filter that covers tables below.
+    /// Stores the page index and a filter that covers tables below.
     pub(super) fn set_covering(&mut self, pages: IndexBuilder, filter: CoveringBuilder) -> Result<()> {
         let fingerprint_bits = filter.fingerprint_bits();
         self.entry.index_kind = pages.kind();

@@ -1,7 +1,7 @@
 //! The two ends of a table file: the header page in front and the trailer in the last 64 bytes.
 //!
-//! The trailer is what opening reads: it leads to the directory. The header repeats the file's identity where people
-//! and tools look first. Byte by byte in `docs/format.md`.
+//! Opening reads the trailer, which leads to the directory. The header repeats the file's identity at the place where
+//! people and tools look first. `docs/format.md` describes each byte.
 
 use std::cmp::Ordering;
 
@@ -14,14 +14,14 @@ use super::error::{Error, Result};
 pub(crate) const MAGIC: [u8; 8] = *b"ALLUVIUM";
 /// Last bytes of a complete table file.
 pub(crate) const TRAILER_MAGIC: [u8; 8] = *b"MUIVULLA";
-/// Readers refuse files with another one.
+/// Readers refuse files with a different major version.
 pub(crate) const FORMAT_MAJOR: u16 = 2;
-/// Readers ignore what a higher one added.
+/// Readers ignore what a higher minor version added.
 pub(crate) const FORMAT_MINOR: u16 = 3;
 /// The kind of file: a table. On disk: do not renumber.
 pub(crate) const KIND_TABLE: u8 = 1;
 
-/// Bytes of the header that mean something; zeros fill the page.
+/// Bytes of the header that have a meaning; zeros fill the page.
 pub(crate) const FILE_HEADER_BYTES: usize = 40;
 /// Bytes of the trailer.
 pub(crate) const TRAILER_BYTES: usize = 64;
@@ -32,17 +32,17 @@ const TRAILER_CHECKED_BYTES: usize = 48;
 const _: () = assert!(HEADER_CHECKED_BYTES + 8 == FILE_HEADER_BYTES);
 const _: () = assert!(TRAILER_CHECKED_BYTES + 8 + TRAILER_MAGIC.len() == TRAILER_BYTES);
 
-/// Who a table file is: its number, never used twice in a database, and the seed of its checksums.
+/// The identity of a table file: its number, never used twice in a database, and the seed of its checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Number of the file in its database.
     pub file_number: u64,
-    /// Seed of the checksums of pages, blocks and directory, so that bytes of another file fail here.
+    /// Seed of the checksums of pages, blocks and directory, so that bytes of another file fail the check here.
     pub seed: u64,
 }
 
 impl Identity {
-    /// The identity of a new file. The seed follows from the number: equal inputs give equal files.
+    /// The identity of a new file. The seed is computed from the number: equal inputs give equal files.
     pub fn new(file_number: u64) -> Self {
         Self { file_number, seed: checksum64(&file_number.to_le_bytes(), u64::from_le_bytes(MAGIC)) }
     }
@@ -62,7 +62,7 @@ pub(crate) fn encode_header(identity: Identity) -> [u8; FILE_HEADER_BYTES] {
     bytes
 }
 
-/// Decodes the header at the front of `bytes`, read from the start of the file `name`.
+/// Decodes the header at the front of `bytes`, which were read from the start of the file `name`.
 pub(crate) fn decode_header(bytes: &[u8], name: &str) -> Result<Identity> {
     let Some(bytes) = bytes.get(..FILE_HEADER_BYTES) else {
         let found = format!("{} bytes", bytes.len());
@@ -79,7 +79,7 @@ pub(crate) fn decode_header(bytes: &[u8], name: &str) -> Result<Identity> {
     Ok(Identity { file_number: u64_at(bytes, 16), seed: u64_at(bytes, 24) })
 }
 
-/// The trailer: where the directory lies.
+/// The trailer: the position of the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trailer {
     pub identity: Identity,
@@ -109,9 +109,9 @@ impl Trailer {
         bytes
     }
 
-    /// Decodes the trailer at the end of `bytes`, which are the last of the file `name` of `file_len` bytes.
+    /// Decodes the trailer at the end of `bytes`, the last bytes of the file `name` of `file_len` bytes.
     ///
-    /// The directory it names lies within the file and ends before the trailer.
+    /// Checks that the directory is within the file and ends before the trailer.
     pub fn decode(bytes: &[u8], name: &str, file_len: u64) -> Result<Self> {
         let Some(bytes) = bytes.last_chunk::<TRAILER_BYTES>() else {
             let found = format!("a file of {file_len} bytes");
@@ -161,7 +161,7 @@ fn check_kind(kind: u8, name: &str, offset: u64) -> Result<()> {
     Ok(())
 }
 
-/// Compares the checksum of `bytes`, the `what` at `offset` of the file `name`, with the one `stored`.
+/// Compares the checksum of `bytes`, the part `what` at `offset` of the file `name`, with the one `stored`.
 pub(crate) fn check_sum(
     bytes: &[u8],
     stored: u64,

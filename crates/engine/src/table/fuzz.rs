@@ -1,6 +1,6 @@
-//! Entries for fuzzers: every parser of table bytes, on bytes that nobody wrote.
+//! Entry points for fuzzers: every parser of table bytes, on arbitrary bytes.
 //!
-//! None may panic or loop; what they accept, they must be able to use.
+//! None may panic or loop, and what they accept must be usable.
 
 use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
@@ -15,7 +15,7 @@ use super::page::{Layout, PAGE_BYTES, Page};
 use super::paged_trie::PagedTrie;
 use super::stored_directory::StoredDirectory;
 
-/// A page as it is, and again with its checksum made right, so that the fuzzer gets behind it.
+/// A page as given, and again with its checksum corrected, so that the fuzzer passes the check.
 pub fn page(bytes: &[u8]) {
     let mut padded = [0; PAGE_BYTES];
     let len = bytes.len().min(PAGE_BYTES);
@@ -42,7 +42,7 @@ pub fn trailer(bytes: &[u8]) {
     let _ = Trailer::decode(bytes, "fuzz", bytes.len() as u64);
 }
 
-/// A directory whose checksum holds.
+/// A directory whose checksum is right.
 pub fn directory(bytes: &[u8]) {
     if let Ok(entries) = StoredDirectory::new(bytes, u64::MAX).and_then(|directory| directory.entries()) {
         for entry in entries {
@@ -56,7 +56,7 @@ pub fn header(bytes: &[u8]) {
     let _ = frame::decode_header(bytes, "fuzz");
 }
 
-/// The index block of a section, behind its checksum.
+/// The index block of a section, without its checksum.
 pub fn index(bytes: &[u8]) {
     let hash = KeyHash::from_halves(1 << 63, 1 << 40);
     let _ = SlotFences::from_bytes(bytes).map(|fences| fences.page_of(7));

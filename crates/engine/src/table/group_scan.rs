@@ -1,4 +1,4 @@
-//! [`GroupItems`]: the items of a group of buckets, put back in the order of their hashes.
+//! [`GroupItems`]: the items of a group of buckets, returned to the order of their hashes.
 
 use std::ops::Range;
 
@@ -14,15 +14,15 @@ use crate::item::Item;
 /// Memory of a scanner's group of buckets, for items of a hundred bytes.
 pub(crate) const GROUP_BYTES: usize = GROUP_BUCKETS * (PAGE_BYTES + 34 * size_of::<GroupItem>());
 
-/// The items of a group of buckets, while it is read and while it is scanned. Takes the bytes of its pages and 24 for
-/// each item.
+/// The items of a group of buckets, while it is read and while it is scanned. Takes the bytes of its pages and 24 per
+/// item.
 #[derive(Debug, Default)]
 pub(super) struct GroupItems {
     bytes: Vec<u8>,
     items: Vec<GroupItem>,
-    /// The item to come; as many as there are while the group is being read.
+    /// The next item; equal to the number of items while the group is being read.
     next: usize,
-    /// The page behind the group's last; 0 before the first group.
+    /// The page after the group's last; 0 before the first group.
     end_page: u32,
 }
 
@@ -34,12 +34,12 @@ struct GroupItem {
 }
 
 impl GroupItems {
-    /// The bytes in which items lie.
+    /// The bytes that contain the items.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Items of the group that has been read.
+    /// Number of items of the group that was read.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -59,10 +59,11 @@ impl GroupItems {
         Some((item.hash, item.start as usize..item.end as usize))
     }
 
-    /// Takes in the page of this number; `true` with the last of a group that has items, which then come in order.
+    /// Adds the page of this number. Returns `true` for the last page of a group that has items, which are then in
+    /// order.
     ///
     /// # Errors
-    /// When the page holds other items than a writer puts there. Whether each is in the right bucket is not asked.
+    /// If the page contains other items than a writer puts there. Does not check that each is in the right bucket.
     pub fn take_in(
         &mut self,
         section: &Section,
@@ -104,7 +105,7 @@ impl GroupItems {
         let key = |item: &GroupItem| {
             Item::decode(&bytes[item.start as usize..item.end as usize]).map(|(item, _)| item.key)
         };
-        // Nearly in order: all but the items that were moved.
+        // Nearly in order: all except the items that were moved.
         self.items.sort_by(|one, other| one.hash.cmp(&other.hash).then_with(|| key(one).cmp(&key(other))));
         self.next = 0;
         Ok(true)

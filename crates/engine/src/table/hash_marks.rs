@@ -1,18 +1,18 @@
-//! [`HashMarks`]: where the items of a section lie, where that does not follow from its range.
+//! [`HashMarks`]: the distribution of the items of a section over its range, if they are not uniform.
 //!
-//! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items, so how
-//! much of a section lies in a part of its range is told by sixteen hashes, known without a read: merges cut tables by
-//! them, and what counts of a table that lies over several containers is estimated by them.
+//! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items. Sixteen
+//! hashes, known without a read, therefore tell how much of a section is in a part of its range: merges use them to cut
+//! tables, and to estimate which part of a table that lies over several containers counts.
 
 use alluvium_base::HashRange;
 
 use super::frame::u64_at;
 
-/// Parts of equally many items, about.
+/// Number of approximately equal parts of the items.
 const PARTS: usize = 16;
 /// Bytes of encoded marks.
 pub(crate) const MARKS_BYTES: usize = PARTS * 16;
-/// Hashes kept while a section is written; a power of two.
+/// Maximum number of hashes held while a section is written; a power of two.
 const KEPT_MAX: usize = 128;
 
 /// The last hash of each sixteenth of a section's items, ascending.
@@ -20,18 +20,18 @@ const KEPT_MAX: usize = 128;
 pub(crate) struct HashMarks(Option<Box<[u128; PARTS]>>);
 
 impl From<[u128; PARTS]> for HashMarks {
-    /// Sections of hashed keyspaces have no marks, and take no memory for them.
+    /// Sections of hashed keyspaces have no marks, and use no memory for them.
     fn from(hashes: [u128; PARTS]) -> Self {
         Self((hashes != [0; PARTS]).then(|| Box::new(hashes)))
     }
 }
 
 impl HashMarks {
-    /// Of no items.
+    /// The marks of a section without items.
     pub const NONE: Self = Self(None);
 
-    /// The share of the items that lie in the range, of a section whose own begins at `lowest`. Right at the marks; in
-    /// between as if hashes were uniform there.
+    /// The share of the items that is in the range, for a section whose own range begins at `lowest`. Exact at the
+    /// marks, and interpolated between them as if hashes were uniform there.
     pub fn share_within(&self, range: HashRange, lowest: u128) -> f64 {
         let below = range.low.checked_sub(1).map_or(0.0, |below| self.share_up_to(below, lowest));
         (self.share_up_to(range.high, lowest) - below).max(0.0)
@@ -55,7 +55,7 @@ impl HashMarks {
         self.hashes().iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
     }
 
-    /// `None` when they don't ascend.
+    /// Returns `None` if they do not ascend.
     pub(super) fn decode(bytes: &[u8; MARKS_BYTES]) -> Option<Self> {
         let hash = |part: usize| {
             u128::from(u64_at(bytes, part * 16)) | u128::from(u64_at(bytes, part * 16 + 8)) << 64
@@ -65,10 +65,10 @@ impl HashMarks {
     }
 }
 
-/// Takes a section's hashes as they are written.
+/// Collects a section's hashes as they are written.
 #[derive(Debug)]
 pub(super) struct HashMarksBuilder {
-    /// Every `step`-th hash from the first on.
+    /// Every `step`-th hash, starting with the first.
     kept: Vec<u128>,
     step: u64,
     count: u64,
@@ -82,7 +82,7 @@ impl Default for HashMarksBuilder {
 }
 
 impl HashMarksBuilder {
-    /// Notes an item. Hashes ascend.
+    /// Adds an item. Hashes ascend.
     #[inline]
     pub fn push(&mut self, hash: u128) {
         if self.count.is_multiple_of(self.step) {
@@ -94,7 +94,7 @@ impl HashMarksBuilder {
 
     fn keep(&mut self, hash: u128) {
         if self.kept.len() == KEPT_MAX {
-            // The step doubles, so that what is kept stays evenly spread; the hash at hand is at an even place.
+            // The step doubles, so that the hashes kept stay evenly spread; the current hash is at an even position.
             let mut place = 0;
             self.kept.retain(|_| {
                 place += 1;
@@ -105,7 +105,7 @@ impl HashMarksBuilder {
         self.kept.push(hash);
     }
 
-    /// The marks of the items noted.
+    /// The marks of the items added.
     pub fn finish(&self) -> HashMarks {
         let Some(last) = self.kept.len().checked_sub(1) else { return HashMarks::NONE };
         let mut hashes =
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Skewed hashes: many neighbours at a few places. The reference counts.
+        /// Skewed hashes: many neighbours at a few positions. Compares with a count.
         #[test]
         fn shares_are_right_to_an_eighth(
             groups in prop::collection::vec((any::<u64>(), 1usize..400), 1..6),

@@ -1,4 +1,4 @@
-//! [`SectionIndex`]: from a key's hash to the pages that may hold it, in memory.
+//! [`SectionIndex`]: finds the pages that may hold a key from its hash, in memory.
 
 use std::sync::Arc;
 
@@ -18,32 +18,33 @@ use super::own_filter::OwnFilter;
 use super::page_list::{PageList, PageRead};
 use super::paged_trie::PagedTrie;
 
-/// The filter and the page index of a section, loaded; the filter perhaps dropped again.
+/// The filter and the page index of a section, loaded. The filter may have been dropped again.
 #[derive(Debug)]
 pub(crate) struct SectionIndex {
     filter: SectionFilter,
     pages: PageIndex,
-    /// Whether items of the section go on in the next page. Then the boundary behind a page whose last item does lies
-    /// right behind that item's slot or cell, and an item that is not the last of its page lies further in front.
+    /// Whether items of the section continue in the next page. If the last item of a page does, the boundary after the
+    /// page is directly after that item's slot or cell; an item that is not the last of its page is further in front of
+    /// the boundary.
     items_go_on: bool,
-    /// Whether the filter takes other bits of hashes than order does.
+    /// Whether the filter uses other bits of the hash than the order does.
     spreads: bool,
-    /// Whether the filter knows prefixes besides items.
+    /// Whether the filter contains prefixes as well as items.
     knows_prefixes: bool,
-    /// The memory this takes, if it stays.
+    /// The memory that this takes, if it is kept.
     _charge: Option<Charge>,
 }
 
 #[derive(Debug)]
 enum SectionFilter {
-    /// The section has none.
+    /// The section has no filter.
     None,
     Loaded(OwnFilter),
-    /// Not in memory; it has so many slots, if it is one of tags.
+    /// Not in memory. Has this number of slots if it is a filter of tags.
     Dropped {
         slots: u32,
     },
-    /// Of a table in buckets, with those of the tables that it covers.
+    /// For a table in buckets, with the filters of the tables that it covers.
     Cluster(ClusterFilter),
     /// Names one of the tables that it covers.
     Covering(CoveringFilter),
@@ -53,20 +54,20 @@ enum SectionFilter {
 enum PageIndex {
     /// No pages.
     Empty,
-    /// The filter names slots, these the pages of slots.
+    /// Pages of slots, for a filter that names slots.
     Slots(SlotFences),
     /// Leading hash bits of page boundaries.
     Fences(PageFences),
     /// Entropy-coded trie over pages.
     Trie(Box<PagedTrie>),
-    /// Of a semi-sorted keyspace, over so many pages.
+    /// For a semi-sorted keyspace, over this number of pages.
     ThreeLevel(Box<ThreeLevelIndex>, u32),
     /// Pages are buckets.
     Buckets(Arc<BucketDirectory>),
 }
 
 impl SectionIndex {
-    /// From the blocks of a section, either of which may be empty. Offsets of corruptions are relative to the block.
+    /// Decodes the blocks of a section, either of which may be empty. Offsets of corruptions are relative to the block.
     pub(super) fn decode(entry: &SectionEntry, filter: &[u8], pages: &[u8]) -> Result<Self, Corruption> {
         if entry.index_kind == IndexKind::Buckets {
             return Self::decode_buckets(entry, filter, pages);
@@ -111,7 +112,7 @@ impl SectionIndex {
         Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
 
-    /// Of a table in buckets: without `filter` it stays on flash.
+    /// Decodes the blocks of a table in buckets. Without `filter` it stays on flash.
     fn decode_buckets(entry: &SectionEntry, filter: &[u8], index: &[u8]) -> Result<Self, Corruption> {
         let (buckets, cluster) = split_index(index, "a bucket directory")?;
         let buckets = BucketDirectory::from_bytes(buckets).map_err(|error| error.within("index", 8))?;
@@ -135,17 +136,17 @@ impl SectionIndex {
         Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
     }
 
-    /// The same with a filter of tags that is not there, of this number of slots.
+    /// The same index for a filter of tags that is absent, with this number of slots.
     pub(super) fn lacking_filter(self, slots: u32) -> Self {
         Self { filter: SectionFilter::Dropped { slots }, ..self }
     }
 
-    /// The same, with its memory counted by `charge`.
+    /// The same index, with its memory counted by `charge`.
     pub(super) fn charged(self, charge: Charge) -> Self {
         Self { _charge: Some(charge), ..self }
     }
 
-    /// The same without the filter, its memory counted by `charge`.
+    /// The same index without the filter, its memory counted by `charge`.
     pub(super) fn without_filter(&self, charge: Charge) -> Self {
         let filter = match &self.filter {
             SectionFilter::None => SectionFilter::None,
@@ -161,7 +162,7 @@ impl SectionIndex {
         Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: Some(charge) }
     }
 
-    /// Whether nothing was dropped.
+    /// Whether nothing has been dropped.
     #[inline]
     pub fn is_whole(&self) -> bool {
         match &self.filter {
@@ -172,7 +173,7 @@ impl SectionIndex {
         }
     }
 
-    /// The filter of a table in buckets, wherever it is.
+    /// The filter of a table in buckets, in memory or not.
     #[inline]
     pub(super) fn cluster(&self) -> Option<&ClusterFilter> {
         match &self.filter {
@@ -181,7 +182,7 @@ impl SectionIndex {
         }
     }
 
-    /// The filter that names one of several tables of sorted layout, wherever it is.
+    /// The filter that names one of several tables of sorted layout, in memory or not.
     #[inline]
     pub(super) fn covering(&self) -> Option<&CoveringFilter> {
         match &self.filter {
@@ -190,8 +191,8 @@ impl SectionIndex {
         }
     }
 
-    /// File numbers of the tables for which the filter answers besides the section's own, young to old; `None` of a
-    /// filter that answers for one table only.
+    /// File numbers of the other tables for which the filter answers, young to old, or `None` for a filter that answers
+    /// for one table only.
     #[inline]
     pub(super) fn covers(&self) -> Option<&[u64]> {
         match &self.filter {
@@ -201,7 +202,7 @@ impl SectionIndex {
         }
     }
 
-    /// Which of the tables may hold a key, as [`ClusterFilter::runs_of`] and [`CoveringFilter::runs_of`] have it.
+    /// The tables that may hold a key, as in [`ClusterFilter::runs_of`] and [`CoveringFilter::runs_of`].
     #[inline]
     pub(super) fn runs_of(&self, hash: KeyHash) -> Option<RunSet> {
         match &self.filter {
@@ -211,7 +212,7 @@ impl SectionIndex {
         }
     }
 
-    /// Whether some filter is in memory.
+    /// Whether a filter is in memory.
     pub fn has_filter(&self) -> bool {
         match &self.filter {
             SectionFilter::Loaded(_) => true,
@@ -221,7 +222,7 @@ impl SectionIndex {
         }
     }
 
-    /// Where pages lie, of a table in buckets.
+    /// The positions of pages of a table in buckets.
     pub fn buckets(&self) -> Option<&Arc<BucketDirectory>> {
         match &self.pages {
             PageIndex::Buckets(buckets) => Some(buckets),
@@ -229,7 +230,7 @@ impl SectionIndex {
         }
     }
 
-    /// Starts loading what tells whether the section has a key of this hash.
+    /// Starts loading what shows whether the section has a key of this hash.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         match &self.filter {
@@ -240,8 +241,7 @@ impl SectionIndex {
         }
     }
 
-    /// The pages where a key of hash `hash` is looked for in a table of sorted layout or in buckets, whatever a filter
-    /// says.
+    /// The pages in which a table of sorted layout or in buckets may hold a key of hash `hash`, regardless of filters.
     #[inline]
     pub fn locate_unfiltered(&self, hash: KeyHash) -> PageList {
         match &self.pages {
@@ -258,7 +258,7 @@ impl SectionIndex {
             PageIndex::ThreeLevel(index, pages) => {
                 let found = index.lookup(hash);
                 found.map_or(PageList::EMPTY, |range| {
-                    // As for tries: which item is the last of its page the index doesn't tell.
+                    // As for tries: the index does not show which item is the last of its page.
                     let last = page_number(range.last);
                     let goes_on = self.items_go_on && last.saturating_add(1) < *pages;
                     PageList::range(page_number(range.first), PageRead::new(last, goes_on))
@@ -291,7 +291,7 @@ impl SectionIndex {
         }
     }
 
-    /// The first page that may hold an item of hash `hash` or above; `None` when this index can't tell.
+    /// The first page that may hold an item of hash `hash` or above, or `None` if this index cannot tell.
     pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
@@ -300,8 +300,8 @@ impl SectionIndex {
         }
     }
 
-    /// First and last page in which items of a prefix with this hash begin, or of another prefix where there are none;
-    /// `None` when this index can't tell.
+    /// First and last page in which items of a prefix with this hash begin, or those of another prefix if it has no
+    /// items. Returns `None` if this index cannot tell.
     pub fn prefix_pages(&self, prefix_hash: u64) -> Option<(u32, u32)> {
         match &self.pages {
             PageIndex::ThreeLevel(index, _) => {
@@ -316,8 +316,8 @@ impl SectionIndex {
         }
     }
 
-    /// Whether the section has anything of the prefix with this hash, as its filter says: `Some(true)` may be wrong,
-    /// now and then. `None` when no filter in memory knows prefixes.
+    /// Whether the section has items of the prefix with this hash, according to its filter: `Some(true)` is
+    /// occasionally wrong. Returns `None` if no filter in memory contains prefixes.
     pub fn has_prefix(&self, prefix_hash: u64) -> Option<bool> {
         match &self.filter {
             SectionFilter::Loaded(filter) if self.knows_prefixes => {
@@ -333,7 +333,7 @@ impl SectionIndex {
         if self.spreads { hash.spread() } else { hash }
     }
 
-    /// The tags of the filter that is its own, where there is one of tags.
+    /// The section's own filter of tags, if it has one.
     pub fn tags(&self) -> Option<&HashFilter> {
         match &self.filter {
             SectionFilter::Loaded(filter) => filter.tags(),
@@ -363,7 +363,7 @@ impl SectionIndex {
         }
     }
 
-    /// The page that holds `slot`, if any does.
+    /// The page that contains `slot`, if there is one.
     #[inline]
     fn page_of_slot(&self, fences: &SlotFences, slot: u64) -> Option<PageRead> {
         let page = fences.page_of(slot)?;
@@ -371,12 +371,12 @@ impl SectionIndex {
         Some(PageRead::new(page_number(page), goes_on))
     }
 
-    /// The pages of `range` that hold items of the cell of `hash`.
+    /// The pages of `range` that contain items of the cell of `hash`.
     ///
-    /// Of fences that are not aligned, `range` begins with the page before the first that starts in the cell. But the
-    /// writer only lets a page start in the cell of the page before when nothing else is in that: so the page in front
-    /// ends with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of crowded cells cost
-    /// reads.
+    /// With fences that are not aligned, `range` begins with the page before the first that starts in the cell. The
+    /// writer lets a page start in the cell of the page before only if that page contains nothing else. The page in
+    /// front therefore ends with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of
+    /// crowded cells cost additional reads.
     #[inline]
     fn whole_cells(&self, fences: &PageFences, range: PageRange, hash: KeyHash) -> PageList {
         let is_before = !fences.is_aligned() && range.first > 0 && range.first < range.last;
@@ -386,7 +386,7 @@ impl SectionIndex {
     }
 }
 
-/// Numbers beyond any page stay beyond: the section checks against its count.
+/// Numbers beyond any page stay beyond: the section compares them with its page count.
 #[inline]
 pub(super) fn page_number(page: u64) -> u32 {
     u32::try_from(page).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! [`IndexBuilder`]: the index of a section while its pages are being written.
+//! [`IndexBuilder`]: builds the index of a section while its pages are written.
 
 use alluvium_base::{HashRange, KeyHash};
 use alluvium_index::fences::{PageFencesBuilder, SlotFencesBuilder};
@@ -8,39 +8,39 @@ use alluvium_index::trie::{Granularity, TrieBuilder, TrieConfig};
 use super::directory::IndexKind;
 use super::paged_trie::{PagedTrie, Straddle};
 
-/// What finds the page in a section of sorted layout.
+/// The index that finds the page in a section of sorted layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SortedIndex {
-    /// Leading hash bits of page boundaries: `resolution_bits + 2.3` bits a page. Pages end between two cells of
-    /// `2^-resolution_bits` page each, which leaves on average an eighth of an item per page unused at 8 bits and 32
-    /// items a page, twice as much with every bit less. For uniform hashes.
+    /// Leading hash bits of page boundaries: `resolution_bits + 2.3` bits per page. Pages end between two cells of
+    /// `2^-resolution_bits` page each. At 8 bits and 32 items per page this leaves an eighth of an item per page unused
+    /// on average, and twice as much with each bit less. For uniform hashes.
     Fences {
         /// Cells per page as a power of two.
         resolution_bits: u32,
     },
-    /// Entropy-coded trie down to pages (SILT §3.3): 0.8 bit/key at 32 items a page, for any distribution of hashes.
+    /// Entropy-coded trie down to pages (SILT §3.3): 0.8 bit/key at 32 items per page, for any distribution of hashes.
     Trie,
-    /// Three-level index (SlimDB §3.1): 1.6 to 2.6 bit/key at 32 items a page, for semi-sorted keyspaces. One page for
-    /// each item however many others share its prefix, and the pages of a prefix in one step.
+    /// Three-level index (SlimDB §3.1): 1.6 to 2.6 bit/key at 32 items per page, for semi-sorted keyspaces. Finds one
+    /// page for each item regardless of how many others share its prefix, and all pages of a prefix in one step.
     ThreeLevel,
 }
 
 impl SortedIndex {
-    /// Fences that meet 0.33 bit/key at 32 items a page.
+    /// Fences that meet 0.33 bit/key at 32 items per page.
     pub const FENCES: Self = Self::Fences { resolution_bits: 8 };
 }
 
-/// Takes groups and hashes of items and the ends of pages.
+/// Receives groups and hashes of items and the ends of pages.
 ///
-/// A group is what should not straddle two pages, since the index can't tell its items apart.
+/// A group is a set of items that should not straddle two pages, since the index cannot distinguish them.
 #[derive(Debug)]
 pub(super) struct IndexBuilder {
     pages: Pages,
-    /// The items of the page being filled: their hashes, or in hash layout their slots.
+    /// The items of the page being filled: their hashes, or their slots in hash layout.
     pending: Vec<KeyHash>,
-    /// The last item of the page before.
+    /// The last item of the previous page.
     before: Option<KeyHash>,
-    /// Whether that goes on in the page being filled.
+    /// Whether that item continues in the page being filled.
     before_goes_on: bool,
 }
 
@@ -52,14 +52,14 @@ enum Pages {
     ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
 }
 
-/// Items of a page, and in a semi-sorted keyspace of a prefix, that a three-level index is made for: another number
-/// costs a little space. Where each item has a prefix hash of its own, telling all apart would take three times as much
-/// as telling their pages apart.
+/// Items per page, and per prefix in a semi-sorted keyspace, for which a three-level index is configured; other numbers
+/// cost a little space. If each item has a prefix hash of its own, distinguishing all of them would take three times as
+/// much as distinguishing their pages.
 const PAGE_ITEMS_EXPECTED: u64 = 32;
 const PREFIX_ITEMS_EXPECTED: u64 = 16;
 
 impl IndexBuilder {
-    /// For a section of hash layout.
+    /// The index of a section of hash layout.
     pub fn slots() -> Self {
         Self::new(Pages::Slots(SlotFencesBuilder::new()))
     }
@@ -76,7 +76,8 @@ impl IndexBuilder {
             ))),
             SortedIndex::Trie => {
                 let config = TrieConfig { range_low, range_high, ..TrieConfig::new(Granularity::ListedPage) };
-                // A bucket per eight pages: what the bucket directory costs is then a matter of pages, as the rest.
+                // One bucket per eight pages, so that the cost of the bucket directory depends on pages, as the rest
+                // does.
                 let items_expected = pages_expected.saturating_mul(u64::from(config.bucket_keys_mean / 8));
                 let builder = Box::new(TrieBuilder::new(items_expected, config));
                 Self::new(Pages::Trie { builder, page_count: 0, straddles: Vec::new() })
@@ -100,7 +101,7 @@ impl IndexBuilder {
         Self { pages, pending: Vec::new(), before: None, before_goes_on: false }
     }
 
-    /// The kind that the directory names.
+    /// The kind that the directory stores.
     pub fn kind(&self) -> IndexKind {
         match self.pages {
             Pages::Slots(_) => IndexKind::SlotFences,
@@ -110,7 +111,7 @@ impl IndexBuilder {
         }
     }
 
-    /// The group of an item of a section of sorted layout. Ascends with the hash.
+    /// The group of an item in a section of sorted layout. Ascends with the hash.
     #[inline]
     pub fn group(&self, hash: KeyHash) -> u128 {
         match &self.pages {
@@ -126,12 +127,12 @@ impl IndexBuilder {
         self.pending.push(item);
     }
 
-    /// Ends a page with the first `items` of those pending, the last of which goes on in the next page if `goes_on`.
+    /// Ends a page with the first `items` pending items. The last of them continues in the next page if `goes_on`.
     ///
-    /// Behind such a page the boundary lies right behind its last group, and nowhere else if that can be helped: so the
-    /// index tells which lookups need the next page too ([`super::index`]).
+    /// The boundary after such a page is directly after its last group, and nowhere else if that can be avoided, so
+    /// that the index also tells which lookups need the next page ([`super::index`]).
     ///
-    /// Only the rest of an item may be on a page without one.
+    /// A page without an item contains only the rest of one.
     ///
     /// # Panics
     /// When fewer than `items` are pending, or none.
@@ -148,7 +149,7 @@ impl IndexBuilder {
                 Some(before) if builder.cell_of(before) < builder.cell_of(first) => {
                     builder.push_aligned_page(first);
                 }
-                // The first page, or one that begins within the cell in which the last one ended.
+                // The first page, or one that begins in the cell in which the last one ended.
                 _ => builder.push_page(first),
             },
             Pages::Trie { builder, page_count, straddles } => {

@@ -1,8 +1,8 @@
-//! [`IndexMemory`]: how much memory filters and indexes take, how much they may, and what goes when that is too little.
+//! [`IndexMemory`]: counts the memory of filters and indexes, keeps it within a bound, and chooses what to drop.
 //!
-//! Fail-graceful indexing (Lim et al., SOSP 2011, §4): over the bound goes what saves the fewest reads a byte; it is on
-//! flash and comes back when there is room again. We differ in what goes first and in how a lookup does without: see
-//! `docs/decisions/0013-one-memory-limit.md`.
+//! Fail-graceful indexing (Lim et al., SOSP 2011, §4): above the bound, the parts that save the fewest reads per byte
+//! are dropped; they are on flash and return when there is room again. We differ in the order of dropping and in how a
+//! lookup works without them: see `docs/decisions/0013-one-memory-limit.md`.
 
 use std::ops::Add;
 use std::sync::{Arc, PoisonError, Weak};
@@ -16,9 +16,9 @@ use super::waiting_room::WaitingRoom;
 /// Bytes of memory of indexes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryBytes {
-    /// What rejects absent keys.
+    /// Bytes of what rejects absent keys.
     pub filter: u64,
-    /// What finds pages.
+    /// Bytes of what finds pages.
     pub index: u64,
 }
 
@@ -30,41 +30,41 @@ impl Add for MemoryBytes {
     }
 }
 
-/// Counts what the filters and indexes of open tables take, those included that only old versions still use, and keeps
+/// Counts what the filters and indexes of open tables take, including those that only old versions still use, and keeps
 /// it within a bound.
 #[derive(Debug)]
 pub(crate) struct IndexMemory {
     bytes_max: AtomicU64,
-    /// What of the bound is lent to other work.
+    /// The part of the bound that is lent to other work.
     lent: AtomicU64,
     filters: AtomicU64,
     indexes: AtomicU64,
-    /// What is known of open tables without these.
+    /// Bytes of open tables without filters and indexes.
     tables: AtomicU64,
-    /// Pages that are kept for scans.
+    /// Bytes of pages kept for scans.
     pages: AtomicU64,
     /// The sum of the four, so that a reservation is one atomic step.
     used: AtomicU64,
     degradation: Counts,
-    /// Counts how often memory became free: who was refused before may ask again.
+    /// Number of times that memory became free. After a change a refused request may be repeated.
     releases: AtomicU64,
     loaded: Mutex<Loaded>,
-    /// What reads of filters and indexes take until they are decoded.
+    /// Memory for reads of filters and indexes until they are decoded.
     pub reads: WaitingRoom,
 }
 
-/// What degraded indexing came to since the database was opened.
+/// Effects of degraded indexing since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Degradation {
-    /// Filters that were dropped, or not kept in memory after they were written.
+    /// Filters that were dropped, or were not kept in memory after they were written.
     pub filters_dropped: u64,
-    /// Indexes likewise.
+    /// Indexes that were dropped, or were not kept in memory after they were written.
     pub indexes_dropped: u64,
-    /// Reads of filters and indexes for one lookup each.
+    /// Reads of filters and indexes for a single lookup each.
     pub index_reads: u64,
-    /// Pages that lookups had to look at because there was no filter to say no.
+    /// Pages that lookups read because no filter was in memory to reject the key.
     pub unfiltered_pages: u64,
-    /// Damaged filters and indexes that lookups did without, or made anew of the pages.
+    /// Damaged filters and indexes that lookups worked without, or that were rebuilt from the pages.
     pub damaged_blocks: u64,
 }
 
@@ -77,15 +77,15 @@ struct Counts {
     damaged_blocks: AtomicU64,
 }
 
-/// Sections that have something in memory, oldest first; some may be gone by now.
+/// Sections that have something in memory, oldest first. Some may no longer exist.
 #[derive(Debug, Default)]
 struct Loaded {
     sections: Vec<Weak<Section>>,
-    /// Length at which those that are gone are removed.
+    /// Length at which those that no longer exist are removed.
     prune_at: usize,
 }
 
-/// Memory that is counted for as long as this lives.
+/// Memory that is counted while this exists.
 #[derive(Debug)]
 pub(crate) struct Charge {
     memory: Arc<IndexMemory>,
@@ -94,7 +94,7 @@ pub(crate) struct Charge {
     page_bytes: u64,
 }
 
-/// A part of the bound that other work has for as long as this lives.
+/// A part of the bound that other work uses while this exists.
 #[derive(Debug)]
 pub(crate) struct Loan {
     memory: Arc<IndexMemory>,
@@ -127,7 +127,7 @@ impl Default for IndexMemory {
 }
 
 impl IndexMemory {
-    /// What is in memory now.
+    /// Bytes in memory now.
     pub fn bytes(&self) -> MemoryBytes {
         MemoryBytes {
             filter: self.filters.load(Ordering::Relaxed),
@@ -135,17 +135,17 @@ impl IndexMemory {
         }
     }
 
-    /// What open tables take without filters and indexes. Counts towards the bound, and can't be dropped.
+    /// Bytes of open tables without filters and indexes. They count towards the bound and cannot be dropped.
     pub fn table_bytes(&self) -> u64 {
         self.tables.load(Ordering::Relaxed)
     }
 
-    /// What pages take that are kept for scans. Goes before any filter or index.
+    /// Bytes of pages kept for scans. They are dropped before any filter or index.
     pub fn page_bytes(&self) -> u64 {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Most bytes that may be in memory, less what is lent; `u64::MAX` is no bound.
+    /// Maximum bytes in memory, minus what is lent; `u64::MAX` means no bound.
     pub fn bytes_max(&self) -> u64 {
         match self.bytes_max.load(Ordering::Relaxed) {
             u64::MAX => u64::MAX,
@@ -153,15 +153,15 @@ impl IndexMemory {
         }
     }
 
-    /// Changes the bound. Drops what is worth least until the rest fits; under a larger bound it comes back as lookups
-    /// need it.
+    /// Changes the bound. Drops the parts worth least until the rest fits; under a larger bound they return as lookups
+    /// need them.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         self.releases.fetch_add(1, Ordering::Relaxed);
         self.drop_parts(0, self.parts_below(f64::INFINITY));
     }
 
-    /// Lowers the bound by `bytes` while the loan lives.
+    /// Lowers the bound by `bytes` while the loan exists.
     pub fn lend(self: &Arc<Self>, bytes: u64) -> Loan {
         self.lent.fetch_add(bytes, Ordering::Relaxed);
         if !self.has_room(0) {
@@ -170,7 +170,7 @@ impl IndexMemory {
         Loan { memory: Arc::clone(self), bytes }
     }
 
-    /// What degraded indexing came to so far.
+    /// Effects of degraded indexing so far.
     pub fn degradation(&self) -> Degradation {
         let counts = &self.degradation;
         Degradation {
@@ -199,36 +199,37 @@ impl IndexMemory {
         self.degradation.indexes_dropped.fetch_add(indexes, Ordering::Relaxed);
     }
 
-    /// Whether so many bytes more fit.
+    /// Whether `bytes` more fit.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max()
     }
 
-    /// How often memory has become free: while it stays, [`IndexMemory::could_make_room`] does not change to `true`.
+    /// Number of times that memory has become free. While it is unchanged, [`IndexMemory::could_make_room`] does not
+    /// change to `true`.
     pub(super) fn releases(&self) -> u64 {
         self.releases.load(Ordering::Relaxed)
     }
 
-    /// Whether so many bytes more fit when everything goes that is worth less, a byte, than `worth`.
+    /// Whether `bytes` more fit after everything worth less per byte than `worth` is dropped.
     pub(super) fn could_make_room(&self, bytes: u64, worth: f64) -> bool {
         let droppable: u64 = self.parts_below(worth).iter().map(|(_, part)| part.bytes).sum();
         self.used.load(Ordering::Relaxed).saturating_sub(droppable).saturating_add(bytes) <= self.bytes_max()
     }
 
-    /// Drops what is worth less, a byte, than `worth` until so many bytes more fit; nothing where that is not enough.
+    /// Drops parts worth less per byte than `worth` until `bytes` more fit. Drops nothing if that is not enough.
     fn make_room(&self, bytes: u64, worth: f64) {
         if !self.has_room(bytes) && self.could_make_room(bytes, worth) {
             self.drop_parts(bytes, self.parts_below(worth));
         }
     }
 
-    /// Counts `bytes`, whatever the bound.
+    /// Counts `bytes`, regardless of the bound.
     pub(super) fn charge(self: &Arc<Self>, bytes: MemoryBytes) -> Charge {
         self.used.fetch_add(bytes.filter + bytes.index, Ordering::Relaxed);
         self.count(bytes)
     }
 
-    /// Counts what a section takes without filter and index, whatever the bound.
+    /// Counts what a section takes without filter and index, regardless of the bound.
     pub(crate) fn charge_table(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.tables.fetch_add(bytes, Ordering::Relaxed);
@@ -237,7 +238,7 @@ impl IndexMemory {
         charge
     }
 
-    /// Counts so many bytes of pages that are worth `worth` a byte, like [`IndexMemory::try_charge`].
+    /// Counts `bytes` of pages that are worth `worth` per byte, like [`IndexMemory::try_charge`].
     pub(super) fn try_charge_pages(self: &Arc<Self>, bytes: u64, worth: f64) -> Option<Charge> {
         self.make_room(bytes, worth);
         self.reserve(bytes).then(|| {
@@ -248,8 +249,8 @@ impl IndexMemory {
         })
     }
 
-    /// Counts so many bytes that are worth `worth` a byte, in place of what is worth less if need be; `None` when they
-    /// don't fit even so.
+    /// Counts `bytes` that are worth `worth` per byte, and drops what is worth less if necessary. Returns `None` if
+    /// they do not fit even then.
     pub(super) fn try_charge(self: &Arc<Self>, bytes: MemoryBytes, worth: f64) -> Option<Charge> {
         let sum = bytes.filter + bytes.index;
         self.make_room(sum, worth);
@@ -268,23 +269,23 @@ impl IndexMemory {
         Charge { memory: Arc::clone(self), bytes, table_bytes: 0, page_bytes: 0 }
     }
 
-    /// Remembers a section that has got something in memory.
+    /// Registers a section that has something in memory.
     pub(super) fn register(&self, section: Weak<Section>) {
         let mut loaded = self.loaded();
         if loaded.sections.len() >= loaded.prune_at {
             loaded.sections.retain(|section| section.strong_count() > 0);
-            // Twice what is left, so that pruning costs a constant per registration.
+            // Twice the remaining number, so that pruning costs a constant per registration.
             loaded.prune_at = 2 * loaded.sections.len() + 64;
         }
         loaded.sections.push(section);
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
-        // A thread that panicked while it held the lock left a list of sections.
+        // The list is valid even if a thread panicked while it held the lock.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parts of sections that are in memory and worth less, a byte, than `worth`.
+    /// Parts of sections that are in memory and worth less per byte than `worth`.
     fn parts_below(&self, worth: f64) -> Vec<(Arc<Section>, Part)> {
         let loaded = self.loaded();
         let sections = loaded.sections.iter().filter_map(Weak::upgrade);
@@ -293,7 +294,7 @@ impl IndexMemory {
         parts.filter(|(_, part)| part.worth < worth).collect()
     }
 
-    /// Drops these, what is worth least first, until so many bytes more fit.
+    /// Drops these parts, those worth least first, until `bytes` more fit.
     fn drop_parts(&self, bytes: u64, mut parts: Vec<(Arc<Section>, Part)>) {
         parts.sort_by(|left, right| left.1.worth.total_cmp(&right.1.worth));
         for (section, part) in parts {
@@ -308,7 +309,7 @@ impl IndexMemory {
 }
 
 impl Charge {
-    /// Counts a filter as well that is worth `worth` a byte, if it fits, perhaps in place of what is worth less.
+    /// Also counts a filter that is worth `worth` per byte, if it fits after dropping what is worth less.
     pub(super) fn try_add_filter(&mut self, bytes: u64, worth: f64) -> bool {
         self.memory.make_room(bytes, worth);
         let fits = self.memory.reserve(bytes);

@@ -5,7 +5,7 @@ use alluvium_index::three_level::ThreeLevelIndex;
 
 use super::directory::SectionEntry;
 
-/// The parts of an index block: what is as long as the number in front says, and the rest.
+/// The two parts of an index block: the bytes whose number is stored in front, and the rest.
 pub(super) fn split_index<'a>(bytes: &'a [u8], what: &str) -> Result<(&'a [u8], &'a [u8]), Corruption> {
     let parts = bytes
         .split_first_chunk::<8>()
@@ -14,7 +14,7 @@ pub(super) fn split_index<'a>(bytes: &'a [u8], what: &str) -> Result<(&'a [u8], 
     parts.ok_or_else(|| Corruption::new("index", 0, expected(), format!("{} bytes", bytes.len())))
 }
 
-/// The three-level index of a section, whose pages it must not lead beyond.
+/// Decodes the three-level index of a section, and checks that it does not lead beyond the section's pages.
 pub(super) fn three_level(entry: &SectionEntry, bytes: &[u8]) -> Result<ThreeLevelIndex, Corruption> {
     let index = ThreeLevelIndex::from_bytes(bytes)?;
     let last = index.last_page();

@@ -1,4 +1,4 @@
-//! [`KeyProbe`]: whether a table has keys of a hash, asked for ascending hashes.
+//! [`KeyProbe`]: finds out whether a table has keys of a hash, for ascending hashes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::page_list::PageRead;
 use super::section::Section;
 use crate::item::Item;
 
-/// Most pages of a read, where nearly every page is asked for.
+/// Maximum pages of a read, used if nearly every page is needed.
 const READ_PAGES_MAX: u32 = 32;
 
 /// What a table has of a hash.
@@ -24,19 +24,19 @@ pub(super) struct Seen {
     pub other_key: bool,
 }
 
-/// Looks for keys in a section of sorted layout, whatever its filter says. What is asked for ascends, so pages are read
-/// once: one alone where few are asked for, many at a time where most are.
+/// Looks for keys in a section of sorted layout, regardless of its filter. The hashes ascend, so each page is read
+/// once: alone if few pages are needed, in reads of many if most are.
 #[derive(Debug)]
 pub(super) struct KeyProbe {
     section: Arc<Section>,
     buffer: AlignedBuffer,
     /// The pages in the buffer.
     pages: Range<u32>,
-    /// Pages of the next read, when it begins where the last one ended or soon after.
+    /// Pages of the next read if it begins where the last one ended or soon after.
     ahead: u32,
-    /// The page, and perhaps the one behind it, whose items are in `items`.
+    /// The page, and perhaps the one after it, whose items are in `items`.
     opened: Option<PageRead>,
-    /// Hashes of the items that begin in the page, and where in `keys` their keys are.
+    /// Hashes of the items that begin in the page, and the positions of their keys in `keys`.
     items: Vec<(KeyHash, Range<usize>)>,
     keys: Vec<u8>,
 }
@@ -92,7 +92,7 @@ impl KeyProbe {
         {
             let carried = section.check_page(read.page + 1, &rest[..PAGE_BYTES])?.carried();
             let whole = [begun, carried].concat();
-            // What is no item has no key: reading it reports that.
+            // Bytes that are not an item have no key: a read of them reports that.
             if let Some((item, _)) = Item::decode(&whole)
                 && page_tag(section.hasher().hash(item.key)) == tag
             {
@@ -103,7 +103,7 @@ impl KeyProbe {
         Ok(())
     }
 
-    /// Has the pages of `read` in the buffer.
+    /// Reads the pages of `read` into the buffer unless they are there.
     fn load(&mut self, read: PageRead) -> Result<()> {
         let end = read.page + read.count;
         if read.page >= self.pages.start && end <= self.pages.end {
