@@ -11,8 +11,8 @@
 //! index block of a table in buckets:
 //! 0  8  length of the bucket directory
 //! 8     the bucket directory (see `alluvium_index::bucketed`)
-//! 8  hash bits after those that determine the column
-//!    8  number of tables covered besides this one
+//!    8  hash bits after those that determine the column
+//!    8  number of tables covered other than this one
 //!    8  for each, young to old: number of its file
 //!       the directory of the columns (see `alluvium_index::bloom_cluster`), which are the filter block
 //! ```

@@ -10,7 +10,7 @@
 //! index block of a table of sorted layout with such a filter:
 //! 0  8  length of the page index
 //! 8     the page index
-//!    8  number of tables covered besides this one, at most 7
+//!    8  number of tables covered other than this one, at most 7
 //!    8  for each, young to old: number of its file
 //!    8  number of shared hashes
 //!   16  for each, ascending: the hash, low half first

@@ -1,19 +1,19 @@
 //! Tables: immutable files of items, each with its own indexes and filters.
 //!
-//! A file holds one section per keyspace and range of hashes: a freeze of the log writes many small ones into one
-//! file, a merge one large one. Layout, byte by byte, in `docs/format.md`:
+//! A file contains one section per keyspace and range of hashes: a freeze of the log writes many small ones into one
+//! file, a merge one large one. `docs/format.md` describes each byte of this layout:
 //!
 //! ```text
 //! header page | pages of section 0 | pages of section 1 | ... | filters and indexes | directory | trailer
 //! ```
 //!
-//! Behind the pages of a semi-sorted section those with the names of its prefixes may lie.
+//! The names of a semi-sorted section's prefixes, if listed, are in pages directly after its own.
 //!
 //! [`TableWriter`] writes a file front to back. [`Table::open`] reads its end; each [`Section`] then answers lookups
-//! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout
-//! are SILT's HashStore, those of sorted layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ:
-//! items have any size and are packed into pages, and page fences may stand in for the trie. Sections of bucketed
-//! layout are LSM-trie's HTables (Wu's thesis, §4.2.4), with the filters of the tables below them.
+//! (one page read each) and scans ([`SectionScanner`]). Sections of hash layout are SILT's HashStore, those of sorted
+//! layout its SortedStore (Lim et al., SOSP 2011, §3.2 and §3.3). We differ: items have any size and are packed into
+//! pages, and page fences can replace the trie. Sections of bucketed layout are LSM-trie's HTables (Wu's thesis,
+//! §4.2.4), with the filters of the tables below them.
 //!
 //! Architecture invariant: tables know nothing of logs, versions or levels, and never read the clock.
 

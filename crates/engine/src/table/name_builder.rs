@@ -1,9 +1,9 @@
-//! [`NameBuilder`]: the names of a section's prefixes, on their way into pages behind those of its items.
+//! [`NameBuilder`]: collects the names of a section's prefixes, and writes them to pages after those of its items.
 //!
-//! Items lie by the hashes of their prefixes, which says nothing of the prefixes' order. SlimDB's answer (§3.3) is a
-//! secondary index of all prefixes, which every insertion would have to ask. Here every table has the names of its own
-//! prefixes, in order: a listing merges those of all tables, and writes ask nothing
-//! ([decision 0027](../../../../docs/decisions/0027-tables-name-their-prefixes.md)).
+//! Items are ordered by the hashes of their prefixes, which are unrelated to the prefixes' order. SlimDB's answer
+//! (§3.3) is a secondary index of all prefixes, which each insertion would have to search. Here every table has the
+//! names of its own prefixes, in order: a listing merges those of all tables, and writes search nothing ([decision
+//! 0027](../../../../docs/decisions/0027-tables-name-their-prefixes.md)).
 
 use alluvium_base::{KeyHash, KeyHasher};
 
@@ -14,8 +14,8 @@ use super::page_builder::PageBuilder;
 use super::prefix_counts::PrefixCounts;
 use crate::item::Item;
 
-/// The distinct prefixes of items that come in the order of their hashes: all of one prefix together, but for those of
-/// equal hash. Holds the bytes of each and 32 besides.
+/// The distinct prefixes of items that arrive in the order of their hashes: all items of one prefix together, except
+/// those of equal hash. Holds the bytes of each prefix and 32 more.
 #[derive(Debug, Default)]
 pub(super) struct NameBuilder {
     /// The names, back to back.
@@ -35,12 +35,12 @@ struct Place {
 pub(super) struct Name<'a> {
     /// Its bytes.
     pub prefix: &'a [u8],
-    /// What the table has of it.
+    /// What the table contains of it.
     pub counts: PrefixCounts,
 }
 
 impl NameBuilder {
-    /// Adds the prefix of an item; keys without one have no place in a semi-sorted keyspace.
+    /// Adds the prefix of an item. Keys without a prefix do not occur in a semi-sorted keyspace.
     #[inline]
     pub fn push(&mut self, hasher: &KeyHasher, item: &Item<'_>) {
         let Some(prefix) = hasher.prefix_of(item.key) else { return };
@@ -55,7 +55,7 @@ impl NameBuilder {
         }
     }
 
-    /// Puts the names in order; each comes once from now on.
+    /// Sorts the names and removes duplicates.
     pub fn sort(&mut self) {
         let bytes = &self.bytes;
         let name = |place: &Place| &bytes[place.start..place.start + place.len];
@@ -76,7 +76,7 @@ impl NameBuilder {
         self.places.iter().map(name)
     }
 
-    /// Writes the names as pages of the file with this seed, and returns how many.
+    /// Writes the names as pages of the file with this seed, and returns the number of pages.
     pub fn write(mut self, hasher: &KeyHasher, output: &mut Output, seed: u64) -> Result<u32> {
         self.sort();
         let mut page = PageBuilder::default();
@@ -87,7 +87,7 @@ impl NameBuilder {
             output.append_page(|number, bytes| {
                 page.seal(items, body_len, Layout::Names, page_seed(seed, number), bytes)
             })?;
-            // One less than can be told: the directory counts one more.
+            // One less than the maximum: the directory stores this number plus one.
             page_count = page_count
                 .checked_add(1)
                 .filter(|&count| count < u32::MAX)
@@ -112,12 +112,12 @@ impl NameBuilder {
 }
 
 impl<'a> Name<'a> {
-    /// The name that is stored as `item`: a key, and the counts for a value.
+    /// The name stored as `item`: the key is the prefix, the value its counts.
     pub(super) fn of(item: &Item<'a>) -> Option<Self> {
         Some(Self { prefix: item.key, counts: PrefixCounts::decode(item.value)? })
     }
 
-    /// The tag of its page.
+    /// The tag of the name in its page.
     pub(super) fn tag(&self, hasher: &KeyHasher) -> u8 {
         page_tag(KeyHash(hasher.prefix_hash(self.prefix).unwrap_or_default().into()))
     }

@@ -1,4 +1,4 @@
-//! [`NameScanner`]: the names of a section's prefixes, in order, from a name on.
+//! [`NameScanner`]: reads the names of a section's prefixes in order, from a given name on.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use super::page::{Layout, PAGE_BYTES, Page, page_seed};
 use super::prefix_counts::PrefixCounts;
 use super::section::{Section, read_exact};
 
-/// The names of prefixes of which a section has something in ranges of hashes, ascending by their bytes.
+/// The names of prefixes of which a section has items in ranges of hashes, in ascending order of their bytes.
 #[derive(Debug)]
 pub(crate) struct NameScanner {
     section: Arc<Section>,
     wanted: Ranges,
-    /// Lower names are passed over.
+    /// Names below this are skipped.
     start: Vec<u8>,
-    /// Page to read next, of those with names.
+    /// Page of names to read next.
     next_page: u32,
-    /// Pages of a read.
+    /// Pages per read.
     read_pages: u32,
     buffer: AlignedBuffer,
-    /// The names read that are still to come.
+    /// The names that were read and not yet returned.
     names: VecDeque<ListedName>,
     /// The last name read.
     previous: Option<Vec<u8>>,
 }
 
-/// A prefix of which a table has something.
+/// A prefix of which a table has items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedName {
     pub prefix: Vec<u8>,
-    /// What there is of it. Where only a part of that is wanted, nothing counts as staying.
+    /// Its counts in the table. If only a part of its range is wanted, no item counts as lasting.
     pub counts: PrefixCounts,
 }
 
@@ -43,22 +43,22 @@ pub(crate) struct ListedName {
 struct Ranges(Vec<HashRange>);
 
 impl Section {
-    /// Bytes of the pages with names of prefixes.
+    /// Bytes of the pages that contain names of prefixes.
     fn name_bytes(&self) -> u64 {
         u64::from(self.entry().name_page_count) * PAGE_BYTES as u64
     }
 
-    /// Bytes of all its pages, which lie together.
+    /// Bytes of all its pages, which are contiguous.
     pub fn extent_bytes(&self) -> u64 {
         self.pages_bytes() + self.name_bytes()
     }
 
-    /// Where a page of names lies in the file.
+    /// Position in the file of a page of names.
     fn name_page_offset(&self, page: u32) -> u64 {
         self.page_offset(0) + self.pages_bytes() + u64::from(page) * PAGE_BYTES as u64
     }
 
-    /// Calls `visit` with the names in `bytes`, which are the page of names numbered `page`.
+    /// Calls `visit` with the names in `bytes`, the page of names with the number `page`.
     fn for_each_name(&self, page: u32, bytes: &[u8], mut visit: impl FnMut(Name<'_>)) -> Result<()> {
         let offset = self.name_page_offset(page);
         let place = |corruption: Corruption| corruption.within(self.file().name(), offset);
@@ -80,7 +80,7 @@ impl Section {
 }
 
 impl Ranges {
-    /// The union of disjoint ranges in any order.
+    /// The union of disjoint ranges given in any order.
     fn of(mut ranges: Vec<HashRange>) -> Self {
         ranges.sort_unstable();
         ranges.dedup_by(|next, before| {
@@ -91,7 +91,7 @@ impl Ranges {
         Self(ranges)
     }
 
-    /// Whether all of `range` that lies in `own` is in the ranges; `None` when nothing of it is.
+    /// Whether the part of `range` within `own` is completely in the ranges, or `None` if nothing of it is.
     fn cover(&self, range: HashRange, own: HashRange) -> Option<bool> {
         let at = self.0.partition_point(|wanted| wanted.high < range.low);
         let wanted = self.0.get(at).filter(|wanted| wanted.low <= range.high)?;
@@ -100,8 +100,8 @@ impl Ranges {
 }
 
 impl NameScanner {
-    /// A scanner of the names from `start` on of prefixes that have something in `ranges`, which are disjoint, with
-    /// reads of about `read_bytes`. Finds the page of `start` by log2 of the number of pages in reads.
+    /// A scanner of the names from `start` on whose prefixes have items in `ranges`, which are disjoint. Reads some
+    /// `read_bytes` at a time. Finds the page of `start` with log2 as many reads as there are pages.
     pub fn from(
         section: Arc<Section>,
         ranges: Vec<HashRange>,
@@ -125,10 +125,10 @@ impl NameScanner {
         Ok(scanner)
     }
 
-    /// The next name; `None` behind the last.
+    /// The next name, or `None` after the last.
     ///
     /// # Errors
-    /// After one the scan is over.
+    /// After an error the scan is over.
     pub fn next(&mut self) -> Result<Option<ListedName>> {
         while self.names.is_empty() {
             if !self.read_on()? {
@@ -138,7 +138,7 @@ impl NameScanner {
         Ok(self.names.pop_front())
     }
 
-    /// The last page that does not begin above `start`.
+    /// The last page whose first name is not above `start`.
     fn page_of(&mut self, start: &[u8]) -> Result<u32> {
         let (mut low, mut high) = (0, self.section.entry().name_page_count.max(1));
         while high - low > 1 {
@@ -162,7 +162,7 @@ impl NameScanner {
         read_exact(&**section.file(), &mut self.buffer, section.name_page_offset(page))
     }
 
-    /// Takes in the next pages; `false` when there are none.
+    /// Reads the next pages; returns `false` if there are none.
     fn read_on(&mut self) -> Result<bool> {
         let (first, end) = (self.next_page, self.section.entry().name_page_count);
         let pages = self.read_pages.min(end.saturating_sub(first));
@@ -183,7 +183,7 @@ impl NameScanner {
                 let hash = hasher.prefix_hash(name.prefix).unwrap_or_default();
                 let covered = wanted.cover(HashRange::of_high_half(hash), own);
                 let Some(is_whole) = covered.filter(|_| name.prefix >= start.as_slice()) else { return };
-                // Of a prefix that a range cuts, what is there may lie behind the cut.
+                // If a range cuts the prefix, its items may be outside the range.
                 let lasting = if is_whole { name.counts.lasting } else { 0 };
                 let counts = PrefixCounts { lasting, ..name.counts };
                 names.push_back(ListedName { prefix: name.prefix.to_vec(), counts });

@@ -13,36 +13,36 @@ use super::page::PAGE_BYTES;
 use super::section::{Section, read_exact};
 use super::stored_directory::StoredDirectory;
 
-/// What opening reads at first: trailer and, with up to a dozen sections, all of the directory.
+/// Bytes that opening reads first: the trailer, and the whole directory of up to a dozen sections.
 const TAIL_BYTES: u64 = PAGE_BYTES as u64;
 
-/// Filters and indexes of a file that are read at once are no larger.
+/// Maximum bytes of filters and indexes of a file that are read at once.
 const INDEXES_BYTES_MAX: u64 = 8 << 20;
 
-/// An open table file. Its sections are made of its directory; their indexes load when first used.
+/// An open table file. Its sections are made from its directory; their indexes are loaded when first used.
 #[derive(Debug)]
 pub(crate) struct Table {
     file: Arc<dyn File>,
     trailer: Trailer,
     file_bytes: u64,
-    /// All of them, where all were asked for; see [`Table::section`].
+    /// All of them if all were requested; see [`Table::section`].
     sections: Vec<Arc<Section>>,
     memory: Arc<IndexMemory>,
-    /// What it takes without its sections.
+    /// Its memory without its sections.
     _charge: Charge,
 }
 
-/// Memory of an open table without its sections: names, handles, its places in versions and in the manifest. Measured,
-/// as what thousands of tables take beyond what is counted.
+/// Memory of an open table without its sections: names, handles, entries in versions and in the manifest. Measured as
+/// the memory of thousands of tables beyond what is counted.
 const TABLE_BYTES: u64 = 1024;
 
 impl Table {
-    /// Opens the file `name` with all of its sections: one read of its end, a second when the directory is long. No
-    /// data is read. `functions` are those that find prefixes, for sections that name them.
+    /// Opens the file `name` with all of its sections: one read of its end, and a second if the directory is long.
+    /// Reads no data. `functions` are the functions that find prefixes, for sections that name them.
     ///
     /// # Errors
-    /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`]
-    /// for one that is foreign, truncated or damaged, [`Error::Io`] when the storage fails.
+    /// [`Error::NewerFormat`] and [`Error::OlderFormat`] for a file of another major version, [`Error::Corruption`] for
+    /// one that is foreign, truncated or damaged, [`Error::Io`] if the storage fails.
     pub fn open(storage: &dyn Storage, name: &str, functions: &[PrefixFunction]) -> Result<Self> {
         let (mut table, directory) = Self::open_within(storage, name, &Arc::default())?;
         let entries = table.within_directory(directory.entries())?;
@@ -51,8 +51,8 @@ impl Table {
         Ok(table)
     }
 
-    /// Like [`Table::open`], with its memory counted in `memory` and bounded by it, and without a section: returns the
-    /// directory, of which [`Table::section`] makes those that are needed.
+    /// Like [`Table::open`], with its memory counted in `memory` and bounded by it, and without sections. Returns the
+    /// directory, from which [`Table::section`] makes those that are needed.
     pub fn open_within(
         storage: &dyn Storage,
         name: &str,
@@ -60,7 +60,7 @@ impl Table {
     ) -> Result<(Self, StoredDirectory)> {
         let file = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
         let file_bytes = file.len().map_err(Error::io("read the length of", name))?;
-        // The writer ends every file on a page, so this also keeps the reads below aligned.
+        // The writer ends every file at a page boundary, so this also keeps the reads below aligned.
         if file_bytes < 2 * PAGE_BYTES as u64 || !file_bytes.is_multiple_of(PAGE_BYTES as u64) {
             let expected = format!("a table file of whole pages of {PAGE_BYTES} bytes");
             return Err(Corruption::new(name, 0, expected, format!("{file_bytes} bytes")).into());
@@ -87,7 +87,7 @@ impl Table {
         self.directory_within(&tail, start)
     }
 
-    /// The directory, in bytes that were read at `start`.
+    /// The directory, from bytes that were read at `start`.
     fn directory_within(&self, tail: &[u8], start: u64) -> Result<StoredDirectory> {
         let Trailer { identity, directory_offset, directory_len, directory_checksum } = self.trailer;
         let name = self.file.name();
@@ -97,7 +97,7 @@ impl Table {
         self.within_directory(StoredDirectory::new(bytes, directory_offset))
     }
 
-    /// What came of the directory, with places in the file.
+    /// Converts the offsets of a corruption in the directory to offsets in the file.
     pub fn within_directory<T>(&self, outcome: std::result::Result<T, Corruption>) -> Result<T> {
         let within = |corruption: Corruption| {
             corruption.within(self.file.name(), self.trailer.directory_offset).into()
@@ -105,11 +105,11 @@ impl Table {
         outcome.map_err(within)
     }
 
-    /// The section of this entry of the directory. Each entry's is to be made once: sections that several use are
-    /// shared.
+    /// Makes the section of this entry of the directory. To be called once per entry: a section is shared by all its
+    /// users.
     ///
     /// # Errors
-    /// [`Error::PrefixFunction`] when it names a function that is not among `functions`.
+    /// [`Error::PrefixFunction`] if it names a function that is not among `functions`.
     pub fn section(&self, mut entry: SectionEntry, functions: &[PrefixFunction]) -> Result<Arc<Section>> {
         entry.hasher = entry.hasher.with_functions(functions);
         match entry.hasher.missing_function() {
@@ -127,7 +127,7 @@ impl Table {
     }
 
     /// Loads the filters and indexes of these sections of the file, as far as they may be in memory, with one read
-    /// where they are not too large together.
+    /// unless they are too large together.
     pub fn load_indexes(&self, sections: &[Arc<Section>]) -> Result<()> {
         let (mut start, mut end) = (u64::MAX, 0);
         for block in sections.iter().flat_map(|section| section.index_blocks()) {

@@ -1,4 +1,4 @@
-//! The bytes of a new table file on their way to storage.
+//! Writes the bytes of a new table file to storage.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use alluvium_io::{AlignedBuffer, Completed, File, OpenMode, Operation, Pipeline,
 use super::error::{Error, Result};
 use super::page::PAGE_BYTES;
 
-/// Bytes of a write, unless memory is short: large enough that the device sees sequential work.
+/// Bytes of a write, unless memory is short: large enough for sequential work of the device.
 pub(crate) const WRITE_BYTES: usize = 1 << 20;
 /// Writes in flight while the next buffer fills.
 const IN_FLIGHT_MAX: usize = 2;
@@ -19,7 +19,7 @@ pub(crate) const WRITES_MAX: usize = IN_FLIGHT_MAX + 1;
 pub(crate) struct OutputOptions {
     /// Bytes of a write, whole pages.
     pub write_bytes: usize,
-    /// Bytes of the device that must be available before each write, so that the log finds room beside it.
+    /// Bytes of the device that must be available before each write, so that the log has room.
     pub leave_bytes: u64,
 }
 
@@ -29,28 +29,27 @@ impl Default for OutputOptions {
     }
 }
 
-/// A file written front to back through aligned buffers, one filling while others are on their way to the device.
-/// Every write but the last is of the same size, at a multiple of that.
+/// A file written front to back through aligned buffers: one is filled while others are being written. Every write
+/// except the last has the same size, at a multiple of that size.
 #[derive(Debug)]
 pub(super) struct Output {
     file: Arc<dyn File>,
     name: String,
-    /// Bytes of the device that are left to others.
+    /// Bytes of the device to be left available.
     leave_bytes: u64,
     pipeline: Box<dyn Pipeline>,
     /// Bytes of a write, whole pages.
     write_bytes: usize,
     /// Never full between calls.
     buffer: AlignedBuffer,
-    /// Where the buffer's first byte will lie in the file.
+    /// Offset in the file of the buffer's first byte.
     buffer_offset: u64,
 }
 
 impl Output {
     /// Creates the file `name`, which must not exist.
     ///
-    /// # Panics
-    /// When the bytes of a write are no whole pages.
+    /// If the bytes of a write are not whole pages.
     pub fn create(storage: &dyn Storage, name: &str, options: OutputOptions) -> Result<Self> {
         let OutputOptions { write_bytes, leave_bytes } = options;
         assert!(write_bytes > 0 && write_bytes.is_multiple_of(PAGE_BYTES), "writes of {write_bytes} bytes");
@@ -66,7 +65,8 @@ impl Output {
         self.buffer_offset + self.buffer.len() as u64
     }
 
-    /// Appends a page that `fill` writes in full, given its number in the file. The position is at a page's start.
+    /// Appends a page, which `fill` writes completely. `fill` receives the page's number in the file. The position must
+    /// be at a page boundary.
     pub fn append_page<R>(&mut self, fill: impl FnOnce(u64, &mut [u8]) -> R) -> Result<R> {
         let start = self.buffer.len();
         debug_assert!(start.is_multiple_of(PAGE_BYTES));
@@ -95,7 +95,7 @@ impl Output {
         self.append(&[0; PAGE_BYTES][..short])
     }
 
-    /// Writes what is buffered and waits for all writes. The file is to be synced.
+    /// Writes the buffer and waits for all writes. The caller syncs the file.
     pub fn end(mut self) -> Result<Arc<dyn File>> {
         self.write()?;
         while let Some(written) = self.pipeline.wait() {
@@ -109,7 +109,7 @@ impl Output {
         if self.buffer.len() == self.write_bytes { self.write() } else { Ok(()) }
     }
 
-    /// Starts the write of what is buffered, and waits for an earlier one when too many are in flight.
+    /// Starts to write the buffer, and waits for an earlier write if too many are in flight.
     #[cold]
     fn write(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
@@ -134,7 +134,7 @@ impl Output {
         Ok(())
     }
 
-    /// The buffer of a write that succeeded.
+    /// Returns the buffer of a write that succeeded.
     fn check(&self, written: Completed) -> Result<AlignedBuffer> {
         written.result.map_err(Error::io("write", &self.name))?;
         Ok(written.buffer)

@@ -1,15 +1,15 @@
-//! [`OwnFilter`]: a filter that a section has for itself alone.
+//! [`OwnFilter`]: a filter for one section alone.
 
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::static_filter::StaticFilter;
 
-/// Rejects keys that the section does not have.
+/// Rejects keys that are not in the section.
 #[derive(Debug)]
 pub(crate) enum OwnFilter {
-    /// Tags of a cuckoo table, which also say in which slots a key may be.
+    /// Tags in a cuckoo table, which also name the slots in which a key may be.
     Tags(HashFilter),
-    /// A ribbon of all the section's hashes: fewer bits, and nothing of where they are.
+    /// A ribbon of all the section's hashes: fewer bits, but no positions.
     Static(StaticFilter),
 }
 
@@ -33,7 +33,7 @@ impl OwnFilter {
         matches!(self, Self::Static(_))
     }
 
-    /// Bits that a hash has in the filter, besides what its place says.
+    /// Bits per hash in the filter, in addition to its position.
     pub fn bits(&self) -> u8 {
         let bits = match self {
             Self::Tags(filter) => filter.tag_bits(),
@@ -60,7 +60,7 @@ impl OwnFilter {
         }
     }
 
-    /// The tags, where it has any.
+    /// The filter of tags, if it is one.
     #[inline]
     pub fn tags(&self) -> Option<&HashFilter> {
         match self {

@@ -5,21 +5,23 @@
 //!  8   2  items that begin here
 //! 10   2  bytes used, this header included
 //! 12   1  layout of the section (1 hash, 2 sorted, 3 bucketed)
-//! 13   1  bit 0: the page begins with the rest of an item; bit 1: its last item goes on in the next page
+//! 13   1  bit 0: the page begins with the rest of an item; bit 1: its last item continues in the next page
 //! 14   2  with bit 0 the length of that rest, else the length of every item, or 0 when they differ
 //! 16      one tag byte per item, the rest of an item, then the items, back to back; zeros up to 4096
 //! ```
 //!
-//! In bucketed layout no item goes on, and what lies in the place of an item's rest are the bucket's migrations (see
+//! In bucketed layout no item continues, and the bucket's migrations are stored in the position of an item's rest (see
 //! `alluvium_index::bucketed`).
 //!
-//! Where ending a page in front of an item would waste more than [`PAGE_LOSS_MAX`] bytes, the item goes on in the next
-//! page ([decision 0014](../../../../docs/decisions/0014-large-items-go-on-in-the-next-page.md)). Small items never do.
+//! If a page that ends in front of an item would waste more than [`PAGE_LOSS_MAX`] bytes, the item continues in the
+//! next page ([decision 0014](../../../../docs/decisions/0014-large-items-go-on-in-the-next-page.md)). Small items
+//! never do.
 //!
 //! Thirty-four items of 116 bytes fill a page exactly. A search compares tags eight at a time and decodes only items
-//! whose tag matches, one in 256 of the others. Where all items have one length, an item's place follows from its
-//! number; otherwise the headers in front of it are walked. Unlike SILT (§3.2), whose HashStore has slots of fixed
-//! size, items are packed, whatever their lengths. [`PageBuilder`](super::page_builder::PageBuilder) writes pages.
+//! whose tag matches, one in 256 of the others. If all items have one length, the position of an item follows from its
+//! number; otherwise the headers before it are read one after the other. Unlike SILT (§3.2), whose HashStore has slots
+//! of fixed size, items are packed, whatever their lengths. [`PageBuilder`](super::page_builder::PageBuilder) writes
+//! pages.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{Corruption, KeyHash};
@@ -32,23 +34,23 @@ use crate::item::{EncodedItem, Item};
 pub(crate) const PAGE_BYTES: usize = 4096;
 /// Bytes in front of the tags.
 pub(crate) const HEADER_BYTES: usize = 16;
-/// Most encoded bytes of an item: with its tag it takes at most half of what the header leaves.
+/// Maximum encoded bytes of an item: with its tag it takes at most half of what the header leaves.
 pub(crate) const ITEM_BYTES_MAX: usize = (PAGE_BYTES - HEADER_BYTES) / 2 - 1;
 
-/// Most bytes that a page leaves unused for the sake of whole items: a sixteenth. The most that is lost at any size of
-/// items, but for items whose hashes the index can't tell apart.
+/// Maximum bytes that a page leaves unused to keep items whole: a sixteenth. Pages of items of any size lose at most
+/// this, except where the index cannot distinguish items' hashes.
 pub(crate) const PAGE_LOSS_MAX: usize = PAGE_BYTES / 16;
 
 /// Flag of a page that begins with the rest of an item. On disk: do not renumber.
 pub(super) const CARRIES: u8 = 1;
-/// Flag of a page whose last item goes on in the next page. On disk: do not renumber.
+/// Flag of a page whose last item continues in the next page. On disk: do not renumber.
 pub(super) const GOES_ON: u8 = 2;
 
 const _: () = assert!(HEADER_BYTES + 34 * (1 + 3 + 116) == PAGE_BYTES);
 const _: () = assert!(PAGE_BYTES == alluvium_io::ALIGNMENT && PAGE_BYTES <= u16::MAX as usize);
 
-/// The byte of `hash` that stands for an item in its page. These bits choose neither cuckoo bucket nor cuckoo tag, so
-/// that a false positive of the filter is told apart too.
+/// The byte of `hash` that identifies an item in its page. These bits choose neither the cuckoo bucket nor the cuckoo
+/// tag, so they also detect a false positive of the filter.
 #[inline]
 pub(crate) fn page_tag(hash: KeyHash) -> u8 {
     (hash.low() >> TAG_SHIFT) as u8
@@ -56,39 +58,40 @@ pub(crate) fn page_tag(hash: KeyHash) -> u8 {
 
 const TAG_SHIFT: u32 = 16;
 
-/// The seed of the checksum of page `number`, so that a page in another's place fails.
+/// The seed of the checksum of page `number`, so that a page at the position of another fails its check.
 #[inline]
 pub(crate) fn page_seed(file_seed: u64, number: u64) -> u64 {
     file_seed ^ number
 }
 
-/// A page whose checksum and header hold.
+/// A page whose checksum and header are right.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'a> {
     tags: &'a [u8],
     /// The rest of the last item of the page before.
     carried: &'a [u8],
-    /// What of the bucket lies elsewhere, where the page is one. Checked.
+    /// The migrations of the bucket, if the page is one. Checked.
     migrations: &'a [u8],
     body: &'a [u8],
     uniform_len: usize,
     goes_on: bool,
 }
 
-/// What [`Page::find`] found.
+/// The result of [`Page::find`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found<'a> {
     Nothing,
-    /// The item, and where in the page it starts.
+    /// The item, and its position in the page.
     Item(usize, Item<'a>),
-    /// Perhaps the item that starts here and goes on in the next page: its tag says so, and no other item is the one.
+    /// The position of an item that continues in the next page. It may be the wanted one: its tag matches, and no other
+    /// item of the page is.
     Begun(usize),
 }
 
 impl<'a> Page<'a> {
-    /// Checks `bytes`, the page read under `seed`. Costs about 0.3 µs, nearly all of it the checksum.
+    /// Checks `bytes`, the page read under `seed`. Costs some 0.3 µs, nearly all of it for the checksum.
     ///
-    /// Corruptions give offsets relative to the page; [`Corruption::within`] makes them absolute.
+    /// Corruptions have offsets relative to the page; [`Corruption::within`] makes them absolute.
     #[inline]
     pub fn check(bytes: &'a [u8], seed: u64, layout: Layout) -> Result<Self, Corruption> {
         if bytes.len() != PAGE_BYTES {
@@ -149,14 +152,13 @@ impl<'a> Page<'a> {
         self.tags.len() - usize::from(self.goes_on)
     }
 
-    /// Whether the last item goes on in the next page.
+    /// Whether the last item continues in the next page.
     #[inline]
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// Where in the page the rest of the last item of the page before lies: from the first of these to before the
-    /// second; empty when there is none.
+    /// Position in the page of the rest of the last item of the page before; empty if there is none.
     #[inline]
     pub fn carried_range(&self) -> std::ops::Range<usize> {
         let start = HEADER_BYTES + self.tags.len();
@@ -169,7 +171,7 @@ impl<'a> Page<'a> {
         self.carried
     }
 
-    /// What of a bucket lies elsewhere.
+    /// The migrations of a bucket.
     pub fn migrations(&self) -> Vec<Migration> {
         read_migrations(self.migrations).map(Iterator::collect).unwrap_or_default()
     }
@@ -186,14 +188,14 @@ impl<'a> Page<'a> {
         self.items_start() + self.body.len()
     }
 
-    /// Where in the page the first item starts.
+    /// Position of the first item in the page.
     #[inline]
     pub fn items_start(&self) -> usize {
         HEADER_BYTES + self.tags.len() + self.carried.len() + self.migrations.len()
     }
 
-    /// The page where an item of `hash` lies whose home is this one, number `page` of its section; `None` when it is
-    /// here, if anywhere.
+    /// The page that stores an item of `hash` whose home is this page, number `page` of its section. Returns `None` if
+    /// the item, if present, is here.
     #[inline]
     pub fn moved_to(&self, hash: KeyHash, page: u32) -> Option<u32> {
         if self.migrations.is_empty() {
@@ -204,7 +206,7 @@ impl<'a> Page<'a> {
         Some(page.wrapping_add_signed(distance.into()))
     }
 
-    /// The item with `key`, of those that begin here. Only items under `tag` are compared.
+    /// Finds the item with `key` among those that begin here. Compares only items whose tag is `tag`.
     #[inline]
     pub fn find(&self, tag: u8, key: &[u8]) -> Result<Found<'a>, Corruption> {
         const ONES: u64 = 0x0101_0101_0101_0101;
@@ -231,7 +233,7 @@ impl<'a> Page<'a> {
         Ok(Found::Nothing)
     }
 
-    /// Moves forward to where item `number` starts.
+    /// Moves forward to the position of item `number`.
     #[inline]
     fn walk_to(&self, number: usize, walk: &mut Walk) -> Result<(), Corruption> {
         if self.uniform_len != 0 {
@@ -257,12 +259,12 @@ impl<'a> Page<'a> {
         Corruption::new("page", offset as u64, "an item", "bytes that are none")
     }
 
-    /// Decodes every whole item; the last must end where the used bytes do, unless another one begins behind it.
+    /// Decodes every whole item. The last must end where the used bytes do, unless another one begins after it.
     pub fn items(&self) -> Result<Vec<(u8, Item<'a>)>, Corruption> {
         Ok(self.encoded_items()?.into_iter().map(|(tag, encoded)| (tag, encoded.item)).collect())
     }
 
-    /// Like [`Page::items`], with the items' encodings.
+    /// Like [`Page::items`], with the items' encoded bytes.
     pub fn encoded_items(&self) -> Result<Vec<(u8, EncodedItem<'a>)>, Corruption> {
         let mut items = Vec::with_capacity(self.tags.len());
         let mut position = 0;
@@ -288,7 +290,7 @@ impl<'a> Page<'a> {
         Ok(items)
     }
 
-    /// The last item's tag and what of the item lies here, where it goes on in the next page.
+    /// The last item's tag and the part of the item that is here, if it continues in the next page.
     pub fn begun(&self) -> Result<Option<(u8, &'a [u8])>, Corruption> {
         if !self.goes_on {
             return Ok(None);

@@ -1,17 +1,18 @@
-//! [`PageBuilder`]: items on their way into pages, and how many pages they will need.
+//! [`PageBuilder`]: packs items into pages. Also estimates how many pages they will need.
 
 use alluvium_base::checksum::checksum64;
 
 use super::page::{CARRIES, GOES_ON, HEADER_BYTES, Layout, PAGE_BYTES, PAGE_LOSS_MAX};
 
-/// A place between two items of the page being filled.
+/// A position between two items of the page being filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cut {
     pub items: usize,
     pub body_len: usize,
 }
 
-/// Pages that `items` items of `item_bytes` encoded bytes in all will need, with the loss at page ends.
+/// Number of pages that `items` items of `item_bytes` encoded bytes in total will need, including the loss at page
+/// ends.
 pub(crate) fn pages_expected(items: u64, item_bytes: u64) -> u64 {
     if items == 0 {
         return 0;
@@ -21,7 +22,7 @@ pub(crate) fn pages_expected(items: u64, item_bytes: u64) -> u64 {
     with_tags.div_ceil((PAGE_BYTES - HEADER_BYTES) as u64 - lost_max / 2).max(1)
 }
 
-/// Items on their way into pages: a page's worth, and the item that did not fit or that goes on in the next page.
+/// Items to be written to pages: those of one page, and the item that did not fit or that continues in the next page.
 #[derive(Debug, Default)]
 pub(crate) struct PageBuilder {
     /// The rest of the last item of the page before.
@@ -33,22 +34,22 @@ pub(crate) struct PageBuilder {
 }
 
 impl PageBuilder {
-    /// Bytes of a page with what is held; more than a page when the last item goes on.
+    /// Bytes of a page with the items held; more than a page if the last item continues.
     #[inline]
     fn used_bytes(&self) -> usize {
         HEADER_BYTES + self.carried.len() + self.tags.len() + self.body.len()
     }
 
-    /// Whether an item of `encoded_len` bytes fits beside those held.
+    /// Whether an item of `encoded_len` bytes fits in addition to those held.
     #[inline]
     pub fn fits(&self, encoded_len: usize) -> bool {
         self.used_bytes() + 1 + encoded_len <= PAGE_BYTES
     }
 
-    /// Whether an item that does not fit is better begun here than in the next page: if the page ended behind its first
-    /// `items` items, `body_len` bytes, too much would be lost.
+    /// Whether an item that does not fit should begin here rather than in the next page: if the page ended after its
+    /// first `items` items of `body_len` bytes, too much would be lost.
     ///
-    /// Not for small items. They lose little, and a lookup of the item reads two pages.
+    /// Not for small items: they lose little, and a lookup of a continued item reads two pages.
     #[inline]
     pub fn takes_head(&self, encoded_len: usize, items: usize, body_len: usize) -> bool {
         let ends_at = HEADER_BYTES + self.carried.len() + items + body_len;
@@ -57,19 +58,19 @@ impl PageBuilder {
             && self.used_bytes() + 1 < PAGE_BYTES
     }
 
-    /// Whether the last item goes on in the next page.
+    /// Whether the last item continues in the next page.
     #[inline]
     pub fn is_overfull(&self) -> bool {
         self.used_bytes() > PAGE_BYTES
     }
 
-    /// Whether the last item of the page sealed last goes on in this one.
+    /// Whether the last item of the previous sealed page continues in this one.
     #[inline]
     pub fn goes_on(&self) -> bool {
         !self.carried.is_empty()
     }
 
-    /// Appends an item that is encoded already.
+    /// Appends an encoded item.
     #[inline]
     pub fn push(&mut self, tag: u8, encoded: &[u8]) {
         if self.tags.is_empty() {
@@ -93,11 +94,11 @@ impl PageBuilder {
         self.body.len()
     }
 
-    /// Writes the first `items` items, `body_len` bytes, as a page into `out` and keeps the rest for the next page.
+    /// Writes the first `items` items of `body_len` bytes as a page into `out` and keeps the rest for the next page.
     /// Returns how many bytes of the page are used.
     ///
     /// # Panics
-    /// When `out` is not a page long, or these items do not fit in one but for the end of the last one held.
+    /// If `out` is not a page long, or these items do not fit in one, apart from the end of the last one held.
     pub fn seal(
         &mut self,
         items: usize,

@@ -1,26 +1,26 @@
 //! The pages that a lookup has to read.
 
-/// Most candidates that a hash filter names: two buckets of four.
+/// Maximum number of candidates that a hash filter names: two buckets of four.
 const LISTED_MAX: usize = 8;
 
-/// One read of a lookup: a page, and the next one with it where the item looked for may go on there. Pages are numbered
-/// within their section.
+/// One read of a lookup: a page, and the next one if the wanted item may continue there. Pages are numbered within
+/// their section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageRead {
     pub page: u32,
-    /// Pages to read from there on: 1 or 2.
+    /// Number of pages to read from there on: 1 or 2.
     pub count: u32,
 }
 
 impl PageRead {
-    /// Reads `page`, and with `goes_on` the next one too.
+    /// Reads `page`, and the next one too if `goes_on`.
     #[inline]
     pub fn new(page: u32, goes_on: bool) -> Self {
         Self { page, count: 1 + u32::from(goes_on) }
     }
 }
 
-/// Reads within one section, usually one, without an allocation.
+/// The reads of a lookup within one section, usually one, without an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageList {
     pages: Pages,
@@ -28,9 +28,10 @@ pub(crate) struct PageList {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
-    /// Neighbours: more than eight when many items share their leading hash bits. Of `last_count` pages the last one.
+    /// Neighbouring pages: more than eight if many items share their leading hash bits. The last read has `last_count`
+    /// pages.
     Range { first: u32, count: u32, last_count: u32 },
-    /// In the order in which they were found. Of the reads whose bit of `longer` is set the next page is a part.
+    /// In the order in which they were found. Reads whose bit of `longer` is set include the next page.
     Listed { pages: [u32; LISTED_MAX], count: u8, longer: u8 },
 }
 
@@ -38,14 +39,14 @@ impl PageList {
     /// No page: the item is absent.
     pub const EMPTY: Self = Self { pages: Pages::Range { first: 0, count: 0, last_count: 1 } };
 
-    /// The pages from `first` on, each by itself but the `last`, which may be two.
+    /// The pages from `first` on, each in a read of its own. The `last` read may have two.
     pub fn range(first: u32, last: PageRead) -> Self {
         let count = last.page.saturating_sub(first).saturating_add(1);
         Self { pages: Pages::Range { first, count, last_count: last.count } }
     }
 
-    /// The distinct pages among the up to eight of `candidates`, each with all that some candidate needs; further ones
-    /// are ignored.
+    /// The distinct pages among up to eight `candidates`, each with all pages that any candidate needs. Further
+    /// candidates are ignored.
     #[inline]
     pub fn distinct(candidates: impl Iterator<Item = PageRead>) -> Self {
         let mut pages = [0; LISTED_MAX];
@@ -71,7 +72,7 @@ impl PageList {
         }
     }
 
-    /// Whether no page need be read.
+    /// Whether no page has to be read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

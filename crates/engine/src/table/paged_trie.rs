@@ -1,4 +1,4 @@
-//! [`PagedTrie`]: an entropy-coded trie over pages, and the few hashes whose items lie in several pages.
+//! [`PagedTrie`]: an entropy-coded trie over pages, and the few hashes whose items are in several pages.
 //!
 //! ```text
 //! 0  8  length of the trie in bytes
@@ -6,8 +6,8 @@
 //!       for each straddle, ascending: high half of the hash (8), first page (4), last page (4)
 //! ```
 //!
-//! A trie leads to one page. Items of one hash that fill more than a page need another word: no matter how rare by
-//! chance, somebody who knows the seed of a fast hash can make them.
+//! A trie leads to one page. Items of one hash that fill more than a page need an additional entry: this is rare by
+//! chance, but anybody who knows the seed of a fast hash can produce them.
 
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::trie::Trie;
@@ -18,7 +18,7 @@ use super::page_list::{PageList, PageRead};
 
 const STRADDLE_BYTES: usize = 16;
 
-/// The pages of all items whose hashes have one high half, where they are several.
+/// The pages of all items whose hashes have one high half, if they are in several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Straddle {
     hash_high: u64,
@@ -27,7 +27,7 @@ pub(super) struct Straddle {
 }
 
 impl Straddle {
-    /// Notes that items of `hash_high` go on from the page before `page` into it.
+    /// Records that items of `hash_high` continue from the page before `page` into it.
     pub fn extend(straddles: &mut Vec<Self>, hash_high: u64, page: u32) {
         match straddles.last_mut() {
             Some(last) if last.hash_high == hash_high => last.page_last = page,
@@ -36,7 +36,7 @@ impl Straddle {
     }
 }
 
-/// Leads from hashes to pages.
+/// Finds pages by hashes.
 #[derive(Clone, Debug)]
 pub(super) struct PagedTrie {
     trie: Trie,
@@ -45,7 +45,7 @@ pub(super) struct PagedTrie {
 }
 
 impl PagedTrie {
-    /// Joins `trie`, whose positions are pages, with `straddles`, by ascending hash.
+    /// Joins `trie`, whose positions are pages, with `straddles`, in ascending order of hash.
     pub fn new(trie: Trie, straddles: Vec<Straddle>) -> Self {
         Self { trie, straddles }
     }
@@ -55,8 +55,8 @@ impl PagedTrie {
         self.trie.positions()
     }
 
-    /// The pages that may hold an item of hash `hash`. The trie can't tell which item is the last of its page: where
-    /// `items_go_on`, each lookup takes the next page too.
+    /// The pages that may hold an item of hash `hash`. The trie does not show which item is the last of its page: if
+    /// `items_go_on`, each lookup also takes the next page.
     #[inline]
     pub fn lookup(&self, hash: KeyHash, items_go_on: bool) -> PageList {
         let read = |page| PageRead::new(page, items_go_on && u64::from(page) + 1 < self.pages());
@@ -74,7 +74,7 @@ impl PagedTrie {
         self.trie.memory_bytes() + (self.straddles.capacity() * size_of::<Straddle>()) as u64
     }
 
-    /// The bytes of the module's layout.
+    /// Encodes it as shown in the module's documentation.
     pub fn to_bytes(&self) -> Vec<u8> {
         let trie = self.trie.to_bytes();
         let mut bytes = Vec::with_capacity(8 + trie.len() + self.straddles.len() * STRADDLE_BYTES);
@@ -88,7 +88,7 @@ impl PagedTrie {
         bytes
     }
 
-    /// What [`PagedTrie::to_bytes`] wrote. The checksum around the block was checked before.
+    /// Decodes the bytes of [`PagedTrie::to_bytes`]. The checksum of the block was checked before.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Corruption> {
         let bad =
             |expected: &str| Corruption::new("trie block", 0, expected, format!("{} bytes", bytes.len()));

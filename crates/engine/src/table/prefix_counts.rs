@@ -1,20 +1,20 @@
-//! [`PrefixCounts`]: what a prefix has in a table, so far as it tells whether the prefix has items.
+//! [`PrefixCounts`]: how many items a prefix has in a table, as far as it shows whether the prefix has any.
 
 use alluvium_base::varint;
 
 use crate::item::Item;
 
-/// How much a prefix has in a table or in the log, where each key comes once.
+/// Counts of a prefix in a table or in the log, where each key occurs once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PrefixCounts {
-    /// Items that stay: values without an expiry.
+    /// Lasting items: values without an expiry.
     pub lasting: u64,
-    /// Items that may hide one that stays: tombstones, and items that expire.
+    /// Items that may hide a lasting one: tombstones, and items that expire.
     pub hiding: u64,
 }
 
 impl PrefixCounts {
-    /// Counts one item more of the same table.
+    /// Counts one more item of the same table.
     #[inline]
     pub fn add(&mut self, item: &Item<'_>) {
         if item.is_tombstone() || item.expires_at_ms.is_some() {
@@ -24,17 +24,17 @@ impl PrefixCounts {
         }
     }
 
-    /// The counts of more items of the same table.
+    /// The counts with those of more items of the same table.
     pub fn and(self, other: Self) -> Self {
         Self { lasting: self.lasting + other.lasting, hiding: self.hiding + other.hiding }
     }
 
-    /// What is known of two tables together: the most that stays in one, and all that may hide.
+    /// The counts of two tables together: the larger number of lasting items, and the sum of those that may hide.
     pub fn beside(self, other: Self) -> Self {
         Self { lasting: self.lasting.max(other.lasting), hiding: self.hiding.saturating_add(other.hiding) }
     }
 
-    /// Whether the prefix certainly has an item: each item that hides hides one key, and some table has more keys.
+    /// Whether the prefix certainly has an item: each hiding item hides one key, and some table has more keys.
     pub fn is_live(self) -> bool {
         self.lasting > self.hiding
     }
@@ -45,7 +45,7 @@ impl PrefixCounts {
         varint::write(self.hiding, out);
     }
 
-    /// The counts that these bytes are.
+    /// Decodes the counts.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (lasting, len) = varint::read(bytes)?;
         let (hiding, rest_len) = varint::read(&bytes[len..])?;

@@ -1,4 +1,4 @@
-//! [`ReadAhead`]: pages of sections on their way into memory while earlier ones are in use.
+//! [`ReadAhead`]: reads pages of sections into memory while earlier ones are in use.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,19 +12,19 @@ use super::error::{Error, Result};
 use super::page::PAGE_BYTES;
 use super::section::Section;
 
-/// Pieces in flight beside the one in use: enough that the device is never idle while the caller computes.
+/// Pieces in flight besides the one in use: enough that the device is never idle while the caller computes.
 pub(super) const PIECES_AHEAD: usize = 4;
-/// Buffers of a scanner with reads ahead: those in flight and the one in use.
+/// Buffers of a scanner with read-ahead: those in flight and the one in use.
 pub(crate) const READS_AHEAD_MAX: usize = PIECES_AHEAD + 1;
 
-/// A stretch of the pages of a section.
+/// A contiguous part of the pages of a section.
 #[derive(Clone, Debug)]
 pub(super) struct Extent {
     pub section: Arc<Section>,
     pub pages: Range<u32>,
 }
 
-/// Pages that are in memory: those of `extent`, which belongs to the `number`-th extent that was asked for.
+/// Pages in memory: those of `extent`, a part of the `number`-th requested extent.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub number: usize,
@@ -37,13 +37,13 @@ impl Piece {
         self.extent.section.page_offset(self.extent.pages.start)
     }
 
-    /// The read that fills it.
+    /// The read that fills the piece.
     fn request(&mut self) -> ReadRequest<'_> {
         let offset = self.offset();
         ReadRequest { file: &**self.extent.section.file(), offset, buffer: &mut self.buffer, result: Ok(0) }
     }
 
-    /// Itself, if a read has filled it.
+    /// Returns the piece if a read has filled it.
     fn filled(self, outcome: std::io::Result<usize>) -> Result<Self> {
         let file = self.extent.section.file();
         let read = outcome.map_err(Error::io("read", file.name()))?;
@@ -56,25 +56,25 @@ impl Piece {
     }
 }
 
-/// Reads extents one after the other, in pieces of so many pages, each within one extent.
+/// Reads extents one after the other, in pieces of a fixed number of pages, each within one extent.
 ///
-/// With a pipeline up to four pieces are read ahead, and the memory is that of five pieces; without one each piece is
-/// read when it is asked for.
+/// With a pipeline up to four pieces are read ahead, with the memory of five pieces; without one each piece is read
+/// when it is requested.
 pub(super) struct ReadAhead {
     pipeline: Option<Box<dyn Pipeline>>,
     piece_pages: u32,
-    /// What is left to submit, with the numbers of the extents.
+    /// The extents that are not yet submitted, with their numbers.
     unread: VecDeque<(usize, Extent)>,
-    /// What was submitted, in order; token `first_token + i` is the read of `ahead[i]`.
+    /// The submitted reads in order; token `first_token + i` is the read of `ahead[i]`.
     ahead: VecDeque<(usize, Extent, Option<Completed>)>,
     first_token: u64,
     spare: Vec<AlignedBuffer>,
-    /// The first piece, where that was read before it was asked for.
+    /// The first piece, if it was read before it was requested.
     first: Option<Piece>,
 }
 
 impl ReadAhead {
-    /// Reads `extents` when they are asked for.
+    /// Reads `extents` when they are requested.
     pub fn without(extents: impl IntoIterator<Item = Extent>, read_bytes: usize) -> Self {
         Self {
             pipeline: None,
@@ -87,7 +87,7 @@ impl ReadAhead {
         }
     }
 
-    /// Reads `extents`, files of `storage`, ahead of their use. Starts at once.
+    /// Reads `extents`, files of `storage`, ahead of their use. Starts immediately.
     pub fn start(
         storage: &dyn Storage,
         extents: impl IntoIterator<Item = Extent>,
@@ -96,7 +96,7 @@ impl ReadAhead {
         let mut reads = Self::without(extents, read_bytes);
         let pages: usize = reads.unread.iter().map(|(_, extent)| extent.pages.len()).sum();
         if pages <= reads.piece_pages as usize {
-            // What is read by one operation or by a few short ones isn't worth a pipeline.
+            // A read of one operation or a few short ones is not worth a pipeline.
             return reads;
         }
         reads.pipeline = Some(storage.pipeline(PIECES_AHEAD));
@@ -104,12 +104,12 @@ impl ReadAhead {
         reads
     }
 
-    /// Reads the first pieces of those that have no reads in flight yet, all together: they will be asked for one after
-    /// the other, and each would wait for the device by itself. Takes them from memory where they are kept, and keeps
-    /// them where there is room.
+    /// Reads together the first pieces of those readers that have no reads in flight: otherwise they would be requested
+    /// one after the other, and each would wait for the device. Takes pieces from memory if they are kept there, and
+    /// keeps those read if there is room.
     ///
     /// # Errors
-    /// Those of [`ReadAhead::next`]; what was read then is lost.
+    /// Those of [`ReadAhead::next`]; the pieces read in this call are lost then.
     pub fn begin_together<'r>(
         storage: &dyn Storage,
         readers: impl IntoIterator<Item = &'r mut ReadAhead>,
@@ -140,10 +140,10 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// The next piece; `None` behind the last. `used` is the buffer of an earlier one, to be filled again.
+    /// The next piece, or `None` after the last. `used` is the buffer of an earlier one, to be filled again.
     ///
     /// # Errors
-    /// Those of reading, and a corruption when the file ends early. The caller must not ask again after one.
+    /// Those of reading, and a corruption if the file ends early. After an error the caller must not call this again.
     pub fn next(&mut self, used: AlignedBuffer) -> Result<Option<Piece>> {
         self.spare.push(used);
         if let Some(first) = self.first.take() {
@@ -162,7 +162,7 @@ impl ReadAhead {
         Piece { number, extent, buffer: completed.buffer }.filled(completed.result).map(Some)
     }
 
-    /// Forgets what is not read yet.
+    /// Drops everything that is not read yet.
     pub fn stop(&mut self) {
         self.first = None;
         self.unread.clear();
@@ -170,7 +170,7 @@ impl ReadAhead {
         self.pipeline = None;
     }
 
-    /// Cuts the next piece off what is unread.
+    /// Takes the next piece from what is unread.
     fn next_extent(&mut self) -> Option<(usize, Extent)> {
         loop {
             let (number, extent) = self.unread.front_mut()?;
@@ -202,7 +202,7 @@ impl ReadAhead {
         }
     }
 
-    /// Waits until the first piece ahead is read; `None` when there is none.
+    /// Waits until the first piece ahead is read. Returns `None` if there is none.
     fn wait_for_first(&mut self) -> Option<Completed> {
         loop {
             let (_, _, completed) = self.ahead.front_mut()?;

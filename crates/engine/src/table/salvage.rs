@@ -1,8 +1,9 @@
-//! What can still be read of a damaged table: pages are checked one by one, and those that hold are handed out.
+//! Reads what is left of a damaged table: checks its pages one by one and returns the items of the sound ones.
 //!
-//! A page carries its own checksum, seeded with the file and its number, so what a sound page holds is what was written
-//! there, whatever happened to the rest of the file. Where the directory is lost too, the tags in front of the items
-//! tell whose they are: eight bits of the hash of each key, under the secret hash key of its keyspace.
+//! Each page has its own checksum, seeded with the file and the page's number, so the content of a sound page is what
+//! was written there, whatever happened to the rest of the file. If the directory is lost as well, the tags in front of
+//! the items tell to which keyspace they belong: a tag is eight bits of the hash of the key under the keyspace's secret
+//! hash key.
 
 use std::sync::Arc;
 
@@ -15,19 +16,19 @@ use super::page::{Layout, PAGE_BYTES, Page, page_seed, page_tag};
 use super::section::Section;
 use crate::item::EncodedItem;
 
-/// Pages of one read.
+/// Pages per read.
 const READ_PAGES: u64 = 256;
-/// A failed read is tried again so many times before its page counts as lost.
+/// Number of retries of a failed read before its page counts as lost.
 const READ_RETRIES: usize = 2;
 
-/// What became of the pages of a section or a file.
+/// Counts of the pages of a section or a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SalvagedPages {
-    /// Pages whose items were handed out.
+    /// Pages whose items were returned.
     pub sound: u64,
-    /// Pages that fail their check or can't be read.
+    /// Pages that fail their check or cannot be read.
     pub lost: u64,
-    /// Items handed out.
+    /// Items returned.
     pub items: u64,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct SalvagedItem<'a> {
 }
 
 impl Section {
-    /// Hands out the items of all sound pages.
+    /// Calls `visit` with the items of all sound pages.
     pub fn salvage(&self, mut visit: impl FnMut(SalvagedItem<'_>)) -> SalvagedPages {
         let mut pages = SalvagedPages::default();
         let range = self.range();
@@ -69,8 +70,8 @@ impl Section {
         pages
     }
 
-    /// Calls `visit` for each page with the hashes of the items that begin there, and whether the last of them goes on
-    /// in the next page. Returns whether all pages are sound; those that are not are passed over.
+    /// Calls `visit` for each page with the hashes of the items that begin there, and whether the last of them
+    /// continues in the next page. Returns whether all pages are sound; damaged ones are skipped.
     pub(super) fn salvage_hashes(&self, mut visit: impl FnMut(&[KeyHash], bool)) -> bool {
         let owner = Owner { keyspace: self.keyspace(), layout: self.layout(), hasher: self.hasher() };
         let first = self.page_offset(0) / PAGE_BYTES as u64;
@@ -97,7 +98,7 @@ impl Section {
         is_sound && waiting.is_none()
     }
 
-    /// Whether all pages are zeros: the space was given back, since nothing in it counts any more.
+    /// Whether all pages are zeros: their space was given back, since nothing in it counts any more.
     pub fn is_given_back(&self) -> bool {
         let mut zeros = self.page_count() > 0;
         let first = self.page_offset(0) / PAGE_BYTES as u64;
@@ -108,11 +109,12 @@ impl Section {
     }
 }
 
-/// Hands out the items of all sound pages of the table file `name`, whose directory can't be read. `keyspaces` are
-/// those whose items it may hold. Counts pages as lost up to the last sound one: indexes and directory lie behind.
+/// Calls `visit` with the items of all sound pages of the table file `name`, whose directory cannot be read.
+/// `keyspaces` are those whose items it may contain. Counts lost pages only up to the last sound one: indexes and
+/// directory follow it.
 ///
 /// # Errors
-/// [`Error::Io`] when the file can't be opened.
+/// [`Error::Io`] if the file cannot be opened.
 pub(crate) fn salvage_file(
     storage: &dyn Storage,
     name: &str,
@@ -125,7 +127,7 @@ pub(crate) fn salvage_file(
     let seed = Identity::new(file_number).seed;
     let mut pages = SalvagedPages::default();
     let mut unsound = 0;
-    // Pages of a section lie together, so a page that fits several keyspaces is of the one before it.
+    // Pages of a section are contiguous, so a page that fits several keyspaces belongs to that of the page before.
     let mut last_owner: Option<Owner> = None;
     let mut begun: Option<Begun> = None;
     for_each_page(&*file, 1, (len / PAGE_BYTES as u64).saturating_sub(1), |number, bytes| {
@@ -135,7 +137,7 @@ pub(crate) fn salvage_file(
         };
         let check = |layout| Page::check(bytes, page_seed(seed, number), layout).ok();
         if check(Layout::Names).is_some() {
-            // Names of prefixes are no items: they are told again from those.
+            // Names of prefixes are not items: they are derived from the items again.
             begun = None;
             return;
         }
@@ -171,8 +173,8 @@ pub(crate) fn salvage_file(
     Ok(pages)
 }
 
-/// Whether a table whose trailer names another major version is of one: its header says so too. Otherwise the trailer
-/// is damaged.
+/// Whether a table whose trailer names another major version really has one, which its header then names too. Otherwise
+/// the trailer is damaged.
 pub(crate) fn is_of_other_version(storage: &dyn Storage, name: &str) -> bool {
     let mut header = [0; FILE_HEADER_BYTES];
     let read = storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut header, 0));
@@ -180,7 +182,7 @@ pub(crate) fn is_of_other_version(storage: &dyn Storage, name: &str) -> bool {
     read.is_ok() && decode_header(&header, name).is_err_and(|error| is_other(&error))
 }
 
-/// Whose items a page holds.
+/// The keyspace, layout and hasher of the items on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
     keyspace: u32,

@@ -1,4 +1,4 @@
-//! [`Scope`]: the section that a scanner is in.
+//! [`Scope`]: the section that a scanner is reading.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Scope {
     /// Its number among the sections to scan.
     pub number: usize,
     pub section: Arc<Section>,
-    /// Where its groups of buckets are, in bucketed layout.
+    /// Positions of its groups of buckets, in bucketed layout.
     pub buckets: Option<Arc<BucketDirectory>>,
     /// The hashes wanted.
     pub wanted: HashRange,

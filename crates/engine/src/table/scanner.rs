@@ -1,4 +1,4 @@
-//! [`SectionScanner`]: the items of sections in their order, through large sequential reads.
+//! [`SectionScanner`]: iterates over the items of sections in order, by large sequential reads.
 
 use std::sync::Arc;
 
@@ -14,44 +14,45 @@ use super::section::Section;
 use super::section_range::SectionRange;
 use crate::item::{EncodedItem, Item};
 
-/// Bytes of a read.
+/// Bytes per read.
 #[cfg(test)]
 const READ_BYTES: usize = 1 << 20;
-/// Bytes of a read where several are in flight, unless memory is short.
+/// Bytes per read if several are in flight, unless memory is short.
 pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 
-/// A cursor over the items of a section from a page on, or of several sections one after the other.
+/// A cursor over the items of a section from a given page on, or of several sections one after the other.
 ///
-/// [`SectionScanner::advance`] moves to the next item, [`SectionScanner::current_encoded`] is the item there. Starts
-/// before the first item. Every page is checked as it is entered; in a section of sorted or bucketed layout also that
-/// (hash, key) ascends, so that a merge may rely on it. Of a section in buckets it holds the items of a group.
+/// [`SectionScanner::advance`] moves to the next item, [`SectionScanner::current_encoded`] is the item there. It starts
+/// before the first item. Every page is checked when it is entered; in sections of sorted or bucketed layout the
+/// ascending order of (hash, key) is checked as well, so that a merge may rely on it. In a section in buckets it holds
+/// the items of one group.
 #[derive(Debug)]
 pub(crate) struct SectionScanner {
     reads: ReadAhead,
-    /// What part of each section is wanted; empty where everything is.
+    /// The wanted part of each section; empty if everything is wanted.
     wanted: Vec<HashRange>,
-    /// The section that the buffer belongs to; `None` before the first read.
+    /// The section of the buffer's pages, or `None` before the first read.
     scope: Option<Scope>,
     buffer: AlignedBuffer,
-    /// Page that the buffer begins with.
+    /// Number of the first page in the buffer.
     buffer_page: u32,
-    /// Start of the page after the current one, within the buffer.
+    /// Position in the buffer of the page after the current one.
     next_page: usize,
-    /// Where the next item starts.
+    /// Position of the next item.
     position: usize,
-    /// Where the items of the current page end.
+    /// Position at which the items of the current page end.
     items_end: usize,
     items_left: usize,
-    /// The beginning of the item that goes on in the next page, then the whole of it.
+    /// The beginning of the item that continues in the next page, later the whole item.
     joined: Vec<u8>,
-    /// Whether an item behind those of the current page goes on in the next one.
+    /// Whether an item after those of the current page continues in the next one.
     goes_on: bool,
-    /// Whether `joined` is an item to come.
+    /// Whether `joined` is the next item.
     joined_waits: bool,
-    /// In bucketed layout the items of the group of buckets that the scanner is in.
+    /// In bucketed layout, the items of the group of buckets that the scanner is in.
     group: GroupItems,
     current: Option<Current>,
-    /// Key of the item before, where it has left the buffer or was needed.
+    /// Key of the previous item, if that has left the buffer or the key was needed.
     previous_key: Vec<u8>,
 }
 
@@ -63,7 +64,7 @@ struct Current {
     place: Place,
 }
 
-/// What holds an item.
+/// What stores an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Buffer,
@@ -78,14 +79,14 @@ impl SectionScanner {
         Self::with_read_bytes(section, 0, READ_BYTES)
     }
 
-    /// A scanner from `page` on that reads about `read_bytes` at a time: less for short ranges.
+    /// A scanner from `page` on that reads some `read_bytes` at a time: less for short ranges.
     pub fn with_read_bytes(section: Arc<Section>, page: u32, read_bytes: usize) -> Self {
         let pages = page.min(section.page_count())..section.page_count();
         Self::over(ReadAhead::without([Extent { section, pages }], read_bytes), Vec::new())
     }
 
-    /// A scanner of all items of `sections`, files of `storage`, one section after the other, with reads ahead: it
-    /// holds [`READS_AHEAD_MAX`](super::READS_AHEAD_MAX) buffers of `read_bytes`.
+    /// A scanner of all items of `sections`, files of `storage`, one section after the other, with read-ahead. Holds
+    /// [`READS_AHEAD_MAX`](super::READS_AHEAD_MAX) buffers of `read_bytes`.
     pub fn chain(
         storage: &dyn Storage,
         sections: impl IntoIterator<Item = Arc<Section>>,
@@ -95,15 +96,15 @@ impl SectionScanner {
         Self::over(ReadAhead::start(storage, extents, read_bytes), Vec::new())
     }
 
-    /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or by
-    /// about log2 of the number of pages in reads.
+    /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or
+    /// with some log2 as many reads as there are pages.
     pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange], read_bytes: usize) -> Result<Self> {
         let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
         let wanted = ranges.iter().map(|range| range.range).collect();
         Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
-    /// Reads what each of `scanners` begins with, all together. To be called before any of them advances.
+    /// Reads the beginnings of all `scanners` together. To be called before any of them advances.
     pub fn begin_together(storage: &dyn Storage, scanners: &mut [Self]) -> Result<()> {
         ReadAhead::begin_together(storage, scanners.iter_mut().map(|scanner| &mut scanner.reads))
     }
@@ -128,7 +129,7 @@ impl SectionScanner {
         }
     }
 
-    /// The hash and the item that the scanner stands on; `None` before the first and behind the last.
+    /// The hash and the item at the current position; `None` before the first and after the last item.
     #[inline]
     #[cfg(test)]
     pub fn current(&self) -> Option<(KeyHash, Item<'_>)> {
@@ -136,7 +137,7 @@ impl SectionScanner {
         Item::decode(self.bytes_of(current)).map(|(item, _)| (current.hash, item))
     }
 
-    /// The current item with its hash and its encoding.
+    /// The current item with its hash and its encoded bytes.
     #[inline]
     pub fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
         let current = self.current?;
@@ -153,16 +154,16 @@ impl SectionScanner {
         &bytes[item.start..item.end]
     }
 
-    /// The number of the section that the current item is of, among those that are scanned.
+    /// The number of the current item's section among those that are scanned.
     #[inline]
     pub fn section_number(&self) -> usize {
         self.scope.as_ref().map_or(0, |scope| scope.number)
     }
 
-    /// Moves to the next item; `false` behind the last.
+    /// Moves to the next item; returns `false` after the last.
     ///
     /// # Errors
-    /// After an error the scanner stands on no item, and the scan is over.
+    /// After an error the scanner is at no item, and the scan is over.
     #[inline]
     pub fn advance(&mut self) -> Result<bool> {
         let mut previous = self.current.take();
@@ -187,7 +188,7 @@ impl SectionScanner {
         }
     }
 
-    /// Moves over the next item of the page entered. Offsets of corruptions are relative to the buffer.
+    /// Moves over the next item of the current page. Offsets of corruptions are relative to the buffer.
     #[inline]
     fn step(&mut self) -> std::result::Result<Current, Corruption> {
         let scope = self.scope.as_mut().expect("a page of it was entered");
@@ -222,8 +223,8 @@ impl SectionScanner {
         Ok(Current { hash, start, end, place })
     }
 
-    /// Hash and key ascend in a section of sorted layout. The key of the `previous` item was kept if the scanner
-    /// `left_page`.
+    /// Checks that hash and key ascend in a section of sorted layout. The key of the `previous` item was kept if the
+    /// scanner `left_page`.
     #[inline]
     fn check_order(
         &mut self,
@@ -247,14 +248,14 @@ impl SectionScanner {
         self.stop(corruption.into())
     }
 
-    /// Moves to the next item and returns it: [`SectionScanner::advance`] and [`SectionScanner::current`] in one.
+    /// Moves to the next item and returns it: [`SectionScanner::advance`] and [`SectionScanner::current`] in one call.
     #[inline]
     #[cfg(test)]
     pub fn next(&mut self) -> Result<Option<(KeyHash, Item<'_>)>> {
         Ok(if self.advance()? { self.current() } else { None })
     }
 
-    /// Equal hashes are in order when their keys ascend.
+    /// Checks that the keys of items of equal hash ascend.
     #[cold]
     fn check_tie(
         &mut self,
@@ -285,7 +286,7 @@ impl SectionScanner {
         self.previous_key = kept;
     }
 
-    /// Enters the next page that has items, or ends one.
+    /// Enters the next page that has items, or finishes one.
     fn enter_next_page(&mut self) -> Result<Entered> {
         let number_before = self.scope.as_ref().map(|scope| scope.number);
         loop {
@@ -310,7 +311,7 @@ impl SectionScanner {
             self.position = start + page.items_start();
             self.items_end = start + page.used_bytes();
             self.goes_on = page.goes_on();
-            // A scan that begins here leaves the rest of an item alone that began before.
+            // A scan that begins here ignores the rest of an item that began before.
             let is_begun = !self.joined.is_empty();
             if is_begun == page.carried_range().is_empty() && (is_begun || page_number == 0) {
                 let found = format!("{} bytes", page.carried_range().len());
@@ -329,7 +330,7 @@ impl SectionScanner {
         }
     }
 
-    /// Of the page about to be left, keeps the beginning of the item that goes on.
+    /// Keeps the beginning of an item that continues after the page about to be left.
     fn keep_beginning(&mut self) {
         self.joined.clear();
         if std::mem::take(&mut self.goes_on) {
@@ -337,7 +338,7 @@ impl SectionScanner {
         }
     }
 
-    /// Fills the buffer with the next pages; `false` when there are none.
+    /// Fills the buffer with the next pages; returns `false` if there are none.
     #[cold]
     fn read_on(&mut self) -> Result<bool> {
         let pages_end = self.buffer_page + (self.next_page / PAGE_BYTES) as u32;
@@ -348,7 +349,7 @@ impl SectionScanner {
             && next_number != Some(*number)
             && !self.joined.is_empty()
         {
-            // Of a part of a section what ends behind it is not wanted.
+            // If only a part of the section is scanned, an item that ends after it is not wanted.
             if pages_end == section.page_count() {
                 let corruption =
                     Corruption::new("page", 0, "a next page in which the last item goes on", "none");
@@ -367,7 +368,7 @@ impl SectionScanner {
         Ok(true)
     }
 
-    /// Ends the scan because of `error`: what follows damage has no known order.
+    /// Ends the scan because of `error`: after damage the order is unknown.
     #[cold]
     fn stop(&mut self, error: Error) -> Error {
         self.buffer.clear();
@@ -382,7 +383,7 @@ impl SectionScanner {
     }
 }
 
-/// What [`SectionScanner::enter_next_page`] came to.
+/// The result of [`SectionScanner::enter_next_page`].
 enum Entered {
     /// Another page of the same section.
     Page,

@@ -1,4 +1,4 @@
-//! Finding a key in what a lookup read: one page, or two where the last item of the first goes on in the second.
+//! Finds a key in what a lookup has read: one page, or two if the last item of the first continues in the second.
 
 use alluvium_base::{Corruption, KeyHash};
 
@@ -8,32 +8,32 @@ use super::page_list::PageRead;
 use super::section::Section;
 use crate::item::Item;
 
-/// What a search of what was read came to.
+/// The result of a search in what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Searched<'a> {
     /// The item.
     Item(Item<'a>),
     /// It is not here.
     Nothing,
-    /// If it is anywhere, it is on the page of this number.
+    /// If it exists, it is on the page of this number.
     On(u32),
 }
 
-/// Where in what was read an item starts.
+/// Position of an item in what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Here(usize),
     Nowhere,
-    /// Perhaps on the page of this number.
+    /// If it exists, it is on the page of this number.
     On(u32),
 }
 
 impl Section {
-    /// Looks for `key` of hash `hash` in `bytes`, what was read for `read` at the offset of its page. Of an item on two
-    /// pages the second part is moved behind the first in `bytes`.
+    /// Looks for `key` of hash `hash` in `bytes`, the pages of `read`. The second part of an item on two pages is moved
+    /// directly after the first in `bytes`.
     ///
     /// # Errors
-    /// [`super::Error::Corruption`] when the bytes are not these pages: nothing of them is returned then.
+    /// [`super::Error::Corruption`] if the bytes are not these pages: nothing of them is returned then.
     #[inline]
     pub fn search<'a>(
         &self,
@@ -51,12 +51,12 @@ impl Section {
         })
     }
 
-    /// Like [`Section::search`]: where in `bytes` the item starts.
+    /// Like [`Section::search`], but returns the position of the item in `bytes`.
     #[inline]
     pub(super) fn find(&self, read: PageRead, bytes: &mut [u8], hash: KeyHash, key: &[u8]) -> Result<Place> {
         let (first, second) = bytes.split_at(PAGE_BYTES.min(bytes.len()));
         let page = self.check_page(read.page, first)?;
-        // What a bucket gave away lies within its group, so within the section.
+        // The migrations of a bucket stay in its group, so in the section.
         if let Some(page) = page.moved_to(hash, read.page) {
             let corruption = Corruption::new("page", 16, "migrations within the table", page.to_string());
             return match page < self.page_count() {
@@ -72,13 +72,13 @@ impl Section {
                 let rest = self.check_page(read.page + 1, second)?.carried_range();
                 self.join(read.page, bytes, start, rest, key)
             }
-            // An index that leads to this page alone does not mean its last item.
+            // An index that leads to this page alone does not refer to its last item.
             Found::Nothing | Found::Begun(_) => Ok(Place::Nowhere),
         }
     }
 
-    /// Puts the `rest` of an item, a range of the second page, behind its beginning, which ends the first one and
-    /// starts at `start`. Returns that if it is the item of `key`.
+    /// Moves the `rest` of an item, a range of the second page, directly after its beginning, which is at `start` and
+    /// ends the first page. Returns the position if it is the item of `key`.
     fn join(
         &self,
         page: u32,
@@ -105,7 +105,7 @@ impl Section {
         }
     }
 
-    /// `corruption`, which tells offsets within `page`, with those in the file.
+    /// Converts the offsets of `corruption` from those within `page` to those in the file.
     #[cold]
     pub(super) fn within_page(&self, page: u32, corruption: Corruption) -> Corruption {
         corruption.within(self.file().name(), self.page_offset(page))

@@ -1,4 +1,4 @@
-//! [`SectionRange`]: a part of a section, by hashes, and the pages where it lies.
+//! [`SectionRange`]: a part of a section, given by hashes, and the pages that contain it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use super::scanner::SectionScanner;
 use super::section::Section;
 use crate::item::Item;
 
-/// Fewer pages of a prefix, where no filter knows prefixes, are read without a look at the first: to read so many for
-/// nothing takes a device no longer than that look, which all other reads of a scan would wait for.
+/// Minimum number of pages of a prefix for which the first is read beforehand if no filter knows prefixes. To read
+/// fewer pages for nothing takes the device no longer than that first read, which would delay all other reads of a
+/// scan.
 const PROBED_PAGES_MIN: u32 = 32;
 
-/// A part of the hash space, of which a section's items are wanted.
+/// A part of the hash space for which a section's items are wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct SectionRange {
     pub section: Arc<Section>,
@@ -26,27 +27,27 @@ pub(crate) struct SectionRange {
 }
 
 impl SectionRange {
-    /// What the section has of `range`; `None` if it covers nothing of it.
+    /// The part of the section within `range`, or `None` if there is none.
     pub fn of(section: &Arc<Section>, range: HashRange) -> Option<Self> {
         let range = section.range().clip(range)?;
         Some(Self { section: Arc::clone(section), range })
     }
 
-    /// A scanner of the range that reads when it is asked, so many bytes at a time.
+    /// A scanner of the range without read-ahead: reads `read_bytes` at a time, when they are needed.
     pub(super) fn scanner(&self, read_bytes: usize) -> Result<SectionScanner> {
         Self::scanner_of(std::slice::from_ref(self), read_bytes)
     }
 
-    /// A scanner of these ranges, one after the other, that reads nothing ahead: `read_bytes` at a time, when they are
-    /// asked for.
+    /// A scanner of these ranges, one after the other, without read-ahead: reads `read_bytes` at a time, when they are
+    /// needed.
     pub fn scanner_of(ranges: &[Self], read_bytes: usize) -> Result<SectionScanner> {
         let extents = ranges.iter().map(Self::extent).collect::<Result<Vec<_>>>()?;
         let wanted = ranges.iter().map(|range| range.range).collect();
         Ok(SectionScanner::over(ReadAhead::without(extents, read_bytes), wanted))
     }
 
-    /// The pages to read: found in the index, or by a few reads from where the index would look for an end of the
-    /// range. Those of a whole section cost nothing.
+    /// The pages to read. They are found in the index, or by a few reads that start where the index would look for an
+    /// end of the range. For a whole section this costs nothing.
     pub(super) fn extent(&self) -> Result<Extent> {
         let Self { section, range } = self;
         let own = section.range();
@@ -67,7 +68,7 @@ impl SectionRange {
         let is_cut = range.high < own.high && section.page_count() > 0;
         let above = range.high.checked_add(1).filter(|_| is_cut).map(KeyHash);
         let last = above.map(|above| first_page_for(section, above)).transpose()?;
-        // The last item wanted may go on in the page behind its own.
+        // The last wanted item may continue in the next page.
         let pages = 1 + u32::from(section.entry().items_go_on);
         let end =
             last.map_or(section.page_count(), |last| last.saturating_add(pages).min(section.page_count()));
@@ -76,9 +77,10 @@ impl SectionRange {
 }
 
 impl SectionRange {
-    /// The pages to read where the range is one prefix of a semi-sorted section: none where the filter knows prefixes
-    /// and doesn't know this one, or where a look at the first of many pages shows that the index, which tells only
-    /// prefixes apart that are there, leads to those of another one. `None` for other ranges and sections.
+    /// The pages to read if the range is one prefix of a semi-sorted section, or `None` for other ranges and sections.
+    /// There are none if the filter knows prefixes and not this one. The index distinguishes only prefixes that are
+    /// present, so for a prefix with many pages the first is read to see whether they belong to another prefix; then
+    /// there are none either.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
         let Self { section, range } = self;
         let (prefix_hash, _) = range.high_halves();
@@ -110,12 +112,12 @@ impl SectionRange {
         let checked = section.check_page(page, &buffer)?;
         let items = checked.encoded_items().map_err(|corruption| section.within_page(page, corruption))?;
         let hash = |key: &[u8]| section.hasher().hash(key).high();
-        // Of an item that goes on in the next page the key may lie there: then nothing is known.
+        // If an item continues in the next page, its key may be there: then nothing is known.
         Ok(checked.goes_on() || items.iter().any(|(_, item)| hash(item.item.key) == prefix_hash))
     }
 }
 
-/// The page where a scan for `hash` and everything behind it begins.
+/// The page at which a scan for `hash` and everything after it begins.
 fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
     let count = section.page_count();
     if count == 0 {
@@ -125,8 +127,8 @@ fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
     if let Some(page) = index.first_page(hash) {
         return Ok(page);
     }
-    // The last page that begins below `hash`: items equal to it may end that page. An index of keys that are there
-    // gives a page near that of another key, as a rule, so the search widens from it.
+    // The last page that begins below `hash`: items equal to it may be at the end of that page. An index of present
+    // keys usually gives a page close to that of another key, so the search widens from there.
     let hint = index.locate_unfiltered(hash).iter().next().map_or(0, |read| read.page.min(count - 1));
     let mut buffer = AlignedBuffer::new();
     let is_below = |page: u32, buffer: &mut AlignedBuffer| -> Result<bool> {
@@ -164,7 +166,7 @@ fn first_page_for(section: &Section, hash: KeyHash) -> Result<u32> {
     Ok(low)
 }
 
-/// The hash of the first item that begins in `page` or behind it: a page may hold nothing but the rest of an item.
+/// The hash of the first item that begins in `page` or after it: a page may contain only the rest of an item.
 fn first_hash_from(section: &Section, page: u32, buffer: &mut AlignedBuffer) -> Result<Option<KeyHash>> {
     for number in page..section.page_count() {
         section.read_pages(number, 1, buffer)?;

@@ -1,12 +1,12 @@
-//! [`SegmentSpan`]: which log segments the items of a section are from.
+//! [`SegmentSpan`]: the log segments from which the items of a section come.
 
-/// The log segments that items of a section may be from. Everything that segments up to the newest held for the
-/// keyspace and range is in this section or in older ones; so the order of tables can be told without a manifest.
+/// The log segments from which items of a section may come. Everything that segments up to the newest held for the
+/// keyspace and range is in this section or in older ones, so the order of tables can be determined without a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentSpan {
-    /// The oldest; above the newest where nothing is merged, only added (a bulk ingest). 0: any.
+    /// The oldest. It is above the newest if nothing was merged, only added (a bulk ingest). 0 means any.
     pub oldest: u64,
-    /// The newest; 0 where that is unknown.
+    /// The newest; 0 if unknown.
     pub newest: u64,
 }
 
@@ -21,7 +21,7 @@ impl SegmentSpan {
         Self { oldest: segment, newest: segment }
     }
 
-    /// What items of either are from.
+    /// The segments of both.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self { oldest: self.oldest.min(other.oldest), newest: self.newest.max(other.newest) }

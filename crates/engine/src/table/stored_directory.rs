@@ -1,16 +1,17 @@
-//! [`StoredDirectory`]: the directory of a table file as it is stored, of which single entries are decoded.
+//! [`StoredDirectory`]: the directory of a table file as stored; entries are decoded one by one.
 
 use alluvium_base::Corruption;
 
 use super::directory::{DIRECTORY_HEADER_BYTES, SectionEntry, check_shape, decode_entry};
 use super::frame::u32_at;
 
-/// The bytes of a directory. A file that a freeze made has sections of all keyspaces that were written to, thousands
-/// perhaps: who needs those of one keyspace decodes those, in a quarter of the memory that all would take.
+/// The bytes of a directory. A file made by a freeze has sections of all keyspaces that were written to, perhaps
+/// thousands. A caller that needs the sections of one keyspace decodes only those; the stored bytes take a quarter of
+/// the memory of all decoded entries.
 #[derive(Debug)]
 pub(crate) struct StoredDirectory {
     bytes: Box<[u8]>,
-    /// Where it lies in its file.
+    /// Its offset in the file.
     offset: u64,
     entry_bytes: usize,
     /// Whether the entries are in ascending order of their keyspaces, as writers leave them.
@@ -18,8 +19,8 @@ pub(crate) struct StoredDirectory {
 }
 
 impl StoredDirectory {
-    /// The directory that lies at `offset` of its file, whose checksum was found right. Offsets of corruptions are
-    /// relative to the directory.
+    /// The directory at `offset` of its file, whose checksum was already checked. Offsets of corruptions are relative
+    /// to the directory.
     pub fn new(bytes: &[u8], offset: u64) -> Result<Self, Corruption> {
         let entry_bytes = check_shape(bytes)?;
         let entries = bytes[DIRECTORY_HEADER_BYTES..].chunks_exact(entry_bytes);

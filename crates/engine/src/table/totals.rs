@@ -1,21 +1,21 @@
-//! [`Totals`]: how much a section holds.
+//! [`Totals`]: counts of a section's content.
 
 use crate::item::Item;
 
-/// What a section holds.
+/// Counts of a section's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// Items, tombstones included.
     pub item_count: u64,
     /// Items that are tombstones.
     pub tombstone_count: u64,
-    /// Items that expire some time.
+    /// Items that have an expiry.
     pub expiring_count: u64,
     /// Bytes of all keys.
     pub key_bytes: u64,
     /// Bytes of all values.
     pub value_bytes: u64,
-    /// Bytes of keys and values of the items that are no tombstones.
+    /// Bytes of keys and values of the items that are not tombstones.
     pub live_bytes: u64,
     /// Bytes that pages use: headers, tags and encoded items.
     pub used_bytes: u64,

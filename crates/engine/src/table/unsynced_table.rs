@@ -6,7 +6,7 @@ use alluvium_io::File;
 
 use super::error::{Error, Result};
 
-/// What a finished table file came to.
+/// Description of a finished table file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableInfo {
     /// Number of the file in its database.
@@ -19,7 +19,7 @@ pub(crate) struct TableInfo {
     pub item_count: u64,
 }
 
-/// A table file written to its end that doesn't survive a power cut yet.
+/// A completely written table file that does not yet survive a power cut.
 #[derive(Debug)]
 pub(crate) struct UnsyncedTable {
     pub(super) file: Arc<dyn File>,

@@ -18,32 +18,32 @@ use super::section::{Section, read_exact};
 use super::totals::Totals;
 use crate::item::Item;
 
-/// Pages of one read.
+/// Pages per read.
 const READ_PAGES: u32 = 256;
 
-/// What [`Table::verify`] saw.
+/// The result of [`Table::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VerifyReport {
     /// Pages read, sound or not.
     pub page_count: u64,
     /// Items in sound pages.
     pub item_count: u64,
-    /// Everything that is not as it should be, in the order of the file's sections. Empty for a sound table.
+    /// All deviations, in the order of the file's sections. Empty for a sound table.
     pub corruptions: Vec<Corruption>,
 }
 
 impl Table {
-    /// Reads the file and checks the header, every page and block, the order of items, that tags, filters and
-    /// indexes lead to every item, and the directory's counts. Goes on behind damage, page by page. Sections that are
-    /// not live are passed over: their space may have been given back.
+    /// Reads the file and checks the header, every page and block, the order of items, that tags, filters and indexes
+    /// lead to every item, and the directory's counts. Continues after damage, page by page. Sections that are not live
+    /// are skipped: their space may have been given back.
     ///
     /// # Errors
-    /// Only [`Error::Io`]; damage is in the report.
+    /// Only [`Error::Io`]; damage is reported in the result.
     pub fn verify(&self, is_live: impl Fn(&Arc<Section>) -> bool) -> Result<VerifyReport> {
         self.verify_sections(self.sections().iter().filter(|section| is_live(section)))
     }
 
-    /// Like [`Table::verify`], of these sections of the file.
+    /// Like [`Table::verify`], for these sections of the file.
     pub fn verify_sections<'a>(
         &self,
         sections: impl IntoIterator<Item = &'a Arc<Section>>,
@@ -56,12 +56,12 @@ impl Table {
         Ok(report)
     }
 
-    /// Checks the header page, which opening does not read, and the zeros in front of the trailer.
+    /// Checks the header page, which opening does not read, and the zeros before the trailer.
     fn verify_frame(&self) -> Result<()> {
         let name = self.file().name();
         let mut page = AlignedBuffer::with_len(PAGE_BYTES);
         read_exact(&**self.file(), &mut page, 0)?;
-        // The trailer was of a version that we read, so a header of another one is damaged.
+        // The trailer has a version that we read, so a header with another one is damaged.
         let identity = decode_header(&page, name).map_err(|error| match error {
             Error::NewerFormat { found_major, .. } | Error::OlderFormat { found_major, .. } => {
                 Corruption::new(name, 8, "the trailer's format version", found_major.to_string()).into()
@@ -74,7 +74,7 @@ impl Table {
         }
         expect_zeros(&page[FILE_HEADER_BYTES..], name, FILE_HEADER_BYTES as u64)?;
         let (offset, len) = self.padding();
-        // Longer gaps hold index blocks and their checksums; the writer pads less than a page.
+        // Longer gaps contain index blocks and their checksums; the writer pads less than a page.
         let mut padding = vec![0; len.min(PAGE_BYTES as u64) as usize];
         read_exact(&**self.file(), &mut padding, offset)?;
         expect_zeros(&padding, name, offset)
@@ -82,7 +82,7 @@ impl Table {
 }
 
 impl VerifyReport {
-    /// Takes damage in and passes failures of the storage on.
+    /// Records damage, and passes on failures of the storage.
     fn note(&mut self, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::Corruption(corruption)) => self.corruptions.push(corruption),
@@ -102,22 +102,22 @@ fn expect_zeros(bytes: &[u8], name: &str, offset: u64) -> Result<()> {
     }
 }
 
-/// The state of checking one section.
+/// The state of the check of one section.
 struct SectionCheck<'a> {
     section: &'a Arc<Section>,
-    /// Filter and index, if they are sound: else items are checked without them.
+    /// Filter and index if they are sound; otherwise items are checked without them.
     index: Option<Arc<SectionIndex>>,
-    /// The occupied slots of the filter that are still to come, in hash layout.
+    /// In hash layout, the occupied slots of the filter that are still to come.
     slots: std::vec::IntoIter<u32>,
     previous: Option<(KeyHash, Vec<u8>)>,
-    /// In bucketed layout, what the group of buckets holds.
+    /// In bucketed layout, the content of the group of buckets.
     buckets: Option<BucketCheck>,
-    /// The prefixes of the items so far, where the section names them.
+    /// The prefixes of the items so far, if the section names them.
     names: Option<NameBuilder>,
-    /// Tag and beginning of the item that goes on in the next page.
+    /// Tag and beginning of the item that continues in the next page.
     begun: Option<(u8, Vec<u8>)>,
     totals: Totals,
-    /// Whether a page was damaged: counts can't be compared then, and slots are no longer known.
+    /// Whether a page is damaged. Then counts cannot be compared, and slots are no longer known.
     is_damaged: bool,
 }
 
@@ -185,7 +185,7 @@ impl<'a> SectionCheck<'a> {
         report.note(names_checked)
     }
 
-    /// Checks the pages with the names of prefixes: they say what the items say.
+    /// Checks that the pages of names agree with the prefixes of the items.
     fn check_names(&mut self) -> Result<()> {
         let Some(mut expected) = self.names.take() else { return Ok(()) };
         expected.sort();
@@ -245,7 +245,7 @@ impl<'a> SectionCheck<'a> {
         Ok(())
     }
 
-    /// Checks the item that began on the page before `number` and has its `rest` there.
+    /// Checks the item that began on the page before `number` and whose `rest` is there.
     fn check_joined(
         &mut self,
         number: u32,
@@ -267,8 +267,8 @@ impl<'a> SectionCheck<'a> {
         }
     }
 
-    /// What was expected and what was found, when `item` is not as it should be. It begins on page `number`, and ends
-    /// there if `page` is given.
+    /// Returns what was expected and what was found if `item` is not as it should be. It begins on page `number`, and
+    /// ends there if `page` is given.
     fn check_item(
         &mut self,
         number: u32,

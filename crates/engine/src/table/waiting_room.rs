@@ -1,21 +1,21 @@
-//! [`WaitingRoom`]: a bound on the memory of calls under way, who wait for each other.
+//! [`WaitingRoom`]: a bound on the memory of calls in progress, which wait for each other.
 
 use std::sync::PoisonError;
 
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
-/// Bytes that calls hold until they return. Who finds no room waits until others are done, so nobody may ask for more
-/// room while holding some, nor hold a lock that others need to give theirs back.
+/// Bytes that calls hold until they return. A call that finds no room waits until others are done. A caller must
+/// therefore not ask for more room while it holds some, nor hold a lock that others need to return theirs.
 #[derive(Debug)]
 pub(crate) struct WaitingRoom {
-    /// `u64::MAX` is no bound.
+    /// `u64::MAX` means no bound.
     bytes_max: AtomicU64,
     held: Mutex<u64>,
     freed: Condvar,
 }
 
-/// Room, while this lives.
+/// Room that is held while this exists.
 #[derive(Debug)]
 pub(crate) struct HeldRoom<'a> {
     room: &'a WaitingRoom,
@@ -29,29 +29,29 @@ impl Default for WaitingRoom {
 }
 
 impl WaitingRoom {
-    /// Most bytes; `u64::MAX` is no bound.
+    /// Maximum bytes; `u64::MAX` means no bound.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Changes the bound. What is held already stays.
+    /// Changes the bound. Room that is already held is unaffected.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         self.freed.notify_all();
     }
 
     fn held(&self) -> MutexGuard<'_, u64> {
-        // A thread that panicked while it held the lock left a number.
+        // The number is valid even if a thread panicked while it held the lock.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes held now, under a bound.
+    /// Bytes held now, if there is a bound.
     pub fn bytes(&self) -> u64 {
         *self.held()
     }
 
-    /// Room for so many bytes: at once where there is room, or nobody else has any, else when others are done. `None`
-    /// without a bound, which costs nothing.
+    /// Takes room for `bytes`. Returns immediately if there is room or if no room is held, otherwise when others are
+    /// done. Returns `None` without a bound, at no cost.
     #[inline]
     pub fn hold(&self, bytes: u64) -> Option<HeldRoom<'_>> {
         (self.bytes_max() < u64::MAX).then(|| self.wait(bytes))
@@ -98,7 +98,7 @@ mod tests {
             drop(first);
             assert_eq!(second.join().unwrap(), 30);
         });
-        // More than the bound is had alone.
+        // More than the bound is granted only when nobody else holds room.
         assert_eq!(room.hold(500).map(|_held| room.bytes()), Some(500));
         assert_eq!(room.bytes(), 0);
     }

@@ -22,11 +22,11 @@ use super::totals::Totals;
 use super::unsynced_table::{TableInfo, UnsyncedTable};
 use crate::item::EncodedItem;
 
-/// Writes a table file: sections one after another, each its items in order, then [`TableWriter::finish`].
+/// Writes a table file: sections one after another, each with its items in order, then [`TableWriter::finish`].
 ///
-/// Items stream through a buffer, 1 MiB as a rule, into aligned writes; indexes of sections stay in memory until the
+/// Items are written through a buffer, usually 1 MiB, with aligned writes; indexes of sections stay in memory until the
 /// end of the file. A writer that is dropped unfinished leaves a file without a trailer, which no reader accepts and
-/// the caller removes; so does a writer that returned an error, which must not be used further.
+/// the caller removes. So does a writer that returned an error, which must not be used further.
 #[derive(Debug)]
 pub(crate) struct TableWriter {
     output: Output,
@@ -49,9 +49,9 @@ pub(super) struct OpenSection {
     pub(super) filter: FilterBuilder,
     index: IndexBuilder,
     page: PageBuilder,
-    /// Items on their way into buckets, in bucketed layout.
+    /// In bucketed layout, the items to be written to buckets.
     pub(super) group: Option<Box<GroupBuilder>>,
-    /// Where a page that is full ends: behind the last item whose group is complete.
+    /// The position at which a full page ends: after the last item whose group is complete.
     cut: Cut,
     /// Group of the last item.
     last_group: u128,
@@ -59,7 +59,7 @@ pub(super) struct OpenSection {
     last_len: usize,
     pub(super) expiry: ExpirySample,
     marks: HashMarksBuilder,
-    /// The names of prefixes, where the keyspace lists them.
+    /// The names of prefixes, if the keyspace lists them.
     names: Option<NameBuilder>,
 }
 
@@ -83,12 +83,12 @@ impl TableWriter {
         Ok(Self { output, identity, finished: Vec::new(), section: None, segments: SegmentSpan::UNKNOWN })
     }
 
-    /// Says which log segments the items of the sections to come are from.
+    /// Sets the log segments from which the items of the following sections come.
     pub fn set_segments(&mut self, segments: SegmentSpan) {
         self.segments = segments;
     }
 
-    /// Begins a section in the order of the slots of `filter`, of which every occupied one gets an item.
+    /// Begins a section in the order of the slots of `filter`. Every occupied slot gets an item.
     ///
     /// # Panics
     /// When a section is open.
@@ -96,8 +96,8 @@ impl TableWriter {
         self.begin(spec, Layout::Hash, IndexBuilder::slots(), FilterBuilder::Made(filter));
     }
 
-    /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, which
-    /// [`super::pages_expected`] estimates, sets the resolution of fences; it need not be exact.
+    /// Begins a section in the order of (hash, key), indexed by `index`. The number of pages, estimated by
+    /// [`super::pages_expected`], determines the resolution of fences; it need not be exact.
     ///
     /// # Panics
     /// When a section is open.
@@ -163,21 +163,19 @@ impl TableWriter {
     /// [`Error::ItemTooLarge`]: the section can't be finished without the item of an occupied slot.
     ///
     /// # Panics
-    /// When no section of hash layout is open. In debug builds also when slots do not ascend or the hash is out of
-    /// range.
+    /// If no section of hash layout is open. In debug builds also if slots do not ascend or the hash is out of range.
     #[inline]
     pub fn push_slot(&mut self, slot: u32, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
         self.push_in_group(u128::from(slot), Layout::Hash, hash, item)
     }
 
-    /// Appends an item to a section of sorted or bucketed layout. Hashes ascend, with equal ones the keys.
+    /// Appends an item to a section of sorted or bucketed layout. Hashes ascend; with equal hashes keys ascend.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`], after which the section may go on without the item.
+    /// [`Error::ItemTooLarge`]; the section may be continued without the item.
     ///
     /// # Panics
-    /// When no section of sorted layout is open. In debug builds also when hashes do not ascend or one is out of
-    /// range.
+    /// If no section of sorted layout is open. In debug builds also if hashes do not ascend or one is out of range.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, item: &EncodedItem<'_>) -> Result<()> {
         let section = self.section.as_mut().expect("an open section");
@@ -188,8 +186,8 @@ impl TableWriter {
         self.push_in_group(group, Layout::Sorted, hash, item)
     }
 
-    /// A page ends only between two groups, unless one group fills it: then a lookup has one page to read. The last
-    /// item of a page's last group may go on in the next page, which a lookup of the group then reads with it.
+    /// A page ends only between two groups, unless one group fills it, so that a lookup has one page to read. The last
+    /// item of a page's last group may continue in the next page, which a lookup of the group then reads as well.
     #[inline]
     fn push_in_group(
         &mut self,
@@ -245,10 +243,10 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Ends the open section. One without items takes no pages.
+    /// Ends the open section. A section without items takes no pages.
     ///
     /// # Panics
-    /// When no section is open, or one of hash layout has not as many items as its filter has occupied slots.
+    /// If no section is open, or if one of hash layout does not have as many items as its filter has occupied slots.
     pub fn finish_section(&mut self) -> Result<()> {
         let mut section = self.section.take().expect("an open section");
         if let (Layout::Hash, FilterBuilder::Made(filter)) = (section.entry.layout, &section.filter) {
@@ -259,7 +257,7 @@ impl TableWriter {
             );
         }
         while section.page.len() > 0 {
-            // No page follows that an item could go on in.
+            // No page follows in which an item could continue.
             if !section.page.is_overfull() {
                 section.cut_behind_all();
             } else if section.cut.items == 0 {
@@ -336,7 +334,7 @@ impl TableWriter {
 }
 
 impl OpenSection {
-    /// Whether an item that does not fit goes on in the next page.
+    /// Whether an item that does not fit continues in the next page.
     #[inline]
     fn goes_on(&self, encoded_len: usize) -> bool {
         let Cut { items, body_len } = self.cut;
@@ -347,10 +345,10 @@ impl OpenSection {
         self.cut = Cut { items: self.page.len(), body_len: self.page.body_len() };
     }
 
-    /// Cuts the page that one group fills: behind the last item that the page takes as a whole, one at least.
+    /// Cuts the page that one group fills after the last item that fits completely, at least one.
     ///
-    /// Fences know a page on which such a group begins by the group's cell. Where the rest of an item begins the page
-    /// they know it by that item's cell, so then the page ends at once and the group begins on the next one.
+    /// Fences identify a page that begins with such a group by the group's cell. A page that begins with the rest of an
+    /// item is identified by that item's cell, so then the page ends at once and the group begins on the next one.
     fn cut_within_group(&mut self) {
         if self.page.goes_on() && self.index.kind() == IndexKind::PageFences {
             self.cut = Cut::default();
@@ -363,7 +361,7 @@ impl OpenSection {
         }
     }
 
-    /// Ends the page at the cut and keeps the items behind it for the next one.
+    /// Ends the page at the cut and keeps the items after it for the next one.
     fn end_page(&mut self, output: &mut Output, identity: Identity) -> Result<()> {
         let Some(page_count) = self.entry.page_count.checked_add(1) else {
             return Err(Error::SectionTooLarge { pages: self.entry.page_count.into() });

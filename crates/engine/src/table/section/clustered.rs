@@ -1,4 +1,4 @@
-//! Asking the filter of a table in buckets, which answers for the tables below it too.
+//! Lookups in the filter of a table in buckets, which also answers for the tables below it.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::table::index::SectionIndex;
 use crate::table::page::{Layout, PAGE_BYTES};
 use crate::table::page_list::{PageList, PageRead};
 
-/// What a section says when it is asked for a hash.
+/// The answer of a section to a lookup of a hash.
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// The pages that may hold the key.
     Pages(PageList),
-    /// Which tables may hold it, of this one and those that its filter covers.
+    /// Which tables may hold it, among this one and those that its filter covers.
     Runs(Verdict),
-    /// First a column of the filter has to be read.
+    /// A column of the filter has to be read first.
     Column(ColumnRead),
 }
 
@@ -37,15 +37,15 @@ pub(crate) struct Verdict {
 pub(crate) struct ColumnRead {
     index: Arc<SectionIndex>,
     place: ColumnPlace,
-    /// What to read. The pages are numbered as if the filter were a part of the section's pages.
+    /// What to read. The pages are numbered as if the filter were part of the section's pages.
     pub read: PageRead,
-    /// Where in that the column begins.
+    /// Offset of the column in what is read.
     skip: usize,
 }
 
 impl Verdict {
-    /// Whether the table at `depth` below the one asked may hold the key; `None` when its file, of that number, is not
-    /// the one that the filter covers there.
+    /// Whether the table at `depth` below this one may hold the key. Returns `None` if the filter does not cover the
+    /// file of this number there.
     #[inline]
     pub fn says(&self, depth: usize, file: u64) -> Option<bool> {
         let covers = self.index.covers()?;
@@ -85,7 +85,7 @@ impl Section {
             // The column of one table costs as much as its page.
             return self.locate_covered(hash).map(Asked::Pages);
         }
-        // The directory was checked against the cut into columns, and the hash lies in the section's range.
+        // The directory was checked against the division into columns, and the hash is in the section's range.
         let Some(place) = cluster.column_place(hash) else { return Ok(Asked::Pages(PageList::EMPTY)) };
         let offset = self.entry.filter.offset + place.range.offset;
         let (first, end) =
@@ -97,7 +97,7 @@ impl Section {
         Ok(Asked::Column(ColumnRead { index, place, read, skip }))
     }
 
-    /// What the column says that was read into `bytes`.
+    /// Evaluates the column that was read into `bytes`.
     pub fn judge(&self, column: ColumnRead, bytes: &[u8], hash: KeyHash) -> Result<Verdict> {
         let ColumnRead { index, place, skip, .. } = column;
         let bytes = bytes.get(skip..).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Section {
         Ok(Verdict { index, runs })
     }
 
-    /// The pages that may hold a key of hash `hash`, of a section of which some filter says that it may.
+    /// The pages that may hold a key of hash `hash`, if a filter says that the section may hold it.
     #[inline]
     pub fn locate_covered(&self, hash: KeyHash) -> Result<PageList> {
         if self.entry.page_count == 0 {
@@ -120,21 +120,21 @@ impl Section {
         self.within_pages(pages)
     }
 
-    /// Whether the filter is of a kind that may answer for tables below, too.
+    /// Whether the filter is of a kind that may also answer for tables below.
     #[inline]
     fn may_cover(&self) -> bool {
         let is_cluster = self.entry.layout == Layout::Bucketed && !self.entry.filter_is_static;
         is_cluster || self.entry.filter_covers
     }
 
-    /// Declares that the filter of a table over this one answers for it: its own leaves memory.
+    /// Declares that the filter of a table above this one answers for it: its own filter leaves memory.
     pub fn set_covered(&self) {
         self.is_covered.store(true, Ordering::Relaxed);
         self.drop_filter();
     }
 
-    /// Tables for which the filter answers, this one first, as far as it is one that may answer for several: the
-    /// numbers of their files, and whether it is one that stays on flash.
+    /// The file numbers of the tables for which the filter answers, this one first, and whether the filter stays on
+    /// flash. `None` if the filter is not of the kind that may answer for several tables.
     pub fn clustered(&self) -> Result<Option<(Vec<u64>, bool)>> {
         if !self.may_cover() || self.entry.page_count == 0 {
             return Ok(None);
@@ -147,7 +147,7 @@ impl Section {
         }))
     }
 
-    /// Tables for which the filter answers by naming one of them, this one first: the numbers of their files. `None`
+    /// The file numbers of the tables for which the filter answers by naming one of them, this one first. `None`
     /// without such a filter.
     pub fn names_tables(&self) -> Result<Option<Vec<u64>>> {
         if !self.entry.filter_covers {
@@ -156,7 +156,7 @@ impl Section {
         Ok(self.clustered()?.map(|(files, _)| files))
     }
 
-    /// Reads `length` bytes from `offset` of the filter block on; they begin at [`Section::filter_skip`].
+    /// Reads `length` bytes from `offset` of the filter block; they begin at [`Section::filter_skip`] in the buffer.
     pub(in crate::table) fn read_filter(
         &self,
         offset: u64,
@@ -169,12 +169,12 @@ impl Section {
         read_exact(&*self.file, buffer, start)
     }
 
-    /// Where in its page the byte at `offset` of the filter block lies.
+    /// Position in its page of the byte at `offset` of the filter block.
     pub(in crate::table) fn filter_skip(&self, offset: u64) -> usize {
         ((self.entry.filter.offset + offset) % PAGE_BYTES as u64) as usize
     }
 
-    /// The column at `place`, whose bytes these are, of so many filters.
+    /// Opens the column at `place` from its bytes; it has this number of filters.
     pub(in crate::table) fn open_column<'a>(
         &self,
         bytes: &'a [u8],
@@ -191,7 +191,8 @@ impl Section {
         Ok(column)
     }
 
-    /// `corruption`, which tells offsets within a column at `offset` of the filter block, with those in the file.
+    /// Converts the offsets of `corruption` from those within a column at `offset` of the filter block to those in the
+    /// file.
     #[cold]
     pub(in crate::table) fn within_filter(&self, offset: u64, corruption: Corruption) -> Corruption {
         corruption.within(self.file.name(), self.entry.filter.offset + offset)

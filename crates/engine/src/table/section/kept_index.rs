@@ -1,4 +1,4 @@
-//! Filter and index of a section in memory: read when they are first wanted, kept as far as memory allows.
+//! Filter and index of a section in memory: read when they are first needed, kept as far as memory allows.
 
 use std::sync::{Arc, PoisonError, TryLockError, Weak};
 
@@ -15,18 +15,18 @@ use crate::table::index_memory::IndexMemory;
 use crate::table::index_memory::MemoryBytes;
 use crate::table::page::PAGE_BYTES;
 
-/// Filter and index are read together when so much at most lies between them.
+/// Maximum bytes between filter and index for which they are read together.
 const GAP_BYTES_MAX: u64 = 64 << 10;
 
 impl Section {
-    /// The index: from memory, else from flash by one read (two when filter and index lie far apart), then kept as far
-    /// as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] doesn't. A failure is
-    /// not remembered: the next call tries again.
+    /// The index: from memory, otherwise from flash by one read (two if filter and index are far apart), and then kept
+    /// as far as the bound of [`IndexMemory`] allows. It may lack the filter; [`Section::whole_index`] does not. A
+    /// failure is not remembered: the next call tries again.
     pub fn index(&self) -> Result<Arc<SectionIndex>> {
         self.index_with(self.wants_filter())
     }
 
-    /// The index of a table in buckets, and its filter only if that is in memory anyway.
+    /// The index of a table in buckets, and its filter only if it is already in memory.
     pub fn index_without_filter(&self) -> Result<Arc<SectionIndex>> {
         self.index_with(false)
     }
@@ -48,7 +48,7 @@ impl Section {
         Ok(self.keep(self.read_index(with_filter)?))
     }
 
-    /// Whether the filter belongs in memory, where there is room.
+    /// Whether the filter should be in memory if there is room.
     pub(super) fn wants_filter(&self) -> bool {
         self.entry.filter.len > 0
             && !self.entry.filter_on_flash
@@ -56,20 +56,20 @@ impl Section {
             && !self.is_filter_damaged.load(Ordering::Relaxed)
     }
 
-    /// Notes that the filter is damaged, so that nobody looks for it again.
+    /// Records that the filter is damaged, so that it is not read again.
     pub(super) fn set_filter_damaged(&self) {
         self.is_filter_damaged.store(true, Ordering::Relaxed);
     }
 
-    /// Whether reading `index` once more would add the filter that it lacks.
+    /// Whether reading `index` again would add the filter that it lacks.
     fn is_worth_loading(&self, index: &SectionIndex) -> bool {
         !index.is_whole()
             && self.wants_filter()
             && self.gets_room(self.entry.filter.len + self.entry.index.len, self.filter_worth())
     }
 
-    /// Whether so many bytes have room, perhaps in place of what is worth less. A refusal holds until memory becomes
-    /// free, so that lookups which go without don't ask each time.
+    /// Whether `bytes` have room, if necessary in place of what is worth less. A refusal stands until memory becomes
+    /// free, so that lookups that work without do not check each time.
     fn gets_room(&self, bytes: u64, worth: f64) -> bool {
         if self.memory.has_room(bytes) {
             return true;
@@ -85,7 +85,7 @@ impl Section {
         could
     }
 
-    /// Filter and index, from flash what is not in memory. Keeps nothing.
+    /// Filter and index; what is not in memory is read from flash. Keeps nothing.
     pub fn whole_index(&self) -> Result<Arc<SectionIndex>> {
         match self.index.load_full().filter(|index| index.is_whole()) {
             Some(index) => Ok(index),
@@ -93,12 +93,12 @@ impl Section {
         }
     }
 
-    /// Puts `whole` in memory as far as it may. The caller holds the lock.
+    /// Puts `whole` in memory as far as it is allowed. The caller holds the lock.
     fn keep(&self, whole: SectionIndex) -> Arc<SectionIndex> {
         let bytes = whole.memory_bytes();
         let was_kept = self.index.load().is_some();
         let charge = if was_kept {
-            // The pages' index is in memory already; for a moment it is there twice.
+            // The page index is in memory already; for a moment it is there twice.
             Some(self.memory.charge(MemoryBytes { filter: 0, ..bytes }))
         } else if self.is_joint() {
             self.memory.try_charge(bytes, self.index_worth())
@@ -121,15 +121,15 @@ impl Section {
         kept
     }
 
-    /// Lets the memory know that the section has something to drop.
+    /// Registers the section with the memory as one that has something to drop.
     pub(super) fn register(&self) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
             self.memory.register(Weak::clone(&self.me));
         }
     }
 
-    /// Lets go of the filter; readers that use it keep it while they do. `false` when there is none in memory, or when
-    /// it is just being loaded.
+    /// Drops the filter; readers that use it keep it while they do. Returns `false` if there is none in memory, or if
+    /// it is being loaded.
     pub(in crate::table) fn drop_filter(&self) -> bool {
         self.change_index(|index| {
             if !index.has_filter() {
@@ -146,7 +146,7 @@ impl Section {
     }
 
     fn change_index(&self, change: impl FnOnce(&SectionIndex) -> Option<Option<Arc<SectionIndex>>>) -> bool {
-        // Never waits: a loader may wait for the caller, who is the one to make room.
+        // Never waits: a loader may be waiting for the caller, which has to make room.
         let _guard = match self.loading.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -157,13 +157,13 @@ impl Section {
         true
     }
 
-    /// Where filter and index are counted.
+    /// The memory in which filter and index are counted.
     #[cfg(test)]
     pub fn index_memory(&self) -> &Arc<IndexMemory> {
         &self.memory
     }
 
-    /// What a lookup lacks: filter, index.
+    /// Whether a lookup lacks the filter, and whether it lacks the index.
     pub fn lacks(&self) -> (bool, bool) {
         if self.entry.page_count == 0 {
             return (false, false);
@@ -178,7 +178,8 @@ impl Section {
         self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())
     }
 
-    /// The index, and the filter if `with_filter`, from flash; where they are damaged what can take their place.
+    /// Reads the index, and the filter if `with_filter`, from flash. If they are damaged, returns what can replace
+    /// them.
     fn read_index(&self, with_filter: bool) -> Result<SectionIndex> {
         self.unless_damaged(with_filter, self.stored_index(with_filter))
     }
@@ -190,10 +191,10 @@ impl Section {
         }
     }
 
-    /// Reads the index, and the filter if `with_filter`, as they are on flash.
+    /// Reads the index, and the filter if `with_filter`, as stored on flash.
     pub(in crate::table) fn stored_index(&self, with_filter: bool) -> Result<SectionIndex> {
         let filter = if with_filter { self.entry.filter.len } else { 0 };
-        // As it is stored and as it is decoded. Nobody waits for who decodes.
+        // Room for the stored and the decoded form. A thread that holds it waits for no other.
         let _room = self.memory.reads.hold(2 * (filter + self.entry.index.len + PAGE_BYTES as u64));
         if !with_filter {
             let index = self.read_block(self.entry.index, "index")?;
@@ -215,18 +216,18 @@ impl Section {
         self.decode_index(&filter, &index)
     }
 
-    /// Where filter and index lie; without those that are empty.
+    /// Positions of filter and index, except empty ones.
     fn all_blocks(&self) -> impl Iterator<Item = BlockHandle> {
         [self.entry.filter, self.entry.index].into_iter().filter(|block| block.len > 0)
     }
 
-    /// Where lies what belongs in memory of filter and index.
+    /// Positions of the parts of filter and index that should be in memory.
     pub(in crate::table) fn index_blocks(&self) -> impl Iterator<Item = BlockHandle> {
         let filter = if self.wants_filter() { self.entry.filter } else { BlockHandle::default() };
         [filter, self.entry.index].into_iter().filter(|block| block.len > 0)
     }
 
-    /// Like [`Section::index`], from `bytes` that were read at `start` and hold filter and index.
+    /// Like [`Section::index`], from `bytes` that were read at `start` and contain filter and index.
     pub(in crate::table) fn load_index_from(&self, bytes: &[u8], start: u64) -> Result<()> {
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if self.index.load().is_none() {
@@ -264,7 +265,7 @@ impl Section {
         if block.len == 0 {
             return Ok(Vec::new());
         }
-        // The directory's reader checked that the block lies within the file, so its length is no fantasy.
+        // The directory's reader checked that the block is within the file, so its length is plausible.
         let start = block.offset - block.offset % PAGE_BYTES as u64;
         let skip = (block.offset - start) as usize;
         let len = block.len as usize;

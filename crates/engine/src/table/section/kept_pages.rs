@@ -1,7 +1,7 @@
-//! Pages of a section that scans of prefixes have read, in memory: what filters and indexes leave of the limit.
+//! Pages of a section that scans of prefixes have read, kept in the memory that filters and indexes leave of the limit.
 //!
-//! A scan of a small prefix reads a page or two of each run, whatever the run's size. So a byte of a young run saves
-//! hundreds of times as many reads as one of the last level, and runs are kept whole, the smallest for their range
+//! A scan of a small prefix reads a page or two of each run, whatever the run's size. A byte of a young run therefore
+//! saves hundreds of times as many reads as one of the last level. Runs are kept whole, the smallest for their range
 //! first (decision 0026).
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::Section;
 use crate::table::index_memory::Charge;
 use crate::table::page::PAGE_BYTES;
 
-/// Bytes of memory of a page that is kept.
+/// Bytes of memory of a kept page.
 const KEPT_PAGE_BYTES: u64 = (PAGE_BYTES + size_of::<KeptPage>() + 16) as u64;
 
 type KeptPage = OnceLock<Box<[u8; PAGE_BYTES]>>;
 
-/// Room for all pages of a section. All is counted from the beginning, though it fills page by page.
+/// Room for all pages of a section. All of it is counted from the beginning, though it is filled page by page.
 pub(super) struct KeptPages {
     pages: Box<[KeptPage]>,
     _charge: Charge,
@@ -34,8 +34,8 @@ impl Section {
         }
     }
 
-    /// Keeps `bytes`, the pages from `first` on, if the limit of memory leaves room for all pages of the section. Those
-    /// that are damaged are not kept.
+    /// Keeps `bytes`, the pages from `first` on, if the memory limit leaves room for all pages of the section. Damaged
+    /// pages are not kept.
     pub(in crate::table) fn keep_pages(&self, first: u32, bytes: &[u8]) {
         let Some(kept) = self.pages.load_full().or_else(|| self.make_kept()) else { return };
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
@@ -51,7 +51,7 @@ impl Section {
         u64::from(self.entry.page_count) * KEPT_PAGE_BYTES
     }
 
-    /// Lets go of the pages; `false` when there are none.
+    /// Drops the pages. Returns `false` if there are none.
     pub(super) fn drop_pages(&self) -> bool {
         self.pages.swap(None).is_some()
     }
@@ -73,7 +73,8 @@ impl Section {
         Some(kept)
     }
 
-    /// Whether the pages have room, perhaps in place of what is worth less. A refusal holds until memory becomes free.
+    /// Whether the pages have room, if necessary in place of what is worth less. A refusal stands until memory becomes
+    /// free.
     fn pages_get_room(&self, bytes: u64) -> bool {
         let releases = self.memory.releases();
         if self.pages_refused_at.load(Ordering::Relaxed) == releases {

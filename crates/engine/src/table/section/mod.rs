@@ -31,40 +31,40 @@ use super::segment_span::SegmentSpan;
 use crate::item::Item;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
-/// Filter and index may be dropped from memory and loaded again at any time: a lookup goes on with those it has got.
+/// Filter and index may be dropped from memory and loaded again at any time: a lookup continues with those it has.
 ///
-/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]; the caller reads, so
-/// that it can keep many reads in flight. Pages are numbered within the section.
+/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]. The caller reads, so
+/// that it can have many reads in flight. Pages are numbered within the section.
 pub(crate) struct Section {
     file: Arc<dyn File>,
     identity: Identity,
     entry: SectionEntry,
     index: ArcSwapOption<SectionIndex>,
     pages: ArcSwapOption<KeptPages>,
-    /// Held while index or pages change, so that two first lookups don't both read it.
+    /// Held while index or pages change, so that two first lookups do not both read the index.
     loading: Mutex<()>,
     memory: Arc<IndexMemory>,
-    /// Whether the filter of a table over this one answers for it, so that its own is not wanted in memory.
+    /// Whether the filter of a table above this one answers for it, so that its own is not needed in memory.
     is_covered: AtomicBool,
-    /// Whether the filter was found to be damaged: lookups do without.
+    /// Whether the filter was found damaged: lookups work without it.
     is_filter_damaged: AtomicBool,
-    /// Releases of memory when filter or index was last refused room.
+    /// The number of releases of memory when filter or index was last refused room.
     refused_at: AtomicU64,
-    /// Likewise of the pages.
+    /// The same for the pages.
     pages_refused_at: AtomicU64,
-    /// Whether `memory` knows the section as one that may have something to drop.
+    /// Whether the section is registered with `memory` as one that may have something to drop.
     is_registered: AtomicBool,
-    /// This section, for those who may drop its index.
+    /// This section, for callers that may drop its index.
     me: Weak<Self>,
-    /// What it takes without filter and index.
+    /// Its memory without filter and index.
     _charge: Charge,
 }
 
-/// What a section takes without filter and index, with what versions and registers hold for it.
+/// Memory of a section without filter and index, including what versions and registers hold for it.
 const SECTION_BYTES: u64 = size_of::<Section>() as u64 + 128;
 
 impl Section {
-    /// A section whose filter and index will be counted in `memory`, and be bounded by it.
+    /// A section whose filter and index will be counted in `memory` and bounded by it.
     pub(super) fn new(
         file: Arc<dyn File>,
         identity: Identity,
@@ -94,7 +94,7 @@ impl Section {
         self.entry.keyspace
     }
 
-    /// How keys of this section become hashes.
+    /// The hasher of the section's keys.
     pub fn hasher(&self) -> KeyHasher {
         self.entry.hasher
     }
@@ -104,7 +104,7 @@ impl Section {
         self.entry.range
     }
 
-    /// The share of the section's items that lies in the range, about; exact for all of the section's. Costs no read.
+    /// Approximate share of the section's items that is in the range; exact if that is all of them. Costs no read.
     pub fn share_within(&self, range: HashRange) -> f64 {
         let own = self.range();
         let Some(range) = range.clip(own) else { return 0.0 };
@@ -117,8 +117,7 @@ impl Section {
         (range.high - range.low) as f64 / ((own.high - own.low) as f64).max(1.0)
     }
 
-    /// The last hash of each of the equally large parts of the section's items in which they are told apart; empty
-    /// where hashes are uniform.
+    /// The last hash of each of the equal parts of the section's items; empty if hashes are uniform.
     pub fn marks(&self) -> &[u128] {
         if self.hasher().is_semi_sorted() { self.entry.marks.hashes() } else { &[] }
     }
@@ -128,17 +127,17 @@ impl Section {
         self.entry.layout
     }
 
-    /// Log segments whose items are in the section.
+    /// Log segments from which the section's items come.
     pub fn segments(&self) -> SegmentSpan {
         self.entry.segments
     }
 
-    /// Number of the level in the keyspace's plan that the section was made for; `None` where the file does not say.
+    /// Number of the level in the keyspace's plan for which the section was made, or `None` if the file does not say.
     pub fn level(&self) -> Option<usize> {
         self.entry.level.map(usize::from)
     }
 
-    /// How many plans the keyspace had before the one that the section was made for.
+    /// Number of plans that the keyspace had before the one for which the section was made.
     pub fn plan_number(&self) -> u16 {
         self.entry.plan_number
     }
@@ -153,12 +152,12 @@ impl Section {
         self.entry.totals.tombstone_count
     }
 
-    /// Items that expire some time.
+    /// Items that have an expiry.
     pub fn expiring_count(&self) -> u64 {
         self.entry.totals.expiring_count
     }
 
-    /// Items that have expired, about: one eighth of [`Section::expiring_count`] too few at most.
+    /// Approximate number of expired items: at most one eighth of [`Section::expiring_count`] too low.
     pub fn expired_estimate(&self, now_ms: u64) -> u64 {
         match self.expiring_count() {
             0 => 0,
@@ -181,7 +180,7 @@ impl Section {
         self.entry.totals.value_bytes
     }
 
-    /// Bytes of keys and values of items that are no tombstones.
+    /// Bytes of keys and values of items that are not tombstones.
     #[cfg(test)]
     pub fn live_bytes(&self) -> u64 {
         self.entry.totals.live_bytes
@@ -202,7 +201,7 @@ impl Section {
         u64::from(self.entry.page_count) * PAGE_BYTES as u64
     }
 
-    /// The file that holds the section: for reads of pages and for giving their space back.
+    /// The file that contains the section: for reads of pages and for giving their space back.
     pub fn file(&self) -> &Arc<dyn File> {
         &self.file
     }
@@ -215,16 +214,16 @@ impl Section {
         &self.entry
     }
 
-    /// Number of the file that holds the section.
+    /// Number of the file that contains the section.
     pub fn file_number(&self) -> u64 {
         self.identity.file_number
     }
 
-    /// The pages that may hold a key of hash `hash`: usually one, and none when the filter rejects it.
+    /// The pages that may hold a key of hash `hash`: usually one, and none if the filter rejects it.
     ///
-    /// Of hash layout: `1 + 8 · 2^-tag bits` pages for a key that is there, `8 · 2^-tag bits` for others. Of sorted
-    /// layout: exactly one, unless items of equal leading hash bits fill more. Of a key that may be the last of its
-    /// page and go on in the next one, that too, in the same read: never in sections of small items, and of one get in
+    /// In hash layout: `1 + 8 · 2^-tag bits` pages for a key that is present, `8 · 2^-tag bits` for others. In sorted
+    /// layout: exactly one, unless items of equal leading hash bits fill more. If the key may be the last of its page
+    /// and continue in the next one, the read includes that page: never in sections of small items, and for one get in
     /// four of 1 KiB items.
     #[inline]
     pub fn locate(&self, hash: KeyHash) -> Result<PageList> {
@@ -246,8 +245,8 @@ impl Section {
         }
     }
 
-    /// Loads the index if it may, and does with what there is: of hash layout without a filter, all pages of the two
-    /// buckets.
+    /// Loads the index if it may, and otherwise uses what there is: in hash layout without a filter, all pages of the
+    /// two buckets.
     #[cold]
     fn locate_degraded(&self, hash: KeyHash) -> Result<PageList> {
         let index = self.index()?;
@@ -258,13 +257,13 @@ impl Section {
         Ok(pages)
     }
 
-    /// Starts loading what [`Section::prefetch_index`] looks at.
+    /// Starts loading what [`Section::prefetch_index`] reads.
     #[inline]
     pub fn prefetch_head(&self) {
         prefetch_element(slice::from_ref(&self.index), 0);
     }
 
-    /// Starts loading what [`Section::prefetch`] looks at.
+    /// Starts loading what [`Section::prefetch`] reads.
     #[inline]
     pub fn prefetch_index(&self) {
         if let Some(index) = &*self.index.load() {
@@ -272,8 +271,8 @@ impl Section {
         }
     }
 
-    /// Starts loading what [`Section::ask`] looks at first, where that is in memory. Returns for how many tables below
-    /// this one it answers.
+    /// Starts loading what [`Section::ask`] reads first, if it is in memory. Returns the number of tables below this
+    /// one for which it answers.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) -> usize {
         match &*self.index.load() {
@@ -291,13 +290,13 @@ impl Section {
         Corruption::new(self.file.name(), self.entry.index.offset, expected, format!("{read:?}")).into()
     }
 
-    /// Where `page` lies in the file.
+    /// Offset of `page` in the file.
     #[inline]
     pub fn page_offset(&self, page: u32) -> u64 {
         (self.entry.first_page + u64::from(page)) * PAGE_BYTES as u64
     }
 
-    /// Checks that `bytes` are the page numbered `page`.
+    /// Checks that `bytes` is the page with the number `page`.
     #[inline]
     pub(super) fn check_page<'a>(&self, page: u32, bytes: &'a [u8]) -> Result<Page<'a>> {
         let seed = page_seed(self.identity.seed, self.entry.first_page + u64::from(page));
@@ -330,7 +329,7 @@ impl Section {
         Ok(place.and_then(|start| Item::decode(&buffer[start..])).map(|(item, _)| item))
     }
 
-    /// Reads `count` pages from `first` into `buffer`, which they fill.
+    /// Reads `count` pages from `first` on into `buffer`, which they fill.
     pub(super) fn read_pages(&self, first: u32, count: usize, buffer: &mut AlignedBuffer) -> Result<()> {
         buffer.resize_unspecified(count * PAGE_BYTES);
         read_exact(&*self.file, buffer, self.page_offset(first))
@@ -348,7 +347,7 @@ impl fmt::Debug for Section {
     }
 }
 
-/// Fills `buffer` from `offset` of `file`; an early end is a corruption.
+/// Fills `buffer` from `offset` of `file`. An early end of the file is a corruption.
 pub(super) fn read_exact(file: &dyn File, buffer: &mut [u8], offset: u64) -> Result<()> {
     let read = file.read_at(buffer, offset).map_err(Error::io("read", file.name()))?;
     if read < buffer.len() {

@@ -1,5 +1,5 @@
-//! Filter or index of a section in spite of damage to their blocks: what is sound of the two, and the rest from the
-//! pages.
+//! Filter or index of a section despite damage to their blocks: uses the sound one of the two, and rebuilds the other
+//! from the pages.
 
 use alluvium_base::{Corruption, KeyHash};
 
@@ -10,19 +10,19 @@ use crate::table::index::SectionIndex;
 use crate::table::index_builder::{IndexBuilder, SortedIndex};
 use crate::table::page::Layout;
 
-/// Slots of a bucket of a filter of tags.
+/// Slots per bucket of a filter of tags.
 const BUCKET_SLOTS: u64 = 4;
-/// Bytes of a filter block beside the tags: a header and a checksum.
+/// Bytes of a filter block in addition to the tags: a header and a checksum.
 const FILTER_FRAME_BYTES: u64 = 32;
 
 impl Section {
-    /// What takes the place of filter and index where reading them gave `corruption`: without the filter each lookup
-    /// searches a page, of hash layout those of two buckets; an index is made of the pages again, which reads all of
-    /// them. Never leads anywhere else than sound blocks would.
+    /// Replaces filter and index after reading them gave `corruption`. Without the filter each lookup searches a page,
+    /// in hash layout those of two buckets. An index is rebuilt from the pages, which reads all of them. Leads to the
+    /// same pages as sound blocks would.
     ///
     /// # Errors
-    /// `corruption` where that is not possible: both are damaged in hash layout, a page is damaged besides the index,
-    /// or they are of a table in buckets or answer for other tables.
+    /// `corruption` if that is impossible: in hash layout if both are damaged, if a page is damaged as well as the
+    /// index, or for a table in buckets or with a filter that answers for other tables.
     pub(super) fn index_in_spite_of(
         &self,
         with_filter: bool,
@@ -42,13 +42,13 @@ impl Section {
         let index = index.ok_or_else(|| Error::from(corruption))?;
         self.memory.count_damaged(1);
         if filter.is_none() {
-            // It is not to be looked for again.
+            // Not to be read again.
             self.set_filter_damaged();
         }
         Ok(index)
     }
 
-    /// The index of what is sound of a filter and a block of pages.
+    /// The index from the sound ones of a filter and a block of pages.
     fn index_around(&self, filter: Option<&[u8]>, pages: Option<&[u8]>) -> Option<SectionIndex> {
         let entry = &self.entry;
         let decode = |entry: &SectionEntry, pages: &[u8]| {
@@ -66,21 +66,21 @@ impl Section {
         decode(&SectionEntry { index_kind, ..entry.clone() }, &pages)
     }
 
-    /// How many slots the filter of tags has: its length tells.
+    /// Number of slots of the filter of tags, computed from its length.
     fn filter_slots(&self) -> u32 {
         let bits = self.entry.filter.len.saturating_sub(FILTER_FRAME_BYTES) * 8;
         let buckets = bits / (BUCKET_SLOTS * u64::from(self.entry.filter_tag_bits.max(1)));
         (buckets * BUCKET_SLOTS) as u32
     }
 
-    /// The items lie in the order of the filter's occupied slots.
+    /// The items are in the order of the filter's occupied slots.
     fn rebuild_slots(&self, filter: &[u8]) -> Option<(IndexKind, Vec<u8>)> {
         let slots = SectionIndex::occupied_slots(filter)?;
         let mut slots = slots.into_iter().map(|slot| KeyHash(u128::from(slot) << 64));
         self.rebuild(IndexBuilder::slots(), |_| slots.next())
     }
 
-    /// A trie asks nothing of where pages end, whatever index they were cut for.
+    /// A trie does not depend on where pages end, whatever index they were cut for.
     fn rebuild_sorted(&self) -> Option<(IndexKind, Vec<u8>)> {
         let index = match self.entry.index_kind {
             IndexKind::ThreeLevel => SortedIndex::ThreeLevel,
@@ -91,7 +91,7 @@ impl Section {
         self.rebuild(builder, Some)
     }
 
-    /// The index over all pages, with what `place` makes of each item's hash; `None` where a page is damaged.
+    /// The index over all pages, with each item's hash mapped by `place`, or `None` if a page is damaged.
     fn rebuild(
         &self,
         mut builder: IndexBuilder,
@@ -111,7 +111,7 @@ impl Section {
             pending += hashes.len();
             items += hashes.len() as u64;
             ends.push((hashes.len(), goes_on));
-            // A page that only has the rest of an item ends when one behind it is known.
+            // A page that contains only the rest of an item is ended once the next item is known.
             if pending > 0 {
                 for (items, goes_on) in ends.drain(..) {
                     pending -= items;
@@ -124,7 +124,7 @@ impl Section {
     }
 }
 
-/// `None` where the block is damaged.
+/// Returns `None` if the block is damaged.
 fn unless_damaged(block: Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
     match block {
         Ok(bytes) => Ok(Some(bytes)),

@@ -1,39 +1,40 @@
-//! What filter, index and pages of a section are worth in memory: the reads that they save, by bytes.
+//! What filter, index and pages of a section are worth in memory: the reads that they save per byte.
 
 use super::Section;
 use crate::table::page::Layout;
 
-/// A filter is read from flash with the index for one lookup where both together take no more than this: beyond that
-/// the read takes about as long as two of a page.
+/// Maximum bytes of filter and index for which the filter is read from flash with the index for a single lookup. A
+/// larger read takes about as long as two reads of a page.
 const READ_BYTES_MAX: u64 = 128 << 10;
 
-/// Pages are worth less than any filter or index, which all lookups need, and among themselves what scans save.
+/// Pages are worth less than any filter or index, which all lookups need. Among themselves they are ordered by the
+/// reads that scans save.
 const PAGES_FACTOR: f64 = 1e-20;
 
-/// What can be dropped of a section in one step.
+/// A part of a section that can be dropped in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::table) struct Part {
-    /// Reads that it saves, per lookup of the whole hash space and byte.
+    /// Reads that it saves, per lookup of the whole hash space and per byte.
     pub worth: f64,
-    /// Bytes of memory that become free, at least.
+    /// Minimum bytes of memory that become free.
     pub bytes: u64,
-    /// Whether the filter goes.
+    /// Whether the filter is dropped.
     pub has_filter: bool,
-    /// Whether the index goes, and with it the filter.
+    /// Whether the index is dropped, and the filter with it.
     pub has_index: bool,
-    /// Whether the pages go, and nothing else.
+    /// Whether the pages are dropped, and nothing else.
     pub has_pages: bool,
 }
 
 impl Section {
-    /// Whether the filter and the index are in memory both or not at all: of hash layout, where a lookup by the index
-    /// alone reads the pages of two buckets, while reading filter and index is one request.
+    /// Whether filter and index are in memory both or not at all. True for hash layout, where a lookup by the index
+    /// alone reads the pages of two buckets, while filter and index together are one read.
     pub(super) fn is_joint(&self) -> bool {
         self.entry.layout == Layout::Hash && self.entry.filter.len + self.entry.index.len <= READ_BYTES_MAX
     }
 
-    /// What a byte of the index is worth, or of index and filter if they are joint: it saves one read to each lookup
-    /// within the section's range. At least what the filter is worth, which is of no use without it.
+    /// What a byte of the index is worth, or a byte of index and filter if they are joint: it saves one read for each
+    /// lookup in the section's range. At least what the filter is worth, which has no use without the index.
     pub(super) fn index_worth(&self) -> f64 {
         let index = self.entry.index.len;
         if self.is_joint() {
@@ -43,19 +44,18 @@ impl Section {
         if self.wants_filter() { worth.max(self.filter_worth()) } else { worth }
     }
 
-    /// What a byte of the filter is worth: it saves a page to each lookup within the section's range, those excepted
-    /// that find their key in it, which are few in all but the last level.
+    /// What a byte of the filter is worth: it saves a page for each lookup in the section's range, except lookups that
+    /// find their key there, which are few in all levels except the last.
     pub(super) fn filter_worth(&self) -> f64 {
         self.range_share() / self.entry.filter.len.max(1) as f64
     }
 
-    /// What a byte of the pages is worth: all together save one read to each scan of a prefix within the section's
-    /// range.
+    /// What a byte of the pages is worth: all together save one read for each scan of a prefix in the section's range.
     pub(super) fn pages_worth(&self) -> f64 {
         PAGES_FACTOR * self.range_share() / self.kept_pages_bytes().max(1) as f64
     }
 
-    /// What is in memory, as far as it can be dropped.
+    /// The parts in memory that can be dropped.
     pub(in crate::table) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
         let pages = self.pages.load().is_some().then(|| Part {
             worth: self.pages_worth(),
@@ -87,7 +87,7 @@ impl Section {
         [pages, is_separate.then_some(filter), Some(index)].into_iter().flatten()
     }
 
-    /// Drops a part; `false` when it is not there, or just being loaded.
+    /// Drops a part. Returns `false` if it is not there, or is being loaded.
     pub(in crate::table) fn drop_part(&self, part: Part) -> bool {
         match part {
             Part { has_pages: true, .. } => self.drop_pages(),
