@@ -1,7 +1,8 @@
 //! Conversion of a frozen log segment: each keyspace's log store becomes a run (SILT §3.2).
 //!
-//! Of hash layout the order of a section is that of the filter's slots, which are the slots of the log's index: nothing
-//! is sorted. Sorted layout costs a sort, and page fences besides the filter, and can be merged as it is read.
+//! In hash layout the items of a section are in the order of the filter's slots, which are the slots of the log's
+//! index, so nothing is sorted. Sorted layout costs a sort, and page fences in addition to the filter, and can be
+//! merged as it is read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +26,10 @@ use crate::manifest::Edit;
 use crate::planted_race::PlantedRace;
 use crate::table::{Section, SectionSpec, SegmentSpan, TableWriter, WRITES_MAX, pages_expected};
 
-/// Items fetched into the cache before they are needed.
+/// Number of items by which the prefetch runs ahead.
 const PREFETCH_AHEAD: usize = 12;
 
-/// Converts the oldest frozen segment; `false` when there is none.
+/// Converts the oldest frozen segment. Returns `false` if there is none.
 ///
 /// Order of persistence: blob sync, table sync, directory sync, manifest sync, switch, recycle.
 pub(crate) fn convert(shared: &Shared) -> Result<bool> {
@@ -68,7 +69,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
-            // Space of sections that a filter reads is not given back meanwhile.
+            // Holding the version prevents that the space of sections read by a filter is given back meanwhile.
             let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
                 true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version.runs)?),
@@ -131,7 +132,8 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes a section for every shard that has items; returns the numbers of the others, and the references to blobs.
+/// Writes a section for each shard that has items. Returns the numbers of the other shards, and the references to
+/// blobs.
 fn write_sections(
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
@@ -192,7 +194,7 @@ fn write_sections(
     Ok((empty, references))
 }
 
-/// Writes all items of a semi-sorted keyspace's store as one section: its shards are parts of no order.
+/// Writes all items of a semi-sorted keyspace's store as one section: its shards do not follow the order of hashes.
 fn write_section(
     shared: &Shared,
     writer: &mut TableWriter,
@@ -236,7 +238,7 @@ fn write_section(
     Ok(references)
 }
 
-/// Puts the items of a section of sorted layout in order, and into it.
+/// Sorts the items of a section of sorted layout and writes them.
 fn push_sorted(writer: &mut TableWriter, mut items: Vec<(u32, KeyHash, EncodedItem<'_>)>) -> Result<()> {
     items.sort_unstable_by(|(_, one_hash, one), (_, other_hash, other)| {
         one_hash.cmp(other_hash).then_with(|| one.item.key.cmp(other.item.key))
@@ -250,7 +252,7 @@ fn push_sorted(writer: &mut TableWriter, mut items: Vec<(u32, KeyHash, EncodedIt
     Ok(())
 }
 
-/// Lets the filters leave memory of those sections of `runs` for which that of a section of `run` answers.
+/// Drops the filters of those sections of `runs` for which the filter of a section of `run` answers.
 fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
     for (shard, section) in run.sections.iter().enumerate() {
         let Some(section) = section else { continue };
@@ -264,7 +266,7 @@ fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
     Ok(())
 }
 
-/// The run of these sections of `file`, those of one keyspace.
+/// The run made of `own`, the sections of one keyspace in `file`.
 pub(crate) fn run_of(file: &Arc<TableFile>, own: &[Arc<Section>], shard_bits: u32, repeats: f64) -> Arc<Run> {
     let mut sections = vec![None; 1 << shard_bits];
     for section in own {
@@ -274,7 +276,7 @@ pub(crate) fn run_of(file: &Arc<TableFile>, own: &[Arc<Section>], shard_bits: u3
     Arc::new(Run { file: file.clone(), shard_bits, repeats, sections })
 }
 
-/// The version without the segment's log store, and with the run that it became.
+/// The version with the segment's log store replaced by its run.
 fn replace_store(
     version: &Version,
     segment: &Segment,

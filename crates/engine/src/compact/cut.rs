@@ -1,4 +1,4 @@
-//! Where the tables that a merge makes begin and end.
+//! The division of a merge's output into tables.
 
 use alluvium_base::HashRange;
 use alluvium_model::{Growth, Plan};
@@ -7,7 +7,7 @@ use super::level_table::level_spec;
 use super::mass::{Mass, cell, ranges_of_bits};
 use crate::level::{Container, Level, PlacedTable};
 
-/// Sizes to which tables of the levels below the youngest are cut.
+/// Minimum and maximum size of tables of the levels below the youngest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableSizes {
     pub bytes_min: u64,
@@ -20,11 +20,11 @@ impl Default for TableSizes {
     }
 }
 
-/// A merge of leveling is cut into so many tables, as far as their sizes allow.
+/// Number of tables into which a merge of leveling is divided, as far as their sizes allow.
 const TABLES_OF_MERGE: f64 = 8.0;
 
 impl TableSizes {
-    /// About the size of the tables that a merge of so many bytes makes.
+    /// Approximate size of the tables that a merge of `bytes` makes.
     pub fn of_merge(&self, bytes: f64) -> f64 {
         self.clamp(bytes / TABLES_OF_MERGE)
     }
@@ -34,24 +34,24 @@ impl TableSizes {
     }
 }
 
-/// Ranges for at least `tables` tables over `range`, equal but at the ends.
+/// Ranges for at least `tables` tables over `range`, equal except at the ends.
 ///
-/// All cuts are at multiples of one power of two. Were they at equal parts of whatever range comes, each merge would
-/// cut elsewhere, and containers, which are split wherever something laid over them ends, become ever smaller.
+/// All cuts are at multiples of one power of two. If instead each range were divided into equal parts, each merge would
+/// cut elsewhere. Containers are split where a table above them ends, so they would become ever smaller.
 pub(super) fn table_ranges(range: HashRange, tables: u64) -> impl Iterator<Item = HashRange> {
     let tables = u128::from(tables.max(1));
     let span = range.high - range.low;
-    // The number of hashes, which is one more than the span, may be one more than fits.
+    // The number of hashes is one more than the span, which may not fit in the type.
     let width = (span / tables).checked_add((span % tables + 1) / tables);
     ranges_of_bits(range, width.map_or(128, |width| width.max(1).ilog2()))
 }
 
-/// The ranges of new tables that lie over what a tiering level has, of bytes that are spread over `range` as `mass`
-/// says.
+/// The ranges of new tables to be put above the content of a tiering level, for bytes distributed over `range` as in
+/// `mass`.
 ///
-/// They are those of the level's containers, of which those that would get too much are split. Where it has none,
-/// containers are made for tables so large that as many as a container takes are again what was merged now: then
-/// tables are equally large in all levels.
+/// They are the ranges of the level's containers; those that would get too much are split. Where the level has no
+/// containers, the new ones are so large that as many tables as a container takes are again what was merged now. Tables
+/// are then equally large in all levels.
 pub(super) fn pushed_ranges(
     plan: &Plan,
     number: usize,
@@ -69,7 +69,8 @@ pub(super) fn pushed_ranges(
     join_small(&pieces, mass, sizes.bytes_min as f64)
 }
 
-/// The containers of a level in `range`, and what lies between them, cut into pieces of at most so many bytes.
+/// The containers of a level in `range`, and the gaps between them, cut into pieces of at most `container_bytes_max`
+/// and `gap_bytes_max`.
 fn pieces_of_level(
     level: &Level,
     range: HashRange,
@@ -92,9 +93,10 @@ fn pieces_of_level(
     pieces
 }
 
-/// The ranges of the tables that a merge makes of bytes that are spread over `range` as `mass` says, where they take
-/// the place of what is there. Where data are marked, tables are cut as they were, and divided or joined where that
-/// makes them too large or too small: cut elsewhere each time they would leave splinters of those they replace in part.
+/// The ranges of the tables that a merge makes from bytes distributed over `range` as in `mass`, if they replace the
+/// present ones. Where the distribution is marked, tables are cut as the present ones are, and split or joined where
+/// that makes them too large or too small: if they were cut elsewhere each time, they would leave splinters of tables
+/// that they replace in part.
 pub(super) fn merged_ranges(
     level: &Level,
     range: HashRange,
@@ -111,11 +113,11 @@ pub(super) fn merged_ranges(
     join_small(&pieces, mass, sizes.bytes_min as f64)
 }
 
-/// The ranges of the tables that merging the container `range` of a level into itself makes.
+/// The ranges of the tables made by merging the container `range` of a level into itself.
 ///
-/// They are the level's containers from then on, so they are cut by what the level holds and not by what is merged, or
-/// they would be smaller each time. Containers beside it are merged with it while all together make less than half a
-/// table: so those that were cut for a smaller level, or of which much was removed, become one again.
+/// They become the level's containers. They are therefore cut by what the level holds and not by what is merged;
+/// otherwise they would become smaller each time. Adjacent containers are merged with it while all together make less
+/// than half a table, so that containers cut for a smaller level, or of which much was removed, become one again.
 pub(super) fn ranges_within(
     level: &Level,
     range: HashRange,
@@ -146,7 +148,7 @@ pub(super) fn ranges_within(
     table_ranges(range, (level.bytes_within(range) / table_bytes).ceil() as u64).collect()
 }
 
-/// Adjacent ranges together as long as their tables would be smaller than `bytes_min`: one table then lies over several
+/// Joins adjacent ranges while their tables would be smaller than `bytes_min`. One table is then above several
 /// containers.
 fn join_small(ranges: &[HashRange], mass: &Mass, bytes_min: f64) -> Vec<HashRange> {
     let mut joined: Vec<HashRange> = Vec::new();
@@ -161,7 +163,8 @@ fn join_small(ranges: &[HashRange], mass: &Mass, bytes_min: f64) -> Vec<HashRang
     joined
 }
 
-/// Adjacent ranges in groups that cover about one of `groups` equal parts each, at most where a range isn't more.
+/// Groups adjacent ranges so that each group covers approximately one of `groups` equal parts. A larger range is a
+/// group of its own.
 pub(super) fn grouped(ranges: &[HashRange], groups: u64) -> Vec<Vec<HashRange>> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Vec::new() };
     if groups <= 1 {
@@ -234,7 +237,7 @@ mod tests {
         let ranges = pushed(HashRange::ALL, 64e6);
         assert_eq!(ranges.len(), 16);
         let again = pushed(ranges[3], 7.6e6);
-        // No smaller than the least table.
+        // No smaller than the minimum table.
         assert_eq!(again.len(), 8);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Due`]: which part of which level merges next, and how urgently.
+//! [`Due`]: which part of which level is merged next, and how urgently.
 
 use std::sync::Arc;
 
@@ -13,33 +13,35 @@ use super::standing::{DuePlace, Standing};
 use crate::db::{KeyspaceShared, Shared};
 use crate::level::{MergeUnit, Version};
 
-/// Bytes of a unit's runs, or of a container's tables, from which on it is merged, so that what a merge holds in memory
-/// or on disk is bounded.
+/// Bytes of a unit's runs, or of a container's tables, from which on it is merged. This bounds what a merge holds in
+/// memory or on disk.
 pub(super) const PLACE_BYTES_MAX: u64 = 256 << 20;
 
-/// A part of a level that is merged together.
+/// A unit or container: a part of a level that is merged together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Place {
-    /// Of the youngest level.
+    /// A unit of the youngest level.
     Unit(MergeUnit),
-    /// Of the level of this number: the container over this range.
+    /// The container over this range in the level of this number.
     Container { level: usize, range: HashRange },
 }
 
-/// The place most in need of merging, and how far its keyspace is over its bound: above 1 it is due.
+/// The unit or container most in need of merging, and how far its keyspace exceeds its bound: above 1 it is due.
 #[derive(Debug)]
 pub(crate) struct Due {
     pub keyspace: Arc<KeyspaceShared>,
     pub place: Place,
     pub pressure: f64,
-    /// Whether it is old values that are too many: then the place is merged with what the next level has there.
+    /// Whether the bound exceeded is that of obsolete versions. Then it is merged with what the next level holds in its
+    /// range.
     pub collects: bool,
 }
 
-/// Picks the place of all keyspaces and levels that is furthest over its bound.
+/// Picks, among all keyspaces and levels, the unit or container that exceeds its bound most.
 ///
-/// Merging the fullest unit whenever the sum is over the bound staggers the units by itself: in the steady state they
-/// are evenly spread between empty and twice the mean, so memory stays near the bound instead of swinging below it.
+/// To merge the fullest unit whenever the sum exceeds the bound staggers the units automatically: in the steady state
+/// they are evenly distributed between empty and twice the mean, so memory stays close to the bound instead of swinging
+/// below it.
 pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     let mut best: Option<Due> = None;
     for keyspace in shared.all_keyspaces() {
@@ -52,7 +54,7 @@ pub(crate) fn pick(shared: &Shared) -> Option<Due> {
     best
 }
 
-/// How the keyspace stands against the bounds of its plan.
+/// How the keyspace stands in relation to the bounds of its plan.
 fn standing(shared: &Shared, keyspace: &KeyspaceShared) -> Standing {
     let version = keyspace.version.load_full();
     let segment_bytes = shared.memory.budget().segment_bytes;
@@ -72,7 +74,7 @@ fn standing(shared: &Shared, keyspace: &KeyspaceShared) -> Standing {
     })
 }
 
-/// What to merge next so that in the end all items are in one run each of the last levels; `None` when they are.
+/// What to merge next so that finally all items are in one run of each keyspace's last level, or `None` if they are.
 pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
     shared.all_keyspaces().iter().find_map(|keyspace| {
         let version = keyspace.version.load();
@@ -86,13 +88,13 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
     })
 }
 
-/// What to merge next so that in the end all items of a keyspace are in its last level; `None` when they are.
+/// What to merge next so that finally all items of a keyspace are in its last level, or `None` if they are.
 pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
     let place = any_above_last(keyspace, &keyspace.version.load())?;
     Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
 }
 
-/// The runs of a keyspace, if some of their items are from log segments before this one.
+/// The runs of a keyspace, if some of their items come from log segments before this one.
 pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: u64) -> Option<Due> {
     let version = keyspace.version.load();
     let sections = || version.runs.iter().flat_map(|run| run.sections.iter().flatten());
@@ -111,7 +113,7 @@ fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place>
     above_last.into_iter().find_map(|(number, level)| next_of(number, level, Order::of(keyspace)))
 }
 
-/// How far the keyspaces are over their bounds, as far as writers are to pay for it: the largest pressure of any level.
+/// How far the keyspaces exceed their bounds, as far as writers have to pay for it: the largest pressure of any level.
 pub(crate) fn pressure(shared: &Shared) -> f64 {
     let pressures = shared.all_keyspaces().into_iter();
     let pressures =
@@ -119,13 +121,13 @@ pub(crate) fn pressure(shared: &Shared) -> f64 {
     pressures.fold(0.0, f64::max)
 }
 
-/// How far the keyspace is over the bounds of its plan, also where it was so when it got the plan.
+/// How far the keyspace exceeds the bounds of its plan, including what it exceeded when it got the plan.
 pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
     standing(shared, keyspace).pressure
 }
 
-/// The unit of the youngest level that is to merge next, how far the level is over its bounds, and whether that is for
-/// old values which handing on runs would not end; `None` without runs.
+/// The unit of the youngest level to be merged next, how far the level exceeds its bounds, and whether it is due for
+/// obsolete versions that handing on runs would not drop. `None` if there are no runs.
 fn of_runs(version: &Version, bounds: &Bounds) -> Option<DuePlace> {
     let units = MergeUnit::all(&version.runs);
     let fullest = units.iter().max_by_key(|unit| unit.items).copied()?;
@@ -148,23 +150,23 @@ fn of_runs(version: &Version, bounds: &Bounds) -> Option<DuePlace> {
     Some(DuePlace { place: Place::Unit(unit), pressure, collects })
 }
 
-/// How much runs may hold.
+/// The bounds on runs.
 struct Bounds {
-    /// Most runs over one place.
+    /// Maximum runs over one unit.
     runs_max: u32,
-    /// Most items in runs.
+    /// Maximum items in runs.
     items_max: f64,
-    /// Most old values that have newer ones in runs.
+    /// Maximum obsolete versions that are hidden by items in runs.
     garbage_max: f64,
-    /// Items of the level when every place of it is full.
+    /// Items of the level when every unit is full.
     room: f64,
-    /// Old values in all levels.
+    /// Obsolete versions in all levels.
     old_values: OldValues,
 }
 
 impl Bounds {
-    /// How far the level is over its bound by old values under newer ones in its runs, or all levels are if it is the
-    /// one to be merged for that.
+    /// How far the level exceeds its bound on obsolete versions hidden by its runs, or how far all levels exceed theirs
+    /// if this level is the one to be merged for that.
     fn by_garbage(&self, version: &Version) -> f64 {
         let in_runs = version.garbage_estimate() / self.garbage_max.max(1.0);
         in_runs.max(self.old_values.pressure(0))
@@ -192,19 +194,20 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment
     Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items, old_values }
 }
 
-/// The mean number of runs over so many places that are staggered evenly between none, one of them just merged, and
-/// `runs_full`: as the model of tiering has it.
+/// The mean number of runs over `places` units or containers that are staggered evenly between none, one of them just
+/// merged, and `runs_full`, as in the model of tiering.
 pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
     runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
 }
 
-/// What [`mean_runs`] is the mean of.
+/// The inverse: the maximum number of runs for which [`mean_runs`] is `mean_runs`.
 fn runs_full(mean_runs: f64, places: f64) -> f64 {
     (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
-/// Items of one freeze: as many as the log's index holds, or as a segment does where that is less. Where runs collect
-/// shards are many, and under a memory limit segments are small: the index alone says several times too much.
+/// Items of one freeze: as many as the log's index has room for, or as fit in a segment if that is less. Where runs
+/// accumulate there are many shards, and under a memory limit segments are small: the index alone would give several
+/// times too many.
 fn freeze_items(version: &Version, segment_bytes: u64) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
     let sections = version.sections().map(|section| (section.item_count(), section.used_bytes()));

@@ -1,10 +1,11 @@
-//! Rewriting what holds much that nobody can read any more: expired items, and removed ones with their tombstones.
+//! Rewrites units and containers with much garbage that nobody can read: expired items, and removed items with their
+//! tombstones.
 //!
-//! Merges drop both as they pass, but where nothing is written no merge passes. So a place that is for a good part
-//! garbage is rewritten for its own sake, when nothing else is due and at the rate of merges. How much garbage there is
-//! follows from what the sections' directories say: counts of tombstones, and when their items expire. A rewritten
-//! place has none, so it takes as much garbage as before until it is rewritten again: each byte given back costs the
-//! writing of three at most.
+//! Merges drop both, but where nothing is written no merge occurs. A unit or container with a large share of garbage is
+//! therefore rewritten for that reason alone, when nothing else is due and at the rate of merges. The amount of garbage
+//! follows from the sections' directories: counts of tombstones, and expiry times. A rewritten unit or container has no
+//! garbage, so it accumulates as much as before until it is rewritten again: each byte given back costs the writing of
+//! at most three.
 
 use std::sync::Arc;
 
@@ -19,19 +20,19 @@ use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 use crate::level::{Container, MergeUnit, PlacedTable, Version};
 
-/// A place is rewritten when this share of its items is garbage.
+/// Share of garbage from which on a unit or container is rewritten.
 const GARBAGE_SHARE: f64 = 0.25;
 
-/// A place worth rewriting.
+/// A unit or container worth rewriting.
 #[derive(Debug)]
 pub(crate) struct GarbagePlace {
     keyspace: Arc<KeyspaceShared>,
     place: Place,
-    /// Which part of the place is garbage.
+    /// The share of its items that is garbage.
     share: f64,
 }
 
-/// Items of a place, and those among them that are garbage.
+/// Items of a unit or container, and how many of them are garbage.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     items: f64,
@@ -40,7 +41,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// What the levels below the one of this number hold in `range`; tombstones count as items that are kept.
+    /// The content of the levels below the one of this number in `range`. Tombstones count as items that are kept.
     fn below(version: &Version, number: usize, range: HashRange, now_ms: u64) -> Self {
         let mut weight = Self::default();
         for level in &version.levels[number..] {
@@ -50,7 +51,7 @@ impl Weight {
             }
         }
         if number + 1 < version.last_level() {
-            // Merging into the next level leaves what has expired further below.
+            // A merge into the next level keeps expired items further below.
             weight.garbage = 0.0;
         }
         weight
@@ -93,13 +94,13 @@ impl Weight {
             let share = table.items_within(range) / (table.section.item_count() as f64).max(1.0);
             tombstones += table.section.tombstone_count() as f64 * share;
         }
-        // In the last level they hide what is in the same container.
+        // In the last level they hide items of the same container.
         let is_last = number == version.last_level();
         weight.add_tombstones(tombstones, if is_last { weight.items - tombstones } else { old_live });
         weight
     }
 
-    /// A tombstone is garbage when it is merged into the last level, and so is what it hides, as a rule.
+    /// A tombstone is garbage when it is merged into the last level, and usually so is an item that it hides.
     fn add_tombstones(&mut self, tombstones: f64, old_live: f64) {
         self.garbage += tombstones + tombstones.min(old_live.max(0.0));
     }
@@ -115,7 +116,7 @@ impl Weight {
     }
 }
 
-/// The place with the largest share of garbage among those that are worth rewriting.
+/// The unit or container with the largest share of garbage among those that are worth rewriting.
 pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
     let now_ms = shared.now_ms();
     let mut best: Option<GarbagePlace> = None;
@@ -141,8 +142,9 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
     best
 }
 
-/// Rewrites one place, if there is one worth it; returns whether there was. What lies above the last level is merged
-/// into the next one: there its tombstones count again, against what they hide, until they reach the last.
+/// Rewrites one unit or container if one is worth it; returns whether there was one. Above the last level it is merged
+/// into the next level. There its tombstones count again, against the items that they hide, until they reach the last
+/// level.
 pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
     let Some(GarbagePlace { keyspace, place, .. }) = pick_garbage(shared) else { return Ok(false) };
     match place {
@@ -154,7 +156,7 @@ pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Rewrites the tables of the last levels in which something has expired, without that.
+/// Rewrites the tables of the last levels in which items have expired, without these items.
 pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load_full();
@@ -170,7 +172,7 @@ pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Rewrites these ranges of hashes of a level, without what has expired, as a table each.
+/// Rewrites these ranges of hashes of a level, each as one table, without expired items.
 pub(super) fn rewrite(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -178,7 +180,7 @@ pub(super) fn rewrite(
     ranges: impl Iterator<Item = HashRange>,
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
-    // The keyspace may have been cleared or dropped, or its plan changed, since the ranges were chosen.
+    // Since the ranges were chosen, the keyspace may have been cleared or dropped, or its plan changed.
     let is_there = |&range: &HashRange| keyspace.version.load().lies_in(level, range);
     let ranges = ranges.filter(is_there);
     let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;

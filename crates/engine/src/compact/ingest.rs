@@ -1,6 +1,6 @@
-//! Bulk ingest: items in any order become tables of the last level without passing through log and hash runs.
+//! Bulk ingest: items in any order become tables of the last level without passing through the log and hash runs.
 //!
-//! Each item is written twice: to a file of its part of the hash space, and to its table.
+//! Each item is written twice: to the file of its part of the hash space, and to its table.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,12 +24,13 @@ use crate::item::{EncodedItem, Item};
 use crate::level::Version;
 use crate::table::SegmentSpan;
 
-/// Adjacent parts are merged together as long as they make one table of at most this, old items included.
+/// Adjacent parts are merged together while they make one table of at most this size, including old items.
 const TABLE_BYTES_MAX: u64 = 24 << 20;
-/// Threads that merge: one computes while others read and write. Where memory is short there is one.
+/// Threads that merge: one computes while the other reads and writes. If memory is short there is one.
 const THREADS: usize = 2;
 
-/// Merges spilled items into the last level, as the newest of their keys. Whatever is older lies there too.
+/// Merges spilled items into the last level, as the newest versions of their keys. All older versions are there as
+/// well.
 ///
 /// A failure leaves some parts of the hash space merged and others not, and fails the database. Updates wait for the
 /// `barrier`, which was raised over the whole keyspace before the log was frozen; it is lowered part by part.
@@ -43,7 +44,7 @@ pub(crate) fn ingest(
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
     let newest = shared.log.active_segment().id.saturating_sub(1);
-    // None of what lies below is taken in, where new tables lie over it.
+    // Items below new tables are not part of them, where new tables are put above the level's content.
     let segments = SegmentSpan { oldest: newest + 1, newest };
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
@@ -55,7 +56,7 @@ pub(crate) fn ingest(
     ingestion.run(spill).map_err(|error| shared.note_failure(error))
 }
 
-/// Hands spilled items to `write`, those of one key in the order in which they came.
+/// Passes spilled items to `write`, those of one key in the order in which they arrived.
 pub(crate) fn write_spilled(
     keyspace: &KeyspaceShared,
     spill: Spill,
@@ -72,7 +73,7 @@ pub(crate) fn write_spilled(
     Ok(())
 }
 
-/// The items that lie one after the other in `bytes`.
+/// The items stored one after the other in `bytes`.
 fn items<'b>(
     keyspace: &KeyspaceShared,
     mut bytes: &'b [u8],
@@ -88,7 +89,7 @@ fn items<'b>(
     })
 }
 
-/// Memory that the items of a part take while they are sorted.
+/// Bytes of memory of a part's items while they are sorted.
 fn sort_bytes(spill: &Spilled, part: usize) -> u64 {
     YoungItems::memory_bytes_for(spill.items(part), spill.bytes(part))
 }
@@ -96,17 +97,17 @@ fn sort_bytes(spill: &Spilled, part: usize) -> u64 {
 struct Ingestion<'a> {
     shared: &'a Shared,
     keyspace: &'a KeyspaceShared,
-    /// Into the last level.
+    /// Moves items into the last level.
     flow: Flow,
     segments: SegmentSpan,
-    /// Memory of the items that are sorted together.
+    /// Maximum bytes of memory of the items that are sorted together.
     sort_bytes_max: u64,
-    /// Whether one thread does everything.
+    /// Whether one thread does all the work.
     is_alone: bool,
     barrier: &'a UpdateBarrier<'a>,
 }
 
-/// What a thread merges in, again and again.
+/// Memory that a merging thread reuses.
 #[derive(Default)]
 struct Memory {
     young: YoungItems,
@@ -129,7 +130,7 @@ impl Ingestion<'_> {
             }
             Ok(())
         };
-        // Others, so that some read or wait for a sync while one sorts; in order where order matters.
+        // Other threads, so that some read or wait for a sync while one sorts. None if the order of operations matters.
         let others = if self.is_alone { 0 } else { THREADS - 1 };
         alluvium_io::sync::thread::scope(|scope| {
             let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
@@ -145,7 +146,7 @@ impl Ingestion<'_> {
         self.shared.counters.spill_bytes_written.fetch_add(spill.file_bytes(), Ordering::Relaxed);
     }
 
-    /// Adjacent parts that are merged together, so that small ones don't make small tables.
+    /// Adjacent parts that are merged together, so that small parts do not make small tables.
     fn groups(&self, spill: &Spilled) -> Vec<Range<usize>> {
         let version = self.keyspace.version.load();
         let mut groups: Vec<Range<usize>> = Vec::new();
@@ -190,7 +191,7 @@ impl Ingestion<'_> {
         Ok(())
     }
 
-    /// Hands the items of some pieces to `add`, as many at a time as fit in memory, in order.
+    /// Passes the items of some pieces to `add` in order, as many at a time as fit in memory.
     fn feed(
         &self,
         spill: &Spilled,
@@ -217,12 +218,12 @@ impl Ingestion<'_> {
         Ok(())
     }
 
-    /// Whether a part doesn't fit in memory.
+    /// Whether a part does not fit in memory.
     fn is_large(&self, spill: &Spilled, part: usize) -> bool {
         sort_bytes(spill, part) > self.sort_bytes_max || spill.items(part) > u64::from(AGE_MAX)
     }
 
-    /// Adjacent parts that fit in memory together.
+    /// Groups of adjacent parts that fit in memory together.
     fn pieces(&self, spill: &Spilled, group: Range<usize>) -> Vec<Range<usize>> {
         let mut pieces: Vec<Range<usize>> = Vec::new();
         let (mut bytes, mut items) = (0, 0);
@@ -241,7 +242,7 @@ impl Ingestion<'_> {
         pieces
     }
 
-    /// Gathers the items of some parts, sorted.
+    /// Gathers the items of some parts and sorts them.
     fn gather(&self, spill: &Spilled, parts: Range<usize>, memory: &mut Memory) -> Result<()> {
         let Memory { young, room } = memory;
         young.clear();
@@ -252,7 +253,7 @@ impl Ingestion<'_> {
             self.shared.check_open()?;
             spill.for_each(part, room, |bytes| {
                 for (hash, item) in items(self.keyspace, bytes) {
-                    // Of two items of a key the one that came later counts.
+                    // Of two items of a key the one that arrived later counts.
                     young.push(hash, age, item.bytes);
                     age -= 1;
                 }
@@ -292,7 +293,7 @@ impl Ingestion<'_> {
         merged_ranges(level, range, &mass, &self.shared.settings.table_sizes)
     }
 
-    /// Bytes in `range` that new tables will hold besides what is new.
+    /// Bytes in `range` that new tables will contain in addition to new items.
     fn present_bytes(&self, version: &Version, range: HashRange) -> u64 {
         if self.flow.pushes {
             return 0;
@@ -300,7 +301,7 @@ impl Ingestion<'_> {
         version.level(self.flow.to).bytes_within(range) as u64
     }
 
-    /// Parts the items of a part again, by more bits of their hashes.
+    /// Divides the items of a part again, by further bits of their hashes.
     fn split(&self, spill: &Spilled, part: usize) -> Result<Spill> {
         let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
         let mut finer = spill.finer(part, number);
@@ -311,7 +312,7 @@ impl Ingestion<'_> {
         Ok(finer)
     }
 
-    /// The items of a part, the newest of each key, where all have one hash: then they are few or of few keys.
+    /// The newest item of each key of a part whose items all have one hash: these are few, or of few keys.
     fn newest(&self, spill: &Spilled, part: usize) -> Result<YoungItems> {
         let mut newest: BTreeMap<Vec<u8>, (KeyHash, Vec<u8>)> = BTreeMap::new();
         spill.for_each(part, &mut AlignedBuffer::default(), |bytes| {

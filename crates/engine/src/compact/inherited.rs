@@ -1,16 +1,16 @@
-//! [`InheritedPressure`]: the backlog that a change of plan made of what was none, and that writers don't pay for at
-//! once.
+//! [`InheritedPressure`]: the backlog caused by a change of plan. Writers are not slowed for all of it at once.
 
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
-/// Each freeze of the log takes so much of what is excused.
+/// Share of the excused pressure that each freeze of the log removes.
 const EXCUSE_OF_FREEZE: f64 = 1.0 / 64.0;
 
-/// How far a keyspace was over the bounds of its plan when it got that plan: what was within those of the plan before.
+/// How far a keyspace exceeded the bounds of its plan when it got that plan, although it was within those of the plan
+/// before.
 ///
-/// Writers are slowed as if just that were the bound, and it comes down with what merges work off and, lest a stream of
-/// writes that takes all that merges can do should keep it up for ever, with every freeze of the log. So neither the
-/// change nor the end of it is a step.
+/// Writers are slowed as if this pressure were the bound. It decreases as merges reduce the backlog, and with every
+/// freeze of the log; otherwise a stream of writes that uses the whole capacity of merges could sustain it forever.
+/// Neither the change nor its end is therefore a step.
 #[derive(Debug)]
 pub(crate) struct InheritedPressure(AtomicU64);
 
@@ -27,19 +27,19 @@ impl InheritedPressure {
         self.0.store(pressure.max(1.0).to_bits(), Ordering::Relaxed);
     }
 
-    /// What of the present pressure counts for writers.
+    /// The part of the present pressure that counts for writers.
     pub fn excuse(&self, pressure: f64) -> f64 {
         let excused = f64::from_bits(self.0.load(Ordering::Relaxed));
         if excused <= 1.0 {
             return pressure;
         }
         let lower = pressure.clamp(1.0, excused);
-        // Whoever comes in between has seen about the same pressure.
+        // A concurrent caller has seen approximately the same pressure.
         self.0.store(lower.to_bits(), Ordering::Relaxed);
         pressure / lower.max(1.0)
     }
 
-    /// Takes the share of one freeze.
+    /// Removes the share of one freeze.
     pub fn pay_off(&self) {
         let excused = f64::from_bits(self.0.load(Ordering::Relaxed));
         if excused > 1.0 {

@@ -1,4 +1,4 @@
-//! All kinds of background work, in one list: threads, `wait_idle`, `run_background_job` and `compact` walk it.
+//! All kinds of background work in one list, used by threads, `wait_idle`, `run_background_job` and `compact`.
 
 use alluvium_io::sync::Mutex;
 
@@ -15,9 +15,10 @@ pub(crate) struct Job {
     pub thread: JobThread,
     /// Whether [`Job::run`] would do something. Reads nothing from the device.
     pub is_due: fn(&Shared) -> bool,
-    /// Does the most urgent piece; returns `false` if none is due.
+    /// Does the most urgent piece of work; returns `false` if none is due.
     pub run: fn(&Shared) -> Result<bool>,
-    /// Does a piece that [`crate::Db::compact`] asks for, due or not; returns whether there may be another.
+    /// Does a piece of work that [`crate::Db::compact`] requests, whether due or not; returns whether there may be
+    /// another.
     pub run_undue: fn(&Shared) -> Result<bool>,
 }
 
@@ -29,7 +30,7 @@ pub(crate) enum JobThread {
     Collect,
 }
 
-/// In the order in which work is done where one thread does it all.
+/// In the order in which one thread does all work.
 pub(crate) const JOBS: [Job; 7] = [
     Job {
         thread: JobThread::Convert,
@@ -54,7 +55,7 @@ pub(crate) const JOBS: [Job; 7] = [
     Job { thread: JobThread::Collect, is_due: collect_is_due, run: collect, run_undue: collect },
     Job {
         thread: JobThread::Merge,
-        // Whoever waits for other work needs the tables open, and has opened them.
+        // A caller that waits for other work needs the tables open, and has opened them.
         is_due: |_| false,
         run: |shared| Ok(shared.open_next_tables()),
         run_undue: nothing,
@@ -73,7 +74,7 @@ impl JobThread {
         }
     }
 
-    /// Held during a piece of the thread's work.
+    /// The lock held during a piece of the thread's work.
     pub fn lock(self, shared: &Shared) -> &Mutex<()> {
         match self {
             Self::Convert => &shared.convert_lock,
@@ -93,7 +94,7 @@ pub(crate) fn run_one(shared: &Shared) -> Result<bool> {
     run_first(shared, JOBS.iter())
 }
 
-/// Does all work that [`crate::Db::compact`] asks for.
+/// Does all work that [`crate::Db::compact`] requests.
 pub(crate) fn run_all_undue(shared: &Shared) -> Result<()> {
     for job in &JOBS {
         while (job.run_undue)(shared)? {}

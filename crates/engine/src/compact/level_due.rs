@@ -1,9 +1,10 @@
-//! When containers of the levels below the youngest merge.
+//! Decides when containers of the levels below the youngest are merged.
 //!
-//! A level that tiers hands on its fullest container when the mean number of its runs is over what evenly staggered
-//! containers have: from empty to `runs_max`. So containers don't all fill at once, and none waits for others. A
-//! leveling level hands on where it is densest when it is larger than its ratio allows: that is where it was handed on
-//! longest ago. A last level that tiers merges a container into itself when it has too many runs or too much garbage.
+//! A level that tiers hands on its fullest container when the mean number of its runs exceeds that of evenly staggered
+//! containers, from empty to `runs_max`. Containers therefore do not all fill at once, and none waits for others. A
+//! leveling level that is larger than its ratio allows hands on its densest container, which is the one handed on
+//! longest ago. A last level that tiers merges a container into itself when it has too many runs or too many obsolete
+//! versions.
 
 use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
 
@@ -13,21 +14,21 @@ use super::repeats::ends_garbage;
 use crate::db::KeyspaceShared;
 use crate::level::{Container, Level, PlacedTable, Version};
 
-/// How a level stands.
+/// How a level stands in relation to its bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelDue {
-    /// What of it merges next.
+    /// The container that is merged next.
     pub place: Place,
     /// Above 1 it is due.
     pub due: f64,
-    /// How far the level is over its bound, for those who are to be slowed.
+    /// How far the level exceeds its bound, used to slow writers.
     pub pressure: f64,
-    /// Whether that is for its old values, which handing on runs would not end.
+    /// Whether it is due for obsolete versions that handing on runs would not drop.
     pub collects: bool,
 }
 
-/// How the levels below the youngest stand, of those that hold anything and have bounds. `room` is what the youngest
-/// holds when it is full.
+/// How the levels below the youngest stand, except those that are empty or unbounded. `room` is the number of items of
+/// the full youngest level.
 pub(super) fn of_levels(
     order: Order,
     version: &Version,
@@ -65,7 +66,7 @@ pub(super) fn of_levels(
     found.into_iter()
 }
 
-/// Some container of the level, the densest; `None` when it is empty.
+/// The densest container of the level, or `None` if it is empty.
 pub(super) fn next_of(number: usize, level: &Level, order: Order) -> Option<Place> {
     most(level, |container| order.density(container)).map(|container| place(number, container))
 }
@@ -74,12 +75,12 @@ fn place(level: usize, container: &Container<PlacedTable>) -> Place {
     Place::Container { level, range: container.range }
 }
 
-/// What containers are measured by.
+/// How containers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Hashes are uniform, and a container is as large as its part of the hash space.
+    /// Hashes are uniform, and the size of a container is its share of the hash space.
     Hashed,
-    /// Containers were cut to hold equally much, whatever part of the hash space that takes.
+    /// Containers were cut to hold equal amounts, regardless of their share of the hash space.
     SemiSorted,
 }
 
@@ -88,7 +89,7 @@ impl Order {
         if keyspace.hasher.is_semi_sorted() { Self::SemiSorted } else { Self::Hashed }
     }
 
-    /// How large the container is.
+    /// The size of the container.
     fn span(self, container: &Container<PlacedTable>) -> f64 {
         match self {
             Self::Hashed => container.span(),
@@ -101,7 +102,7 @@ impl Order {
     }
 }
 
-/// The container of which `weight` says most.
+/// The container with the largest `weight`.
 fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Option<&Container<PlacedTable>> {
     let weighed = level.containers().iter().map(|container| (weight(container), container));
     weighed.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, container)| container)
@@ -125,7 +126,7 @@ fn of_tiering(
     let covered: f64 = containers.iter().map(span).sum();
     let mean: f64 = containers.iter().map(|container| runs(container) * span(container)).sum();
     let mean_max = mean_runs(runs_max, containers.len() as f64 / covered);
-    // Merging less than half of the runs would never let them collect.
+    // To merge less than half of the runs would never let them accumulate.
     let is_worth_it = runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
     let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
     let by_height = runs(tallest) / (runs_max - 0.5);
@@ -158,8 +159,8 @@ fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelD
     Some(LevelDue { place: place(number, worst), due: over(worst), pressure: runs, collects: false })
 }
 
-/// So many runs at most for the container that begins at `low`: between three quarters of `runs_max` and all, so that
-/// not all containers are full at once.
+/// Maximum number of runs of the container that begins at `low`: between three quarters of `runs_max` and all of it, so
+/// that not all containers are full at once.
 fn staggered(runs_max: u32, low: u128) -> u32 {
     let place = (low >> 64) as u64 ^ low as u64;
     let spread = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

@@ -1,4 +1,4 @@
-//! How tables of a level are made, as the plan says.
+//! Makes tables of a level as its plan specifies.
 
 use std::sync::Arc;
 
@@ -12,24 +12,25 @@ use crate::table::{
     pages_expected,
 };
 
-/// Bits of a Bloom filter for each item (Wu's thesis, Table 4.1).
+/// Bits of a Bloom filter per item (Wu's thesis, Table 4.1).
 const BLOOM_BITS: u8 = 16;
-/// Items of a column of filters on flash: those of 56 tables lie on one page.
+/// Items of a column of filters on flash: the columns of 56 tables fit in one page.
 const COLUMN_ITEMS_ON_FLASH: u64 = 32;
-/// Items of a column in memory: what a column takes besides is then less than a bit for eight items.
+/// Items of a column in memory: the overhead of a column is then less than a bit per eight items.
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
-/// Items of a column of a section of the youngest level, whose filter no other one takes over.
+/// Items of a column in a section of the youngest level, whose filter no other one takes over.
 const COLUMN_ITEMS_ALONE: u64 = 1024;
-/// Tables for which a filter that names one of them answers, at most.
+/// Maximum number of tables for which a filter that names one of them answers.
 const COVERED_MAX: usize = alluvium_index::multi_level_filter::RUNS_MAX as usize;
-/// Tables that share a filter in memory. Each repeats the filters of those below it on flash, so with more of them disk
-/// is lost, while memory hardly is: what a column takes besides is an eighth of a bit for an item with four.
+/// Maximum number of tables that share a filter in memory. Each repeats on flash the filters of those below it, so with
+/// more tables disk space is lost, while hardly any memory is saved: with four the overhead of a column is an eighth of
+/// a bit per item.
 const TABLES_IN_MEMORY_MAX: usize = 4;
-/// Of a level whose filters are on flash, one table in so many over a place has its filter in memory: the youngest,
-/// whose filters are taken over together.
+/// In a level whose filters are on flash, one in this many tables of a container has its filter in memory: the
+/// youngest, whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
 
-/// The level of this number. The engine executes plans of levels only, and counts levels by the plan.
+/// The level of this number. The engine executes only plans of levels, and numbers levels as the plan does.
 pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
     match plan {
         Plan::Levels { levels, .. } => &levels[number],
@@ -37,7 +38,7 @@ pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
     }
 }
 
-/// Bits of a tag in the cuckoo filters that tables of the level have for themselves; `None` where they have none.
+/// Bits of a tag in the cuckoo filter of a single table of the level, or `None` if its tables have no such filter.
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     match level.filter {
         Filter::Cuckoo { tag_bits } => Some(tag_bits),
@@ -48,7 +49,7 @@ pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     }
 }
 
-/// How pages of the level's tables are found, where their layout is sorted.
+/// The index that finds pages in the level's tables, if their layout is sorted.
 pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     match level.index {
         Index::Trie => SortedIndex::Trie,
@@ -57,8 +58,8 @@ pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     }
 }
 
-/// Begins the section of a table of the level whose items come by their hashes, for so many of so many bytes, about.
-/// It will lie over `below`.
+/// Begins the section of a table of the level for approximately `items` items of `bytes` bytes in total, which arrive
+/// in the order of their hashes. It will be above `below`.
 pub(crate) fn begin_ordered(
     writer: &mut TableWriter,
     level: &LevelSpec,
@@ -104,16 +105,16 @@ fn stays_on_flash(level: &LevelSpec) -> bool {
 /// The tables below a new one whose filters it takes over.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// Young to old, each with all that its filter covers.
+    /// Young to old, each with all tables that its filter covers.
     heads: Vec<Arc<Section>>,
-    /// Where one filter names the table of a key: all that it is to cover, young to old.
+    /// If one filter names the table of a key: all tables that it will cover, young to old.
     tables: Vec<Arc<Section>>,
-    /// Whether the new table is one of the few whose filters are in memory though those of the level are not.
+    /// Whether the new table is one of the few whose filters are in memory although those of the level are on flash.
     is_young: bool,
 }
 
 impl Below {
-    /// Of a new section of the youngest level, over those of `runs`, young to old, that are of the same shard.
+    /// The tables below a new section of the youngest level: the sections of `runs`, young to old, of the same shard.
     pub fn of_runs(spec: &LevelSpec, runs: &[Arc<Run>], shard_bits: u32, shard: usize) -> Result<Self> {
         let Filter::MultiLevelCuckoo { .. } = spec.filter else { return Ok(Self::default()) };
         let runs = runs.iter().take_while(|run| run.shard_bits == shard_bits);
@@ -122,14 +123,14 @@ impl Below {
         Ok(Self { tables: covered_by_first(sections)?, ..Self::default() })
     }
 
-    /// Of a new table over `range` of the level `present`. A table that lies over parts of several containers takes
-    /// over none: what is below it is not the same everywhere.
+    /// The tables below a new table over `range` of the level `present`. A table over parts of several containers takes
+    /// over no filters: the tables below it differ from place to place.
     ///
-    /// In memory a table takes over what up to three below it have, so that one of four answers for all. On flash that
-    /// would rewrite the filters of a hundred tables for each new one, or take a read for each four. So the youngest
-    /// tables, one in eight, share a filter in memory, and when they would be more all filters are taken over into one
-    /// on flash: each is rewritten some eight times over a place however many tables that has, and a lookup reads one
-    /// column.
+    /// In memory a table takes over the filters of up to three tables below it, so that one of four answers for all. On
+    /// flash that would rewrite the filters of a hundred tables for each new one, or cost a read for each four. The
+    /// youngest tables, one in eight, therefore share a filter in memory; when there would be more of them, all filters
+    /// are taken over into one on flash. Each filter is rewritten some eight times, however many tables the container
+    /// has, and a lookup reads one column.
     pub fn of(spec: &LevelSpec, present: &Level, range: HashRange) -> Result<Self> {
         let [container] = present.within(range) else { return Ok(Self::default()) };
         if !container.range.covers(range) {
@@ -171,8 +172,8 @@ impl Below {
     }
 }
 
-/// Of `tables`, which lie one over the other, young to old, all for which the filter of the first answers, if that is
-/// one that names a table and can cover one more. Older ones may be gone.
+/// Those of `tables`, which are above each other, young to old, for which the filter of the first answers, if that
+/// filter names one table and can cover one more. Older ones may no longer exist.
 fn covered_by_first<'t>(tables: impl Iterator<Item = &'t Arc<Section>> + Clone) -> Result<Vec<Arc<Section>>> {
     let Some(first) = tables.clone().next() else { return Ok(Vec::new()) };
     let Some(files) = first.names_tables()? else { return Ok(Vec::new()) };

@@ -1,33 +1,33 @@
-//! [`Mass`]: how the bytes that a merge handles are spread over the hash space.
+//! [`Mass`]: the distribution over the hash space of the bytes that a merge handles.
 //!
-//! Of hashed keyspaces evenly, so that tables are cut at multiples of powers of two, as in LSM-trie (Wu's thesis,
-//! §4.2.3). Of semi-sorted ones as the tables say: one prefix may have most of the items, so cuts lie at quantiles of
-//! the data and go as deep into the 128 bits as that takes.
+//! The bytes of hashed keyspaces are distributed evenly, so tables are cut at multiples of powers of two, as in
+//! LSM-trie (Wu's thesis, §4.2.3). The distribution in semi-sorted keyspaces is taken from the tables: one prefix may
+//! have most of the items, so cuts are at quantiles of the data and use as many of the 128 bits as necessary.
 
 use alluvium_base::HashRange;
 
 use crate::level::{Container, PlacedTable};
 use crate::table::{Section, SectionRange};
 
-/// How bytes are spread over a part of the hash space.
+/// The distribution of bytes over a part of the hash space.
 #[derive(Debug, Clone)]
 pub(super) enum Mass {
-    /// So many bytes in each place.
+    /// Equal density everywhere.
     Even {
-        /// Bytes for each hash.
+        /// Bytes per hash.
         density: f64,
     },
-    /// Ascending hashes, with the bytes that lie up to each of them and above the one before.
+    /// Ascending hashes, each with the bytes up to it and above the previous one.
     Marked(Vec<(u128, f64)>),
 }
 
 impl Mass {
-    /// So many bytes, evenly over `range`.
+    /// `bytes` distributed evenly over `range`.
     pub fn even(range: HashRange, bytes: f64) -> Self {
         Self::Even { density: bytes / ((range.high - range.low) as f64).max(1.0) }
     }
 
-    /// What these parts of tables hold.
+    /// The content of these parts of tables.
     pub fn of_sections<'s>(ranges: impl IntoIterator<Item = &'s SectionRange>) -> Self {
         let mut marks = Vec::new();
         for SectionRange { section, range } in ranges {
@@ -36,7 +36,7 @@ impl Mass {
         Self::marked(marks)
     }
 
-    /// What lies over these containers.
+    /// The content of these containers.
     pub fn of_containers(containers: &[Container<PlacedTable>]) -> Self {
         let mut marks = Vec::new();
         for container in containers {
@@ -47,13 +47,13 @@ impl Mass {
         Self::marked(marks)
     }
 
-    /// Of points with the bytes that lie up to each.
+    /// The distribution given by hashes and the bytes up to each.
     pub fn marked(mut marks: Vec<(u128, f64)>) -> Self {
         marks.sort_unstable_by_key(|&(hash, _)| hash);
         Self::Marked(marks)
     }
 
-    /// Both together; `other` is marked if this is.
+    /// The sum of both; `other` is marked if this is.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Even { density }, Self::Even { density: other }) => {
@@ -67,7 +67,7 @@ impl Mass {
         }
     }
 
-    /// Bytes in `range`. Of what is marked those of the marks in it.
+    /// Bytes in `range`. For a marked distribution, the bytes of the marks in it.
     pub fn bytes_within(&self, range: HashRange) -> f64 {
         match self {
             Self::Even { density } => (range.high - range.low) as f64 * density,
@@ -75,19 +75,19 @@ impl Mass {
         }
     }
 
-    /// Cuts `range` into pieces of at most `bytes_max`, as far as marks tell: evenly spread ones at multiples of the
-    /// power of two that comes nearest.
+    /// Cuts `range` into pieces of at most `bytes_max`, as far as the marks allow; an even distribution is cut at
+    /// multiples of the nearest power of two.
     pub fn split(&self, range: HashRange, bytes_max: f64) -> Vec<HashRange> {
         let marks = match self {
             Self::Even { density } => {
-                // The nearest power of two, so that pieces of one size are cut alike each time.
+                // The nearest power of two, so that pieces of one size are always cut at the same hashes.
                 let bits = (bytes_max / density).log2().round().clamp(0.0, 128.0);
                 return ranges_of_bits(range, bits as u32).collect();
             }
             Self::Marked(marks) => within(marks, range),
         };
         let whole: f64 = marks.iter().map(|&(_, bytes)| bytes).sum();
-        // Equal pieces, so that none is a rest.
+        // Equal pieces, so that none is a small remainder.
         let pieces = (whole / bytes_max).ceil().max(1.0);
         let (mut ranges, mut start, mut passed) = (Vec::new(), range.low, 0.0);
         for &(hash, bytes) in marks {
@@ -110,8 +110,8 @@ fn within(marks: &[(u128, f64)], range: HashRange) -> &[(u128, f64)] {
     &marks[start..end.max(start)]
 }
 
-/// The marks of a section in `range`, each for an equal part of its pages; what lies behind the last of them there
-/// is marked at the end.
+/// Adds the marks of a section in `range`, each for an equal part of its pages. What follows the last mark in the range
+/// is marked at its end.
 fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, range: HashRange) {
     let hashes = section.marks();
     let bytes_each = section.pages_bytes() as f64 / hashes.len().max(1) as f64;
@@ -125,15 +125,15 @@ fn add_marks(marks: &mut Vec<(u128, f64)>, section: &Section, range: HashRange) 
     }
 }
 
-/// The parts of `range` that begin at multiples of two to the power of `bits`.
+/// The parts of `range`, divided at multiples of two to the power of `bits`.
 pub(super) fn ranges_of_bits(range: HashRange, bits: u32) -> impl Iterator<Item = HashRange> {
-    // No bits are left of what is shifted by all.
+    // A shift by all bits leaves none.
     let number = |hash: u128| hash.checked_shr(bits).unwrap_or(0);
     (number(range.low)..=number(range.high))
         .filter_map(move |part| cell(part.checked_shl(bits).unwrap_or(0), bits).clip(range))
 }
 
-/// The range with `hash` that begins at a multiple of two to the power of `bits` and is so long.
+/// The range that contains `hash`, begins at a multiple of two to the power of `bits` and has that length.
 pub(super) fn cell(hash: u128, bits: u32) -> HashRange {
     let rest = 1u128.checked_shl(bits).map_or(u128::MAX, |length| length - 1);
     HashRange::new(hash & !rest, hash | rest)
@@ -152,7 +152,7 @@ mod tests {
             low: u128,
             bytes_max in 5.0..50.0,
         ) {
-            // Fifty places close together, as of one prefix.
+            // Fifty hashes close together, as those of one prefix are.
             let low = low.min(u128::MAX - 1000);
             let range = HashRange::new(low, low + 60);
             let mass = Mass::marked(marks.iter().map(|&(at, bytes)| (low + at, bytes)).collect());

@@ -1,13 +1,13 @@
-//! Merging a place of a level into the level below: a unit of runs (SILT §3.3), or a container (LSM-trie, Wu's thesis
-//! §4.2.3).
+//! Merges a unit of runs (SILT §3.3) or a container (LSM-trie, Wu's thesis §4.2.3) into the level below.
 //!
-//! A place is rewritten in parts of a table each. A part's new table counts as soon as it is durable, and in the same
-//! moment the tables that it replaces count no longer in that part: so neither the space nor the time of rewriting a
-//! whole place is ever needed at once, and a merge that is cut short has done what it did. A unit's sections stay until
-//! the last part is done: until then they repeat what the new tables already hold, which is harmless.
+//! A unit or container is rewritten in parts of one table each. The new table of a part counts as soon as it is
+//! durable; at the same moment the tables that it replaces cease to count in that part. The space and time of rewriting
+//! a whole unit or container are therefore never needed at once, and an interrupted merge keeps what it has done. A
+//! unit's sections stay until the last part is done. Until then they repeat what the new tables already contain, which
+//! is harmless.
 //!
-//! Where memory has no room for the unit's young items together, they are gathered in several passes, each for some
-//! parts: a pass reads all hash sections, which is little beside the sorted tables that it rewrites.
+//! If the young items of the unit do not fit in memory together, they are gathered in several passes, each for some
+//! parts. A pass reads all hash sections, which is little compared with the sorted tables that it rewrites.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::manifest::Edit;
 use crate::planted_race::PlantedRace;
 use crate::table::{READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
-/// A section of a run that is merged, with its run and its number there.
+/// A section of a run that is merged, with its run and its number in the run.
 type Merged = (Arc<Run>, u32, Arc<RunSection>);
 
-/// Merges one place.
+/// Merges one unit or container.
 pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     let planted = shared.planted_bugs.has(PlantedRace::MergeTwiceAtOnce);
     let _only_one = (!planted).then(|| shared.merge_lock.lock().expect("no panic while held"));
@@ -47,10 +47,10 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
     Ok(())
 }
 
-/// Merges a unit of runs into level 1; with what that has there, where old values are collected.
+/// Merges a unit of runs into level 1; also merges that level's content there if obsolete versions are collected.
 fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, collects: bool) -> Result<()> {
     let version = keyspace.version.load_full();
-    // The unit may have been merged, or the keyspace cleared, since it was picked.
+    // Since it was picked, the unit may have been merged or the keyspace cleared.
     let Some(unit) = MergeUnit::all(&version.runs)
         .into_iter()
         .find(|present| present.bits == unit.bits && present.index == unit.index)
@@ -68,7 +68,7 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, coll
     }
     let whole = unit.range();
     let bytes: u64 = merged.iter().map(|(_, _, section)| section.section.pages_bytes()).sum();
-    // Sections in slot order are sorted in memory, sorted ones are merged as they are read.
+    // Sections in slot order are sorted in memory; sorted ones are merged as they are read.
     let is_sorted = merged.iter().all(|(_, _, section)| section.section.layout().is_ordered());
     if is_sorted {
         for of_run in merged.chunk_by(|(one, ..), (other, ..)| Arc::ptr_eq(one, other)) {
@@ -77,7 +77,7 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, coll
     }
     let passes = if is_sorted { 1 } else { passes(shared, &merged) };
     let ranges = ranges_of(shared, keyspace, &version, &flow, whole, bytes as f64);
-    // Held any longer, the version would keep the tables that the parts replace.
+    // If held longer, the version would keep the tables that the parts replace.
     drop(version);
     let (mut gone, mut references) = (ReferenceCounts::default(), ReferenceCounts::default());
     for ranges in grouped(&ranges, passes) {
@@ -102,8 +102,8 @@ fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, coll
     Ok(())
 }
 
-/// Merges a container into the next level, with what that has there where old values are collected; one of the last
-/// level into itself.
+/// Merges a container into the next level, and that level's content there if obsolete versions are collected. A
+/// container of the last level is merged into itself.
 fn merge_container(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -112,7 +112,7 @@ fn merge_container(
     collects: bool,
 ) -> Result<()> {
     let version = keyspace.version.load_full();
-    // It may have been merged, or the keyspace cleared or its plan changed, since it was picked.
+    // Since it was picked, it may have been merged, or the keyspace cleared or its plan changed.
     if !version.lies_in(level, range) {
         return Ok(());
     }
@@ -136,8 +136,7 @@ fn merge_container(
     Ok(())
 }
 
-/// The ranges of the tables that a merge makes of `bytes` in `range`, and of what lies there in the level that it goes
-/// to.
+/// The ranges of the tables made by a merge of `bytes` in `range` and of the destination level's content there.
 fn ranges_of(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -161,21 +160,22 @@ fn ranges_of(
     merged_ranges(to, range, &mass, sizes)
 }
 
-/// How many passes keep each pass's young items within their share of memory: a power of two.
+/// Number of passes, a power of two, with which the young items of each pass stay within their share of memory.
 fn passes(shared: &Shared, merged: &[Merged]) -> u64 {
     let (items, bytes) = young_size(merged);
     let needed = YoungItems::memory_bytes_for(items, bytes);
     needed.div_ceil(shared.memory.budget().merge_bytes).next_power_of_two()
 }
 
-/// Items of the sections, and the bytes of their pages that are used.
+/// Number of items in the sections, and the bytes that their pages use.
 fn young_size(merged: &[Merged]) -> (u64, u64) {
     merged.iter().fold((0, 0), |(items, bytes), (_, _, section)| {
         (items + section.section.item_count(), bytes + section.section.used_bytes())
     })
 }
 
-/// The sections' items whose hashes lie in `range`, which is `part` of their own, and the references that go with them.
+/// The sections' items whose hashes are in `range`, which is the share `part` of the sections' own range, and the
+/// references removed with them.
 fn load(
     shared: &Shared,
     merged: &[Merged],
@@ -185,7 +185,7 @@ fn load(
     let mut references = ReferenceCounts::default();
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
     let (items, bytes) = young_size(merged);
-    // Hashes are uniform: a part of n items expected has four standard deviations more about never.
+    // Hashes are uniform: a part with n expected items practically never has four standard deviations more.
     let share = |whole: u64, item: u64| {
         let items = whole as f64 / item as f64 * part.min(1.0);
         let spread = if part < 1.0 { 4.0 * items.sqrt() + 16.0 } else { 0.0 };
@@ -212,8 +212,8 @@ fn load(
     Ok((young, references))
 }
 
-/// Lets go of the merged sections: all their items are in tables of level 1. Sections that joined the unit during the
-/// merge are younger and stay.
+/// Drops the merged sections: all their items are in tables of level 1. Sections that joined the unit during the merge
+/// are younger and stay.
 fn drop_sections(
     shared: &Shared,
     keyspace: &KeyspaceShared,

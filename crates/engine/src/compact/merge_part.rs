@@ -1,4 +1,4 @@
-//! The parts of a merge: a new table for each, written while the one before becomes durable and takes its place.
+//! The parts of a merge: a new table for each, written while the previous one becomes durable and is put in position.
 
 use alluvium_base::{HashRange, KeyHasher};
 use alluvium_io::KeptBuffers;
@@ -22,12 +22,12 @@ use crate::table::{
     TableWriter, UnsyncedTable, WRITES_MAX,
 };
 
-/// References to blobs that came and went with a merge.
+/// References to blobs that were added and removed by a merge.
 #[derive(Debug, Default)]
 pub(super) struct MergeCounts {
-    /// Those of new tables less those of tables that they replace.
+    /// Those of new tables minus those of tables that they replace.
     pub placed: ReferenceCounts,
-    /// Those of runs' sections of sorted layout, which go when the merge is done.
+    /// Those of runs' sections of sorted layout, which are dropped when the merge is done.
     pub of_runs: ReferenceCounts,
 }
 
@@ -38,7 +38,7 @@ impl MergeCounts {
     }
 }
 
-/// Writes a table for each of the ranges and puts it where the flow goes.
+/// Writes a table for each of the ranges and puts it into the destination of the flow.
 ///
 /// With background threads the sync and the switch of a part overlap with the merge of the next.
 pub(super) fn write_parts(
@@ -80,12 +80,12 @@ pub(super) fn write_parts(
     Ok(counts)
 }
 
-/// Takes young items of a range, behind those of earlier calls.
+/// Receives young items of a range that follow those of earlier calls.
 pub(super) type AddItems<'a> = dyn FnMut(&YoungItems, HashRange) -> Result<()> + 'a;
 
-/// Writes one table for `range` from young items that come in pieces, for want of the memory for all of them, and puts
-/// it where the flow goes: `feed` hands the pieces to its argument. Of young items it is known how many come, of how
-/// many bytes and from which log segments. Returns the references to blobs that came and went.
+/// Writes one table for `range` from young items that arrive in pieces because memory has no room for all of them, and
+/// puts it into the destination of the flow. `feed` passes the pieces to its argument. The number, bytes and log
+/// segments of the young items are known beforehand. Returns the references to blobs that were added and removed.
 pub(super) fn write_in_pieces(
     shared: &Shared,
     keyspace: &KeyspaceShared,
@@ -115,7 +115,7 @@ pub(super) fn write_in_pieces(
 #[derive(Debug, Clone, Copy)]
 struct Part {
     range: HashRange,
-    /// Whether nothing comes in for certain.
+    /// Whether it certainly has no input.
     is_empty: bool,
     /// Whether the new table hides older items.
     hides: bool,
@@ -124,10 +124,10 @@ struct Part {
     segments: SegmentSpan,
 }
 
-/// What a part reads, and the memory that this takes.
+/// The input of a part, and its memory.
 struct OpenInputs<'s> {
     scanners: Vec<SectionScanner>,
-    /// So many of them read runs.
+    /// The number of those that read runs.
     of_runs: usize,
     _buffers: HeldMemory<'s>,
 }
@@ -137,19 +137,19 @@ struct WritingPart<'s> {
     part: Part,
     writer: TableWriter,
     unplaced: UnplacedTable<'s>,
-    /// Says so if the table lies in the directory of young levels.
+    /// The edit that records that the table is in the directory of young levels, if it is.
     placed: Option<Edit>,
     moment: Moment<'static>,
     counts: MergeCounts,
     samples: Samples,
-    /// Room for a tombstone in the place of an expired item.
+    /// Room for a tombstone that replaces an expired item.
     tombstone: Vec<u8>,
     /// Items of this prefix are left out.
     left_out: Option<(KeyHasher, Vec<u8>)>,
     _buffers: HeldMemory<'s>,
 }
 
-/// A part whose table is written, but neither durable nor in place.
+/// A part whose table is written, but neither durable nor in position.
 struct WrittenPart<'s> {
     part: Part,
     table: UnsyncedTable,
@@ -174,7 +174,7 @@ impl<'s> OpenInputs<'s> {
 }
 
 impl Part {
-    /// With its old items, which are being read.
+    /// Opens the part with the old items to be read.
     fn open<'s>(
         shared: &'s Shared,
         keyspace: &KeyspaceShared,
@@ -188,7 +188,8 @@ impl Part {
         Ok((part, OpenInputs::scan(shared, &inputs)?))
     }
 
-    /// For so many young items, of which so many others of so many bytes are an example, and what else comes in.
+    /// A part for `items` young items, with `example_items` of them of `example_bytes` as a sample, and the other
+    /// input.
     fn of(
         inputs: &Inputs,
         range: HashRange,
@@ -209,7 +210,7 @@ impl Part {
         }
     }
 
-    /// Begins the part's table; `None` when it needs none.
+    /// Begins the part's table. Returns `None` if it needs none.
     fn begin<'s>(
         self,
         shared: &'s Shared,
@@ -258,8 +259,8 @@ impl Part {
 }
 
 impl<'s> WritingPart<'s> {
-    /// Merges items into the table, behind those of earlier calls. Tombstones and expired items end here, unless they
-    /// hide something older.
+    /// Merges items into the table, which follow those of earlier calls. Tombstones and expired items are dropped
+    /// unless they hide something older.
     fn add(&mut self, shared: &Shared, young: YoungRange<'_>, mut inputs: OpenInputs<'_>) -> Result<()> {
         let Self { part, writer, moment, counts, samples, tombstone, left_out, .. } = self;
         let is_left_out = |key: &[u8]| {
@@ -272,7 +273,7 @@ impl<'s> WritingPart<'s> {
             if number < of_runs { &mut read.of_runs } else { &mut read.placed }.remove(&item.item);
         };
         for_each_merged(young, &mut inputs.scanners, read_old, |hash, item| {
-            // A merge may be large: one that is cut short has done what it did.
+            // A merge may be large; an interrupted one keeps what it has done.
             shared.check_open()?;
             if is_left_out(item.item.key) {
                 return Ok(());
@@ -311,7 +312,7 @@ impl WrittenPart<'_> {
         let mut placed = None;
         let unplaced_table;
         if flow.pushes && table.item_count() == 0 {
-            // Nothing of what was merged is left, and there is nothing to replace.
+            // No item of the merge is left, and there is nothing to replace.
             drop(unplaced);
             unplaced_table = None;
         } else {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::table::{SectionRange, SectionScanner};
 
-/// Scanners of these sequences of parts of tables, each with reads ahead in pieces of `read_bytes`.
+/// Scanners of these sequences of parts of tables, each with read-ahead in pieces of `read_bytes`.
 pub(crate) fn scan_streams(
     storage: &dyn Storage,
     streams: &[Vec<SectionRange>],
@@ -21,10 +21,10 @@ pub(crate) fn scan_streams(
     Ok(streams.iter().map(scan).collect::<std::result::Result<_, _>>()?)
 }
 
-/// Calls `visit` with the newest item of every key among `young` and what `scanners` give, in (hash, key) order. A
-/// young item hides all others of its key, and what an earlier scanner gives hides what later ones do. Tombstones are
-/// visited too: the caller knows whether anything older lies below. `read` is called with every item that a scanner
-/// gives, hidden or not, and the scanner's number.
+/// Calls `visit` with the newest item of every key among `young` and the items of `scanners`, in (hash, key) order. A
+/// young item hides all others of its key, and items of an earlier scanner hide those of later ones. Tombstones are
+/// visited too: the caller knows whether anything older is below. Calls `read` with every item of a scanner, hidden or
+/// not, and the scanner's number.
 pub(crate) fn for_each_merged(
     mut young: YoungRange<'_>,
     scanners: &mut [SectionScanner],
@@ -69,10 +69,10 @@ pub(crate) fn for_each_merged(
 
 /// Items in the order of (hash, key), one after the other.
 pub(crate) trait Ascending {
-    /// Moves to the next item, at first to the first; `false` behind the last.
+    /// Moves to the next item, initially to the first; returns `false` after the last.
     fn advance(&mut self) -> Result<bool>;
 
-    /// The item that it stands on.
+    /// The current item.
     fn current_encoded(&self) -> Option<(KeyHash, EncodedItem<'_>)>;
 }
 
@@ -88,10 +88,10 @@ impl Ascending for SectionScanner {
     }
 }
 
-/// Numbers of scanners that stand on items of one hash; rarely more than a few.
+/// Numbers of scanners whose current items have one hash; rarely more than a few.
 pub(super) type Tied = SmallVec<[usize; 8]>;
 
-/// The newest item of every key among what several scanners give, the first the youngest.
+/// Merges the newest item of every key among the items of several scanners, the youngest scanner first.
 fn merge_scanners(
     scanners: &mut [SectionScanner],
     read: &mut impl FnMut(usize, &EncodedItem<'_>),
@@ -112,7 +112,7 @@ fn merge_scanners(
             let (_, item) = scanners[number].current_encoded().expect("it stands on an item");
             read(number, &item);
         }
-        // The youngest of those that have this key.
+        // The youngest of the scanners that have this key.
         let (_, item) = scanners[tied[0]].current_encoded().expect("it stands on an item");
         visit(first, &item)?;
         for &number in &tied {
@@ -122,12 +122,12 @@ fn merge_scanners(
     Ok(())
 }
 
-/// The hash of the scanner's next item.
+/// Moves the scanner to its next item, and returns the hash.
 pub(super) fn step(scanner: &mut impl Ascending) -> Result<Option<KeyHash>> {
     Ok(if scanner.advance()? { scanner.current_encoded().map(|(hash, _)| hash) } else { None })
 }
 
-/// Of scanners that stand on items of one hash, keeps those whose item has the first key, in their order.
+/// Keeps, among scanners whose current items have one hash, those whose item has the first key, in their order.
 pub(super) fn keep_first_key(scanners: &[impl Ascending], tied: &mut Tied) {
     let key = |number: usize| scanners[number].current_encoded().map(|(_, item)| item.item.key);
     if let Some(first) = tied.iter().filter_map(|&number| key(number)).min() {

@@ -1,9 +1,9 @@
-//! What lies otherwise than its keyspace's plan has it, since it was made for an earlier one.
+//! Rewrites tables that do not match their keyspace's plan because they were made for an earlier one.
 //!
-//! A change of plan moves nothing: tables lie in the levels of the new plan from then on, of which each holds the same
-//! items in the same order of age ([`crate::level::relevelled`]), and every table says itself how it is read. What is
-//! not as the plan would have made it is merged as anything is, when it is due, and rewritten for its own sake when
-//! nothing else is.
+//! A change of plan moves no data: tables are then in the levels of the new plan, each level holds the same items in
+//! the same order of age ([`crate::level::relevelled`]), and every table itself says how it is read. Tables that differ
+//! from what the plan specifies are merged like others when they are due, and are rewritten for that reason alone when
+//! nothing else is due.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::level::{Container, Level, MergeUnit, PlacedTable, RunSection, Version
 use crate::manifest::Edit;
 use crate::table::{IndexKind, Layout, Section};
 
-/// Tables that are to be rewritten, and the bytes of their pages.
+/// Number of tables to be rewritten, and the bytes of their pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     pub tables: usize,
     pub bytes: u64,
 }
 
-/// Whether the section was made for an earlier plan that had it otherwise than this level.
+/// Whether the section was made for an earlier plan and does not match this level.
 fn is_misfit(section: &Section, level: &LevelSpec, plan_number: u16) -> bool {
     section.plan_number() != plan_number && !fits(section, level)
 }
 
-/// Whether the section is as one that is made for the level.
+/// Whether the section is built as the level specifies.
 fn fits(section: &Section, level: &LevelSpec) -> bool {
     let entry = section.entry();
     let layout = match level.table {
@@ -56,14 +56,14 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
         Filter::MultiLevelCuckoo { tag_bits } => {
             u32::from(entry.filter_tag_bits) == tag_bits && entry.filter_covers
         }
-        // The youngest of a level whose filters are on flash have theirs in memory.
+        // The youngest tables of a level whose filters are on flash have theirs in memory.
         Filter::BloomCluster { on_flash } => !entry.filter_is_static && (on_flash || !entry.filter_on_flash),
     };
     entry.index_kind == IndexKind::None || entry.layout == layout && index_fits && filter_fits
 }
 
-/// The containers of the level that are to be rewritten: where a table is not as the level has them, and where several
-/// lie over each other though the level is one run.
+/// The containers of the level that have to be rewritten: a table does not match the level, or several tables are above
+/// each other although the level is one run.
 fn containers<'v>(
     version: &'v Version,
     number: usize,
@@ -77,7 +77,7 @@ fn containers<'v>(
     })
 }
 
-/// Sections of the youngest level that are not as that is.
+/// Sections of the youngest level that do not match it.
 fn run_sections(version: &Version) -> impl Iterator<Item = &Arc<RunSection>> {
     let (spec, plan_number) = (*level_spec(&version.plan.plan, 0), version.plan.number);
     let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
@@ -100,8 +100,8 @@ fn next_of(version: &Version) -> Option<Place> {
     })
 }
 
-/// What is left to be rewritten of each level, the youngest first, where the plan of the version changed; else nothing.
-/// Of a table that lies over several containers counts what lies over those that are to be rewritten.
+/// What remains to be rewritten in each level, the youngest first, if the plan of the version changed; otherwise empty.
+/// A table above several containers counts only with its parts in those that have to be rewritten.
 pub(crate) fn left_to_move(version: &Version) -> Vec<Left> {
     if !version.plan.is_moving() {
         return Vec::new();
@@ -124,13 +124,13 @@ pub(crate) fn left_to_move(version: &Version) -> Vec<Left> {
     std::iter::once(young).chain(version.numbered_levels().map(of_level)).collect()
 }
 
-/// Whether some keyspace's data have not followed its plan yet.
+/// Whether some keyspace's data do not follow its plan yet.
 pub(crate) fn is_moving(shared: &Shared) -> bool {
     shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().plan.is_moving())
 }
 
-/// Rewrites one place that is not as its keyspace's plan has it, or notes that there is none left; returns whether
-/// there was anything to do.
+/// Rewrites one unit or container that does not match its keyspace's plan, or records that there is none left. Returns
+/// whether there was anything to do.
 pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
     let moving = |keyspace: &Arc<KeyspaceShared>| keyspace.version.load().plan.is_moving();
     let Some(keyspace) = shared.all_keyspaces().into_iter().find(moving) else { return Ok(false) };
@@ -141,7 +141,7 @@ pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
         Some(Place::Container { level, range }) => {
             let (is_semi_sorted, sizes) = (keyspace.hasher.is_semi_sorted(), &shared.settings.table_sizes);
             let ranges = ranges_within(version.level(level), range, is_semi_sorted, sizes);
-            // Held any longer, the version would keep the tables that are replaced.
+            // If held longer, the version would keep the tables that are replaced.
             drop(version);
             rewrite(shared, &keyspace, level, ranges.into_iter())?;
         }
@@ -153,7 +153,7 @@ pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Notes that everything lies as the plan has it, if that is so.
+/// Records that everything matches the plan, if it does.
 fn note_arrival(shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
     let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
     let _no_merge = shared.merge_lock.lock().expect("no panic while held");

@@ -1,28 +1,29 @@
-//! [`OldValues`]: how many values that have newer ones lie in a keyspace's levels, and when that is too much.
+//! [`OldValues`]: estimates how many obsolete versions a keyspace's levels contain, and when these are too many.
 //!
-//! Levels that tier hand on runs when they are many, whatever is in them: of a store that is overwritten, each could
-//! fill with old values of the same items. So all levels above the last together may hold half as many old values as
-//! there are live items; then the place that has most of them is merged with what the next level has there
-//! ([decision 0024](../../../../docs/decisions/0024-tiers-bound-their-old-values.md)).
+//! Levels that tier hand on runs when there are many, whatever they contain: in a store whose items are overwritten,
+//! each level could fill with obsolete versions of the same items. The levels above the last together may therefore
+//! contain at most half as many obsolete versions as there are live items. Beyond that, the unit or container with most
+//! of them is merged with what the next level holds in its range ([decision
+//! 0024](../../../../docs/decisions/0024-tiers-bound-their-old-values.md)).
 
 use alluvium_model::{Growth, Plan, TIERS_GARBAGE_SHARE_MAX};
 
 use super::repeats::ends_garbage;
 use crate::level::{Container, Level, PlacedTable, Version};
 
-/// Old values in a keyspace, estimated.
+/// Estimated obsolete versions in a keyspace.
 #[derive(Debug)]
 pub(super) struct OldValues {
-    /// By the number of the level: those that newer ones in the level hide, there or below.
+    /// By the number of the level: obsolete versions, there or below, that are hidden by items in the level.
     of_level: Vec<f64>,
-    /// Most in all levels above the last together.
+    /// Maximum in all levels above the last together.
     items_max: f64,
-    /// The level to be merged when they are more; `None` where there are none to collect.
+    /// The level to be merged when there are more, or `None` if it has none to collect.
     foulest: Option<usize>,
 }
 
 impl OldValues {
-    /// Those of the version. So few that a freeze brings as many, `freeze_items`, are never too many.
+    /// The obsolete versions in `version`. As few as a freeze adds, `freeze_items`, are never too many.
     pub fn of(version: &Version, freeze_items: f64) -> Self {
         let mut of_level = vec![version.garbage_estimate()];
         of_level.extend(version.levels.iter().map(of_level_below));
@@ -35,8 +36,8 @@ impl OldValues {
         Self { of_level, items_max, foulest }
     }
 
-    /// How far the old values above the last level are over their bound, if the level of this number is the one to be
-    /// merged for that; else 0.
+    /// How far the obsolete versions above the last level exceed their bound, if the level of this number is the one to
+    /// be merged for that; otherwise 0.
     pub fn pressure(&self, number: usize) -> f64 {
         if self.foulest != Some(number) {
             return 0.0;
@@ -46,7 +47,7 @@ impl OldValues {
     }
 }
 
-/// Whether the level collects runs for one that collects runs: then handing on runs ends few old values.
+/// Whether the level and the next one both accumulate runs: then handing on runs drops few obsolete versions.
 pub(super) fn collects(plan: &Plan, number: usize) -> bool {
     let Plan::Levels { levels, .. } = plan else { return false };
     let tiers = levels.get(number).is_some_and(|level| matches!(level.growth, Growth::Tiering { .. }));
@@ -57,7 +58,7 @@ fn of_level_below(level: &Level) -> f64 {
     level.containers().iter().map(of_container).sum()
 }
 
-/// Old values in the container, or below it, that have newer ones there.
+/// Obsolete versions, in the container or below it, that are hidden by items there.
 pub(super) fn of_container(container: &Container<PlacedTable>) -> f64 {
     let of_table = |table: &PlacedTable| table.items_within(container.range) * table.repeats;
     container.tables.iter().map(of_table).sum()

@@ -1,5 +1,5 @@
-//! Ending all items of a prefix that are in levels, in one step
-//! ([decision 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
+//! Removes all items of a prefix that are in levels, in one step ([decision
+//! 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
 
 use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
@@ -10,17 +10,18 @@ use super::young::YoungItems;
 use crate::db::{KeyspaceShared, Shared};
 use crate::error::Result;
 
-/// Ends all items of the prefix that are in the levels below the youngest: what lies over the hashes of the prefix is
-/// merged into one table without them, which as a rule is empty. One record of the manifest says so.
+/// Removes all items of the prefix that are in the levels below the youngest: everything over the hashes of the prefix
+/// is merged into one table without these items, which is usually empty. One record of the manifest makes the change.
 ///
-/// Items of other prefixes with the same hash are in that table. Reads what lies there, once; tables that lie in the
-/// prefix's range as a whole are given back at once, those at its ends when they are merged the next time.
+/// Items of other prefixes with the same hash are kept in that table. Reads what is stored there, once. The space of
+/// tables completely within the prefix's range is given back at once, that of tables at its ends when they are next
+/// merged.
 pub(crate) fn cut_prefix(shared: &Shared, keyspace: &KeyspaceShared, prefix: &[u8]) -> Result<()> {
     let Some(hash) = keyspace.hasher.prefix_hash(prefix) else { return Ok(()) };
     cut_hash(shared, keyspace, hash, prefix)
 }
 
-/// Like [`cut_prefix`], where the prefix has this hash.
+/// Like [`cut_prefix`], for a prefix with this hash.
 fn cut_hash(shared: &Shared, keyspace: &KeyspaceShared, hash: u64, prefix: &[u8]) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;

@@ -1,4 +1,4 @@
-//! [`PullMerge`]: ascending sequences of tables as one, item by item, for readers that come back for more.
+//! [`PullMerge`]: ascending sequences of tables merged into one, item by item, for readers that return for more.
 
 use alluvium_base::KeyHash;
 
@@ -6,17 +6,17 @@ use super::merged::{Ascending, Tied, keep_first_key, step};
 use crate::error::Result;
 use crate::item::EncodedItem;
 
-/// The newest item of every key among what several scanners give, the first the youngest, tombstones included.
+/// The newest item of every key among the items of several scanners, the youngest scanner first, tombstones included.
 #[derive(Debug)]
 pub(crate) struct PullMerge<S> {
     scanners: Vec<S>,
     heads: Vec<Option<KeyHash>>,
-    /// Scanners that stand on the current item's key, the youngest first; none behind the last item.
+    /// Scanners whose current item has the current key, the youngest first; empty after the last item.
     tied: Tied,
 }
 
 impl<S: Ascending> PullMerge<S> {
-    /// Stands on the first item.
+    /// Starts at the first item.
     pub fn new(mut scanners: Vec<S>) -> Result<Self> {
         let heads = scanners.iter_mut().map(step).collect::<Result<_>>()?;
         let mut merge = Self { scanners, heads, tied: Tied::new() };
@@ -24,12 +24,12 @@ impl<S: Ascending> PullMerge<S> {
         Ok(merge)
     }
 
-    /// The item that it stands on; `None` behind the last.
+    /// The current item, or `None` after the last.
     pub fn current(&self) -> Option<(KeyHash, EncodedItem<'_>)> {
         self.scanners[*self.tied.first()?].current_encoded()
     }
 
-    /// Moves to the next key. After an error there is none.
+    /// Moves to the next key. After an error there is no current item.
     pub fn advance(&mut self) -> Result<()> {
         for number in std::mem::take(&mut self.tied) {
             self.heads[number] = step(&mut self.scanners[number]).inspect_err(|_| self.heads.fill(None))?;

@@ -1,4 +1,4 @@
-//! A bound on what merges write, so that they leave the device to others.
+//! A bound on the bytes that merges write, which leaves the device to others.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Bytes are paid for in pieces of this size.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// Whoever waits looks so often whether the limit has changed or ended.
+/// How often a waiting thread checks whether the limit was changed or ended.
 const WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// Delays whoever pays, so that no more than so many bytes a second are paid for.
+/// Delays threads that write, so that at most a fixed number of bytes per second is written.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit {
-    /// 0: no limit.
+    /// 0 means no limit.
     bytes_per_s: AtomicU64,
     owed: AtomicU64,
     /// When the last piece was paid off.
     paid_until: Mutex<Duration>,
-    /// Whether there is no limit any more, whatever is set.
+    /// Whether the limit has ended for good, whatever is set.
     is_ended: AtomicBool,
 }
 
 impl RateLimit {
-    /// A limit from now on; 0 is none.
+    /// Sets the limit; 0 means none.
     pub fn set(&self, bytes_per_s: u64) {
         self.bytes_per_s.store(bytes_per_s, Ordering::Relaxed);
-        // What was owed under another limit is forgiven.
+        // Debt under another limit is forgiven.
         *self.paid_until.lock().expect("no panic while held") = Duration::ZERO;
     }
 
-    /// Ends the limit for good, also for those who wait.
+    /// Ends the limit for good, also for waiting threads.
     pub fn end(&self) {
         self.is_ended.store(true, Ordering::Release);
         self.set(0);
     }
 
-    /// Pays for `bytes` about to be written; waits when many have gathered.
+    /// Pays for `bytes` about to be written; waits when enough of them have accumulated.
     #[inline]
     pub fn pay(&self, bytes: u64, clock: &dyn Clock) {
         let rate = self.bytes_per_s.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl RateLimit {
         let wait = {
             let mut paid_until = self.paid_until.lock().expect("no panic while held");
             let now = clock.monotonic();
-            // Time in which nothing was written is not saved up.
+            // Time in which nothing was written gives no credit.
             *paid_until = (*paid_until).max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);
             paid_until.saturating_sub(now)
         };

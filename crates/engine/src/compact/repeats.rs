@@ -1,8 +1,8 @@
-//! How many items of a new run replace older ones: some of them are looked up.
+//! Estimates how many items of a new run replace older ones, by lookups of a sample.
 //!
-//! A run collects beside others until there are too many old values
-//! ([decision 0015](../../../../docs/decisions/0015-runs-collect-until-old-values-are-many.md)), and which these are
-//! nobody knows before a merge.
+//! Runs accumulate until there are too many obsolete versions ([decision
+//! 0015](../../../../docs/decisions/0015-runs-collect-until-old-values-are-many.md)), and which versions are obsolete
+//! is not known before a merge.
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::AtomicU64;
@@ -14,15 +14,17 @@ use crate::error::{Error, Result};
 use crate::level::Lookup;
 use crate::log::LogStore;
 
-/// Items that are looked up of a log or a table: a share is known to 0.09 at worst, and that of ten to 0.03.
+/// Items of a log or a table that are looked up: the error of a share is at most 0.09, and with the sum of ten shares
+/// 0.03.
 const SAMPLES_MAX: usize = 32;
 
-/// The share of the store's items that have older values in the keyspace's tables, estimated. Not asked, and 0, where
-/// the share of items in runs bounds old values by itself. Costs a read of a page for each item looked up that is
-/// there.
+/// Estimated share of the store's items that have older versions in the keyspace's tables. It is not determined, and 0,
+/// if the bound on items in runs also bounds obsolete versions. Costs a read of a page for each sampled item that is
+/// found.
 ///
 /// # Errors
-/// Those of the log. Of a table that can't be read nothing is known here; whoever needs its items will report it.
+/// Those of the log. A table that cannot be read contributes nothing here; an operation that needs its items will
+/// report the error.
 pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &LogStore) -> Result<f64> {
     let version = keyspace.version.load_full();
     if !bounds_garbage(&version.plan.plan) || store.len() == 0 {
@@ -41,7 +43,7 @@ pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &Log
     Ok(count.share())
 }
 
-/// Whether old values under newer ones in the runs are counted.
+/// Whether the obsolete versions hidden by runs are counted.
 fn bounds_garbage(plan: &Plan) -> bool {
     match level_spec(plan, 0).growth {
         Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
@@ -49,14 +51,14 @@ fn bounds_garbage(plan: &Plan) -> bool {
     }
 }
 
-/// Whether merging the runs of a tiering level rids the store of the old values under them: it does where all that is
-/// below is one run, and in the last level, which is merged into itself.
+/// Whether merging the runs of a tiering level drops the obsolete versions below them. It does if everything below is
+/// one run, and in the last level, which is merged into itself.
 pub(super) fn ends_garbage(plan: &Plan, level: usize) -> bool {
     let Plan::Levels { levels, .. } = plan else { return false };
     levels.get(level + 1).is_none_or(|below| matches!(below.growth, Growth::Leveling { .. }))
 }
 
-/// Lookups, and how many of them found something.
+/// Number of lookups, and how many of them found an item.
 #[derive(Debug, Default)]
 struct Count {
     looked_up: u32,
@@ -81,17 +83,17 @@ impl Count {
     }
 }
 
-/// Some of the items of a table being written, evenly spread.
+/// A sample of the items of a table being written, evenly distributed.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    /// One of so many items is taken; none where this is 0.
+    /// One of this many items is taken; none if this is 0.
     step: u64,
     offered: u64,
     taken: Vec<(KeyHash, Vec<u8>)>,
 }
 
 impl Samples {
-    /// For about so many items.
+    /// A sample of approximately `items` items.
     pub fn of(items: u64) -> Self {
         Self { step: (items / SAMPLES_MAX as u64).max(1), ..Self::default() }
     }
@@ -106,7 +108,8 @@ impl Samples {
         }
     }
 
-    /// The share of the items that have older values in the level of this number or below. As for [`repeats_of`].
+    /// The share of the sampled items that have older versions in the level of this number or below. Errors as for
+    /// [`repeats_of`].
     pub fn share_from_level(&self, shared: &Shared, keyspace: &KeyspaceShared, level: usize) -> Result<f64> {
         if self.taken.is_empty() {
             return Ok(0.0);

@@ -1,6 +1,6 @@
-//! Background threads: one writes the log behind and syncs it at intervals, one converts, one
-//! merges, one empties blob files, one gives space back. All but the first give way to readers and writers where
-//! processors are few (decision 0040).
+//! Background threads: one writes the log behind and syncs it at intervals, one converts, one merges, one empties blob
+//! files, one gives space back. All except the first yield to readers and writers where processors are few (decision
+//! 0040).
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,31 +15,31 @@ use crate::error::Result;
 use crate::log::Refusal;
 use crate::options::Durability;
 
-/// How often threads look around when nobody wakes them.
+/// How often threads check for work when they are not woken.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// Owns the background threads; wakes, observes and stops them.
+/// Owns the background threads; wakes and stops them.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
-    /// Raised whenever there may be new work, so that no wake-up is lost.
+    /// Incremented whenever there may be new work, so that no wake-up is lost.
     events: Mutex<u64>,
     changed: Condvar,
-    /// Raised when work that failed is to be tried again at once.
+    /// Incremented when failed work should be retried at once.
     pauses_ended: Mutex<u64>,
     resumed: Condvar,
     stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a background thread does.
+/// The work of a background thread.
 #[derive(Clone, Copy)]
 struct Duty {
     name: &'static str,
     /// Does a piece of work; returns whether there may be more.
     body: fn(&Shared) -> Result<bool>,
-    /// How often it looks around when nobody wakes it.
+    /// How often it checks for work when it is not woken.
     pause: Duration,
-    /// Whether it looks for space, instead of its work, while the disk is full.
+    /// Whether it looks for free space, instead of doing its work, while the disk is full.
     looks_for_space: bool,
 }
 
@@ -78,27 +78,27 @@ impl Scheduler {
         }
     }
 
-    /// Tells the threads that there may be work.
+    /// Notifies the threads that there may be work.
     pub fn wake(&self) {
         *self.events.lock().expect("no panic while held") += 1;
         self.changed.notify_all();
     }
 
-    /// Has work that failed tried again at once.
+    /// Makes threads retry failed work at once.
     pub fn end_pauses(&self) {
         *self.pauses_ended.lock().expect("no panic while held") += 1;
         self.resumed.notify_all();
         self.wake();
     }
 
-    /// Waits before work that failed is tried again, unless [`Scheduler::end_pauses`] was called since `seen`.
+    /// Waits before failed work is retried, unless [`Scheduler::end_pauses`] was called since `seen`.
     fn pause_after_failure(&self, seen: u64, pause: Duration) {
         let ended = self.pauses_ended.lock().expect("no panic while held");
         let waits = |ended: &mut u64| *ended == seen && !self.is_stopping();
         drop(self.resumed.wait_timeout_while(ended, pause, waits));
     }
 
-    /// Has everybody end their current piece of work early, or give it up.
+    /// Makes all threads finish or abandon their current piece of work early.
     pub fn begin_stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.end_pauses();
@@ -110,12 +110,12 @@ impl Scheduler {
         let threads = std::mem::take(&mut *self.threads.lock().expect("no panic while held"));
         let me = alluvium_io::sync::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
-            // A panic of the thread was printed when it happened; the database is failed by then.
+            // A panic of the thread was printed when it happened; the database has failed by then.
             let _ = thread.join();
         }
     }
 
-    /// Waits until something happens that was not seen, for `pause` at most.
+    /// Waits until an event that was not seen occurs, for at most `pause`.
     fn wait_for_event(&self, seen: &mut u64, pause: Duration) {
         let mut events = self.events.lock().expect("no panic while held");
         if *events == *seen {
@@ -128,7 +128,7 @@ impl Scheduler {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Waits a moment for background work to get on.
+    /// Waits briefly for background work to make progress.
     pub fn wait_for_progress(&self) {
         let events = self.events.lock().expect("no panic while held");
         let _ = self.changed.wait_timeout(events, Duration::from_millis(5));
@@ -153,7 +153,7 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
             }
         };
         if is_full && duty.looks_for_space {
-            // It has found the disk full before this, if only just.
+            // The disk was found full before this, perhaps just now.
             looks += 1;
             scheduler.pause_after_failure(pauses_ended, pause_after(looks));
             if scheduler.is_stopping() {
@@ -192,7 +192,7 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
     }
 }
 
-/// Writes gathered log content behind, and syncs it when the durability asks for that.
+/// Writes gathered log content, and syncs it if the durability requires it.
 fn keep_log(shared: &Shared) -> Result<bool> {
     if shared.log.take_flush_wanted() {
         shared.log.write_behind()?;
@@ -200,9 +200,9 @@ fn keep_log(shared: &Shared) -> Result<bool> {
     if matches!(shared.settings.durability, Durability::Interval(_)) && shared.log.is_dirty() {
         shared.log.commit_all()?;
     }
-    // By then the last segment is converted, as a rule, and its file can be used again.
+    // By then the last segment has usually been converted, and its file can be used again.
     let prepared = if shared.active_fill() > 0.5 { shared.log.prepare_next() } else { Ok(()) };
-    // Beside the log itself, so that opening takes no time for it. On a disk without room there is none.
+    // Done here so that opening takes no time for it. On a disk without room there is no reserve.
     if shared.log.refusal().is_none() {
         shared.reserve.keep(shared.clock.monotonic());
     }

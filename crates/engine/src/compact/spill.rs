@@ -1,7 +1,7 @@
-//! [`Spill`]: the items of a bulk ingest on their way into tables, parted by hash, in temporary files.
+//! [`Spill`]: the items of a bulk ingest, divided by hash, in temporary files, before they are written to tables.
 //!
-//! What takes more memory than a buffer for each part goes to a file for each part, in chunks that hold whole items.
-//! Nothing of it survives a crash: the next opening removes the files.
+//! A part that exceeds its buffer is written to a file of its own, in chunks that contain whole items. Nothing of it
+//! survives a crash: the next opening removes the files.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use alluvium_io::{AlignedBuffer, OpenMode, Operation, Pipeline, Storage};
 use super::spilled::{CHUNK_TRAILER_BYTES, Spilled, file_name};
 use crate::error::{IoContext, Result};
 
-/// Log2 of the parts of a spill, at most.
+/// Log2 of the maximum number of parts of a spill.
 const PART_BITS_MAX: u32 = 8;
-/// Bytes of a chunk, and so of a part's buffer: all parts together hold up to 32 MiB in memory.
+/// Maximum bytes of a chunk, and of a part's buffer: all parts together hold up to 32 MiB in memory.
 const CHUNK_BYTES_MAX: usize = 128 << 10;
-/// Where memory is short there are fewer parts before chunks are shorter than this.
+/// Minimum bytes of a chunk: if memory is short there are fewer parts instead of smaller chunks.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
-/// Items gather in so much for each part before they go to its buffer: together that fits in the processor's cache,
-/// while appending to the buffers themselves would miss cache and page table with every item.
+/// Bytes that each part gathers before they are moved to its buffer. All stages together fit in the processor's cache,
+/// while appending each item to a buffer directly would miss cache and page table each time.
 const STAGE_BYTES: usize = 2 << 10;
-/// Chunks on their way to the device.
+/// Chunks being written to the device at a time.
 pub(super) const IN_FLIGHT_MAX: usize = 8;
 
-/// How many parts a spill has and how large their chunks are.
+/// Number of parts of a spill, and the size of their chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpillShape {
     /// Log2 of the number of parts.
     pub part_bits: u32,
     pub chunk_bytes: usize,
-    /// Whether memory is short: then nothing stays in it once all items have come.
+    /// Whether memory is short: then nothing is held in memory once all items have arrived.
     pub is_bounded: bool,
-    /// Bytes of the device that must be available before each write, so that the log finds room beside it.
+    /// Bytes of the device that must be available before each write, so that the log has room.
     pub leave_bytes: u64,
 }
 
 impl SpillShape {
-    /// As many parts as `memory_bytes` have room for; `u64::MAX` for no bound.
+    /// As many parts as fit in `memory_bytes`; `u64::MAX` means no bound.
     fn within(memory_bytes: u64) -> Self {
         let is_bounded = memory_bytes < u64::MAX;
         let chunk_bytes = |part_bits: u32| {
@@ -62,30 +62,30 @@ impl SpillShape {
     }
 }
 
-/// Items on their way into tables, still coming.
+/// Items of a bulk ingest while they arrive.
 pub(crate) struct Spill {
     spilled: Spilled,
-    /// The parts' stages, one after the other.
+    /// The stages of all parts, one after the other.
     stages: Vec<u8>,
-    /// How far each stage is filled.
+    /// Bytes used of each stage.
     staged: Vec<usize>,
     pipeline: Box<dyn Pipeline>,
     spare: Vec<AlignedBuffer>,
 }
 
-/// Whether a file of this name is of a spill: without an owner after a crash.
+/// Whether the name is that of a spill's file. After a crash such a file has no owner.
 pub(crate) fn is_spill_file_name(name: &str) -> bool {
     name.starts_with("spill-")
 }
 
 impl Spill {
-    /// For all hashes, in about `memory_bytes`; `u64::MAX` for no bound. `number` is used for no other spill of this
-    /// directory.
+    /// A spill for all hashes, in some `memory_bytes`; `u64::MAX` means no bound. `number` must not be used for another
+    /// spill of this directory.
     pub fn new(storage: Arc<dyn Storage>, number: u64, memory_bytes: u64) -> Self {
         Self::into_parts(Spilled::empty(storage, number, SpillShape::within(memory_bytes)))
     }
 
-    /// Leaves at least `bytes` of the device to others.
+    /// Leaves at least `bytes` of the device available.
     pub fn leaving(mut self, bytes: u64) -> Self {
         self.spilled.shape.leave_bytes = bytes;
         self
@@ -103,19 +103,19 @@ impl Spill {
         }
     }
 
-    /// Leading bits of their hashes by which items are parted.
+    /// Number of leading hash bits by which items are divided.
     #[cfg(any(test, feature = "simulation"))]
     pub fn part_bits(&self) -> u32 {
         self.spilled.shape.part_bits
     }
 
-    /// Memory of buffers.
+    /// Bytes of memory of the buffers.
     pub fn memory_bytes(&self) -> u64 {
         let buffers = self.spilled.parts.iter().map(|part| part.buffer.capacity()).sum::<usize>();
         (buffers + self.stages.len() + IN_FLIGHT_MAX * self.spilled.shape.chunk_bytes) as u64
     }
 
-    /// Adds an item, which counts instead of earlier ones of its key. Returns whether a chunk went to a file.
+    /// Adds an item, which replaces earlier ones of its key. Returns whether a chunk was written to a file.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, encoded: &[u8]) -> Result<bool> {
         let number = self.spilled.part_of(hash);
@@ -160,7 +160,7 @@ impl Spill {
         Ok(full)
     }
 
-    /// Starts writing what a part's buffer holds.
+    /// Starts to write the content of a part's buffer.
     #[cold]
     fn write_chunk(&mut self, number: usize) -> Result<()> {
         let chunk_bytes = self.spilled.shape.chunk_bytes;
@@ -198,14 +198,14 @@ impl Spill {
         Ok(())
     }
 
-    /// The buffer of a write that is done; `None` when none is under way.
+    /// The buffer of a completed write, or `None` if none is in progress.
     fn wait(&mut self) -> Result<Option<AlignedBuffer>> {
         let Some(written) = self.pipeline.wait() else { return Ok(None) };
         written.result.context(|| "writing items that are to be ingested".to_owned())?;
         Ok(Some(written.buffer))
     }
 
-    /// Waits for what is under way to the files. What fits in the buffers stays there, unless memory is short.
+    /// Waits for all writes in progress. What fits in the buffers stays there, unless memory is short.
     pub fn finish(mut self) -> Result<Spilled> {
         for number in 0..self.spilled.parts() {
             self.unstage(number)?;
@@ -230,7 +230,7 @@ mod tests {
         Arc::new(SimulatedStorage::new(1))
     }
 
-    /// Pushes items of `len` bytes with these leading hash bits, each told from others by its number.
+    /// Pushes items of `len` bytes with these leading hash bits. Each contains its number.
     fn spill(storage: &Arc<dyn Storage>, hashes: &[u64], len: usize, memory_bytes: u64) -> Spilled {
         let mut spill = Spill::new(storage.clone(), 7, memory_bytes);
         for (number, &hash) in hashes.iter().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
         let filled: Vec<usize> = (0..finer.parts()).filter(|&part| finer.items(part) > 0).collect();
         assert_eq!(filled.len(), 2);
         assert!(finer.range(filled[1]).contains((3 << 56 | 5 << 48) << 64));
-        // Together they cover the part that they were.
+        // Together they cover the part that they were made from.
         assert_eq!(finer.range_of(&(0..finer.parts())), spilled.range(3));
         assert!((1..finer.parts()).all(|part| finer.range(part - 1).meets(finer.range(part))));
     }

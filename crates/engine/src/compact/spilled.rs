@@ -1,4 +1,4 @@
-//! [`Spilled`]: items of a bulk ingest that have all come, part by part.
+//! [`Spilled`]: items of a bulk ingest that have all arrived, by part.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,44 +12,44 @@ use super::mass::cell;
 use super::spill::{IN_FLIGHT_MAX, Spill, SpillShape};
 use crate::error::{IoContext, Result};
 
-/// Most bytes of one read.
+/// Maximum bytes of one read.
 const READ_BYTES_MAX: usize = 1 << 20;
-/// What is read at once of a part, unless memory is short: so many reads in flight.
+/// Bytes of a part that are read at once, unless memory is short: the product of a read and the number in flight.
 const WINDOW_BYTES_MAX: usize = 8 * READ_BYTES_MAX;
-/// Number of bytes that items take in a chunk, and their checksum. Both lie at the chunk's end.
+/// The number of bytes that items take in a chunk, and their checksum, both at the chunk's end.
 pub(super) const CHUNK_TRAILER_BYTES: usize = 16;
 
-/// Items on their way into tables. Its files go with it.
+/// Items of a bulk ingest before they are written to tables. Its files are removed when it is dropped.
 pub(crate) struct Spilled {
     pub(super) storage: Arc<dyn Storage>,
-    /// Tells the files of this spill from those of others.
+    /// Distinguishes the files of this spill from those of others.
     pub(super) number: u64,
-    /// The hashes that may come.
+    /// The hashes that may occur.
     bounds: HashRange,
-    /// Leading bits that all hashes share, followed by zeros, and how many these are.
+    /// Leading bits that all hashes share, followed by zeros, and their number.
     prefix: u128,
     prefix_bits: u32,
     pub(super) shape: SpillShape,
     pub(super) parts: Vec<Part>,
 }
 
-/// Items whose hashes share their leading bits, in the order in which they came.
+/// Items whose hashes share their leading bits, in the order in which they arrived.
 #[derive(Default)]
 pub(super) struct Part {
     pub file: Option<Arc<dyn File>>,
     is_removed: AtomicBool,
-    /// Chunks in the file.
+    /// Number of chunks in the file.
     pub chunks: u64,
-    /// What is not in the file.
+    /// Items that are not in the file.
     pub buffer: AlignedBuffer,
     items: u64,
     bytes: u64,
-    /// From the lowest to the highest hash.
+    /// The lowest and the highest hash.
     range: Option<HashRange>,
 }
 
 impl Part {
-    /// Counts an item of so many bytes.
+    /// Counts an item of `bytes` bytes.
     #[inline]
     pub fn count(&mut self, hash: KeyHash, bytes: u64) {
         self.items += 1;
@@ -65,12 +65,12 @@ pub(super) fn file_name(number: u64, part: usize) -> String {
 }
 
 impl Spilled {
-    /// Nothing, for all hashes.
+    /// An empty spill for all hashes.
     pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {
         Self::within(storage, number, shape, HashRange::ALL, (0, 0))
     }
 
-    /// Nothing, for hashes within `bounds` that share their first `prefix_bits` bits with `prefix`.
+    /// An empty spill for hashes within `bounds` that share their first `prefix_bits` bits with `prefix`.
     fn within(
         storage: Arc<dyn Storage>,
         number: u64,
@@ -83,8 +83,8 @@ impl Spilled {
         Self { storage, number, bounds, prefix, prefix_bits, shape, parts }
     }
 
-    /// A spill for the items of one part of this one, finer by as many parts as this one has: by the first bits in
-    /// which they differ, which may be far behind those of the part where one prefix has all of them.
+    /// A spill for the items of one part of this one, finer by as many parts as this one has. It divides by the first
+    /// bits in which the hashes differ. If one prefix has all items, these may be far behind the bits of the part.
     pub fn finer(&self, part: usize, number: u64) -> Spill {
         let HashRange { low, high } = self.parts[part].range.unwrap_or(HashRange::new(0, 0));
         let shared = (low ^ high).leading_zeros().min(128 - self.shape.part_bits);
@@ -92,7 +92,7 @@ impl Spilled {
         Spill::into_parts(Self::within(storage, number, self.shape, self.range(part), (low, shared)))
     }
 
-    /// The part that items of this hash belong to.
+    /// The part of this hash.
     #[inline]
     pub(super) fn part_of(&self, hash: KeyHash) -> usize {
         let bits = self.shape.part_bits;
@@ -109,7 +109,7 @@ impl Spilled {
         self.parts.len()
     }
 
-    /// The hashes of a part. Together the parts cover all hashes that may come.
+    /// The hashes of a part. Together the parts cover all hashes that may occur.
     pub fn range(&self, part: usize) -> HashRange {
         let rest_bits = 128 - self.prefix_bits - self.shape.part_bits;
         let start = |part: usize| self.prefix | (part as u128) << rest_bits;
@@ -118,7 +118,7 @@ impl Spilled {
         HashRange::new(first, last)
     }
 
-    /// The hashes of some adjacent parts, at least one.
+    /// The hashes of adjacent parts, at least one.
     pub fn range_of(&self, parts: &Range<usize>) -> HashRange {
         HashRange::new(self.range(parts.start).low, self.range(parts.end - 1).high)
     }
@@ -133,16 +133,16 @@ impl Spilled {
         self.parts[part].bytes
     }
 
-    /// Whether a finer spill would part the items of this part: they have more than one hash.
+    /// Whether a finer spill would divide the items of this part: they have more than one hash.
     pub fn can_split(&self, part: usize) -> bool {
         self.parts[part].range.is_some_and(|range| range.low < range.high)
     }
 
-    /// Calls `visit` with the items of a part, in the order in which they came, many at a time. Reads into `room`:
-    /// up to 8 MiB, or eight chunks where memory is short.
+    /// Calls `visit` with the items of a part, in the order in which they arrived, many at a time. Reads into `room`:
+    /// up to 8 MiB, or eight chunks if memory is short.
     ///
     /// # Errors
-    /// A corruption when the file does not hold what was written to it, and what `visit` gives.
+    /// A corruption if the file does not contain what was written to it, and the errors of `visit`.
     pub fn for_each(
         &self,
         part: usize,
@@ -166,7 +166,7 @@ impl Spilled {
         visit(buffer)
     }
 
-    /// Fills `bytes` from `first` of a part's file, by reads in flight together.
+    /// Fills `bytes` from position `first` of a part's file, by reads in flight together.
     fn fill(&self, file: &Arc<dyn File>, first: u64, bytes: &mut [u8]) -> Result<()> {
         let read = |(number, buffer)| {
             let offset = first + (number * READ_BYTES_MAX) as u64;
@@ -186,7 +186,7 @@ impl Spilled {
         Ok(())
     }
 
-    /// Gives a part's space back: its items are where they belong.
+    /// Gives a part's space back: its items have been written to tables.
     pub fn remove(&self, part: usize) -> Result<()> {
         let Part { file, is_removed, .. } = &self.parts[part];
         let Some(file) = file else { return Ok(()) };
@@ -195,7 +195,7 @@ impl Spilled {
     }
 }
 
-/// The items of a chunk that lies at `offset` of the file `name`.
+/// The items of a chunk at `offset` of the file `name`.
 fn content<'a>(chunk: &'a [u8], name: &str, offset: u64) -> Result<&'a [u8]> {
     let (content, trailer) = chunk.split_at(chunk.len() - CHUNK_TRAILER_BYTES);
     let (used, checksum) = trailer.split_at(CHUNK_TRAILER_BYTES / 2);
@@ -218,7 +218,7 @@ impl Drop for Spilled {
             if let Some(file) = &part.file
                 && !part.is_removed.load(Ordering::Relaxed)
             {
-                // One that can't be removed is found at the next opening.
+                // A file that cannot be removed is found at the next opening.
                 let _ = self.storage.remove(file.name());
             }
         }

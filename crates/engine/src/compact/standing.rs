@@ -1,4 +1,4 @@
-//! [`Standing`]: how far a version is over the bounds of its plan, and what of it merges next for that.
+//! [`Standing`]: how far a version exceeds the bounds of its plan, and what is merged next for that.
 
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -10,13 +10,13 @@ use crate::level::Version;
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
-    /// How far the version is over its bounds, for the writers: above 1 they are slowed.
+    /// How far the version exceeds its bounds, used to slow writers: above 1 they are slowed.
     pub pressure: f64,
-    /// The place that is furthest over its bound, if one is.
+    /// The unit or container that exceeds its bound most, if any does.
     pub due: Option<DuePlace>,
 }
 
-/// A place over its bound.
+/// A unit or container that exceeds its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DuePlace {
     pub place: Place,
@@ -25,28 +25,28 @@ pub(super) struct DuePlace {
     pub collects: bool,
 }
 
-/// The standing of a keyspace's latest version. Working it out looks at every table, and it is asked for hundreds of
-/// times a second, idle or not; versions are a few dozen a second.
+/// The standing of a keyspace's latest version. Computing it reads the counts of every table, and it is needed hundreds
+/// of times a second, even when idle; there are only a few dozen versions a second.
 #[derive(Debug, Default)]
 pub(crate) struct LatestStanding(Mutex<Option<Known>>);
 
 #[derive(Debug)]
 struct Known {
-    /// Weak, so that it keeps no table open, while its address is not used for another.
+    /// Weak, so that it keeps no table open, and its address is not reused for another version.
     version: Weak<Version>,
     segment_bytes: u64,
     standing: Standing,
 }
 
 impl LatestStanding {
-    /// What `judge` says of the version, with log segments of so many bytes: asked for once.
+    /// The result of `judge` for the version, with log segments of `segment_bytes` bytes. Computed once.
     pub(super) fn of(
         &self,
         version: &Arc<Version>,
         segment_bytes: u64,
         judge: impl FnOnce() -> Standing,
     ) -> Standing {
-        // A thread that panicked while it held the lock left what was known before.
+        // The value is valid even if a thread panicked while it held the lock.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = |known: &&Known| {
             known.version.as_ptr() == Arc::as_ptr(version) && known.segment_bytes == segment_bytes

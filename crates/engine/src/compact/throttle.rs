@@ -1,4 +1,4 @@
-//! Slowing writers smoothly before limits are reached, so that none is ever stopped dead.
+//! Slows writers smoothly before limits are reached, so that none is stopped abruptly.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use alluvium_io::Clock;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_model::merge_delay_ns;
 
-/// Delays are owed until they are worth a sleep of this length.
+/// Delays accumulate until they are worth a sleep of this length.
 const SLEEP_NS_MIN: u64 = 200_000;
 /// The longest single sleep.
 const SLEEP_NS_MAX: u64 = 4_000_000;
 
-/// How long each put is delayed, decided by the backlog of background work.
+/// The delay of each put, determined by the backlog of background work.
 ///
-/// Three backlogs count: garbage in blob files, which delays large items alone; frozen log segments that wait for
-/// conversion, and items in hash runs beyond the plan's share. Each delay grows without a step from zero, so the
-/// writer's rate settles where background work keeps up. A conversion takes a few milliseconds however little there is
-/// to convert, so where segments are small each of their puts is delayed more.
+/// Three backlogs count: garbage in blob files, which delays only large items; frozen log segments that wait for
+/// conversion; and items in hash runs beyond the plan's share. Each delay grows continuously from zero, so the rate of
+/// writes settles where background work keeps up. A conversion takes at least a few milliseconds, even for little data,
+/// so with small segments each put is delayed more.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
     owed_ns: AtomicU64,
-    /// Delay of each mebibyte of large items.
+    /// Delay per mebibyte of large items.
     mebibyte_delay_ns: AtomicU64,
     segment_bytes: AtomicU64,
-    /// Whether nobody is delayed any more.
+    /// Whether delays have ended.
     is_ended: AtomicBool,
 }
 
-/// From segments of this size on, the delay for segments that wait does not depend on the size.
+/// Size of segments from which on the delay for waiting segments does not depend on the size.
 const SEGMENT_BYTES_LARGE: f64 = 16.0 * 1024.0 * 1024.0;
-/// How many times longer the delay for segments that wait gets at most.
+/// Maximum factor by which the delay for waiting segments increases with small segments.
 const SMALLNESS_MAX: f64 = 64.0;
 
 impl Throttle {
@@ -46,7 +46,7 @@ impl Throttle {
         }
     }
 
-    /// Delays nobody any more.
+    /// Ends all delays.
     pub fn end(&self) {
         self.is_ended.store(true, Ordering::Relaxed);
     }
@@ -56,8 +56,8 @@ impl Throttle {
         self.segment_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Recomputes the delay. `frozen` counts segments waiting for conversion, `fill` is how full the active one is
-    /// (0 to 1), `pressure` how far hash runs are over their share (above 1).
+    /// Recomputes the delay. `frozen` is the number of segments that wait for conversion, `fill` is how full the active
+    /// one is (0 to 1), `pressure` is how far hash runs exceed their share (above 1).
     pub fn update(&self, frozen: usize, fill: f64, pressure: f64) {
         let conversion_ns = match frozen {
             0 => 0.0,
@@ -70,14 +70,14 @@ impl Throttle {
         self.delay_ns.store((conversion_ns * smallness + merge_ns) as u64, Ordering::Relaxed);
     }
 
-    /// Recomputes the delay of large items. `pressure` is how far garbage in blob files is over what collection aims
-    /// at: above 1 files are emptied.
+    /// Recomputes the delay of large items. `pressure` is garbage in blob files in relation to the target of
+    /// collection: above 1 files are emptied.
     pub fn update_large(&self, pressure: f64) {
         let over = (pressure - 1.2).clamp(0.0, 2.0);
         self.mebibyte_delay_ns.store((40e6 * over * over) as u64, Ordering::Relaxed);
     }
 
-    /// Delays the calling writer by what so many bytes of a large item owe.
+    /// Delays the calling writer for `bytes` of a large item.
     #[inline]
     pub fn pay_large(&self, bytes: u64, clock: &dyn Clock) {
         let delay = self.mebibyte_delay_ns.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Throttle {
         self.delay_ns.load(Ordering::Relaxed)
     }
 
-    /// Delays the calling writer by what `puts` puts owe.
+    /// Delays the calling writer for `puts` puts.
     #[inline]
     pub fn pay(&self, puts: u64, clock: &dyn Clock) {
         let delay = self.delay_ns.load(Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Throttle {
         let owed = self.owed_ns.fetch_add(debt_ns, Ordering::Relaxed) + debt_ns;
         if owed >= SLEEP_NS_MIN && !self.is_ended.load(Ordering::Relaxed) {
             let taken = owed.min(SLEEP_NS_MAX);
-            // Another writer may have taken the debt meanwhile; then it sleeps for it.
+            // Another writer may have taken the debt meanwhile; then that writer sleeps for it.
             let claimed = self
                 .owed_ns
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| now.checked_sub(taken))

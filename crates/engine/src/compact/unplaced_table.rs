@@ -1,10 +1,10 @@
-//! [`UnplacedTable`]: a table file that is removed again unless it gets a place.
+//! [`UnplacedTable`]: a table file that is removed again unless the manifest names it.
 
 use crate::db::Shared;
 use crate::level::table_file_name;
 
-/// The number of a table file that no durable record names yet. The file is removed when this is dropped before
-/// [`UnplacedTable::place`]: whoever gave up leaves nothing.
+/// The number of a table file that no durable record names yet. The file is removed if this is dropped before
+/// [`UnplacedTable::place`], so an abandoned operation leaves nothing.
 #[derive(Debug)]
 pub(super) struct UnplacedTable<'s> {
     shared: &'s Shared,
@@ -13,7 +13,7 @@ pub(super) struct UnplacedTable<'s> {
 }
 
 impl<'s> UnplacedTable<'s> {
-    /// For a file that is about to be created.
+    /// For a file that will be created.
     pub fn new(shared: &'s Shared, number: u64) -> Self {
         Self { shared, number, is_placed: false }
     }

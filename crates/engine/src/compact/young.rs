@@ -1,4 +1,4 @@
-//! Items from slot-ordered sections and logs, gathered in memory and put in hash order (SILT §3.3, step 1 of a merge).
+//! Items from slot-ordered sections and logs, gathered in memory and sorted by hash (SILT §3.3, step 1 of a merge).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use crate::table::SegmentSpan;
 
 /// Items of different ages in one part of the hash space.
 ///
-/// Costs the encoded items and 24 bytes for each.
+/// Takes the encoded items and 24 bytes per item.
 #[derive(Debug)]
 pub(crate) struct YoungItems {
-    /// Of a merge in huge pages: items are visited in no order of theirs.
+    /// In huge pages during a merge: items are visited in random order.
     bytes: AlignedBuffer,
     entries: Vec<Entry>,
-    /// Log segments that the items are from.
+    /// Log segments from which the items come.
     pub segments: SegmentSpan,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct YoungItems {
 struct Entry {
     high: u64,
     low: u64,
-    /// Start of the item in `bytes`, in its upper 40 bits; age in its lower 24, small is young.
+    /// Start of the item in `bytes`, in the upper 40 bits; age in the lower 24, where lower is younger.
     place: u64,
 }
 
 const AGE_BITS: u32 = 24;
 /// The largest age.
 pub(super) const AGE_MAX: u32 = (1 << AGE_BITS) - 1;
-/// Most hashes that tell where items lie.
+/// Maximum number of hashes that describe the distribution of items.
 const MARKS_MAX: usize = 256;
-/// Items fetched into the cache before they are needed.
+/// Number of items by which the prefetch runs ahead.
 const PREFETCH_AHEAD: usize = 12;
 
 impl Entry {
@@ -62,30 +62,30 @@ impl Default for YoungItems {
 }
 
 impl YoungItems {
-    /// Room for so many items of so many bytes in all, encoded.
+    /// Room for `items` items of `bytes` encoded bytes in total.
     pub fn with_capacity(items: usize, bytes: usize) -> Self {
         let (bytes, entries) = (AlignedBuffer::with_capacity(bytes), Vec::with_capacity(items));
         Self { bytes, entries, segments: SegmentSpan::EMPTY }
     }
 
-    /// Memory that so many items of so many bytes in all, encoded, take.
+    /// Memory of `items` items of `bytes` encoded bytes in total.
     pub fn memory_bytes_for(items: u64, bytes: u64) -> u64 {
         bytes + items * size_of::<Entry>() as u64
     }
 
-    /// Forgets all items and keeps the memory.
+    /// Drops all items and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
     }
 
-    /// Makes room for so many more items of so many bytes in all, encoded.
+    /// Makes room for `items` more items of `bytes` encoded bytes in total.
     pub fn reserve(&mut self, items: usize, bytes: usize) {
         self.entries.reserve_exact(items);
         self.bytes.reserve(bytes);
     }
 
-    /// Adds an item. Of two with the same key the one with the smaller `age` counts; ages of equal keys differ.
+    /// Adds an item. Among items with the same key the one with the smaller `age` counts; ages of equal keys differ.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {
         debug_assert!(age < 1 << AGE_BITS);
@@ -96,7 +96,7 @@ impl YoungItems {
 
     /// Sorts by hash, then key, and keeps the newest item of each key.
     pub fn finish(&mut self) {
-        // By one word, which takes no branches; what is equal in that is few.
+        // By one word, which takes no branches; items equal in that word are few.
         self.entries.sort_unstable_by_key(|entry| entry.high);
         let bytes = &self.bytes;
         let key = |entry: &Entry| decode(bytes, entry).item.key;
@@ -115,7 +115,7 @@ impl YoungItems {
         self.entries.len()
     }
 
-    /// Where the items lie: up to 256 hashes, each with the bytes that lie up to it. Only after [`YoungItems::finish`].
+    /// The distribution of items: up to 256 hashes, each with the bytes up to it. Only after [`YoungItems::finish`].
     pub fn marks(&self) -> Vec<(u128, f64)> {
         let step = self.entries.len().div_ceil(MARKS_MAX).max(1);
         let item_bytes = self.bytes.len() as f64 / self.entries.len().max(1) as f64;
@@ -126,7 +126,7 @@ impl YoungItems {
         self.entries.chunks(step).map(mark).collect()
     }
 
-    /// Bytes of all items pushed, encoded.
+    /// Encoded bytes of all items pushed.
     pub fn encoded_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -136,13 +136,13 @@ impl YoungItems {
         (self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()) as u64
     }
 
-    /// Items whose hashes lie in `range`, in order. Only after [`YoungItems::finish`].
+    /// Items whose hashes are in `range`, in order. Only after [`YoungItems::finish`].
     pub fn range(&self, range: HashRange) -> YoungRange<'_> {
         let item_bytes = self.bytes.len() / self.entries.len().max(1);
         YoungRange { bytes: &self.bytes, entries: &self.entries[self.places(range)], item_bytes }
     }
 
-    /// Where the entries of those items are.
+    /// The positions of the entries of those items.
     fn places(&self, range: HashRange) -> Range<usize> {
         let start = self.entries.partition_point(|entry| entry.hash().0 < range.low);
         let end = self.entries.partition_point(|entry| entry.hash().0 <= range.high);
@@ -150,17 +150,17 @@ impl YoungItems {
     }
 }
 
-/// The items of a range of hashes, one after the other, for as long as somebody wants them.
+/// The items of a range of hashes, one after the other, which may be held for any time.
 #[derive(Debug)]
 pub(crate) struct YoungCursor {
     items: Arc<YoungItems>,
-    /// The entry that it stands on, if it has begun, and those to come.
+    /// The current entry, if it has begun, and those to come.
     current: Option<usize>,
     left: Range<usize>,
 }
 
 impl YoungCursor {
-    /// In front of the first of `items` whose hash lies in `range`. Only after [`YoungItems::finish`].
+    /// A cursor before the first of `items` whose hash is in `range`. Only after [`YoungItems::finish`].
     pub fn new(items: Arc<YoungItems>, range: HashRange) -> Self {
         Self { left: items.places(range), items, current: None }
     }
@@ -204,13 +204,13 @@ impl<'a> YoungRange<'a> {
     #[inline]
     pub fn advance(&mut self) {
         self.entries = &self.entries[1..];
-        // Items lie in the order of their sections, so each is a cache miss unless it is fetched ahead.
+        // Items are in the order of their sections, so each is a cache miss unless it is prefetched.
         if let Some(ahead) = self.entries.get(PREFETCH_AHEAD) {
             prefetch_bytes(self.bytes, ahead.start(), self.item_bytes);
         }
     }
 
-    /// How the front item compares with one of the given hash and key; `Greater` when there is none.
+    /// Compares the front item with the given hash and key; `Greater` if there is none.
     #[inline]
     pub fn compare_front(&self, hash: KeyHash, key: &[u8]) -> Ordering {
         let Some(entry) = self.entries.first() else { return Ordering::Greater };
@@ -227,7 +227,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Few hashes and keys, so that both coincide often.
+        /// Few hashes and keys, so that both often coincide.
         #[test]
         fn the_youngest_item_of_each_key_remains_in_order(
             items in prop::collection::vec((0u64..4, 0u8..6), 0..60),
