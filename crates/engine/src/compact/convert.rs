@@ -69,7 +69,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         for (keyspace, store) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
-            // Holding the version prevents that the space of sections read by a filter is given back meanwhile.
+            // While the version is held, the space of sections that a filter reads is not given back.
             let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
                 true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version.runs)?),

@@ -200,7 +200,7 @@ pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
     runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
 }
 
-/// The inverse: the maximum number of runs for which [`mean_runs`] is `mean_runs`.
+/// The inverse of [`mean_runs`]: the `runs_full` that has this mean.
 fn runs_full(mean_runs: f64, places: f64) -> f64 {
     (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }

@@ -44,7 +44,7 @@ pub(crate) fn ingest(
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
     let newest = shared.log.active_segment().id.saturating_sub(1);
-    // Items below new tables are not part of them, where new tables are put above the level's content.
+    // Where new tables are put above the level's content, they contain none of it.
     let segments = SegmentSpan { oldest: newest + 1, newest };
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
@@ -130,7 +130,8 @@ impl Ingestion<'_> {
             }
             Ok(())
         };
-        // Other threads, so that some read or wait for a sync while one sorts. None if the order of operations matters.
+        // Other threads, so that some read or wait for a sync while one sorts. None under a memory limit, or without
+        // background threads, where the order of operations matters.
         let others = if self.is_alone { 0 } else { THREADS - 1 };
         alluvium_io::sync::thread::scope(|scope| {
             let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();

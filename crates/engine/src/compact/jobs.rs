@@ -30,7 +30,7 @@ pub(crate) enum JobThread {
     Collect,
 }
 
-/// In the order in which one thread does all work.
+/// All jobs, in the order in which a single thread does them.
 pub(crate) const JOBS: [Job; 7] = [
     Job {
         thread: JobThread::Convert,

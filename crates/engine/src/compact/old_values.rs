@@ -3,8 +3,8 @@
 //! Levels that tier hand on runs when there are many, whatever they contain: in a store whose items are overwritten,
 //! each level could fill with obsolete versions of the same items. The levels above the last together may therefore
 //! contain at most half as many obsolete versions as there are live items. Beyond that, the unit or container with most
-//! of them is merged with what the next level holds in its range ([decision
-//! 0024](../../../../docs/decisions/0024-tiers-bound-their-old-values.md)).
+//! of them is merged with what the next level holds in its range
+//! ([decision 0024](../../../../docs/decisions/0024-tiers-bound-their-old-values.md)).
 
 use alluvium_model::{Growth, Plan, TIERS_GARBAGE_SHARE_MAX};
 

@@ -1,5 +1,5 @@
-//! Removes all items of a prefix that are in levels, in one step ([decision
-//! 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
+//! Removes all items of a prefix that are in levels, in one step
+//! ([decision 0018](../../../../docs/decisions/0018-a-prefix-ends-in-one-record.md)).
 
 use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;

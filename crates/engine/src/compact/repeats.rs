@@ -1,8 +1,8 @@
 //! Estimates how many items of a new run replace older ones, by lookups of a sample.
 //!
-//! Runs accumulate until there are too many obsolete versions ([decision
-//! 0015](../../../../docs/decisions/0015-runs-collect-until-old-values-are-many.md)), and which versions are obsolete
-//! is not known before a merge.
+//! Runs accumulate until there are too many obsolete versions
+//! ([decision 0015](../../../../docs/decisions/0015-runs-collect-until-old-values-are-many.md)), and which versions are
+//! obsolete is not known before a merge.
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::AtomicU64;
@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::level::Lookup;
 use crate::log::LogStore;
 
-/// Items of a log or a table that are looked up: the error of a share is at most 0.09, and with the sum of ten shares
-/// 0.03.
+/// Number of items of a log or a table that are looked up: the standard error of its share is at most 0.09, and 0.03
+/// for ten together.
 const SAMPLES_MAX: usize = 32;
 
 /// Estimated share of the store's items that have older versions in the keyspace's tables. It is not determined, and 0,
