@@ -1,25 +1,25 @@
-//! [`ChunkEncoder`]: content on its way into checksummed chunks.
+//! [`ChunkEncoder`]: divides content into checksummed chunks.
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::AlignedBuffer;
 
 use super::frame::{CHECKSUM_BYTES, CHUNK_BYTES};
 
-/// Cuts the content of a record into chunks.
+/// Divides the content of a record into chunks.
 #[derive(Debug)]
 pub(super) struct ChunkEncoder {
     content_left: u64,
-    /// Where in the buffer the open chunk starts.
+    /// Position in the buffer of the open chunk.
     chunk: Option<usize>,
 }
 
 impl ChunkEncoder {
-    /// For a record of so much content.
+    /// For a record of `content_len` bytes of content.
     pub fn new(content_len: u64) -> Self {
         Self { content_left: content_len, chunk: None }
     }
 
-    /// Appends content to `buffer`, whose first byte lies at `start` of a file of this seed. An open chunk stays in the
+    /// Appends content to `buffer`, whose first byte is at `start` of a file with this seed. An open chunk stays in the
     /// buffer until it is full or the record complete.
     pub fn push(&mut self, mut content: &[u8], buffer: &mut AlignedBuffer, start: u64, seed: u64) {
         while !content.is_empty() {
@@ -40,7 +40,7 @@ impl ChunkEncoder {
         }
     }
 
-    /// Declares that the first bytes of the buffer were written and taken out of it.
+    /// Declares that the first bytes of the buffer were written and removed from it.
     pub fn written(&mut self, bytes: usize) {
         if let Some(chunk) = &mut self.chunk {
             *chunk -= bytes;
@@ -52,7 +52,7 @@ impl ChunkEncoder {
         self.chunk.is_none()
     }
 
-    /// Content that is still to come.
+    /// Bytes of content that are still to come.
     pub fn content_left(&self) -> u64 {
         self.content_left
     }

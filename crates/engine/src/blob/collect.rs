@@ -1,10 +1,11 @@
-//! Collecting garbage: blob files with little live in them are emptied and removed (WiscKey, Lu et al., FAST 2016,
+//! Garbage collection: blob files that contain little live data are emptied and removed (WiscKey, Lu et al., FAST 2016,
 //! §3.3.3).
 //!
-//! Which file is worth it follows from counts and estimates; what of it is live is looked up, record by record, so a
-//! wrong estimate costs work and never an item. A live record is appended to the current file and its item written
-//! again, provided that nobody wrote the key meanwhile. The file goes when all this is durable. We differ from
-//! WiscKey, which collects at the tail of one log: the file with most garbage goes first, whatever its age.
+//! Counts and estimates determine which file is worth emptying. Which of its records are live is looked up, record by
+//! record, so a wrong estimate costs work and never an item. A live record is appended to the current file and its item
+//! written again, provided that the key was not written meanwhile. The file is removed when all this is durable. We
+//! differ from WiscKey, which collects at the tail of one log: the file with the largest share of garbage is emptied
+//! first, regardless of its age.
 
 use std::sync::Arc;
 
@@ -26,14 +27,14 @@ use crate::level::Version;
 use crate::planted_race::PlantedRace;
 use crate::table::SectionScanner;
 
-/// Garbage is collected when it exceeds this share of what is live.
+/// Garbage is collected when it exceeds this share of the live bytes.
 const GARBAGE_SHARE: f64 = 0.06;
-/// Emptying a file must free at least this share of it.
+/// Minimum share of a file that emptying it must free.
 const VICTIM_GARBAGE_MIN: f64 = 0.03;
-/// Files beyond twice as many as their bytes ask for, and this many more, are joined.
+/// Files are joined when their number exceeds twice the number that their bytes require plus this.
 const SPARE_FILES: u64 = 16;
 
-/// Seals, removes or empties one file; `false` when there is nothing to do.
+/// Seals, removes or empties one file. Returns `false` if there is nothing to do.
 pub(crate) fn collect(shared: &Shared) -> Result<bool> {
     let _only_one = shared.collect_lock.lock().expect("no panic while held");
     if shared.blobs.files().is_empty() {
@@ -55,7 +56,7 @@ pub(crate) fn collect(shared: &Shared) -> Result<bool> {
         check_room(shared, &victim, 0)?;
     }
     match empty(shared, &victim) {
-        // Nothing that can't be read is thrown away.
+        // Records that cannot be read are not thrown away.
         Err(Error::Corruption(_)) => victim.set_damaged(),
         Ok(Relocation::Postponed) => return Ok(sealed),
         outcome => {
@@ -66,12 +67,12 @@ pub(crate) fn collect(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether [`collect`] would find something to do.
+/// Whether [`collect`] would find work to do.
 pub(crate) fn collect_is_due(shared: &Shared) -> bool {
     unreferenced(shared).is_some() || victim(shared).is_some()
 }
 
-/// How much more garbage there is than collection aims at: above 1, files are emptied.
+/// Garbage in relation to the target of collection: above 1, files are emptied.
 pub(crate) fn garbage_pressure(shared: &Shared) -> f64 {
     let (garbage, live) = garbage_and_live(shared);
     if garbage <= shared.settings.blob_garbage_bytes_min {
@@ -95,8 +96,8 @@ fn unreferenced(shared: &Shared) -> Option<Arc<BlobFile>> {
     shared.blobs.files().values().find(|file| file.is_sealed() && file.live() == 0).cloned()
 }
 
-/// The file that is emptied next: the one with the largest share of garbage when there is too much in all, the smallest
-/// when there are too many.
+/// The file to be emptied next: the one with the largest share of garbage if there is too much in total, the smallest
+/// one if there are too many files.
 fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
     let files = shared.blobs.files();
     let has_writers =
@@ -117,16 +118,16 @@ fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
     candidates().filter(|file| file.is_sealed()).min_by_key(|file| file.size()).cloned()
 }
 
-/// What became of a record, or of all records of a file.
+/// The result for a record, or for all records of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relocation {
-    /// Nothing refers to the old place any more.
+    /// Nothing refers to the old record any more.
     Done,
-    /// A barrier holds updates back, or somebody updates the key: the file stays as it is until another time.
+    /// A barrier holds updates back, or the key is being updated: the file stays as it is for now.
     Postponed,
 }
 
-/// Writes what is live of a sealed file elsewhere and removes the file.
+/// Copies the live records of a sealed file to the current one and removes the file.
 fn empty(shared: &Shared, file: &Arc<BlobFile>) -> Result<Relocation> {
     let mut outcome = Relocation::Done;
     let end = walk(file, |header, reference| {
@@ -146,7 +147,7 @@ fn empty(shared: &Shared, file: &Arc<BlobFile>) -> Result<Relocation> {
     Ok(outcome)
 }
 
-/// Writes a record elsewhere if it is the newest of its key.
+/// Copies a record to the current file if it is the newest of its key.
 fn relocate(
     shared: &Shared,
     file: &Arc<BlobFile>,
@@ -161,7 +162,7 @@ fn relocate(
     shared.open_tables_of(&keyspace)?;
     let key = match RecordReader::new(file.clone(), reference).in_pieces(1).read_key() {
         Ok(key) => key,
-        // A record whose writer gave up, as a rule: its body was never written.
+        // Usually a record that its writer abandoned: its body was never written.
         Err(Error::Corruption(corruption)) => {
             let read_bytes = shared.memory.budget().read_bytes;
             let is_needed = refers_to(&keyspace.version.load(), &reference, read_bytes)?;
@@ -171,8 +172,8 @@ fn relocate(
     };
     let stored = StoredKey::of(&key);
     let hash = keyspace.hasher.hash(&stored);
-    // An append that joins long records must not find them moved whenever it is done. It may wait for a thread that
-    // this one keeps from working, so this one doesn't wait for it.
+    // An append that joins long records must not find them moved each time it has finished. The append may wait for a
+    // thread that this one blocks, so this one does not wait for the append.
     let _turn = match keyspace.update_stripe(hash).try_lock() {
         Ok(turn) => turn,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -183,7 +184,7 @@ fn relocate(
         let version = keyspace.version.load_full();
         let witness = Witness::of(&version, hash, &stored)?;
         if keyspace.update_barriers.hold_back(hash) {
-            // Items change here without the log: what is read now must not be written. Later, then.
+            // Items change here without the log: what is read now must not be written. It is postponed.
             return Ok(Relocation::Postponed);
         }
         let reads = &shared.counters.lookup_page_reads;
@@ -194,7 +195,7 @@ fn relocate(
         })?;
         let Some((metadata, is_live, mut pieces, tail)) = found else { return Ok(Relocation::Done) };
         let Metadata { flags, expires_at_ms } = metadata;
-        // The other records of the value stay where they are.
+        // The other records of the value are not moved.
         let mut kept = None;
         let value;
         let item = if is_live {
@@ -209,7 +210,7 @@ fn relocate(
             value = LargeValue { pieces, tail: &tail }.encode();
             Item { kind: ItemKind::Reference, flags, expires_at_ms, key: &stored, value: &value }
         } else {
-            // The references would outlive the record, and a clock that goes back would bring them to light.
+            // The references would outlive the record, and a clock set back would make them visible again.
             Item::tombstone(&stored)
         };
         let witness = Some(witness).filter(|_| !shared.planted_bugs.has(PlantedRace::RelocateWithoutWitness));
@@ -222,7 +223,7 @@ fn relocate(
                 }
                 return Ok(Relocation::Done);
             }
-            // Nothing needs the record any more.
+            // The record is no longer needed.
             Err(Error::KeyspaceDropped { .. }) => return Ok(Relocation::Done),
             Err(error) => return Err(error),
         }

@@ -15,36 +15,36 @@ use super::tail::Tail;
 use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
 
-/// Records gather in memory until there is this much to write, unless memory is short.
+/// Bytes of records that gather in memory before they are written, unless memory is short.
 pub(crate) const GATHER_BYTES: usize = 256 << 10;
 
-/// A blob file, being written or finished. Shared by the writer and all versions; one that the manifest no longer names
-/// is removed when the last of them lets go.
+/// A blob file, being written or finished. Shared by the writer and all versions; a file that the manifest no longer
+/// names is removed when its last user drops it.
 ///
-/// What was appended never changes, so a file may be linked into a checkpoint and read while it grows.
+/// Appended data never change, so a file may be linked into a checkpoint and read while it grows.
 #[derive(Debug)]
 pub(crate) struct BlobFile {
     pub number: u64,
     pub(super) file: Arc<dyn File>,
     seed: u64,
     tail: Mutex<Tail>,
-    /// Everything in front of this that belongs to a finished record lies in the file.
+    /// Everything before this that belongs to a finished record is in the file.
     pub(super) written: AtomicU64,
     /// End of the last record.
     size: AtomicU64,
-    /// Headers up to here survive a power cut, and so do the bodies that anything refers to.
+    /// Headers before this survive a power cut, and so do the bodies of records that are referred to.
     synced: AtomicU64,
-    /// Bytes of records, once for each place that refers to one: log indexes, hash sections, sorted tables, and writers
-    /// that are about to. Briefly below zero while a count is moved.
+    /// Bytes of records, counted once for each reference to a record: from log indexes, hash sections, sorted tables,
+    /// and writers that are about to refer to it. Briefly below zero while a count is moved.
     pub(super) live: AtomicI64,
-    /// Of `live`, bytes that are known to be hidden by younger items: an estimate, lost when the database closes.
+    /// The part of `live` that is known to be hidden by younger items: an estimate, lost when the database closes.
     pub(super) hidden: AtomicU64,
-    /// Writers that may still append or refer to what they appended.
+    /// Number of writers that may still append, or refer to what they appended.
     writers: AtomicU64,
-    /// Offsets of records that were read and found sound while it was not known where the file ends.
+    /// Offsets of records that were read and found sound while the end of the file was unknown.
     known_sound: Mutex<BTreeSet<u64>>,
     is_dirty: AtomicBool,
-    /// Why a sync failed. What the kernel has dropped since then no later sync can bring back.
+    /// Why a sync failed. No later sync can restore what the kernel has dropped since then.
     sync_failure: OnceLock<String>,
     is_sealed: AtomicBool,
     is_damaged: AtomicBool,
@@ -69,8 +69,8 @@ impl BlobFile {
         Ok(Arc::new(blob))
     }
 
-    /// Opens the file of this number. `sealed_bytes` is its length as the manifest knows it; `None` for one that was
-    /// being written when the database was last open, whose length the caller finds out.
+    /// Opens the file of this number. `sealed_bytes` is its length according to the manifest; `None` for a file that
+    /// was being written when the database was last open, whose length the caller determines.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
         let name = file_name(number);
         let mode = if sealed_bytes.is_some() { OpenMode::Read } else { OpenMode::Write };
@@ -132,7 +132,7 @@ impl BlobFile {
         self.tail.lock().expect("no panic while held")
     }
 
-    /// Appends a record of `parts`, key and value. What was appended is written when `gather_bytes` are there.
+    /// Appends a record of `parts`, key and value. Appended data are written once there are `gather_bytes`.
     pub fn append(&self, header: RecordHeader, parts: [&[u8]; 2], gather_bytes: usize) -> Result<Reference> {
         debug_assert!(!header.is_aligned);
         let mut tail = self.tail();
@@ -146,25 +146,25 @@ impl BlobFile {
         debug_assert_eq!(tail.end(), header.end(offset));
         let reference = self.appended(header, offset, tail.end());
         if tail.buffer.len() >= gather_bytes {
-            // The record is in the tail, with nothing that refers to it.
+            // The record is in the tail, and nothing refers to it.
             let forget = |_: &Error| self.add_live(-(reference.stored_bytes() as i64));
             self.write_out(&mut tail, false).inspect_err(forget)?;
         }
         Ok(reference)
     }
 
-    /// Appends the header of an aligned record and leaves room for its body, which the caller writes through
+    /// Appends the header of an aligned record and leaves room for its body, which the caller writes by
     /// [`BlobFile::write_body`].
     pub fn reserve(&self, header: RecordHeader) -> Result<Reference> {
         debug_assert!(header.is_aligned);
         let mut tail = self.tail();
         let offset = tail.end();
         let end = header.end(offset);
-        // Whether the body is ever written or not, the file is as long as its records: a sync declares them durable.
+        // Whether or not the body is ever written, the file is as long as its records: a sync declares them durable.
         self.file.set_len(end).context(|| format!("extending blob file {}", self.name()))?;
         let len_before = tail.buffer.len();
         tail.buffer.extend_from_slice(&header.encode(self.seed, offset));
-        // The header goes ahead of the body, so that the chain of headers has no gap in front of what is synced.
+        // The header is written before the body, so that the chain of headers has no gap in the synced part.
         if let Err(error) = self.write_out(&mut tail, true) {
             // Nothing was appended: the next record begins here.
             tail.buffer.truncate(len_before);
@@ -184,7 +184,7 @@ impl BlobFile {
         reference
     }
 
-    /// Writes a part of the body of an aligned record, whole blocks.
+    /// Writes a part of the body of an aligned record, in whole blocks.
     pub fn write_body(&self, bytes: &[u8], offset: u64) -> Result<()> {
         self.file.write_at(bytes, offset).context(|| format!("writing blob file {}", self.name()))?;
         self.bytes_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -192,7 +192,8 @@ impl BlobFile {
         Ok(())
     }
 
-    /// Writes the whole blocks of the tail, with `edge` also the last, partly filled one, which then stays in memory.
+    /// Writes the whole blocks of the tail. With `edge` also writes the last, partly filled block, which then stays in
+    /// memory.
     ///
     /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
     fn write_out(&self, tail: &mut Tail, edge: bool) -> Result<()> {
@@ -208,7 +209,7 @@ impl BlobFile {
         }
         let bytes = if edge { tail.buffer.len() } else { whole };
         if let Err(error) = self.write_body(&tail.buffer[..bytes], tail.start) {
-            // A full disk can be left behind: the next record must not begin behind the padding.
+            // The disk may have room again later: the next record must not begin after the padding.
             tail.buffer.truncate(len);
             return Err(error);
         }
@@ -222,8 +223,8 @@ impl BlobFile {
     /// Makes everything appended so far survive a power cut. Callers take turns: see `Blobs::sync`.
     ///
     /// # Errors
-    /// After a failed sync each later one fails, also in a thread that comes before the failure is noted: else the log
-    /// would be synced with references to what is lost.
+    /// After a failed sync each later one fails, also in a thread that calls this before the failure is recorded.
+    /// Otherwise the log would be synced with references to lost records.
     pub fn sync(&self) -> Result<()> {
         if let Some(reason) = self.sync_failure.get() {
             return Err(Error::Failed { reason: reason.clone() });
@@ -241,13 +242,13 @@ impl BlobFile {
         Ok(())
     }
 
-    /// How far the last sync came.
+    /// The end of the last sync.
     pub fn synced(&self) -> u64 {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// Cuts off what follows `size`, the end of the last record that can be reached, and makes the rest survive a power
-    /// cut: for a file that was being written when the database was last open.
+    /// Cuts off everything after `size`, the end of the last reachable record, and makes the rest survive a power cut.
+    /// For a file that was being written when the database was last open.
     pub fn cut(&self, size: u64) -> Result<()> {
         let context = || format!("cutting blob file {}", self.name());
         self.file.set_len(size).context(context)?;
@@ -256,7 +257,7 @@ impl BlobFile {
         Ok(())
     }
 
-    /// Takes `size` for the end of the last record.
+    /// Makes `size` the end of the last record.
     pub fn limit(&self, size: u64) {
         self.size.store(size, Ordering::Release);
         self.written.store(size, Ordering::Release);
@@ -268,7 +269,7 @@ impl BlobFile {
         self.size() < FILE_HEADER_BYTES as u64
     }
 
-    /// Declares that nothing is appended any more and everything is synced.
+    /// Declares that nothing will be appended any more and everything is synced.
     pub fn seal(&self) {
         let mut tail = self.tail();
         tail.start = tail.end();
@@ -278,7 +279,7 @@ impl BlobFile {
         self.known_sound.lock().expect("no panic while held").clear();
     }
 
-    /// Notes that the record whose body is at this offset was read and found sound.
+    /// Records that the record whose body is at this offset was read and found sound.
     pub fn note_sound(&self, body: u64) {
         self.known_sound.lock().expect("no panic while held").insert(body);
     }
@@ -292,7 +293,7 @@ impl BlobFile {
         self.is_sealed.load(Ordering::Acquire)
     }
 
-    /// Reads `from..to` into `buffer`, through whole blocks; returns where in the buffer they begin.
+    /// Reads `from..to` into `buffer`, in whole blocks. Returns the position in the buffer at which these bytes begin.
     pub fn read(&self, from: u64, to: u64, buffer: &mut AlignedBuffer) -> Result<usize> {
         self.check_header()?;
         let size = self.size();
@@ -330,8 +331,8 @@ impl BlobFile {
         Ok(skip)
     }
 
-    /// Like [`BlobFile::read`], to be done with others at once: `None` where a part is in memory still, or something is
-    /// wrong. Returns also where in the buffer the bytes begin.
+    /// Like [`BlobFile::read`], to be done together with other reads. Returns also the position in the buffer at which
+    /// the bytes begin. Returns `None` if a part is still in memory, or if there is an error.
     pub fn read_request<'a>(
         &'a self,
         from: u64,
@@ -347,12 +348,12 @@ impl BlobFile {
         Some((request, (from - start) as usize))
     }
 
-    /// Registers a writer: the file is not sealed before it is done.
+    /// Registers a writer: the file is not sealed before the writer is done.
     pub fn enter(&self) {
         self.writers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Ends what [`BlobFile::enter`] began.
+    /// Unregisters the writer of a [`BlobFile::enter`].
     pub fn leave(&self) {
         self.writers.fetch_sub(1, Ordering::AcqRel);
     }
@@ -361,7 +362,7 @@ impl BlobFile {
         self.writers.load(Ordering::Acquire) > 0
     }
 
-    /// Declares that records can't be read, so that the file can't be emptied.
+    /// Declares that records cannot be read, so that the file cannot be emptied.
     pub fn set_damaged(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
     }
@@ -375,7 +376,7 @@ impl BlobFile {
         self.is_obsolete.store(true, Ordering::Release);
     }
 
-    /// Memory of the tail.
+    /// Bytes of memory of the tail.
     pub fn memory_bytes(&self) -> u64 {
         self.tail().buffer.capacity() as u64
     }

@@ -1,4 +1,4 @@
-//! Checking a blob file's header.
+//! Checks a blob file's header.
 
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ impl BlobFile {
         Ok(())
     }
 
-    /// Checks the file's header as it is now. One that was made lately may be in memory still.
+    /// Checks the current header of the file. The header of a new file may still be in memory.
     pub fn read_header(&self) -> Result<()> {
         if self.header_checked.get().is_some() && self.written.load(Ordering::Acquire) == 0 {
             return Ok(());

@@ -11,8 +11,8 @@
 //!   chunks of 64 KiB, the last one shorter: checksum 8 (seed: file seed XOR offset of the chunk), then content
 //! ```
 //!
-//! The content of a body is the key, then the value. Headers alone lead from record to record, so a file can be walked
-//! without reading its values.
+//! The content of a body is the key, then the value. Headers alone lead from record to record, so the records of a file
+//! can be listed without reading their values.
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
@@ -31,16 +31,16 @@ const HEADER_CHECKED_BYTES: usize = 32;
 pub(crate) const FILE_HEADER_BYTES: usize = 40;
 /// Bytes of a record's header.
 pub(crate) const RECORD_HEADER_BYTES: usize = 24;
-/// Bytes of a chunk with its checksum: what is read and checked at least.
+/// Bytes of a chunk with its checksum: the unit of reading and checking.
 pub(crate) const CHUNK_BYTES: usize = 64 << 10;
-/// Content of a chunk.
+/// Bytes of content in a chunk.
 pub(crate) const CHUNK_CONTENT_BYTES: usize = CHUNK_BYTES - CHECKSUM_BYTES;
 /// Bytes of a chunk's checksum.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 /// The alignment of aligned bodies: that of direct I/O.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 
-/// The seed of a blob file's checksums: it follows from the number, which a database uses once.
+/// The seed of a blob file's checksums. It is computed from the file's number, which a database uses once.
 pub(crate) fn file_seed(number: u64) -> u64 {
     checksum64(&number.to_le_bytes(), u64::from_le_bytes(MAGIC) ^ u64::from(KIND_BLOB))
 }
@@ -59,7 +59,7 @@ pub(crate) fn encode_file_header(number: u64) -> [u8; FILE_HEADER_BYTES] {
     bytes
 }
 
-/// Checks that `bytes`, read from the start of the file `name`, begin blob file `number`.
+/// Checks that `bytes`, read from the start of the file `name`, are the header of blob file `number`.
 pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result<()> {
     let expected = encode_file_header(number);
     let damaged = |offset: u64, expected: &str, found: String| {
@@ -89,14 +89,14 @@ pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result
     Ok(())
 }
 
-/// Whether a file's header is sound, and of a newer major version. Any other large number is damage.
+/// Whether a file's header is sound and has a newer major version. Any other large number is damage.
 pub(crate) fn is_newer(bytes: &[u8; FILE_HEADER_BYTES]) -> bool {
     let stored = u64::from_le_bytes(bytes[HEADER_CHECKED_BYTES..].try_into().expect("eight bytes"));
     u16::from_le_bytes([bytes[8], bytes[9]]) > MAJOR
         && stored == checksum64(&bytes[..HEADER_CHECKED_BYTES], u64::from_le_bytes(MAGIC))
 }
 
-/// What a record's header says.
+/// The content of a record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     pub keyspace: u32,
@@ -107,7 +107,7 @@ pub(crate) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// The header of a record at `offset` of a file of this seed.
+    /// The header of a record at `offset` of a file with this seed.
     pub fn encode(&self, seed: u64, offset: u64) -> [u8; RECORD_HEADER_BYTES] {
         let mut bytes = [0; RECORD_HEADER_BYTES];
         bytes[8..12].copy_from_slice(&self.keyspace.to_le_bytes());
@@ -119,7 +119,8 @@ impl RecordHeader {
         bytes
     }
 
-    /// The header at the front of `bytes`, which lie at `offset` of a file of this seed; `None` when there is none.
+    /// Decodes the header at the front of `bytes`, which are at `offset` of a file with this seed. Returns `None` if
+    /// there is none.
     pub fn decode(bytes: &[u8], seed: u64, offset: u64) -> Option<Self> {
         let bytes = bytes.get(..RECORD_HEADER_BYTES)?;
         let stored = u64::from_le_bytes(bytes[..CHECKSUM_BYTES].try_into().ok()?);
@@ -145,12 +146,12 @@ impl RecordHeader {
         u64::from(self.key_len) + u64::from(self.value_len)
     }
 
-    /// Where the body of a record at `offset` begins.
+    /// Offset of the body of a record at `offset`.
     pub fn body(&self, offset: u64) -> u64 {
         self.align(offset + RECORD_HEADER_BYTES as u64)
     }
 
-    /// Where the record behind one at `offset` begins.
+    /// Offset of the record after one at `offset`.
     pub fn end(&self, offset: u64) -> u64 {
         self.align(self.body(offset) + body_bytes(self.content_len()))
     }
@@ -160,12 +161,12 @@ impl RecordHeader {
     }
 }
 
-/// Bytes that the chunks of so much content take.
+/// Bytes of the chunks of `content_len` bytes of content.
 pub(crate) fn body_bytes(content_len: u64) -> u64 {
     content_len + CHECKSUM_BYTES as u64 * content_len.div_ceil(CHUNK_CONTENT_BYTES as u64)
 }
 
-/// The content of a chunk that lies at `offset` of a file of this seed; `None` when its checksum is another.
+/// The content of a chunk at `offset` of a file with this seed, or `None` if its checksum is wrong.
 #[inline]
 pub(crate) fn chunk_content(chunk: &[u8], seed: u64, offset: u64) -> Option<&[u8]> {
     let (stored, content) = chunk.split_first_chunk::<CHECKSUM_BYTES>()?;

@@ -1,4 +1,4 @@
-//! [`HeldRecords`]: large items that wait for the tables that will refer to them.
+//! [`HeldRecords`]: large items whose tables are not written yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::file::BlobFile;
 use super::writer::PendingRecord;
 
-/// Records to which nothing refers yet, kept from being collected until this is dropped: by then tables or the log
-/// refer to them, and count for themselves, or they are garbage.
+/// Records to which nothing refers yet. They are protected from collection until this is dropped. By then tables or the
+/// log refer to them and count their own references, or they are garbage.
 ///
-/// Takes memory for each file, however many records there are.
+/// Takes memory per file, regardless of the number of records.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRecords(BTreeMap<u64, Held>);
 
-/// Records of one file, which counts this as one of its writers.
+/// Records of one file, in which this counts as a writer.
 #[derive(Debug)]
 struct Held {
     file: Arc<BlobFile>,

@@ -1,4 +1,4 @@
-//! [`LargeValue`]: what an item of kind reference says of its value.
+//! [`LargeValue`]: the content of an item of kind reference.
 
 use alluvium_base::{Corruption, varint};
 use smallvec::SmallVec;
@@ -9,18 +9,18 @@ use crate::item::Item;
 
 /// Maximum records of one value.
 pub(crate) const PIECES_MAX: usize = 24;
-/// Maximum bytes of a value's end that stand in the item. With a key of 1024 bytes and 24 references of 25 bytes an
-/// item still fits in half a page.
+/// Maximum bytes of a value's end that are stored in the item. With a key of 1024 bytes and 24 references of 25 bytes
+/// an item still fits in half a page.
 pub(crate) const TAIL_BYTES_MAX: usize = 384;
 
-/// First byte where a value is more than one record: no blob file has the number 0.
+/// First byte if a value is more than one record: no blob file has the number 0.
 const PIECES_MARK: u8 = 0;
 
-/// Records of a value, in their order.
+/// Records of a value, in order.
 pub(crate) type Pieces = SmallVec<[Reference; 1]>;
 
-/// Where the value of a large item is: in records of blob files, one behind the other, and the last bytes in the item
-/// itself. Stored as the value of an item of kind reference: a [`Reference`] alone where it is one record, else
+/// The location of a large item's value: in consecutive records of blob files, and the last bytes in the item itself.
+/// Stored as the value of an item of kind reference: as a [`Reference`] alone if the value is one record, otherwise as
 ///
 /// ```text
 /// 0              1 byte
@@ -29,7 +29,7 @@ pub(crate) type Pieces = SmallVec<[Reference; 1]>;
 /// end            the last bytes of the value, to the end of the item
 /// ```
 ///
-/// Each record has the whole key, so that a collection finds the item of any of them.
+/// Each record contains the whole key, so that a collection finds the item of any record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeValue<'a> {
     pub pieces: Pieces,
@@ -48,7 +48,7 @@ impl<'a> LargeValue<'a> {
         out
     }
 
-    /// `None` when the bytes are none that this program could have written.
+    /// Returns `None` if this program cannot have written the bytes.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         if bytes.first() != Some(&PIECES_MARK) {
             let pieces = SmallVec::from_buf([Reference::decode(bytes)?]);
@@ -73,14 +73,14 @@ impl<'a> LargeValue<'a> {
         is_sound.then_some(large)
     }
 
-    /// What an item of kind reference says.
+    /// Decodes the content of an item of kind reference.
     pub fn required(item: &Item<'a>) -> Result<Self, Corruption> {
         Self::decode(item.value).ok_or_else(|| {
             Corruption::new("an item", 0, "references to blob files", format!("{:02x?}", item.value))
         })
     }
 
-    /// The record of a value that is one.
+    /// The record of a value that is exactly one record.
     pub fn single(&self) -> Option<Reference> {
         match (&self.pieces[..], self.tail) {
             ([reference], []) => Some(*reference),
@@ -125,7 +125,7 @@ mod tests {
             let bytes = large.encode();
             prop_assert_eq!(LargeValue::decode(&bytes), Some(large.clone()));
             prop_assert!(bytes.len() <= 600 + 2 + TAIL_BYTES_MAX);
-            // A cut takes of the end first, which has no length of its own: the item has.
+            // A cut first shortens the end, which has no length of its own: the length of the item determines it.
             for cut in 0..bytes.len() - tail.len() {
                 let found = LargeValue::decode(&bytes[..cut]);
                 prop_assert!(found.is_none(), "{cut}");

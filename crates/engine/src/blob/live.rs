@@ -1,10 +1,9 @@
-//! Counting references: how many bytes of each blob file are live.
+//! Counts references, that is, how many bytes of each blob file are live.
 //!
-//! Every place that refers to a record counts: an entry of a log's index, an item of a hash section, an item of a
-//! sorted table. While a merge goes on, an item stands in two places and counts twice; when the merge is done, once
-//! again. So a crash in between changes nothing: counts belong to places, and the manifest changes both in one record.
-//! Items that younger ones hide count until a merge drops them, so a count of zero means that nothing refers to the
-//! file.
+//! Every reference to a record counts: from an entry of a log's index, an item of a hash section, an item of a sorted
+//! table. During a merge an item is in two places and counts twice; after the merge, once again. A crash in between
+//! changes nothing: counts belong to places, and the manifest changes both in one record. Items hidden by younger ones
+//! count until a merge drops them, so a count of zero means that nothing refers to the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::store::BlobFiles;
 use crate::item::Item;
 use crate::manifest::Edit;
 
-/// References that came and went, in bytes of records by file.
+/// References that were added and removed, in bytes of records by file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReferenceCounts(BTreeMap<u64, i64>);
 
@@ -27,7 +26,7 @@ impl ReferenceCounts {
         }
     }
 
-    /// Counts that the references of `item`, if it has any, are gone.
+    /// Subtracts the references of `item`, if it has any.
     #[inline]
     pub fn remove(&mut self, item: &Item<'_>) {
         if item.is_reference() {
@@ -37,7 +36,7 @@ impl ReferenceCounts {
 
     #[cold]
     fn count(&mut self, item: &Item<'_>, sign: i64) {
-        // Bytes that are no reference are reported by whoever wants to read what they refer to.
+        // Bytes that are not a reference are reported by the operation that reads them.
         for reference in Reference::all_of(item) {
             *self.0.entry(reference.file).or_default() += sign * reference.stored_bytes() as i64;
         }
@@ -49,19 +48,19 @@ impl ReferenceCounts {
         }
     }
 
-    /// Counts that so many bytes of references to a file are gone.
+    /// Subtracts `bytes` of references to a file.
     pub fn take(&mut self, file: u64, bytes: u64) {
         *self.0.entry(file).or_default() -= bytes as i64;
     }
 
-    /// Counts that all these references are gone.
+    /// Subtracts all these references.
     pub fn take_all(&mut self, other: &Self) {
         for (file, delta) in other.iter() {
             *self.0.entry(file).or_default() -= delta;
         }
     }
 
-    /// Files with the change of their live bytes.
+    /// Files, with the change of their live bytes.
     pub fn iter(&self) -> impl Iterator<Item = (u64, i64)> {
         self.0.iter().map(|(&file, &delta)| (file, delta)).filter(|&(_, delta)| delta != 0)
     }
@@ -72,8 +71,8 @@ impl ReferenceCounts {
     }
 }
 
-/// What a version of a keyspace knows of blobs: the files that it may refer to, which it holds, and the bytes of each
-/// that its tables refer to.
+/// What a version of a keyspace knows of blobs: the files that it may refer to, which it keeps open, and the bytes of
+/// each to which its tables refer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VersionBlobs {
     pub files: Arc<BlobFiles>,
@@ -81,14 +80,14 @@ pub(crate) struct VersionBlobs {
 }
 
 impl VersionBlobs {
-    /// With other files. What is referred to in files that are no longer there is forgotten: younger items hide it.
+    /// The same with other files. References to files that no longer exist are dropped: younger items hide them.
     pub fn with_files(&self, files: &Arc<BlobFiles>) -> Arc<Self> {
         let mut live = self.live.clone();
         live.retain(|file, _| files.contains_key(file));
         Arc::new(Self { files: files.clone(), live })
     }
 
-    /// After a change of tables.
+    /// The same after a change of tables.
     pub fn with_counts(self: &Arc<Self>, counts: &ReferenceCounts) -> Arc<Self> {
         if counts.iter().next().is_none() {
             return self.clone();
@@ -102,7 +101,7 @@ impl VersionBlobs {
         Arc::new(next)
     }
 
-    /// Bytes that the tables refer to.
+    /// Bytes to which the tables refer.
     pub fn live_bytes(&self) -> u64 {
         self.live.values().sum()
     }

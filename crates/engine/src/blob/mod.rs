@@ -1,9 +1,9 @@
-//! Large items out of line: blob files, referenced from logs and tables (SILT §4 keeps large values outside its stores
-//! likewise; the collection is WiscKey's, Lu et al., FAST 2016, §3.3.3, with exact counts of live bytes).
+//! Large items in files of their own: blob files, referenced from logs and tables. SILT (§4) also keeps large values
+//! outside its stores; the collection is WiscKey's (Lu et al., FAST 2016, §3.3.3), with exact counts of live bytes.
 //!
-//! A large item is written once, to the end of the current blob file; log and tables carry a [`Reference`], an item
-//! like any other to everything that moves items. Which bytes of a file are live is counted where references come and
-//! go ([`live`]); files with much garbage are emptied by writing what is live again ([`collect`]).
+//! A large item is written once, to the end of the current blob file. Log and tables contain a [`Reference`], which
+//! code that moves items treats like any other item. The live bytes of a file are counted when references are added and
+//! removed ([`live`]); files with much garbage are emptied by copying the live records ([`collect`]).
 
 mod chunk_encoder;
 pub(crate) mod collect;

@@ -1,4 +1,4 @@
-//! [`RecordReader`]: the content of one record, chunk by chunk.
+//! [`RecordReader`]: reads the content of one record, chunk by chunk.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::frame::{CHECKSUM_BYTES, CHUNK_BYTES, body_bytes, chunk_content};
 use super::reference::Reference;
 use crate::error::Result;
 
-/// Most chunks of one read.
+/// Maximum chunks of one read.
 const READ_CHUNKS: u64 = 16;
 
 /// Reads a record's content in pieces of up to a mebibyte: one sequential read for most records. Each chunk is checked
-/// before a byte of it is handed out.
+/// before any of its bytes is returned.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
     file: Arc<BlobFile>,
@@ -26,9 +26,9 @@ pub(crate) struct RecordReader {
     /// Chunks read at a time.
     chunks: u64,
     buffer: AlignedBuffer,
-    /// What of the buffer is read, but not checked: whole chunks.
+    /// The part of the buffer that is read, but not checked: whole chunks.
     ready: Range<usize>,
-    /// What of the last chunk was not handed out by [`RecordReader::fill`].
+    /// The part of the last chunk that [`RecordReader::fill`] has not returned yet.
     content: Range<usize>,
 }
 
@@ -39,12 +39,13 @@ impl RecordReader {
         Self { file, reference, position, end, chunks: READ_CHUNKS, buffer, ready: 0..0, content: 0..0 }
     }
 
-    /// With reads of at most so many chunks: for callers who may want the first one only, or take their time.
+    /// Limits reads to `chunks` chunks: for callers that may need only the first one, or are slow.
     pub fn in_pieces(self, chunks: u64) -> Self {
         Self { chunks: chunks.min(self.chunks), ..self }
     }
 
-    /// Reads the first piece of each of `readers`, all at once. What can't be read so is read, and fails, later.
+    /// Reads the first piece of each of `readers` together. Pieces that cannot be read this way are read later, and
+    /// fail then.
     pub fn read_first_pieces(storage: &dyn Storage, readers: &mut [Self]) {
         let mut requests = Vec::with_capacity(readers.len());
         let mut pieces = Vec::with_capacity(readers.len());
@@ -69,7 +70,7 @@ impl RecordReader {
         }
     }
 
-    /// Content of the next chunk; `None` behind the last.
+    /// Content of the next chunk, or `None` after the last.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>> {
         if self.ready.is_empty() {
             if self.position == self.end {
@@ -92,7 +93,7 @@ impl RecordReader {
         Ok(Some(&self.buffer[chunk.start + CHECKSUM_BYTES..chunk.end]))
     }
 
-    /// Fills the front of `out` with the content that comes next; returns how much it was, 0 at the end only.
+    /// Fills the front of `out` with the next content. Returns the number of bytes, which is 0 only at the end.
     pub fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.content.is_empty() && !out.is_empty() {
             let Some(len) = self.next_chunk()?.map(<[u8]>::len) else { return Ok(0) };
@@ -104,7 +105,7 @@ impl RecordReader {
         Ok(len)
     }
 
-    /// The key, which comes first.
+    /// Reads the key, which is at the front.
     pub fn read_key(&mut self) -> Result<Vec<u8>> {
         let mut key = vec![0; self.reference.key_len as usize];
         let mut filled = 0;
@@ -114,7 +115,7 @@ impl RecordReader {
         Ok(key)
     }
 
-    /// All content: the key and the value.
+    /// Reads all content: the key and the value.
     pub fn read_all(mut self) -> Result<(Vec<u8>, Vec<u8>)> {
         let (mut key, mut value) = (Vec::new(), Vec::with_capacity(self.reference.value_len as usize));
         let key_len = self.reference.key_len as usize;

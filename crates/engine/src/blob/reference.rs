@@ -1,4 +1,4 @@
-//! [`Reference`]: where a blob file holds an item.
+//! [`Reference`]: the location of an item in a blob file.
 
 use alluvium_base::varint;
 
@@ -7,10 +7,10 @@ use super::large_value::{LargeValue, Pieces};
 use crate::db::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::item::Item;
 
-/// No blob file reaches this offset; keeps sums of offsets and lengths from overflowing.
+/// No blob file reaches this offset. It keeps sums of offsets and lengths from overflowing.
 const OFFSET_MAX: u64 = 1 << 56;
 
-/// Where a blob file holds an item's key and value. Stored as the value of an item of kind reference:
+/// The location in a blob file of an item's key and value. Stored as the value of an item of kind reference:
 ///
 /// ```text
 /// file          varint   number of the blob file
@@ -40,12 +40,12 @@ impl Reference {
         }
     }
 
-    /// `None` when the bytes are no reference that this program could have written.
+    /// Returns `None` if this program cannot have written the bytes as a reference.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Self::read(bytes).filter(|(_, taken)| *taken == bytes.len()).map(|(reference, _)| reference)
     }
 
-    /// The reference at the front of `bytes`, and how many of them it takes. Files are counted from 1.
+    /// The reference at the front of `bytes`, and its length. Files are numbered from 1.
     pub fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut position = 0;
         let mut next = || {
@@ -63,7 +63,7 @@ impl Reference {
         is_sound.then_some((reference, position))
     }
 
-    /// The references that an item carries; none for an item of another kind, or when its bytes are none.
+    /// The references in an item; none for an item of another kind, or if its bytes are invalid.
     #[inline]
     pub fn all_of(item: &Item<'_>) -> Pieces {
         if item.is_reference() { Self::all_of_large(item) } else { Pieces::new() }
@@ -74,26 +74,26 @@ impl Reference {
         LargeValue::decode(item.value).map(|large| large.pieces).unwrap_or_default()
     }
 
-    /// Key and value together.
+    /// Bytes of key and value together.
     pub fn content_len(&self) -> u64 {
         u64::from(self.key_len) + u64::from(self.value_len)
     }
 
-    /// Where the last chunk ends.
+    /// The end of the last chunk.
     pub fn body_end(&self) -> u64 {
         self.body + body_bytes(self.content_len())
     }
 
-    /// Where the record ends, at most.
+    /// The maximum end of the record.
     pub fn record_end(&self) -> u64 {
         let end = self.body_end();
         if self.body.is_multiple_of(BLOCK_BYTES) { end.next_multiple_of(BLOCK_BYTES) } else { end }
     }
 
-    /// Bytes of the file that the record takes: what is live while the reference is.
+    /// Bytes that the record takes in the file, which are live while the reference is.
     ///
-    /// A body at the start of a block is taken for an aligned one, whose header and end take up to a block each.
-    /// Counting that as live keeps files of little else from being emptied for nothing.
+    /// A body at the start of a block is assumed to be aligned; the header and the end of such a record take up to a
+    /// block each. Counting these as live keeps files with few small items from being emptied for nothing.
     pub fn stored_bytes(&self) -> u64 {
         let body = body_bytes(self.content_len());
         match self.body.is_multiple_of(BLOCK_BYTES) {

@@ -11,7 +11,7 @@ use crate::error::{IoContext, Result};
 use crate::level::Reclaimer;
 
 impl BlobFile {
-    /// Opens a file of which nothing is believed but checksums: not its header, and no length. For reading.
+    /// Opens a file for reading, and trusts only checksums, not its header or any length.
     pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
         let name = file_name(number);
         let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
@@ -20,8 +20,8 @@ impl BlobFile {
         Ok(file)
     }
 
-    /// Whether a sound record's header stands where the first one does. A device writes it with the file's header, in
-    /// one sector: so a file's header that is unsound in front of it is damaged, and was not torn.
+    /// Whether the file has a sound header of a first record. A device writes it with the file's header in one sector:
+    /// if the file's header before it is unsound, it is damaged and not torn.
     pub fn has_first_record(&self) -> Result<bool> {
         let mut bytes = [0; FILE_HEADER_BYTES + RECORD_HEADER_BYTES];
         let read = self.file.read_at(&mut bytes, 0).context(|| format!("reading {}", self.name()))?;
@@ -30,7 +30,7 @@ impl BlobFile {
             && RecordHeader::decode(first, self.seed(), FILE_HEADER_BYTES as u64).is_some())
     }
 
-    /// Whether the file was written by a newer major version, and is not damaged.
+    /// Whether the file was written by a newer major version and is not damaged.
     pub fn is_newer(&self) -> bool {
         let mut header = [0; FILE_HEADER_BYTES];
         let read = self.file.read_at(&mut header, 0);

@@ -1,4 +1,4 @@
-//! [`Blobs`]: all blob files, and the one that is being written.
+//! [`Blobs`]: all blob files, and the one being written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,36 +19,38 @@ use crate::planted_race::PlantedRace;
 /// Blob files by number.
 pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
 
-/// A file ends with the record that brings it to this share of all live bytes, so that emptying one takes little space.
+/// A file ends with the record that brings it to this share of all live bytes, so that emptying a file takes little
+/// space.
 const FILE_SHARE: u64 = 64;
-/// Whatever the share, files grow to this.
+/// Minimum size at which a file ends, regardless of the share.
 const FILE_BYTES_MIN: u64 = 8 << 20;
 
 /// All blob files of a database.
 ///
-/// Lock order: `current`, then `changing`, then what a manifest record and a version's replacement take; `syncing` is
-/// taken alone. No shard of a log store is locked while any of them is taken.
+/// Lock order: `current`, then `changing`, then the locks of a manifest record and a version's replacement; `syncing`
+/// is taken alone. No shard of a log store is locked while any of them is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
     files: ArcSwap<BlobFiles>,
-    /// The file that takes records; `None` until the first large item of this opening.
+    /// The file to which records are appended; `None` until the first large item of this opening.
     current: Mutex<Option<Arc<BlobFile>>>,
-    /// Files of this opening that are not sealed, the current one included.
+    /// Files of this opening that are not sealed, including the current one.
     unsealed: Mutex<Vec<Arc<BlobFile>>>,
-    /// Held by whoever makes files durable: nobody shall take a sync under way for a finished one.
+    /// Held by the thread that makes files durable, so that no other one mistakes a sync in progress for a finished
+    /// one.
     syncing: Mutex<()>,
-    /// Held while the set of files changes and the change reaches all versions.
+    /// Held while the set of files changes and until all versions have the change.
     changing: Mutex<()>,
-    /// Bytes written to files that are gone.
+    /// Bytes written to files that no longer exist.
     bytes_written_before: AtomicU64,
-    /// Reads for users.
+    /// Reads on behalf of users.
     pub reads: AtomicU64,
-    /// Bytes that were written again to empty files.
+    /// Bytes that were copied to empty files.
     pub bytes_relocated: AtomicU64,
 }
 
 impl Blobs {
-    /// With the files that the manifest names.
+    /// The store with the files that the manifest names.
     pub fn new(files: BlobFiles) -> Self {
         Self { files: ArcSwap::from_pointee(files), ..Self::default() }
     }
@@ -62,7 +64,7 @@ impl Blobs {
         self.files.load().get(&number).cloned()
     }
 
-    /// Keeps the set of files as it is until the guard is dropped.
+    /// Keeps the set of files unchanged until the guard is dropped.
     pub fn hold_files(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().expect("no panic while held")
     }
@@ -77,8 +79,8 @@ impl Blobs {
         self.unsealed().iter().try_for_each(|file| file.sync())
     }
 
-    /// The edits, those that refer to a file that is being written with how much of it is durable: a recovery must find
-    /// that much.
+    /// The edits. Those that refer to a file being written also say how much of it is durable: a recovery must find at
+    /// least this much.
     pub fn with_durable_ends(&self, edits: &[Edit]) -> Vec<Edit> {
         let mut edits = edits.to_vec();
         for edit in &mut edits {
@@ -91,39 +93,39 @@ impl Blobs {
         edits
     }
 
-    /// Counts that one place more refers to a record.
+    /// Adds a reference to a record.
     pub fn remember(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {
             file.add_live(reference.stored_bytes() as i64);
         }
     }
 
-    /// Counts that an index entry no longer refers to a record.
+    /// Removes the reference of an index entry to a record.
     pub fn forget(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {
             file.add_live(-(reference.stored_bytes() as i64));
         }
     }
 
-    /// Counts that an index entry no longer leads to an item, and so to the records that it refers to.
+    /// Removes the references of an item to which an index entry no longer leads.
     pub fn forget_all(&self, item: &Item<'_>) {
         Reference::all_of(item).iter().for_each(|reference| self.forget(reference));
     }
 
-    /// Notes that a younger item hides a reference.
+    /// Records that a younger item hides a reference.
     pub fn hide(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {
             file.hide(reference.stored_bytes());
         }
     }
 
-    /// Counts the references that came, before the version with them is published.
+    /// Counts the added references, before the version with them is published.
     pub fn count_gains(&self, counts: &ReferenceCounts) {
         self.count(counts, |delta| delta > 0);
     }
 
-    /// Counts the references that went. Their version is published by now: a file to which nothing refers goes at once,
-    /// and who sees the version before would miss it.
+    /// Counts the removed references, after their version was published: a file to which nothing refers is removed at
+    /// once, and readers of the previous version would miss it.
     pub fn count_losses(&self, counts: &ReferenceCounts) {
         self.count(counts, |delta| delta < 0);
     }
@@ -137,7 +139,7 @@ impl Blobs {
         }
     }
 
-    /// Takes what a merge dropped in all off what was known to be hidden.
+    /// Subtracts everything that a merge dropped from what was known to be hidden.
     pub fn unhide(&self, counts: &ReferenceCounts) {
         let files = self.files.load();
         for (number, delta) in counts.iter().filter(|&(_, delta)| delta < 0) {
@@ -147,7 +149,7 @@ impl Blobs {
         }
     }
 
-    /// The file to append the next record to, with the caller registered as its writer: [`BlobFile::leave`] ends that.
+    /// The file for the next record, with the caller registered as its writer: [`BlobFile::leave`] unregisters it.
     pub fn enter_current(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
         let mut current = self.current.lock().expect("no panic while held");
         if current.as_ref().is_none_or(|file| file.size() >= self.file_bytes(shared)) {
@@ -158,14 +160,14 @@ impl Blobs {
         Ok(file.clone())
     }
 
-    /// Bytes at which a file ends.
+    /// Size at which a file ends.
     pub fn file_bytes(&self, shared: &Shared) -> u64 {
         let live: u64 = self.files.load().values().map(|file| file.live_estimate()).sum();
         let max = shared.settings.blob_file_bytes_max;
         (live / FILE_SHARE).clamp(FILE_BYTES_MIN.min(max), max)
     }
 
-    /// Makes a new file: nothing refers to it before its name, the manifest and all versions know it.
+    /// Creates a file. Nothing refers to it before its name is durable and the manifest and all versions contain it.
     fn create(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let file = BlobFile::create(&shared.reclaimer, number)?;
@@ -203,20 +205,21 @@ impl Blobs {
         }
     }
 
-    /// Ends the current file, so that it can be sealed and emptied; with `number` only if it is that one.
+    /// Ends the current file, so that it can be sealed and emptied. With `number` only if it is that file.
     pub fn end_current(&self, number: Option<u64>) {
         let mut current = self.current.lock().expect("no panic while held");
         current.take_if(|file| number.is_none_or(|number| file.number == number));
     }
 
-    /// Seals the files that take no more records: from then on replay trusts them. Returns whether there were any.
+    /// Seals the files to which no more records are appended: from then on replay trusts them. Returns whether there
+    /// were any.
     pub fn seal_ended(&self, shared: &Shared) -> Result<bool> {
         let has_writers = |file: &BlobFile| {
             file.has_writers() && !shared.planted_bugs.has(PlantedRace::CollectBesideWriters)
         };
         let ended: Vec<_> = {
-            // Held until all files are looked at: one that is made meanwhile is not yet the current one, and nobody has
-            // entered it, but somebody will.
+            // Held until all files were checked. A file that is being created is not yet the current one and has no
+            // writers yet, but will have.
             let held = self.current.lock().expect("no panic while held");
             let current = held.as_ref().map(|file| file.number);
             let is_ended = |file: &BlobFile| Some(file.number) != current && !has_writers(file);
@@ -234,9 +237,9 @@ impl Blobs {
         Ok(!ended.is_empty())
     }
 
-    /// Removes a sealed file to which nothing reachable refers, once no version holds it.
+    /// Removes a sealed file to which nothing reachable refers, as soon as no version uses it.
     pub fn drop_file(&self, shared: &Shared, file: &BlobFile) -> Result<()> {
-        // What took the place of the file's items must be as durable as they were.
+        // The items that replaced those of the file must be as durable as they were.
         shared.log.commit_all()?;
         shared.append_edits(&[Edit::DropBlob { file: file.number }])?;
         self.change_files(shared, |files| {
@@ -247,7 +250,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Memory of records that are not written yet.
+    /// Bytes of memory of records that are not written yet.
     pub fn memory_bytes(&self) -> u64 {
         self.unsealed().iter().map(|file| file.memory_bytes()).sum()
     }
@@ -259,7 +262,7 @@ impl Blobs {
         present + self.bytes_written_before.load(Ordering::Relaxed)
     }
 
-    /// The file of this number as a corruption or absence to report.
+    /// The error for a missing file of this number.
     pub fn missing(number: u64) -> Error {
         Error::MissingFile { file: super::name::file_name(number) }
     }

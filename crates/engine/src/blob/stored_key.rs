@@ -1,22 +1,22 @@
-//! [`StoredKey`]: a key as items carry it.
+//! [`StoredKey`]: a key as stored in items.
 
 use std::ops::Deref;
 
 use sha2::{Digest, Sha256};
 
-/// Longer keys are stood for by a digest, so that an item fits in half a page whatever its key. Fixed for all
-/// databases: a key must be stored in one way only.
+/// Longer keys are replaced by a digest, so that an item fits in half a page whatever its key. Fixed for all databases:
+/// a key must have exactly one stored form.
 pub(crate) const INLINE_KEY_BYTES_MAX: usize = 1024;
 
-/// First bytes of every stand-in. A short key that looks like a stand-in is treated as a long one, so no key is ever
-/// taken for another's stand-in. On disk: never change.
+/// First bytes of every digest that replaces a key. A short key that looks like one is treated as a long one, so no key
+/// is ever mistaken for the digest of another. On disk: never change.
 const STAND_IN_MARK: [u8; 16] = *b"\xf7\x00ALVM long key\x00";
 const STAND_IN_BYTES: usize = STAND_IN_MARK.len() + 32;
 
-/// A key as items, logs and tables carry it: itself, or what stands for it when it is long.
+/// A key as stored in items, logs and tables: the key itself, or its digest if it is long.
 ///
-/// A stand-in is a mark and the SHA-256 of the key. It is hashed, ordered and compared like any key, so merges never
-/// read a blob to tell two keys apart; reads of the value compare the full key, which stands in front of it.
+/// The digest is a mark and the SHA-256 of the key. It is hashed, ordered and compared like any key, so merges never
+/// read a blob to distinguish two keys. Reads of the value compare the full key, which is stored before the value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoredKey<'a> {
     Itself(&'a [u8]),
@@ -24,7 +24,7 @@ pub(crate) enum StoredKey<'a> {
 }
 
 impl<'a> StoredKey<'a> {
-    /// Free for short keys; the time of a SHA-256 for long ones.
+    /// Free for short keys; takes the time of a SHA-256 for long ones.
     #[inline]
     pub fn of(key: &'a [u8]) -> Self {
         if key.len() <= INLINE_KEY_BYTES_MAX && !is_stand_in(key) {
@@ -42,7 +42,7 @@ impl<'a> StoredKey<'a> {
     }
 }
 
-/// Whether the key of an item stands for a longer one.
+/// Whether the key of an item is the digest of a longer key.
 #[inline]
 pub(crate) fn is_stand_in(stored: &[u8]) -> bool {
     stored.len() == STAND_IN_BYTES && stored.starts_with(&STAND_IN_MARK)

@@ -2,7 +2,7 @@
 
 use alluvium_io::AlignedBuffer;
 
-/// The end of the file that is not written yet, from a multiple of `BLOCK_BYTES` on.
+/// The end of the file that is not written yet. It begins at a multiple of `BLOCK_BYTES`.
 #[derive(Debug)]
 pub(super) struct Tail {
     pub buffer: AlignedBuffer,

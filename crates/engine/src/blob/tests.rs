@@ -102,7 +102,7 @@ fn a_failed_write_leaves_no_gap_between_records() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// The reference is the list of what was appended.
+    /// Compares with the list of what was appended.
     #[test]
     fn records_read_back_and_are_walked_in_order(
         lengths in prop::collection::vec((0usize..40, 1usize..200_000, any::<bool>(), any::<bool>()), 1..12),
@@ -113,7 +113,7 @@ proptest! {
         for (number, (key_len, value_len, is_aligned, syncs)) in lengths.into_iter().enumerate() {
             let (key, value) = (vec![number as u8; key_len], vec![!(number as u8); value_len]);
             let reference = if is_aligned {
-                // Reserved and never written: a writer that gave up.
+                // Reserved and never written, as by an abandoned writer.
                 file.reserve(RecordHeader { is_aligned, ..header(&key, &value) }).unwrap()
             } else {
                 file.append(header(&key, &value), [&key, &value], GATHER_BYTES).unwrap()
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// What happens to a blob file on a disk that is full at times.
+/// An operation on a blob file whose disk is full at times.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Append {
@@ -161,7 +161,7 @@ enum Step {
         is_written: bool,
     },
     Sync,
-    /// So much room is left from now on.
+    /// From now on this much room is left.
     Quota {
         bytes: u64,
     },
@@ -183,7 +183,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
-    /// The reference is the list of records that came in front of a sync that succeeded.
+    /// Compares with the list of records before a sync that succeeded.
     #[test]
     fn what_was_synced_beside_a_full_disk_is_there_after_a_kill_or_a_power_cut(
         steps in steps(), seed: u64, loses_power: bool,

@@ -1,4 +1,4 @@
-//! Walking the records of a blob file by their headers.
+//! Lists the records of a blob file by their headers.
 
 use alluvium_io::AlignedBuffer;
 
@@ -10,8 +10,8 @@ use crate::error::Result;
 /// Bytes read at a time where records are short.
 const WINDOW_BYTES: u64 = 256 << 10;
 
-/// Calls `visit` with every record up to the file's end, or to the first place where no header stands; returns where
-/// that is. Reads the headers, and with them short records; bodies are not checked.
+/// Calls `visit` with every record up to the file's end, or to the first offset without a header; returns that offset.
+/// Reads the headers, and short records with them; bodies are not checked.
 pub(crate) fn walk(
     file: &BlobFile,
     mut visit: impl FnMut(&RecordHeader, Reference) -> Result<()>,

@@ -1,4 +1,4 @@
-//! [`RecordWriter`]: a large item on its way into a blob file.
+//! [`RecordWriter`]: writes a large item to a blob file.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::table::Loan;
 /// Bytes of an aligned record that are written at once, unless memory is short.
 pub(crate) const PIECE_BYTES: usize = 16 * CHUNK_BYTES;
 
-/// Takes the content of one record, the key and then the value, whose lengths are known from the start.
+/// Receives the content of one record, the key and then the value, whose lengths are known from the start.
 ///
-/// Short records are gathered and appended in one piece. Long ones get room reserved and are written beside those of
-/// other writers, a mebibyte at a time or less, so that neither a large value is ever whole in memory nor a slow source
-/// holds up others.
+/// Short records are gathered and appended in one piece. For a long record room is reserved, and it is written in
+/// parallel with those of other writers, in pieces of at most a mebibyte. A large value is therefore never completely
+/// in memory, and a slow source does not hold up other writers.
 #[derive(Debug)]
 pub(crate) struct RecordWriter<'a> {
     shared: &'a Shared,
     header: RecordHeader,
     body: Body,
-    /// Bytes written at once of an aligned record.
+    /// Bytes of an aligned record that are written at once.
     piece_bytes: usize,
-    /// Content of a shorter one that gathers in its file before it is written.
+    /// Bytes of shorter records that gather in their file before they are written.
     gather_bytes: usize,
     _held: Option<(Option<Loan>, HeldMemory<'a>)>,
 }
@@ -39,8 +39,8 @@ enum Body {
     Aligned { pending: PendingRecord, chunks: ChunkEncoder, buffer: AlignedBuffer, offset: u64 },
 }
 
-/// A record that is complete in its file, but to which nothing refers yet. Dropped before [`PendingRecord::commit`],
-/// it is garbage.
+/// A record that is complete in its file, but to which nothing refers yet. If it is dropped before
+/// [`PendingRecord::commit`], it is garbage.
 #[derive(Debug)]
 pub(crate) struct PendingRecord {
     file: Arc<BlobFile>,
@@ -50,7 +50,7 @@ pub(crate) struct PendingRecord {
 }
 
 impl<'a> RecordWriter<'a> {
-    /// Begins a record. The lengths are within the limits of keys and values.
+    /// Begins a record. The lengths must be within the limits of keys and values.
     pub fn begin(shared: &'a Shared, keyspace: u32, key_len: usize, value_len: usize) -> Result<Self> {
         let content_len = key_len + value_len;
         let budget = shared.memory.budget();
@@ -98,7 +98,7 @@ impl<'a> RecordWriter<'a> {
             Body::Aligned { pending, chunks, buffer, offset } => {
                 for piece in content.chunks(CHUNK_BYTES) {
                     chunks.push(piece, buffer, *offset, pending.file.seed());
-                    // A chunk may be open behind full ones, so what is written ends where it starts.
+                    // A chunk may be open after full ones, so only the bytes before it are written.
                     if buffer.len() >= self.piece_bytes {
                         let full = buffer.len() / CHUNK_BYTES * CHUNK_BYTES;
                         write_full(pending, chunks, buffer, offset, full)
@@ -110,7 +110,7 @@ impl<'a> RecordWriter<'a> {
         Ok(())
     }
 
-    /// Ends the record: all content was written.
+    /// Ends the record, of which all content was written.
     pub fn finish(self) -> Result<PendingRecord> {
         match self.body {
             Body::Gathered(bytes) => {
@@ -148,7 +148,7 @@ fn write_full(
 impl PendingRecord {
     fn append(shared: &Shared, append: impl FnOnce(&BlobFile) -> Result<Reference>) -> Result<Self> {
         let file = shared.blobs.enter_current(shared)?;
-        // A write that failed leaves the file's end unknown, unless only space was missing.
+        // A failed write leaves the file's end unknown, unless only space was missing.
         let appended = append(&file).map_err(|error| {
             file.leave();
             shared.note_failure(error)
@@ -157,32 +157,32 @@ impl PendingRecord {
         Ok(Self { file, reference, encoded: reference.encode(), is_committed: false })
     }
 
-    /// What refers to the record, as the value of an item.
+    /// The reference to the record, as the value of an item.
     pub fn reference_bytes(&self) -> &[u8] {
         &self.encoded
     }
 
-    /// What refers to the record.
+    /// The reference to the record.
     pub fn reference(&self) -> Reference {
         self.reference
     }
 
-    /// The file that holds the record.
+    /// The file that contains the record.
     pub fn file(&self) -> &Arc<BlobFile> {
         &self.file
     }
 
-    /// Bytes of the file that the record takes.
+    /// Bytes that the record takes in the file.
     pub fn stored_bytes(&self) -> u64 {
         self.reference.stored_bytes()
     }
 
-    /// Declares that an index entry refers to the record from now on.
+    /// Declares that an index entry now refers to the record.
     pub fn commit(mut self) {
         self.is_committed = true;
     }
 
-    /// Declares that the record was written to take another's place, for the statistics.
+    /// Counts the record as a copy of another one, for the statistics.
     pub fn count_as_relocated(&self, shared: &Shared) {
         shared.blobs.bytes_relocated.fetch_add(self.reference.stored_bytes(), Ordering::Relaxed);
     }
