@@ -17,7 +17,7 @@ const MAGIC: [u8; 8] = *b"ALVMDEV\0";
 const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 const HEADER_LEN: usize = 24;
-/// Most bytes of a sound file.
+/// Maximum bytes of a sound file.
 pub(super) const LEN_MAX: usize = 64 << 10;
 
 /// The bytes of a file with these figures.

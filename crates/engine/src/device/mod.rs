@@ -1,7 +1,7 @@
-//! What the device can do, measured once and kept with the database.
+//! The performance figures of the device, measured once and stored with the database.
 //!
-//! [`calibrate`] measures and [`write()`]s; the planner [`read()`]s. The file is small, checksummed and replaced in one
-//! step; a database without it is planned for a device like that of [`DeviceFigures::default`].
+//! [`calibrate`] measures and [`write()`]s them; the planner [`read()`]s them. The file is small, checksummed and
+//! replaced atomically. A database without it is planned for a device like that of [`DeviceFigures::default`].
 
 mod file;
 
@@ -20,7 +20,7 @@ use crate::error::{IoContext, Result};
 pub const DEVICE: &str = "DEVICE";
 /// The file while it is written.
 const DEVICE_NEW: &str = "DEVICE.new";
-/// The file on which is measured; removed afterwards.
+/// The file used for measuring; removed afterwards.
 const DEVICE_PROBE: &str = "DEVICE.probe";
 
 /// Whether `name` is that of the file or of one used while making it.
@@ -28,7 +28,7 @@ pub(crate) fn is_file_name(name: &str) -> bool {
     [DEVICE, DEVICE_NEW, DEVICE_PROBE].contains(&name)
 }
 
-/// The figures kept in `storage`; `None` where nothing was measured.
+/// The figures stored in `storage`, or `None` if nothing was measured.
 pub fn read(storage: &dyn Storage) -> Result<Option<DeviceFigures>> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     if !names.iter().any(|name| name == DEVICE) {
@@ -36,19 +36,19 @@ pub fn read(storage: &dyn Storage) -> Result<Option<DeviceFigures>> {
     }
     let file = storage.open(DEVICE, OpenMode::Read).context(|| format!("opening {DEVICE}"))?;
     let len = file.len().context(|| format!("measuring {DEVICE}"))?;
-    // One byte more than a sound file has is enough to see that it is not.
+    // One byte more than a sound file has is enough to see that the file is not sound.
     let mut bytes = vec![0; len.min(file::LEN_MAX as u64 + 1) as usize];
     let read = file.read_at(&mut bytes, 0).context(|| format!("reading {DEVICE}"))?;
     bytes.truncate(read);
     parse(DEVICE, &bytes).map(Some)
 }
 
-/// The figures kept in the directory `path`; `None` where nothing was measured.
+/// The figures stored in the directory `path`, or `None` if nothing was measured.
 pub fn read_directory(path: &Path) -> Result<Option<DeviceFigures>> {
     read(&storage(path)?)
 }
 
-/// Keeps the figures in `storage`, durably and in one step: after a crash the old file is there or the new one.
+/// Stores the figures in `storage`, durably and atomically: after a crash either the old or the new file exists.
 pub fn write(storage: &dyn Storage, figures: &DeviceFigures) -> Result<()> {
     let context = || format!("writing {DEVICE}");
     remove_if_there(storage, DEVICE_NEW)?;
@@ -60,14 +60,14 @@ pub fn write(storage: &dyn Storage, figures: &DeviceFigures) -> Result<()> {
     storage.sync_directory().context(context)
 }
 
-/// Measures the device under `storage` for about `duration` and keeps the figures there.
+/// Measures the device under `storage` for some `duration` and stores the figures there.
 ///
 /// Writes and removes a file of at most a gibibyte. Nothing else should use the device meanwhile.
 pub fn calibrate(storage: &dyn Storage, duration: Duration) -> Result<DeviceFigures> {
     remove_if_there(storage, DEVICE_PROBE)?;
     let probe = DeviceProbe::new(DEVICE_PROBE, duration);
     let rates = measure_device(storage, &probe).context(|| "measuring the device".to_owned())?;
-    // Whole numbers survive their way through text exactly, and no rate is that exact.
+    // Whole numbers are represented exactly as text, and no rate is measured more precisely.
     let whole = |rate: f64| rate.round().max(1.0);
     let read_rate = |(in_flight, reads_per_s): &(usize, f64)| ReadRate {
         in_flight: *in_flight as u32,
@@ -83,7 +83,7 @@ pub fn calibrate(storage: &dyn Storage, duration: Duration) -> Result<DeviceFigu
     Ok(figures)
 }
 
-/// Measures the device under the directory `path`, which is created where there is none: see [`calibrate`].
+/// Measures the device under the directory `path`, which is created if it does not exist: see [`calibrate`].
 pub fn calibrate_directory(path: &Path, duration: Duration) -> Result<DeviceFigures> {
     let storage = FileStorage::create(path, IoOptions::default());
     calibrate(&storage.context(|| format!("creating {}", path.display()))?, duration)

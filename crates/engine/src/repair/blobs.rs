@@ -1,7 +1,7 @@
-//! Blob files: which of them there are, and how much of each the tables refer to.
+//! Blob files: which of them exist, and how much of each the tables refer to.
 //!
-//! Counts decide what is thrown away, so after any change they are taken from the tables themselves, and a file counts
-//! whenever something refers to it, whatever was left of the manifest.
+//! Counts decide which files are removed, so after any change they are taken from the tables themselves. A file counts
+//! if anything refers to it, whatever is left of the manifest.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::manifest::DatabaseState;
 use crate::table::Table;
 
 impl Repair {
-    /// Takes the files that are missing out of `state`, so that it can be opened: what lies elsewhere can be read.
+    /// Removes missing files from `state`, so that it can be opened: what is stored elsewhere can be read.
     pub fn check_blob_files(&mut self, state: &mut DatabaseState, manifest: ManifestRepair) -> Result<()> {
         let present = self.present_blob_files()?;
         let missing: Vec<u64> =
@@ -26,7 +26,7 @@ impl Repair {
             state.keyspaces.values_mut().for_each(|keyspace| {
                 keyspace.blob_references.remove(&number);
             });
-            // Of a rebuilt structure nobody knows whether the file was dropped.
+            // For a rebuilt structure it is not known whether the file was dropped.
             if manifest != ManifestRepair::Rebuilt {
                 self.report.problem(format!("{} is missing", blob_file_name(number)));
                 self.report.blob_files_lost += 1;
@@ -35,7 +35,7 @@ impl Repair {
         Ok(())
     }
 
-    /// Counts what the tables of the new structure refer to, and names every file that they do.
+    /// Counts the references in the tables of the new structure, and names every file to which they refer.
     pub fn count_references(&mut self, state: &mut DatabaseState) -> Result<()> {
         let present = self.present_blob_files()?;
         let mut counts: BTreeMap<u32, BTreeMap<u64, u64>> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Checking the log, and turning the sound records of a damaged one into runs.
+//! Checks the log, and turns the sound records of a damaged one into runs.
 //!
-//! The judgement of openings is taken over where the log is sound. Where it is not, every sound record is kept, also
-//! behind a gap: also those that an opening would leave out since nobody was told that they are durable.
+//! Where the log is sound, its records count as in an opening. Otherwise every sound record is kept, even after a gap,
+//! including records that an opening would leave out because they were never acknowledged as durable.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -26,28 +26,28 @@ use crate::log::segment::{self, BLOCK};
 use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
 use crate::table::SegmentSpan;
 
-/// So many segments in front of one count as missing at most: the numbers come from damaged files.
+/// Maximum number of segments before one that count as missing: the numbers come from damaged files.
 const SEGMENTS_MISSING_MAX: u64 = 64;
 
-/// A log file that holds a segment.
+/// A log file that contains a segment.
 struct Found {
     name: String,
     seed: u64,
-    /// Whether the header is as it was written.
+    /// Whether the header is undamaged.
     is_sound: bool,
 }
 
 /// The log as a repair finds it.
 pub(super) struct LogSurvey {
     segments: BTreeMap<u64, Found>,
-    /// How far marks prove that the log was durable.
+    /// The position up to which marks prove that the log was durable.
     proven: Position,
-    /// How much of blob files that were not finished is known to be durable.
+    /// Bytes of unfinished blob files that are known to be durable.
     pub blobs: BTreeMap<u64, u64>,
 }
 
 impl LogSurvey {
-    /// Up to where the segment was durable; `u64::MAX` for all of it, up to the seal.
+    /// The position up to which the segment was durable; `u64::MAX` for all of it, up to the seal.
     fn required(&self, id: u64, known_end: Option<u64>) -> u64 {
         match known_end {
             Some(end) => end,
@@ -58,7 +58,7 @@ impl LogSurvey {
     }
 }
 
-/// What a segment's records came to.
+/// Counts of a segment's records.
 #[derive(Default)]
 struct Scan {
     records: u64,
@@ -66,7 +66,7 @@ struct Scan {
     gap_bytes: u64,
 }
 
-/// The newest item of each key of a segment, by keyspace: where its encoding starts.
+/// The newest item of each key of a segment, by keyspace: the position of its encoding.
 type Newest<'a> = BTreeMap<u32, HashMap<&'a [u8], usize>>;
 
 impl Repair {
@@ -96,7 +96,8 @@ impl Repair {
         Ok(survey)
     }
 
-    /// Checks the log that `structure` names. If it is damaged, or the manifest was, all sound records become runs.
+    /// Checks the log that `structure` names. If the log is damaged, or the manifest was, all sound records become
+    /// runs.
     pub fn check_log(&mut self, structure: &mut Structure, survey: &LogSurvey, plan: &Plan) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let found = &survey.segments;
@@ -143,7 +144,7 @@ impl Repair {
         Ok(names.into_iter().filter(|name| segment::is_file_name(name)).collect())
     }
 
-    /// All segments that count, those with damaged headers included.
+    /// All segments that count, including those with damaged headers.
     fn find_segments(&self, state: &DatabaseState, manifest: u64) -> Result<BTreeMap<u64, Found>> {
         let mut found = BTreeMap::new();
         let mut headless = Vec::new();
@@ -170,7 +171,7 @@ impl Repair {
         Ok(found)
     }
 
-    /// The first bytes of a log file; what can't be read is none.
+    /// The first bytes of a log file; empty if it cannot be read.
     fn read_start(&self, name: &str) -> Vec<u8> {
         let mut block = vec![0; BLOCK as usize];
         let read = self.storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut block, 0));
@@ -178,13 +179,13 @@ impl Repair {
         block
     }
 
-    /// Notes the segments that should be there; whether there are any.
+    /// Reports the segments that should exist and do not. Returns whether there are any.
     fn count_missing(&mut self, survey: &LogSurvey, state: &DatabaseState) -> Result<bool> {
         let found = &survey.segments;
         let mut expected: BTreeSet<u64> =
             state.log_ends.iter().filter(|(_, end)| **end > 0).map(|(&id, _)| id).collect();
-        // A segment behind one that is missing counts for nothing in an opening. That is right for one without records,
-        // made ahead of its time.
+        // In an opening a segment after a missing one does not count. That is right for a segment without records,
+        // which was created ahead of its use.
         for (&id, segment) in found {
             let bytes = self.read_segment(segment, state.log_ends.get(&id).copied())?;
             if starts_with_record(segment.seed, &bytes) {
@@ -212,8 +213,8 @@ impl Repair {
         Ok(bytes)
     }
 
-    /// Whether everything that the segment's items refer to is where they say, as far as an opening would not take what
-    /// is unsound for torn.
+    /// Whether all records to which the segment's items refer are where they say, apart from unsound ones that an
+    /// opening would regard as torn.
     fn segment_has_its_records(
         &mut self,
         segment: &Found,
@@ -235,7 +236,7 @@ impl Repair {
         Ok(unsettled == 0)
     }
 
-    /// Items whose records were never synced, so that nobody was told that they are durable: where they start.
+    /// Positions of items whose records were never synced, so that they were never acknowledged as durable.
     fn never_durable(
         &mut self,
         segment: &Found,
@@ -284,7 +285,7 @@ impl Repair {
         });
         self.report.records_kept += scan.records;
         for &keyspace in newest.keys() {
-            // The name of a keyspace that was never in a table is lost with the manifest, and so is its hash key.
+            // If a keyspace was never in a table, its name is lost with the manifest, and so is its hash key.
             state.keyspaces.entry(keyspace).or_insert_with(|| {
                 let key0 = checksum64(&keyspace.to_le_bytes(), segment.seed);
                 let hasher =
@@ -324,9 +325,9 @@ impl Repair {
     }
 }
 
-/// Calls `visit` with the keyspace and the place of every item of a segment's sound records.
+/// Calls `visit` with the keyspace and the position of every item of a segment's sound records.
 ///
-/// The segment must be whole up to `required`; `u64::MAX` where it must end with a seal.
+/// The segment must be complete up to `required`, or end with a seal if that is `u64::MAX`.
 fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32, usize)) -> Scan {
     let mut scan = Scan::default();
     let mut is_sealed = false;
@@ -356,13 +357,13 @@ fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32,
     let end = pieces.position() as u64;
     if end < required && !is_sealed {
         scan.gaps += 1;
-        // How long a segment was that lacks its seal, nothing tells.
+        // The length of a segment that lacks its seal is unknown.
         scan.gap_bytes += if required == u64::MAX { 0 } else { required - end };
     }
     scan
 }
 
-/// Keyspace and start of every item of a segment's sound records that refers to a blob file.
+/// Keyspace and position of every item of a segment's sound records that refers to a blob file.
 fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(u32, usize)> {
     let mut references = Vec::new();
     scan(segment, bytes, known_end.unwrap_or(0), |keyspace, start| {

@@ -1,17 +1,18 @@
-//! Repair: what a damaged database still holds becomes a sound database again.
+//! Repair: makes a sound database of what a damaged one still contains.
 //!
-//! Everything is judged by its own checksums. A sound manifest is believed; a damaged one is read record by record, and
-//! where some are lost the tables tell by themselves what they are and in which order they were written. Of damaged
-//! tables the sound pages are written to new ones, of a damaged log the sound records; filters and indexes follow from
-//! the items. A new manifest makes all of that count at once, and only then are the damaged files set aside.
+//! Everything is judged by its own checksums. A sound manifest is trusted. A damaged one is read record by record;
+//! where records are lost, the tables themselves tell what they are and in which order they were written. The sound
+//! pages of damaged tables are written to new tables, and so are the sound records of a damaged log; filters and
+//! indexes follow from the items. A new manifest makes all of this count at once, and only then are the damaged files
+//! renamed or removed.
 //!
-//! Records of large items are read too. An item whose record, or whose whole blob file, is lost is removed.
+//! Records of large items are read too. An item is removed if its record, or its whole blob file, is lost.
 //!
-//! What is lost may show what it hid: behind a lost page or record an older value of its key, or one that was removed,
-//! can reappear. [`RepairReport::may_show_old_values`] says so.
+//! Lost data may make visible what they hid: after the loss of a page or record, an older version of its key, or one
+//! that was removed, can reappear. [`RepairReport::may_show_old_values`] tells whether that is possible.
 //!
-//! Architecture invariant: no file of the database changes before the new manifest counts, so that a repair that a
-//! crash ends can be done again.
+//! Architecture invariant: no file of the database changes before the new manifest counts, so that a repair interrupted
+//! by a crash can be repeated.
 
 mod blobs;
 mod log;
@@ -46,21 +47,21 @@ pub use report::{ManifestRepair, RepairReport};
 use structure::Structure;
 pub(crate) use tables::{LiveItems, live_items};
 
-/// How a database is repaired.
+/// Options of a repair.
 #[derive(Debug, Clone)]
 pub struct RepairOptions {
     /// Only report what would be done. Default false.
     pub dry_run: bool,
     /// Remove the damaged files at the end instead of keeping them under names that begin with `lost-`. Default false.
     pub discard: bool,
-    /// The plan of keyspaces whose own was lost with the manifest. Default [`Plan::silt`].
+    /// The plan of keyspaces whose own plan was lost with the manifest. Default [`Plan::silt`].
     pub plan: Plan,
     /// Functions that find prefixes, as for [`crate::Builder::prefix_function`]. Default none.
     pub prefix_functions: Vec<PrefixFunction>,
-    /// The directory of young levels, as for [`crate::Builder::young_levels_dir`]. Default none. Where the manifest is
-    /// lost, nothing tells that there was one.
+    /// The directory of young levels, as for [`crate::Builder::young_levels_dir`]. Default none. If the manifest is
+    /// lost, nothing shows that there was one.
     pub young_levels_dir: Option<PathBuf>,
-    /// Whether the directory of young levels is lost, and what lay there to be given up. Default false.
+    /// Whether the directory of young levels is lost, and its content is to be given up. Default false.
     pub without_young_levels: bool,
 }
 
@@ -77,18 +78,18 @@ impl Default for RepairOptions {
     }
 }
 
-/// Makes the database in the directory `path` one that opens again, with everything that can still be read.
+/// Repairs the database in the directory `path` so that it opens again, with everything that can still be read.
 ///
 /// Everything outside damaged pages and records is kept. Damaged files stay in the directory under names that begin
-/// with `lost-` until somebody removes them. A sound database is left as it is. A repair that was interrupted can be
+/// with `lost-` until they are removed by hand. A sound database is left as it is. An interrupted repair can be
 /// repeated.
 ///
-/// Reads all of the database. Holds the items of one table or log segment in memory at a time.
+/// Reads the whole database. Holds the items of one table or log segment in memory at a time.
 ///
 /// # Errors
-/// [`Error::Locked`] while the database is open, [`Error::NotADatabase`] when the directory holds nothing of one,
-/// [`Error::NewerFormat`] and [`Error::OlderFormat`] for files of another version: they are not damaged.
-/// [`Error::Io`] when the new files can't be written; nothing is lost then.
+/// [`Error::Locked`] while the database is open, [`Error::NotADatabase`] if the directory contains no part of a
+/// database, [`Error::NewerFormat`] and [`Error::OlderFormat`] for files of another version, which are not damaged.
+/// [`Error::Io`] if the new files cannot be written; nothing is lost then.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     let path = path.as_ref();
     let storage = FileStorage::open(path, IoOptions::default())
@@ -136,7 +137,7 @@ fn repair_with(
     refuse_foreign(&*storage)?;
     let _lock = recovery::lock(&*storage)?;
     if let Some(young) = young {
-        // Nothing else there shall be taken for a file of the database.
+        // No other file in it must be mistaken for a file of the database.
         match young.id() {
             Err(Error::Corruption(_)) => {}
             id => drop(id?),
@@ -202,18 +203,18 @@ fn repair_with(
     Ok(report)
 }
 
-/// What the parts of a repair share.
+/// The state shared by the parts of a repair.
 struct Repair {
     storage: Arc<dyn Storage>,
     dry_run: bool,
     prefix_functions: Vec<PrefixFunction>,
     /// Number of the next table to be written.
     next_file: u64,
-    /// Items in tables, by keyspace: tells how many shards a run should have.
+    /// Number of items in tables, by keyspace: determines how many shards a run should have.
     items: BTreeMap<u32, u64>,
-    /// Files that count no more once the new manifest does.
+    /// Files that cease to count once the new manifest counts.
     replaced: Vec<String>,
-    /// Table files that were written, with their items.
+    /// Table files that were written, with their numbers of items.
     written: Vec<(u64, u64)>,
     records: Records,
     report: RepairReport,
@@ -226,7 +227,7 @@ impl Repair {
     }
 }
 
-/// A number above those of all tables and blob files, also of those that an interrupted repair left behind.
+/// A number above those of all tables and blob files, including those left by an interrupted repair.
 fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     Ok(names
@@ -236,7 +237,7 @@ fn first_free_number(storage: &dyn Storage) -> Result<u64> {
         .map_or(1, |last| last + 1))
 }
 
-/// Refuses a directory that holds nothing of a database.
+/// Refuses a directory that contains no part of a database.
 fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     let is_ours = |name: &String| {
@@ -253,7 +254,7 @@ fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
     })
 }
 
-/// Whether some keyspace of `state` is of this id, and so its items count.
+/// Whether `state` has a keyspace of this id, so that its items count.
 fn has_keyspace(state: &DatabaseState, keyspace: u32) -> bool {
     state.keyspaces.contains_key(&keyspace)
 }

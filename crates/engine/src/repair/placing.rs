@@ -1,9 +1,10 @@
-//! Where tables belong when no manifest says it: their directories tell level, range and log segments.
+//! Determines the position of tables without a manifest: their directories tell level, range and log segments.
 //!
-//! What is in a level is older than what is in those above it. So a table is superseded where a deeper level has items
-//! from the table's newest segment or a later one: it was merged down. In its own level one of a later file that has
-//! items from that segment, among others, was made of it. Where the plan changed, levels mean that only among tables
-//! that were made for one plan; a table of a later plan was made of the earlier one's that have its segments.
+//! The content of a level is older than that of the levels above it. A table is therefore superseded if a deeper level
+//! has items from the table's newest segment or a later one: the table was merged down. In its own level it is
+//! superseded by a table of a later file that has items from that segment, among others: that one was made from it. If
+//! the plan changed, levels have this meaning only among tables made for one plan; a table of a later plan was made
+//! from those of an earlier plan that contain its segments.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use crate::table::{Section, SegmentSpan};
 struct Found {
     keyspace: u32,
     level: usize,
-    /// How many plans the keyspace had before the one that has this level.
+    /// Number of plans that the keyspace had before the one with this level.
     plan_number: u16,
     file: u64,
     range: HashRange,
@@ -34,17 +35,17 @@ impl Found {
         }
         let keyspace = section.keyspace();
         let last = state.keyspaces.get(&keyspace)?.levels.len();
-        // Older files don't say which level: there was one of sorted layout, the last.
+        // Older files do not name the level: there was one of sorted layout, the last.
         let level = section.level().unwrap_or(last).clamp(1, last);
         let (plan_number, range, segments) = (section.plan_number(), section.range(), section.segments());
         Some(Self { keyspace, level, plan_number, file, range, segments })
     }
 
-    /// Whether this table holds what the other does, as far as they cover the same place.
+    /// Whether this table contains the items of the other one, as far as their ranges meet.
     fn supersedes(&self, other: &Self) -> bool {
         let newest = other.segments.newest;
         let is_made_of_it = self.file > other.file && self.segments.contains(newest);
-        // Levels of different plans don't tell which is the older.
+        // Levels of different plans do not tell which is older.
         let is_merged_down = match self.plan_number.cmp(&other.plan_number) {
             Ordering::Less => false,
             Ordering::Equal if self.level == other.level => is_made_of_it,
@@ -83,7 +84,7 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
         let superseding = found.iter().filter(|other| other.supersedes(table));
         for range in without(table.range, superseding.map(|other| other.range)) {
             let Found { keyspace, level, file, .. } = *table;
-            // In the last level, 0, those of several plans lie over each other by their age.
+            // In level 0, which means the last, tables of several plans are above each other in the order of their age.
             let level = if plan_numbers[&keyspace].len() > 1 { 0 } else { level };
             let edit = Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.0, items: 0 };
             // The keyspace exists: it was created for this section if it was not known before.
@@ -92,7 +93,7 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
     }
 }
 
-/// The runs of the youngest level, old to young, without the sections that the levels below have taken in.
+/// The runs of the youngest level, old to young, without the sections that were merged into the levels below.
 pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
     let mut segments: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     let mut runs: BTreeMap<(u32, u64, u64), Vec<&Section>> = BTreeMap::new();
@@ -128,8 +129,8 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
     }
 }
 
-/// Places a table of which only the items can be read where the last level has none: where another has a place, that
-/// one is newer, since this one may never have been finished.
+/// Adds a table of which only the items can be read, in the ranges where the last level has no table. Where it has one,
+/// that one is newer, since this table may never have been finished.
 pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u64) {
     let gaps = without(HashRange::ALL, last.iter().map(|container| container.range));
     for range in gaps {
@@ -137,7 +138,7 @@ pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u
     }
 }
 
-/// Sections of a run tile the hash space in 2^`bits` equal parts.
+/// The number of bits such that the sections of a run divide the hash space into 2^`bits` equal parts.
 fn shard_bits(section: &Section) -> u32 {
     let HashRange { low, high } = section.range();
     (high - low).leading_zeros()
@@ -147,7 +148,7 @@ fn shard_of(section: &Section, shard_bits: u32) -> u32 {
     if shard_bits == 0 { 0 } else { (section.range().low >> (128 - shard_bits)) as u32 }
 }
 
-/// What of a range lies outside all of the others.
+/// The parts of a range outside all of the others.
 fn without(range: HashRange, others: impl Iterator<Item = HashRange>) -> Vec<HashRange> {
     others.fold(vec![range], |places, other| {
         places.iter().flat_map(|place| place.without(other)).flatten().collect()

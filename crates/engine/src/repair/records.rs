@@ -1,7 +1,8 @@
-//! Records of large items: which of those that are referred to can be read, and where.
+//! Records of large items: which of those referred to can be read, and where they are.
 //!
-//! A record is believed when all its chunks are sound. What leads from record to record in a file is not needed for
-//! reading, but for collecting garbage: where it is broken, the sound records that are referred to move to a new file.
+//! A record is trusted if all its chunks are sound. The chain of headers from record to record is not needed for
+//! reading, but for garbage collection: if it is broken, the sound records that are referred to are copied to a new
+//! file.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +22,12 @@ use crate::item::{Item, ItemKind};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 
-/// What becomes of an item.
+/// The outcome for an item.
 pub(super) enum Settled {
     AsItIs,
-    /// This item, encoded, takes its place.
+    /// It is replaced by this encoded item.
     Instead(Vec<u8>),
-    /// What it referred to is lost.
+    /// A record to which it referred is lost.
     Lost,
 }
 
@@ -34,23 +35,24 @@ pub(super) enum Settled {
 pub(super) struct Records {
     reclaimer: Arc<Reclaimer>,
     dry_run: bool,
-    /// By number; `None` for those that are missing.
+    /// By number; `None` for missing files.
     files: BTreeMap<u64, Option<RecordFile>>,
-    /// Whether what refers to a file that is not in `files` is hidden: the manifest, which is sound, has dropped it.
+    /// Whether a reference to a file that is not in `files` is known to be hidden: the sound manifest has dropped the
+    /// file.
     unknown_is_hidden: bool,
-    /// Records that were looked at: where they lie now, or `None` for those that are lost.
+    /// Records that were checked: their present location, or `None` for lost ones.
     settled: BTreeMap<(u64, u64), Option<Reference>>,
 }
 
 struct RecordFile {
     file: Arc<BlobFile>,
-    /// How far the headers lead. Records in front of it stay where they are.
+    /// The end of the chain of headers. Records before it are not moved.
     chain_end: u64,
     /// Whether the file was finished: all of it was durable before anything referred to it.
     is_sealed: bool,
-    /// Whether no record stays where it is.
+    /// Whether all of its records are moved.
     is_broken: bool,
-    /// Where sound records move that don't stay.
+    /// The file to which sound records are moved.
     target: Option<Arc<BlobFile>>,
 }
 
@@ -65,7 +67,7 @@ impl Records {
         }
     }
 
-    /// Where the record lies now; `None` when it is lost.
+    /// The present location of the record, or `None` if it is lost.
     fn settle(
         &mut self,
         keyspace: u32,
@@ -100,8 +102,8 @@ impl Records {
 }
 
 impl Repair {
-    /// Looks at all blob files, those that `state` does not name included: a part of the manifest may be lost.
-    /// `required` says how far files that were not finished are known to be durable.
+    /// Opens all blob files, including those that `state` does not name: a part of the manifest may be lost. `required`
+    /// is how far unfinished files are known to be durable.
     pub fn open_records(
         &mut self,
         state: &DatabaseState,
@@ -145,8 +147,9 @@ impl Repair {
         }
         file.limit(size.min(file.size()));
         let chain_end = if header.is_ok() { walk(&file, |_, _| Ok(()))? } else { 0 };
-        // Where a file ends that was not finished, its headers tell; they may end early where a crash came. That it was
-        // not finished is known only from a manifest that says so to its end: else a file without a header is damaged.
+        // The headers of an unfinished file tell where it ends; they may end early if there was a crash. Only a
+        // manifest that is sound to its end can show that a file was unfinished; otherwise a file without a header is
+        // damaged.
         let is_known_unfinished = !is_sealed && manifest == ManifestRepair::Sound;
         let durable = if is_sealed { size } else { required };
         let is_torn = is_known_unfinished && durable == 0 && !file.has_first_record()?;
@@ -161,7 +164,7 @@ impl Repair {
         Ok(RecordFile { file, chain_end, is_sealed, is_broken, target: None })
     }
 
-    /// What becomes of an item of a table or the log. Counts nothing.
+    /// The outcome for an item of a table or the log. Counts nothing.
     pub fn settle(&mut self, keyspace: u32, item: &Item<'_>) -> Result<Settled> {
         let large = if item.is_reference() { LargeValue::decode(item.value) } else { None };
         let Some(mut large) = large else { return Ok(Settled::AsItIs) };
@@ -172,7 +175,7 @@ impl Repair {
                 *next_file += 1;
                 *next_file - 1
             };
-            // A value of which a part is lost is lost.
+            // A value is lost if a part of it is lost.
             let Some(found) = self.records.settle(keyspace, *piece, take_number)? else {
                 return Ok(Settled::Lost);
             };
@@ -187,7 +190,7 @@ impl Repair {
         Ok(Settled::Instead(encoded))
     }
 
-    /// Whether an item may stay as it is, for all that is known of what it refers to.
+    /// Whether an item may stay as it is, as far as is known of its records.
     pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
         let is_moving = Reference::all_of(item).iter().any(|reference| {
             let file = self.records.files.get(&reference.file);
@@ -196,7 +199,7 @@ impl Repair {
         Ok(!is_moving && matches!(self.settle(keyspace, item)?, Settled::AsItIs))
     }
 
-    /// Whether openings judge the record: one of a file that was being written, which may never have been synced.
+    /// Whether openings check the record: it is in a file that was being written, which may never have been synced.
     pub fn is_judged_by_openings(&self, item: &Item<'_>) -> bool {
         Reference::all_of(item).iter().any(|reference| {
             let file = self.records.files.get(&reference.file);
@@ -204,8 +207,8 @@ impl Repair {
         })
     }
 
-    /// The items as they are after the repair. Of one whose record is lost a tombstone stays with `hides`, so that
-    /// nothing older shows.
+    /// The items as they are after the repair. If `hides`, an item whose record is lost is replaced by a tombstone, so
+    /// that no older version becomes visible.
     pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
         let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
         let mut range = items.range(HashRange::ALL);
@@ -231,7 +234,7 @@ impl Repair {
         Ok(settled)
     }
 
-    /// Makes what moved durable, and takes the places of the files that it was moved from out of `state`.
+    /// Makes moved records durable, and removes the files from which they were moved from `state`.
     pub fn finish_records(&mut self, state: &mut DatabaseState) -> Result<()> {
         for (&number, found) in &self.records.files {
             let Some(RecordFile { is_broken, target, .. }) = found else { continue };
@@ -248,7 +251,7 @@ impl Repair {
     }
 }
 
-/// Whether every chunk of a record is sound. What can't be read is not.
+/// Whether every chunk of a record is sound. A chunk that cannot be read is not.
 fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
     let mut reader = RecordReader::new(file.clone(), reference);
     loop {
@@ -260,7 +263,7 @@ fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
     }
 }
 
-/// Appends a record to another file.
+/// Appends a copy of a record to another file.
 fn copy(keyspace: u32, from: &Arc<BlobFile>, reference: Reference, to: &BlobFile) -> Result<Reference> {
     let (key, value) = RecordReader::new(from.clone(), reference).read_all()?;
     let (key_len, value_len) = (reference.key_len, reference.value_len);

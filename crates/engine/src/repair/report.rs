@@ -1,69 +1,69 @@
-//! What a repair found and did.
+//! The report of a repair.
 
 use serde::Serialize;
 
-/// Where the database's structure came from.
+/// The source of the database's structure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ManifestRepair {
     /// The manifest is sound.
     #[default]
     Sound,
-    /// The manifest was read whole although `CURRENT` or some of its own bytes were damaged.
+    /// The manifest was read completely although `CURRENT` or some of its own bytes were damaged.
     Restored,
-    /// Records of the manifest are lost: the structure was put together from the tables. Keyspaces whose names are lost
-    /// are called `keyspace-` and their number; some that were dropped or cleared may be back.
+    /// Records of the manifest are lost: the structure was assembled from the tables. Keyspaces whose names are lost
+    /// are named `keyspace-` and their number; some that were dropped or cleared may be back.
     Rebuilt,
 }
 
-/// What [`repair()`](crate::repair()) found, and did unless it was a dry run.
+/// What [`repair()`](crate::repair()) found, and what it did unless it was a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
-    /// Whether this only tells what would be done.
+    /// Whether this was a dry run, which only reports what would be done.
     pub dry_run: bool,
     /// Whether anything had to be done: false for a sound database.
     pub changed: bool,
-    /// Where the structure came from.
+    /// The source of the structure.
     pub manifest: ManifestRepair,
-    /// Tables looked at.
+    /// Number of tables checked.
     pub tables: u64,
     /// Damaged tables whose sound pages were written to new ones.
     pub tables_rewritten: u64,
     /// Tables that are missing, or of which nothing could be read.
     pub tables_lost: u64,
-    /// Pages that are lost.
+    /// Number of lost pages.
     pub pages_lost: u64,
-    /// Items in these pages and tables, and large items whose records are lost.
+    /// Number of items in these pages and tables, and of large items whose records are lost.
     pub items_lost: u64,
-    /// Whether more may be lost than `items_lost` says: of a table, segment or blob file nothing tells how many items
-    /// it had.
+    /// Whether `items_lost` is a minimum: for a table, segment or blob file it is not known how many items it had.
     pub items_lost_is_minimum: bool,
-    /// Items, older ones of present keys included, whose record in a blob file can't be read. They are removed.
+    /// Number of items, including older ones of present keys, whose record in a blob file cannot be read. They are
+    /// removed.
     pub large_items_lost: u64,
-    /// Items of damaged tables that were kept.
+    /// Number of items of damaged tables that were kept.
     pub items_kept: u64,
-    /// Blob files that are missing: the items in them are lost.
+    /// Number of missing blob files: the items in them are lost.
     pub blob_files_lost: u64,
-    /// Damaged blob files whose sound records were written to new ones.
+    /// Number of damaged blob files whose sound records were written to new ones.
     pub blob_files_rewritten: u64,
-    /// Segments of the log looked at.
+    /// Number of log segments checked.
     pub segments: u64,
-    /// Segments that are missing, or of which nothing could be read.
+    /// Number of segments that are missing, or of which nothing could be read.
     pub segments_lost: u64,
-    /// Places in the log where records are lost: at least one in each. `items_lost` does not count them.
+    /// Number of gaps in the log where records are lost: at least one in each. `items_lost` does not count them.
     pub log_gaps: u64,
-    /// Bytes in these places.
+    /// Bytes in these gaps.
     pub log_bytes_lost: u64,
-    /// Records of a damaged log that were kept; 0 when the log is sound and stays as it is.
+    /// Number of records of a damaged log that were kept; 0 if the log is sound and stays as it is.
     pub records_kept: u64,
-    /// What is wrong, one line each.
+    /// Problems found, one line each.
     pub problems: Vec<String>,
     /// Names of the damaged files that were kept.
     pub set_aside: Vec<String>,
 }
 
 impl RepairReport {
-    /// Whether older values, or items that were removed, may be seen where newer ones were lost.
+    /// Whether older versions, or items that were removed, may be visible where newer ones were lost.
     pub fn may_show_old_values(&self) -> bool {
         self.manifest == ManifestRepair::Rebuilt || self.lost_anything()
     }
@@ -73,7 +73,7 @@ impl RepairReport {
             || self.large_items_lost > 0
     }
 
-    /// Counts what a table had that is lost as a whole, as far as that is known.
+    /// Counts the items of a table that is completely lost, as far as their number is known.
     pub(super) fn lost_of(&mut self, items: Option<u64>) {
         self.items_lost += items.unwrap_or(1);
         self.items_lost_is_minimum |= items.is_none();

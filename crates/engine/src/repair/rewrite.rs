@@ -1,4 +1,4 @@
-//! New tables from salvaged items.
+//! Writes new tables of salvaged items.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::level::{shard_range, table_file_name};
 use crate::manifest::PlanState;
 use crate::table::{SectionSpec, SegmentSpan, TableWriter};
 
-/// How full a filter's table is made: below what it can take, so that few have to be made twice.
+/// Fill of a filter's table: below its capacity, so that few tables have to be made twice.
 const FILL: f64 = 0.9;
 
-/// A run of one keyspace about to be written.
+/// A run of one keyspace to be written.
 pub(super) struct RunItems<'a> {
     pub keyspace: u32,
     pub hasher: KeyHasher,
@@ -29,8 +29,8 @@ pub(super) struct RunItems<'a> {
 }
 
 impl Repair {
-    /// Writes a file with a run for each of `runs`, durable but for its name. Returns its number and, in the order of
-    /// `runs`, the shards that have no items.
+    /// Writes a file with a run for each of `runs`, durable except for its name. Returns its number and, in the order
+    /// of `runs`, the shards that have no items.
     pub fn write_runs(&mut self, runs: &[RunItems<'_>]) -> Result<(u64, Vec<BTreeSet<u32>>)> {
         let number = self.take_file_number();
         let mut empty = Vec::new();
@@ -53,7 +53,7 @@ impl Repair {
         Ok((number, empty))
     }
 
-    /// Writes a table of the level of this number, durable but for its name; returns its number.
+    /// Writes a table of the level of this number, durable except for its name. Returns its number.
     pub fn write_sorted(
         &mut self,
         spec: SectionSpec,
@@ -82,7 +82,7 @@ impl Repair {
     }
 }
 
-/// Writes the section of a shard; `false` when it has no items.
+/// Writes the section of a shard. Returns `false` if it has no items.
 fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Result<bool> {
     let range = shard_range(run.shard_bits, shard.into());
     let mut items: Vec<EncodedItem<'_>> = Vec::new();
@@ -127,7 +127,7 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     } else {
         begin_ordered(writer, level, spec, size, Below::default());
         writer.set_filter(filter);
-        // They come in the order of their hashes.
+        // They arrive in the order of their hashes.
         items.iter().try_for_each(|item| writer.push(hash(item), item))?;
     }
     writer.finish_section()?;

@@ -1,4 +1,4 @@
-//! Damaged files, kept under names that mean nothing to a database.
+//! Keeps damaged files under names that a database ignores.
 
 use alluvium_io::{OpenMode, Storage};
 
@@ -6,10 +6,10 @@ use super::report::ManifestRepair;
 use crate::error::{IoContext, Result};
 use crate::manifest::{CURRENT, read_all};
 
-/// How the names begin: `lost-1-table-00000007` is of the directory's first repair.
+/// Prefix of these names: `lost-1-table-00000007` is of the directory's first repair.
 const PREFIX: &str = "lost-";
 
-/// Renames `files` to names of their own, or removes them; gives the new names. Files that are gone are passed over.
+/// Gives `files` such names, or removes them. Returns the new names. Files that no longer exist are skipped.
 pub(super) fn set_aside(storage: &dyn Storage, files: Vec<String>, discard: bool) -> Result<Vec<String>> {
     let mut kept = Vec::new();
     let number = next_number(storage)?;
@@ -27,7 +27,7 @@ pub(super) fn set_aside(storage: &dyn Storage, files: Vec<String>, discard: bool
     Ok(kept)
 }
 
-/// Copies a `CURRENT` that can't be read: the new one takes its name in the step that makes the repair count.
+/// Copies a `CURRENT` that cannot be read: the new one takes its name in the step that makes the repair count.
 pub(super) fn keep_current(
     storage: &dyn Storage,
     manifest: ManifestRepair,
@@ -37,7 +37,7 @@ pub(super) fn keep_current(
     if discard || manifest == ManifestRepair::Sound || !present.iter().any(|name| name == CURRENT) {
         return Ok(None);
     }
-    // One that can't be read at all is no loss: its one line is the name of the manifest.
+    // If it cannot be read at all, nothing is lost: its only line is the name of the manifest.
     let Ok(content) = read_all(storage, CURRENT) else { return Ok(None) };
     let aside = format!("{PREFIX}{}-{CURRENT}", next_number(storage)?);
     let context = || format!("writing {aside}");

@@ -1,4 +1,4 @@
-//! What the database consists of: from its manifest, or from what the manifest and the tables still tell.
+//! The structure of the database: from its manifest, or from what the manifest and the tables still tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +18,19 @@ use crate::manifest::{
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 
-/// The structure and where it came from.
+/// The structure and its source.
 pub(super) struct Structure {
     pub state: DatabaseState,
     pub report: ManifestRepair,
     /// The highest number of a manifest so far.
     pub manifest_number: u64,
-    /// Files that mean nothing once a new manifest counts.
+    /// Files without a meaning once a new manifest counts.
     pub stale_files: Vec<String>,
 }
 
 impl Repair {
-    /// Finds the structure: of the manifest in use, if that can be read whole, else of everything there is.
+    /// Determines the structure: from the manifest in use if that can be read completely, otherwise from everything
+    /// that exists.
     pub fn find_structure(&mut self, plan: &Plan) -> Result<Structure> {
         let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
         let mut manifests: Vec<u64> =
@@ -50,7 +51,7 @@ impl Repair {
             let stale_files = if report == ManifestRepair::Sound { Vec::new() } else { stale.collect() };
             return Ok(Structure { state, report, manifest_number, stale_files });
         }
-        // Older manifests know less, but they may know names of keyspaces that the last one has lost.
+        // Older manifests contain less, but may contain names of keyspaces that the last one has lost.
         let mut edits = Vec::new();
         for &number in manifests.iter().filter(|&&number| Some(number) != used) {
             self.read_manifest(number, None, &mut edits)?;
@@ -64,7 +65,7 @@ impl Repair {
         Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
     }
 
-    /// What `CURRENT` says, if it can be read.
+    /// The content of `CURRENT`, if it can be read.
     fn current(&mut self, names: &[String]) -> Option<Current> {
         if !names.iter().any(|name| name == CURRENT) {
             self.report.problem(format!("{CURRENT} is missing"));
@@ -74,8 +75,8 @@ impl Repair {
         current.inspect_err(|error| self.report.problem(error)).ok()
     }
 
-    /// The state that a manifest describes and whether the manifest is sound, or was read whole nevertheless; `None`
-    /// when parts of it are lost. Its edits are appended to `edits` then.
+    /// The state that a manifest describes, and whether the manifest is sound or was merely read completely. Returns
+    /// `None` if parts of it are lost; then its edits are appended to `edits`.
     fn read_manifest(
         &mut self,
         number: u64,
@@ -106,7 +107,7 @@ impl Repair {
         Ok(None)
     }
 
-    /// Puts the structure together from edits that are still readable, in their order, and from the tables.
+    /// Assembles the structure from the readable edits, in their order, and from the tables.
     fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &Plan) -> Result<DatabaseState> {
         let known = Known::from_edits(edits);
         let numbers: BTreeSet<u64> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
@@ -159,7 +160,7 @@ impl Repair {
         Ok(state)
     }
 
-    /// Gives a table whose directory is lost a place: its items tell whose they are, its number how old they are.
+    /// Adds a table whose directory is lost: its items tell the keyspace, its number tells the age.
     fn place_unreadable(&mut self, state: &mut DatabaseState, number: u64) -> Result<()> {
         let hashers: Vec<(u32, KeyHasher)> =
             state.keyspaces.iter().map(|(&id, keyspace)| (id, keyspace.hasher)).collect();
@@ -185,7 +186,7 @@ impl Repair {
     }
 }
 
-/// Whether a manifest of a newer version is one, and no damage to the version's bytes.
+/// Whether a manifest of a newer version really is one, rather than one whose version bytes are damaged.
 fn newer_format_is_meant(bytes: &[u8]) -> bool {
     let (checked, stored) = bytes.split_at(16);
     stored
@@ -193,7 +194,7 @@ fn newer_format_is_meant(bytes: &[u8]) -> bool {
         .is_some_and(|stored| stored == alluvium_base::checksum::checksum64(checked, 0).to_le_bytes())
 }
 
-/// What readable edits tell for sure, whatever is missing between them.
+/// Facts that readable edits prove, whatever is missing between them.
 #[derive(Default)]
 struct Known {
     seed: u64,
@@ -201,14 +202,14 @@ struct Known {
     log_start: u64,
     log_ends: BTreeMap<u64, u64>,
     created: BTreeMap<u32, (String, KeyHasher, PlanState)>,
-    /// Plans that keyspaces came to have later.
+    /// Plans that keyspaces got later.
     planned: BTreeMap<u32, PlanState>,
     dropped: BTreeSet<u32>,
     /// Blob files with their lengths, as far as they are known.
     blobs: BTreeMap<u64, Option<u64>>,
     young_directory: Option<u64>,
     young_tables: BTreeSet<u64>,
-    /// Items in older segments don't count.
+    /// Items in older segments do not count.
     cleared: BTreeMap<u32, u64>,
 }
 
@@ -256,13 +257,13 @@ impl Known {
         known
     }
 
-    /// Whether the section was cleared away, or dropped with its keyspace.
+    /// Whether the section was cleared, or dropped with its keyspace.
     fn is_gone(&self, section: &Section) -> bool {
         self.dropped.contains(&section.keyspace())
             || self.cleared.get(&section.keyspace()).is_some_and(|&start| section.segments().newest < start)
     }
 
-    /// The state without tables. Names that were given to two keyspaces, by damage, get a number.
+    /// The state without tables. Names that two keyspaces have because of damage get a number.
     fn state(&self, plan: &Plan) -> DatabaseState {
         let (next_file, next_segment, next_keyspace) = self.counters;
         let mut state = DatabaseState {
@@ -297,7 +298,7 @@ impl Known {
     }
 }
 
-/// `plan`, or the default one of the hasher's order where it does not suit that.
+/// `plan`, or the default plan for the hasher's order if `plan` does not suit it.
 fn suited(plan: &Plan, hasher: &KeyHasher) -> Plan {
     match check_plan(plan, hasher) {
         Ok(()) => plan.clone(),

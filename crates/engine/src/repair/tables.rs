@@ -1,4 +1,4 @@
-//! Checking tables, and writing what damaged ones still hold to new ones.
+//! Checks tables, and writes what damaged ones still contain to new tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::table::{
     is_of_other_version, salvage_file,
 };
 
-/// What a keyspace has in a table, and what was salvaged of it.
+/// The part of a table that counts for a keyspace, and what was salvaged of it.
 pub(super) struct Claim {
     keyspace: u32,
     place: Place,
@@ -39,12 +39,12 @@ impl Claim {
         Self { keyspace, place, segments: SegmentSpan::EMPTY, items: YoungItems::default() }
     }
 
-    /// Whether some of the table's items don't count any more.
+    /// Whether some of the table's items do not count any more.
     fn is_part(&self) -> bool {
         matches!(&self.place, Place::Run(run) if !run.dropped.is_empty())
     }
 
-    /// Whether an item of this hash counts here.
+    /// Whether the item counts here.
     pub fn wants(&self, item: &SalvagedItem<'_>) -> bool {
         item.keyspace == self.keyspace
             && match &self.place {
@@ -56,7 +56,7 @@ impl Claim {
             }
     }
 
-    /// Whether the section's items count, some at least.
+    /// Whether at least some of the section's items count.
     fn has(&self, section: &Section) -> bool {
         section.keyspace() == self.keyspace
             && match &self.place {
@@ -73,7 +73,7 @@ impl Claim {
 }
 
 impl Repair {
-    /// Checks all tables that `state` names, and puts new ones in the places of those that are damaged.
+    /// Checks all tables that `state` names, and replaces the damaged ones by new tables.
     pub fn check_tables(&mut self, state: &mut DatabaseState) -> Result<()> {
         let names = self.storage.list().unwrap_or_default();
         for number in state.files() {
@@ -98,7 +98,7 @@ impl Repair {
         Ok(())
     }
 
-    /// Reads all of a table and notes what is wrong.
+    /// Reads a whole table and reports what is wrong.
     fn is_sound(&mut self, name: &str, claims: &[Claim]) -> Result<bool> {
         let table = match Table::open(&*self.storage, name, &self.prefix_functions) {
             Ok(table) => table,
@@ -134,7 +134,7 @@ impl Repair {
         }
     }
 
-    /// Whether everything that the table's items refer to is where they say.
+    /// Whether all records to which the table's items refer are where they say.
     fn has_its_records(&mut self, name: &str, table: &Table, claims: &[Claim]) -> Result<bool> {
         let mut references: Vec<(u32, Vec<u8>)> = Vec::new();
         for section in table.sections().iter().filter(|section| claims.iter().any(|claim| claim.has(section)))
@@ -161,7 +161,7 @@ impl Repair {
     fn salvage_into(&mut self, claims: &mut [Claim], state: &DatabaseState, number: u64) -> Result<()> {
         let name = table_file_name(number);
         let mut pages = SalvagedPages::default();
-        // Without a directory the manifest may know, unless parts of the table have been merged away.
+        // Without a directory the manifest may know the number, unless parts of the table were merged away.
         let is_part = claims.iter().any(Claim::is_part);
         let known = state.table_items.get(&number).copied().filter(|_| !is_part);
         let mut items_expected = None;
@@ -197,7 +197,7 @@ impl Repair {
         }
         for claim in claims.iter_mut() {
             claim.items.finish();
-            // What lies below it in its own level counts, too: only a last level of one run hides nothing.
+            // Tables below it in its own level count, too: only a last level of one run hides nothing.
             let last = state.keyspaces.get(&claim.keyspace).map_or(0, |keyspace| keyspace.levels.len());
             let hides = !matches!(claim.place, Place::Sorted { level, .. } if level == last)
                 || state.keyspaces.get(&claim.keyspace).is_some_and(is_piled);
@@ -217,7 +217,7 @@ impl Repair {
         Ok(())
     }
 
-    /// Writes the claims' items to new tables and puts these in the places of table `number`.
+    /// Writes the claims' items to new tables, which replace table `number`.
     fn replace(&mut self, state: &mut DatabaseState, number: u64, claims: Vec<Claim>) -> Result<()> {
         let mut runs = Vec::new();
         let mut run_places = Vec::new();
@@ -267,8 +267,8 @@ impl Repair {
     }
 }
 
-/// Puts the table file that `new` names, by the number of the level and the start of the container, in the place of
-/// file `number`; takes that away where there is none.
+/// Replaces file `number` by the table file that `new` names for the number of the level and the start of the
+/// container, or removes it if there is none.
 fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u128) -> Option<u64>) {
     for (level, containers) in (1..).zip(&mut keyspace.levels) {
         for container in containers.iter_mut() {
@@ -287,7 +287,7 @@ fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize,
     }
 }
 
-/// Whether several tables lie over one place of the last level.
+/// Whether several tables of the last level are above each other.
 fn is_piled(keyspace: &KeyspaceState) -> bool {
     keyspace.levels.last().is_some_and(|level| level.iter().any(|container| container.tables.len() > 1))
 }
@@ -299,10 +299,10 @@ fn take<'a>(mut claims: impl Iterator<Item = &'a mut Claim>, item: &SalvagedItem
     }
 }
 
-/// The items of a table file that a state counts.
+/// The items of a table file that count in a state.
 pub(crate) struct LiveItems(Vec<Claim>);
 
-/// What `state` counts of table file `number`.
+/// The items of table file `number` that count in `state`.
 pub(crate) fn live_items(state: &DatabaseState, number: u64) -> LiveItems {
     LiveItems(claims_of(state, number))
 }
@@ -346,7 +346,7 @@ fn remove_claims(state: &mut DatabaseState, number: u64) {
     }
 }
 
-/// How many sections that should be there the directory does not name.
+/// Number of sections that should exist and that the directory does not name.
 fn missing_sections(table: &Table, claims: &[Claim]) -> usize {
     let missing = claims.iter().map(|claim| {
         let found = table.sections().iter().filter(|section| claim.has(section));

@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::young_directory::{YoungDirectory, do_without};
 
 impl Repair {
-    /// Checks that the second directory is the one of this database, as far as the manifest still tells; `true` when
-    /// the file by which it is known has to be written again.
+    /// Checks that the second directory belongs to this database, as far as the manifest still tells. Returns `true` if
+    /// the file that identifies it has to be written again.
     ///
     /// # Errors
-    /// [`Error::YoungDirectory`] when it is another's, and when it is not given though tables lie there, unless
-    /// `is_lost` says that nobody has it any more: then its tables count as missing.
+    /// [`Error::YoungDirectory`] if it belongs to another database, and if it is not given although tables are in it,
+    /// unless `is_lost` says that it no longer exists: then its tables count as missing.
     pub fn find_young_directory(
         &mut self,
         structure: &mut Structure,
