@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(scanned(ranges), within);
     }
 
-    /// A stack of tables, each over those before; the reference is which of them were given the key.
+    /// A stack of tables, each above those before. Compares with which of them were given the key.
     #[test]
     fn a_filter_answers_for_the_tables_below(
         sizes in prop::collection::vec(1u64..200, 1..12),
@@ -114,7 +114,7 @@ proptest! {
             let items: Vec<_> = (0..size)
                 .map(|key| OwnedItem::value((key * (number as u64 + 1)).to_le_bytes(), [number as u8; 9]))
                 .collect();
-            // Heads of what lies below, young to old.
+            // Heads of the tables below, young to old.
             let mut below = Vec::new();
             let mut next = tables.len();
             while next > 0 {

@@ -10,7 +10,7 @@ use super::super::{Error, PAGE_BYTES, SectionScanner, Table, fuzz};
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, small_table};
 
-/// Uses a damaged file in every way there is. Returns whether anything noticed the damage.
+/// Uses a damaged file in every possible way. Returns whether any operation noticed the damage.
 fn assert_right_or_error(storage: &MemoryStorage, items: &[OwnedItem]) -> bool {
     let table = match Table::open(storage, NAME, &[]) {
         Ok(table) => table,
@@ -133,7 +133,7 @@ fn a_failed_load_of_an_index_is_tried_again() {
     let file = storage.file(NAME);
     let section = &table.sections()[0];
     let (filter, index) = (section.entry().filter.offset as usize, section.entry().index.offset as usize);
-    // Either can be done without, both can't.
+    // Lookups work without either of them, but not without both.
     file.flip(filter, 1);
     file.flip(index, 1);
     assert!(matches!(section.locate(items[0].hash()), Err(Error::Corruption(_))));

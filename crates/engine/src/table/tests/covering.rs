@@ -1,4 +1,4 @@
-//! Filters that name one of the tables of a stack: none too few, and of each key the youngest table that has it.
+//! Filters that name one table of a stack: they miss no table, and name the youngest table that has a key.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::super::{
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, SPEC, colliding_key, sorted};
 
-/// So narrow that every other new key meets a fingerprint that is there.
+/// So narrow that every other new key meets a fingerprint that is present.
 const FINGERPRINT_BITS: u32 = 4;
 
 fn write(
@@ -64,8 +64,8 @@ fn named(stack: &[Arc<Section>], key: &[u8]) -> Vec<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The reference is which tables were given the key. Some keys have one hash; of others only one table is named,
-    /// the youngest that has it, however many share its fingerprint.
+    /// Compares with which tables were given the key. Some keys have one hash; for all others only one table is named,
+    /// the youngest that has the key, however many share its fingerprint.
     #[test]
     fn the_youngest_table_of_a_key_is_named_alone(
         tables in prop::collection::vec((prop::collection::btree_set(0u32..600, 1..300), any::<bool>()), 1..9),
@@ -77,7 +77,7 @@ proptest! {
         let mut given: Vec<Vec<Vec<u8>>> = Vec::new();
         let mut range = HashRange::ALL;
         for (number, (keys, is_half)) in tables.iter().enumerate() {
-            // A container is halved now and then: then the new table lies over less than those below it.
+            // A container is sometimes halved: then the new table covers less than those below it.
             range = if *is_half && number > 2 { half } else { range };
             let spec = SectionSpec { range, ..SPEC };
             let items: Vec<_> = keys.iter().map(|&number| OwnedItem::value(key(number), vec![7; 90])).collect();

@@ -1,4 +1,4 @@
-//! Keeps the worked examples of tables in `docs/format.md` true.
+//! Checks the worked examples of tables in `docs/format.md`.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ fn dump(bytes: &[u8]) -> String {
     text
 }
 
-/// The file of the second example: keyspace 3 has the fruit in buckets, keyspace 4 has them semi-sorted by what stands
+/// The file of the second example: keyspace 3 has the fruit in buckets. Keyspace 4 has them semi-sorted by the part
 /// before `/`, with the names of the prefixes, which makes the entries of both long ones.
 fn example_of_long_entries() -> Vec<u8> {
     let items = [OwnedItem::value("apple/red", "1"), OwnedItem::value("pear/green", "2")];
@@ -65,7 +65,7 @@ fn example_of_long_entries() -> Vec<u8> {
     storage.file(NAME).bytes()
 }
 
-/// Compares the example that begins behind this heading.
+/// Compares with the example after this heading.
 fn check(heading: &str, bytes: &[u8]) {
     let document = std::fs::read_to_string(DOCUMENT).expect("docs/format.md");
     let (_, behind) = document.split_once(heading).expect("the heading");

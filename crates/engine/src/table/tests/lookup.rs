@@ -16,7 +16,7 @@ use super::{
     table, write_hash_section, write_sorted_section,
 };
 
-/// Looks up `items`, all of which `section` holds, and some keys that it does not.
+/// Looks up `items`, all of which are in `section`, and some keys that are not.
 fn assert_found(section: &Section, items: &[OwnedItem]) {
     let mut buffer = AlignedBuffer::new();
     for item in items {
@@ -145,12 +145,12 @@ fn only_keys_of_a_crowded_cell_cost_more_reads() {
     let crowd_cell = crowd[0].hash().high() >> 44;
     for section in table.sections() {
         assert_found(section, &all);
-        // Two to a page, and the last one goes on in a page of others.
+        // Two per page, and the last one continues in a page of others.
         let reads: Vec<_> = section.locate(crowd[0].hash()).unwrap().iter().map(|read| read.count).collect();
         assert_eq!(reads, [1, 1, 1, 2]);
         for item in others.iter().filter(|item| item.hash().high() >> 44 != crowd_cell) {
             let pages = section.locate(item.hash()).unwrap();
-            // Of page 0 the index can't tell whether it starts in the cell.
+            // For page 0 the index cannot tell whether it starts in the cell.
             assert!(pages.len() == 1 || pages.iter().map(|read| read.page).eq([0, 1]), "{pages:?}");
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_io::{DirectoryLock, File, OpenMode, Storage};
 
-/// Files by name. Handles share the bytes, so damage shows at once.
+/// Files by name. Handles share the bytes, so damage shows immediately.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
     files: Arc<Mutex<BTreeMap<String, Arc<MemoryFile>>>>,

@@ -1,4 +1,4 @@
-//! Tests of whole table files, against vectors of items.
+//! Tests of whole table files, compared with vectors of items.
 
 mod buckets;
 mod corruption;
@@ -22,7 +22,7 @@ use super::{ITEM_BYTES_MAX, SectionSpec, SortedIndex, Table, TableWriter, pages_
 use crate::item::{EncodedItem, Item, ItemKind};
 
 const NAME: &str = "000007.table";
-/// Seed 0 matters to [`colliding_key`].
+/// Seed 0, on which [`colliding_key`] depends.
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
 const SPEC: SectionSpec =
     SectionSpec { keyspace: 3, hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
@@ -68,7 +68,7 @@ fn fixed_items(count: u64) -> Vec<OwnedItem> {
     (0..count).map(|number| OwnedItem::value(format!("key {number:012}"), vec![number as u8; 100])).collect()
 }
 
-/// Items of distinct keys and of any size that a page takes, some of them tombstones, flagged or expiring.
+/// Items of distinct keys and of any size that fits in a page, some of them tombstones, flagged or expiring.
 fn items_of_any_size(count_max: usize) -> impl Strategy<Value = Vec<OwnedItem>> {
     let key =
         prop_oneof![prop::collection::vec(any::<u8>(), 0..3), prop::collection::vec(any::<u8>(), 3..200)];
@@ -90,8 +90,8 @@ fn items_of_any_size(count_max: usize) -> impl Strategy<Value = Vec<OwnedItem>> 
 
 /// Keys that all have one 128-bit hash under [`HASHER`].
 ///
-/// XXH3 of a long key multiplies, lane by lane, the two halves of data XOR secret, and adds the data to the lane
-/// beside. Where the low half equals the secret's the product is zero, so only the sum of two such lanes counts.
+/// XXH3 of a long key multiplies, lane by lane, the two halves of data XOR secret, and adds the data to the adjacent
+/// lane. If the low half equals the secret's, the product is zero, so only the sum of two such lanes counts.
 fn colliding_key(number: u32) -> Vec<u8> {
     const SECRET: [u8; 16] =
         [0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c];
@@ -103,7 +103,7 @@ fn colliding_key(number: u32) -> Vec<u8> {
     key
 }
 
-/// The numbers of `items` by hash. A table of few buckets may be full early: then a larger one.
+/// The numbers of `items` by hash. A table of few buckets may be full early; then a larger one is made.
 fn cuckoo_table(items: &[OwnedItem]) -> CuckooTable {
     let insert_all = |entries| {
         let cuckoo = CuckooTable::with_entries(entries);

@@ -1,4 +1,4 @@
-//! What pages lose to packing, and what items on two pages cost, for any size of items.
+//! The loss of pages to packing, and the cost of items on two pages, for any size of items.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{
     HASHER, NAME, OwnedItem, SPEC, colliding_key, sorted, table, write_hash_section, write_sorted_section,
 };
 
-/// Items of 16-byte keys that take `bytes` bytes encoded.
+/// Items with 16-byte keys of `bytes` encoded bytes.
 fn items_of(bytes: usize, count: usize) -> Vec<OwnedItem> {
     let header = 3 + usize::from(bytes > 16 + 3 + 127);
     (0..count)
@@ -29,7 +29,7 @@ fn three_kinds(storage: &MemoryStorage, items: &[OwnedItem]) -> Table {
     table
 }
 
-/// Sizes of 20 to 2039 bytes: encoded, in steps of a fifteenth, and those that fill a page worst when not split.
+/// Sizes of 20 to 2039 encoded bytes, in steps of a fifteenth, and those that fill a page worst when not split.
 fn sizes() -> Vec<usize> {
     let steps = std::iter::successors(Some(20), |size: &usize| Some(size + size / 15 + 1));
     let worst = (2..16).map(|items| (PAGE_BYTES - 16) / items);
@@ -85,7 +85,7 @@ fn a_hit_is_one_request_and_of_two_pages_only_for_the_last_item_of_a_page() {
     }
 }
 
-/// Of hash layout a lookup without the filter tries all slots of both buckets, the last one of a page among them.
+/// In hash layout a lookup without the filter tries all slots of both buckets, including the last one of a page.
 #[test]
 fn items_that_go_on_are_found_without_filter_and_index() {
     for bytes in [340, 1020, 1500] {
@@ -139,7 +139,7 @@ fn absent_keys_seldom_read_a_second_page() {
 }
 
 /// Groups of one hash of all sizes between items of all sizes, so that pages of crowded cells follow pages whose last
-/// item goes on.
+/// item continues.
 #[test]
 fn crowds_behind_items_that_go_on_are_found() {
     for crowd_size in 1..9 {

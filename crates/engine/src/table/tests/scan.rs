@@ -1,4 +1,4 @@
-//! Scans and loads give every item once, in order.
+//! Scans and loads return every item once, in order.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     write_sorted_section,
 };
 
-/// Everything from where `scanner` stands, which is before an item.
+/// All items from the position of `scanner`, which is before an item.
 fn rest(scanner: &mut SectionScanner) -> Vec<(KeyHash, OwnedItem)> {
     let mut items = Vec::new();
     while let Some((hash, item)) = scanner.next().unwrap() {
@@ -79,7 +79,7 @@ proptest! {
 }
 
 proptest! {
-    /// Parts of several sections, one after the other, with reads ahead: what each part holds, in its order.
+    /// Parts of several sections, one after the other, with read-ahead: the content of each part, in order.
     #[test]
     fn parts_of_sections_are_scanned_one_after_the_other(
         sections in prop::collection::vec((items_of_any_size(60), any::<u64>(), any::<u64>(), any::<bool>()), 1..6),

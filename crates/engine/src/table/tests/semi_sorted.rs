@@ -46,7 +46,7 @@ fn push_section(writer: &mut TableWriter, spec: SectionSpec, items: &[OwnedItem]
     writer.finish_section().unwrap();
 }
 
-/// The keys of a prefix, by a scan of its range of hashes.
+/// The keys of a prefix, found by a scan of its range of hashes.
 fn scanned(storage: &dyn Storage, table: &Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let range = HashRange::of_high_half(SEMI.prefix_hash(prefix).unwrap());
     let range = SectionRange { section: Arc::clone(&table.sections()[0]), range };
@@ -58,13 +58,13 @@ fn scanned(storage: &dyn Storage, table: &Table, prefix: &[u8]) -> Result<Vec<Ve
     Ok(keys)
 }
 
-/// The keys of a prefix, by looking at all.
+/// The keys of a prefix, found among all items.
 fn of_prefix(items: &[OwnedItem], prefix: &[u8]) -> Vec<Vec<u8>> {
     let keys = items.iter().map(|item| item.key.clone());
     keys.filter(|key| SEMI.prefix_of(key) == Some(prefix)).collect()
 }
 
-/// The names of prefixes from `start` on of which the table has something in these ranges.
+/// The names of prefixes from `start` on of which the table has items in these ranges.
 fn listed(table: &Table, start: &[u8], ranges: Vec<HashRange>) -> Result<Vec<ListedName>, Error> {
     let mut scanner = NameScanner::from(Arc::clone(&table.sections()[0]), ranges, start, 2 * PAGE_BYTES)?;
     let mut names = Vec::new();
