@@ -1,4 +1,4 @@
-//! The disks of a simulated machine: one, or a second one for the tables of young levels, which fail together.
+//! The disks of a simulated machine: one, or two with a second one for the tables of young levels. They fail together.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 
 use crate::{Builder, Error};
 
-/// A disk or two, as one process between two crashes sees them. Clones are the same disks.
+/// One or two disks as one process uses them between two crashes. Clones are the same disks.
 #[derive(Debug, Clone)]
 pub(super) struct Disks {
     pub first: SimulatedStorage,
@@ -20,14 +20,14 @@ pub(super) struct Disks {
 #[derive(Debug, Clone)]
 pub(super) struct Second {
     pub storage: SimulatedStorage,
-    /// How many levels lie there.
+    /// Number of levels whose tables are stored there.
     levels: usize,
-    /// Whether the faults of this session strike here.
+    /// Whether the faults of this session occur here.
     fails: bool,
 }
 
 impl Disks {
-    /// Empty disks, in two seeds of five a second one.
+    /// Empty disks; with two seeds of five, a second one.
     pub fn random(first: SimulatedStorage, rng: &mut StdRng) -> Self {
         let second = (rng.random_range(0..5) < 2).then(|| {
             let storage = SimulatedStorage::new(rng.random());
@@ -40,7 +40,7 @@ impl Disks {
         std::iter::once(&self.first).chain(self.second.as_ref().map(|second| &second.storage))
     }
 
-    /// The machine starts anew. What lies on the second disk from now on is drawn again.
+    /// Restarts the machine. What is stored on the second disk from now on is chosen again.
     pub fn reopen(&self, rng: &mut StdRng) -> Self {
         let second = self.second.as_ref().map(|second| Second {
             storage: second.storage.reopen(),
@@ -50,7 +50,7 @@ impl Disks {
         Self { first: self.first.reopen(), second }
     }
 
-    /// Whether a disk is dead. The other one may go on a little.
+    /// Whether a disk is dead. The other one may work for a short time after that.
     pub fn is_crashed(&self) -> bool {
         self.all().any(SimulatedStorage::is_crashed)
     }
@@ -65,7 +65,7 @@ impl Disks {
         self.all().for_each(SimulatedStorage::kill);
     }
 
-    /// Sets the faults to come, on one of the disks; a full one is always the first.
+    /// Sets the faults to come on one of the disks. A full disk is always the first one.
     pub fn set_faults(&self, faults: FaultPlan) {
         self.all().for_each(|storage| storage.set_faults(FaultPlan::default()));
         match &self.second {
@@ -74,19 +74,19 @@ impl Disks {
         }
     }
 
-    /// Changes and syncs so far.
+    /// Number of changes and syncs so far.
     pub fn operation_count(&self) -> u64 {
         self.all().map(SimulatedStorage::operation_count).sum()
     }
 
-    /// A checksum of the names and the bytes of all files but the lock, which names the process.
+    /// A checksum of the names and the bytes of all files except the lock, which names the process.
     pub fn checksum(&self) -> u64 {
         let files = self.all().flat_map(|storage| storage.contents());
         let files = files.filter(|(name, _)| name != crate::recovery::LOCK);
         files.fold(0, |sum, (name, bytes)| checksum64(&bytes, checksum64(name.as_bytes(), sum)))
     }
 
-    /// Tells an opening about the second disk.
+    /// Gives the second disk to an opening.
     pub fn give(&self, builder: Builder) -> Builder {
         match &self.second {
             Some(second) => builder.young_levels_storage(Arc::new(second.storage.clone()), second.levels),
@@ -95,7 +95,7 @@ impl Disks {
     }
 }
 
-/// Whether no fault of a disk explains the error.
+/// Whether the error cannot be explained by a fault of a disk.
 pub(super) fn is_wrong(error: &Error) -> bool {
     matches!(error, Error::Corruption(_) | Error::MissingFile { .. } | Error::YoungDirectory { .. })
 }

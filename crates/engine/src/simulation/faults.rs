@@ -1,4 +1,4 @@
-//! Faults of a session, and what an error means for it.
+//! Faults of a session, and the consequence of an error for it.
 
 use alluvium_io::FaultPlan;
 use rand::RngExt;
@@ -10,10 +10,11 @@ use super::session::Session;
 use super::{Failure, fail};
 use crate::{Db, Error, Health, Keyspace};
 
-/// Why a session ends early: the storage crashed or an injected error came through, both expected; or a finding.
+/// Why a session ends early: the storage crashed or an injected error was returned, both of which are expected; or a
+/// finding.
 pub(super) enum Stop {
     Expected,
-    /// The disk is full, or there is no descriptor, which need not be the end.
+    /// The disk is full, or no descriptor is free. The session may continue.
     Full,
     Finding(Failure),
 }
@@ -43,7 +44,7 @@ impl Session<'_> {
         faults
     }
 
-    /// An error is fine when the storage crashed or the fault plan has one to offer; then the session ends.
+    /// Accepts an error if the storage crashed or the fault plan may have caused it; then the session ends.
     pub(super) fn expect_injected(&mut self, error: &Error, doing: &str) -> Result<(), Failure> {
         let injected = self.faults != FaultPlan::default();
         if self.storage.is_crashed() {
@@ -69,7 +70,8 @@ impl Session<'_> {
         }
     }
 
-    /// Makes room on the disk and goes on where the database says that it can; `false` where it says that it can't.
+    /// Makes room on the disk, and continues if the database says that it can. Returns `false` if it says that it
+    /// cannot.
     pub(super) fn resume(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<bool, Failure> {
         let passed = self.faults.fail_opens.is_some() && db.health() == Health::Healthy;
         if !passed && !matches!(db.health(), Health::DiskFull { .. }) {
@@ -79,12 +81,12 @@ impl Session<'_> {
         self.storage.set_faults(self.faults.clone());
         let describe = |error: Error| Failure { reason: format!("going on after a full disk: {error}") };
         db.resume().and_then(|()| db.persist()).map_err(describe)?;
-        // A keyspace may have been dropped when there was no room to create it anew.
+        // A keyspace may have been dropped while there was no room to create it again.
         for (number, keyspace) in keyspaces.iter_mut().enumerate() {
             let name = format!("keyspace-{number}");
             *keyspace = db.keyspace_with(&name, &self.shape.options(number)).map_err(describe)?;
         }
-        // What failed may have happened, and is durable if it did.
+        // A failed operation may have taken effect, and is durable if it did.
         self.model.settle(&read_all(keyspaces).map_err(describe)?)?;
         Ok(true)
     }

@@ -1,8 +1,8 @@
 //! Seeded simulation: random operations on the production code over a storage that crashes, tears, fails and fills up,
 //! compared with a reference after every step and every crash.
 //!
-//! One thread does everything, background work included, and storage and randomness enter through
-//! [`crate::Environment`]: so a seed replays exactly.
+//! One thread does all work, including background work, and storage and randomness enter through
+//! [`crate::Environment`], so a seed replays exactly.
 
 mod disks;
 mod faults;
@@ -28,7 +28,7 @@ use disks::Disks;
 use model::Model;
 use session::Session;
 
-/// What a simulation does beside the seed.
+/// Options of a simulation other than its seed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// A bug to plant, by name; see [`PLANTED_BUGS`].
@@ -46,27 +46,27 @@ pub const PLANTED_BUGS: [&str; 7] = [
     "ignore-record-checksum",
 ];
 
-/// What a simulation went through.
+/// Counts of a simulation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Operations of users.
     pub operations: u64,
     /// Openings after the first.
     pub reopenings: u64,
-    /// Of those, how many followed a crash.
+    /// The number of those that followed a crash.
     pub crashes: u64,
     /// Injected errors that stopped a session.
     pub errors: u64,
     /// Changes and syncs that the storage saw.
     pub storage_operations: u64,
-    /// A checksum of all files at the end: the same while the engine does the same with a seed.
+    /// A checksum of all files at the end. It is unchanged as long as the engine does the same for a seed.
     pub storage_checksum: u64,
 }
 
-/// What a simulation found wrong.
+/// A finding of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What, and when.
+    /// What was found, and when.
     pub reason: String,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn fail<T>(reason: impl Into<String>) -> Result<T, Failure> {
 /// Runs the simulation of this seed.
 ///
 /// # Panics
-/// When the engine panics, which is a finding too.
+/// If the engine panics, which is a finding too.
 pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
     let mut rng = StdRng::seed_from_u64(seed);
     let storage = SimulatedStorage::new(rng.random());
@@ -114,7 +114,7 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Failure> {
         summary.reopenings += 1;
         current = current.reopen(&mut disk_rng);
     }
-    // A last look, without faults: everything must be there and sound.
+    // A final check without faults: everything must be present and sound.
     Session::new(&mut rng, &mut model, &mut summary, &shape, current, clock, planted_bugs).final_check()?;
     summary.storage_operations = disks.operation_count();
     summary.storage_checksum = disks.checksum();
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// 2319: a batch met a full index, so that a conversion made a part of it durable before the rest.
+    /// 2319: a batch met a full index, and a conversion made a part of it durable before the rest.
     #[test]
     fn seeds_that_once_failed() {
         for seed in [2319] {

@@ -1,4 +1,4 @@
-//! The reference: what the database must hold, and what it may hold after a crash.
+//! The reference: what the database must contain, and what it may contain after a crash.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use super::{Failure, fail};
 /// Keyspace and key.
 pub(super) type Name = (usize, Vec<u8>);
 
-/// A value and when it expires, in milliseconds since 1970. Values that differ in their expiry differ in their bytes,
-/// so that a state that was found tells which expiries count.
+/// A value and when it expires, in milliseconds since 1970. Values with different expiries have different bytes, so
+/// that a state found in the database tells which expiries count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
     pub bytes: Vec<u8>,
@@ -21,10 +21,10 @@ impl Value {
     }
 }
 
-/// What is there for its users to see.
+/// The content visible to users.
 pub(super) type Contents = BTreeMap<Name, Vec<u8>>;
 
-/// One step of a user: its writes happen together or not at all.
+/// One step of a user: all of its writes take effect, or none.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Write(Vec<(Name, Option<Value>)>),
@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 type State = BTreeMap<Name, Value>;
 
-/// A map, and the steps that a crash may still undo, last first.
+/// A map, and the steps that a crash may still undo, the last one first.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     /// The state with all steps done.
@@ -72,7 +72,7 @@ impl Model {
         self.now.iter().map(|(name, value)| (name.clone(), value.bytes.clone())).collect()
     }
 
-    /// Time has moved on: what has expired is gone, as if it had never been written, whatever a crash undoes.
+    /// Removes what has expired as time has passed, as if it had never been written, whatever a crash undoes.
     pub fn expire(&mut self, now_ms: u64) {
         self.now.retain(|_, value| !value.has_expired(now_ms));
         self.durable.retain(|_, value| !value.has_expired(now_ms));
@@ -91,8 +91,8 @@ impl Model {
         self.durable = self.now.clone();
     }
 
-    /// After a crash: `found` must be the state after some number of steps since the durable one. It becomes the
-    /// state of the model.
+    /// After a crash: `found` must be the state after some number of steps since the durable one. It becomes the state
+    /// of the model.
     pub fn settle(&mut self, found: &Contents) -> Result<(), Failure> {
         let mut state = std::mem::take(&mut self.durable);
         let mut differences = count_differences(&state, found);

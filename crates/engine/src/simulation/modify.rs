@@ -1,4 +1,4 @@
-//! Writes in the simulation that depend on what is there: numbers, appended bytes, and batches with conditions.
+//! Writes in the simulation that depend on present values: numbers, appended bytes, and batches with conditions.
 
 use rand::RngExt;
 
@@ -42,7 +42,7 @@ impl Session<'_> {
     fn append(&mut self, keyspaces: &[Keyspace], name: Name) -> Result<(), Stop> {
         let mut value = self.model.item(&name).cloned().unwrap_or_else(|| lasting(&[]));
         let mut bytes = self.value();
-        // So that values that are appended to again and again don't grow for ever.
+        // So that values to which bytes are appended repeatedly do not grow forever.
         bytes.truncate(self.shape.value_bytes_max.saturating_sub(value.bytes.len()));
         value.bytes.extend_from_slice(&bytes);
         let len = value.bytes.len();
@@ -57,7 +57,8 @@ impl Session<'_> {
         Err(Failure { reason: format!("an append answered {answer:?}, not {len}") }.into())
     }
 
-    /// Commits a batch with conditions of which some may fail: the first of them must be named, and nothing written.
+    /// Commits a batch with conditions, some of which may fail. The first failed one must be reported, and nothing
+    /// written.
     pub(super) fn conditional_batch(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let mut batch = db.batch();
         let mut failing = None;

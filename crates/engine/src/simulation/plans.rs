@@ -1,4 +1,4 @@
-//! Changes of plans in the simulation: nothing of what is read may change with them.
+//! Changes of plans in the simulation, which must not change the results of reads.
 
 use std::cell::Cell;
 
@@ -11,21 +11,21 @@ use super::session::Session;
 use super::shape::{random_levels, semi_sorted_levels};
 use crate::{Db, Keyspace};
 
-/// The plans among which a simulated database changes; none where it keeps its own.
+/// The plans among which a simulated database changes; empty if it keeps its own.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     hashed: Vec<Plan>,
     semi_sorted: Vec<Plan>,
-    /// The plan that the database was given last, by its place among those of hashed keyspaces.
+    /// The plan most recently given to the database, as an index into those of hashed keyspaces.
     last: Cell<usize>,
 }
 
-/// Random plans of each kind beside the named ones.
+/// Number of random plans of each kind, in addition to the named ones.
 const RANDOM_PLANS: usize = 4;
 
 impl Plans {
-    /// Half of all databases change theirs: among `own`, those with names that the engine executes, and random ones,
-    /// all with shards and logs as small.
+    /// Half of all databases change their plans: among `own`, the named ones that the engine executes, and random ones,
+    /// all with shards and logs as small as those of `own`.
     pub fn random(rng: &mut StdRng, own: &Plan, semi_sorted: &Plan) -> Self {
         let (Plan::Levels { sharding, log, .. }, Plan::Levels { levels, .. }) = (own, &Plan::silt()) else {
             return Self::default();
@@ -46,12 +46,12 @@ impl Plans {
         Self { hashed, semi_sorted: of_prefixes, last: Cell::new(0) }
     }
 
-    /// Whether plans change at all.
+    /// Whether plans change.
     pub fn change(&self) -> bool {
         !self.hashed.is_empty()
     }
 
-    /// What the database is opened with: as a rule the plan that it was given last.
+    /// The plan to open the database with: usually the one most recently given to it.
     pub fn to_open_with(&self, rng: &mut StdRng) -> Option<Plan> {
         if !self.change() {
             return None;
@@ -63,7 +63,7 @@ impl Plans {
     }
 }
 
-/// The plan's levels with shards and a log as small as those, and levels that some hundred items fill.
+/// The plan's levels with shards and a log of this size, and levels that some hundred items fill.
 fn small(plan: &Plan, sharding: Sharding, log: LogSpec) -> Plan {
     let Plan::Levels { mut levels, .. } = plan.clone() else { unreachable!("it is executed") };
     for level in &mut levels {

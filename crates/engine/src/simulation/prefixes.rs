@@ -1,4 +1,4 @@
-//! Prefixes of semi-sorted keyspaces in the simulation: scans, of snapshots too, and removals.
+//! Prefixes of semi-sorted keyspaces in the simulation: scans, also of snapshots, and removals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::shape::prefix;
 use crate::{Error, Iter, KeyValue, Keyspace, Prefixes};
 
 impl Session<'_> {
-    /// A semi-sorted keyspace and a prefix of it; `None` when all are hashed.
+    /// A semi-sorted keyspace and one of its prefixes, or `None` if all keyspaces are hashed.
     fn prefix(&mut self) -> Option<(usize, String)> {
         let semi_sorted: Vec<usize> =
             (0..self.shape.keyspaces).filter(|&number| self.shape.prefix_rules[number].is_some()).collect();
@@ -23,7 +23,7 @@ impl Session<'_> {
         Some((keyspace, prefix(self.rng.random_range(0..self.shape.keys))))
     }
 
-    /// Scans a prefix or lists all from it on, half the time of a snapshot if there is one.
+    /// Scans a prefix or lists all prefixes from it on, half the time in a snapshot if there is one.
     pub(super) fn check_prefix(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let Some((number, prefix)) = self.prefix() else { return Ok(()) };
         if self.shape.lists_prefixes && self.rng.random() {

@@ -1,11 +1,11 @@
-//! Reading much at once.
+//! Reads of many items at once.
 
 use std::collections::BTreeMap;
 
 use super::model::Contents;
 use crate::{Error, Keyspace};
 
-/// Lookups of a stream that are at work at once.
+/// Number of lookups of a stream that are in flight at once.
 const IN_FLIGHT: usize = 4;
 
 /// All items of all keyspaces.

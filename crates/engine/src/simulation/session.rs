@@ -26,7 +26,7 @@ pub(super) struct Session<'a> {
     clock: SimulatedClock,
     pub(super) durability: Durability,
     pub(super) faults: FaultPlan,
-    /// Snapshots taken, with what they must hold.
+    /// Snapshots taken, with their expected contents.
     pub(super) snapshots: Vec<(Snapshot, Contents)>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
         Self { rng, model, summary, shape, storage, clock, planted_bugs, durability, faults, snapshots }
     }
 
-    /// Opens the database, checks it against the model, works with it, and ends in one of several ways.
+    /// Opens the database, checks it against the model, uses it, and ends in one of several ways.
     pub fn run(&mut self, number: u64) -> Result<(), Failure> {
         if number > 0 || self.rng.random_range(0..4) == 0 {
             self.faults = self.random_faults();
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
         self.open_in(&self.storage.clone())
     }
 
-    /// Opens the database that the disks hold.
+    /// Opens the database on the disks.
     pub(super) fn open_in(&mut self, disks: &Disks) -> Result<(Db, Vec<Keyspace>), Error> {
         let environment = Environment {
             storage: Arc::new(disks.first.clone()),
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
         Ok((db, keyspaces))
     }
 
-    /// Performs one random operation and checks its answer.
+    /// Performs one random operation and checks its result.
     fn step(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
         let total: u32 = self.shape.weights.iter().sum();
         let mut choice = self.rng.random_range(0..total);
@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
         let any = self.rng.random_range(0..self.shape.keyspaces);
         let keyspace = wanted.unwrap_or(any);
         let keys = self.shape.keys;
-        // A quarter of all operations meet on few keys.
+        // A quarter of all operations use a few keys.
         let number = match self.rng.random_range(0..4) {
             0 => self.rng.random_range(0..keys.min(3)),
             _ => self.rng.random_range(0..keys),
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         value
     }
 
-    /// A value that expires soon, one time in five.
+    /// A value that expires soon with a probability of one in five.
     pub(super) fn expiring_value(&mut self) -> Value {
         let mut bytes = self.value();
         let mut expires_at_ms = None;
@@ -223,14 +223,14 @@ impl<'a> Session<'a> {
         self.clock.unix().as_millis() as u64
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     fn pass_time(&mut self) -> Result<(), Stop> {
         self.clock.advance(Duration::from_millis(self.rng.random_range(0..500)));
         self.model.expire(self.now_ms());
         Ok(())
     }
 
-    /// Performs something that changes no item; with `durable` everything so far survives from then on.
+    /// Performs an operation that changes no item. With `durable` everything so far must survive from then on.
     pub(super) fn quietly(
         &mut self,
         doing: &str,
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reads some keys, singly and together.
+    /// Reads some keys, one by one and together.
     fn check_some(&mut self, keyspaces: &[Keyspace], count: usize) -> Result<(), Stop> {
         let names: Vec<Name> = (0..count).map(|_| self.name()).collect();
         for (number, keyspace) in keyspaces.iter().enumerate() {
@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
         Err(Failure { reason }.into())
     }
 
-    /// Closes the database, or kills it, or pulls the plug.
+    /// Closes the database, kills it, or cuts the power.
     fn end(&mut self, db: Db, keyspaces: Vec<Keyspace>) -> Result<(), Failure> {
         self.snapshots.clear();
         if self.storage.is_crashed() {
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
                     Ok(()) => self.model.set_durable(),
                     Err(error) => return self.expect_injected(&error, "closing"),
                 }
-                // What a clean close leaves must survive a crash right after it.
+                // What is stored after a clean close must survive a crash right after it.
                 self.storage.crash();
             }
         }

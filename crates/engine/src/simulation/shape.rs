@@ -1,4 +1,4 @@
-//! What a simulated database is like: drawn once per seed.
+//! Properties of a simulated database, chosen once per seed.
 
 use alluvium_base::PrefixRule;
 use alluvium_model::{Filter, Growth, Index, LevelSpec, Plan, TableLayout};
@@ -8,39 +8,40 @@ use rand::rngs::StdRng;
 use super::plans::Plans;
 use crate::KeyspaceOptions;
 
-/// What stays the same over the life of one simulated database.
+/// Properties that are constant over the life of one simulated database.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub plan: Plan,
     pub keyspaces: usize,
-    /// How the keyspaces find prefixes that are semi-sorted, and their plan.
+    /// How the semi-sorted keyspaces find prefixes.
     pub prefix_rules: Vec<Option<PrefixRule>>,
-    /// Whether those list their prefixes.
+    /// Whether the semi-sorted keyspaces list their prefixes.
     pub lists_prefixes: bool,
     pub semi_sorted_plan: Plan,
     /// The plans among which the database changes.
     pub plans: Plans,
     pub keys: u32,
     pub value_bytes_max: usize,
-    /// What memory is limited to; `None` for no limit.
+    /// The memory limit; `None` for no limit.
     pub memory: Option<ShortMemory>,
-    /// Largest item that lies in the log and in tables.
+    /// Maximum size of an item stored in the log and in tables.
     pub inline_bytes_max: usize,
-    /// Bytes at which blob files end, bytes of records with blocks of their own, bytes of garbage worth collecting.
+    /// Size at which blob files end, minimum size of records with blocks of their own, minimum garbage worth
+    /// collecting.
     pub blob_sizes: (u64, usize, u64),
-    /// Bytes of expired and removed items that are worth rewriting their place.
+    /// Bytes of expired and removed items from which on their unit or container is rewritten.
     pub garbage_bytes_min: u64,
-    /// Smallest and largest bytes of tables below the youngest level.
+    /// Minimum and maximum bytes of tables below the youngest level.
     pub table_sizes: (u64, u64),
     /// Whether some keys are too long for tables.
     pub long_keys: bool,
     /// Whether some values expire.
     pub expires: bool,
-    /// Weights of the kinds of operation; some are zero, so that runs differ in kind (swarm testing).
+    /// Weights of the kinds of operation. Some are zero, so that runs differ in kind (swarm testing).
     pub weights: [u32; OPERATIONS],
 }
 
-/// A memory limit for databases as small as simulated ones: the smallest real one would never be felt.
+/// A memory limit for databases as small as simulated ones, on which the smallest real limit would have no effect.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShortMemory {
     pub index_bytes: u64,
@@ -50,8 +51,8 @@ pub(super) struct ShortMemory {
 const OPERATIONS: usize = 27;
 
 impl Shape {
-    /// `order_rng` decides about semi-sorted keyspaces and filters that name runs alone, and `plan_rng` about changes
-    /// of plans: so seeds without them replay as they did before there were any.
+    /// Only `order_rng` determines semi-sorted keyspaces and filters that name runs, and only `plan_rng` determines
+    /// changes of plans. Seeds without these therefore replay as they did before these existed.
     pub fn random(rng: &mut StdRng, order_rng: &mut StdRng, plan_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
         let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
@@ -85,7 +86,7 @@ impl Shape {
             (weights[24], weights[25]) = (order_rng.random_range(1..6), order_rng.random_range(0..3));
         }
         for levels in [&mut levels, &mut semi_sorted_levels] {
-            // The youngest alone takes a share, which binds in other plans only.
+            // Only the youngest level takes a share, and that has an effect only in other plans.
             if levels.len() > 2 && order_rng.random_range(0..3) == 0 {
                 name_runs(levels, order_rng);
             }
@@ -124,7 +125,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// What the keyspace of this number is created with.
+    /// The options with which the keyspace of this number is created.
     pub fn options(&self, keyspace: usize) -> KeyspaceOptions {
         match self.prefix_rules[keyspace] {
             None => KeyspaceOptions::default(),
@@ -136,7 +137,7 @@ impl Shape {
     }
 }
 
-/// How the prefix of [`prefixed_key`]'s keys is found, half the time.
+/// The rule that finds the prefixes of [`prefixed_key`]'s keys, half the time.
 fn random_rule(rng: &mut StdRng) -> Option<PrefixRule> {
     match rng.random_range(0..4) {
         0 => Some(PrefixRule::Length { bytes: PREFIX_BYTES }),
@@ -147,17 +148,17 @@ fn random_rule(rng: &mut StdRng) -> Option<PrefixRule> {
 
 const PREFIX_BYTES: u16 = 3;
 
-/// The prefix of the key of this number: half of all keys have the first.
+/// The prefix of the key of this number: half of all keys have the first prefix.
 pub(super) fn prefix(number: u32) -> String {
     format!("p{:02}", if number.is_multiple_of(2) { 0 } else { number % 13 })
 }
 
-/// The key of this number in a semi-sorted keyspace. Keys that share their suffixes are in different prefixes.
+/// The key of this number in a semi-sorted keyspace. Keys with the same suffix have different prefixes.
 pub(super) fn prefixed_key(number: u32) -> Vec<u8> {
     format!("{}/{}", prefix(number), number / 2).into_bytes()
 }
 
-/// Levels of a semi-sorted keyspace, so small that a few hundred items reach the last.
+/// Levels of a semi-sorted keyspace, so small that a few hundred items reach the last one.
 pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     let young = LevelSpec {
         growth: Growth::Tiering { runs_max: 2, share: Growth::ANY_SHARE },
@@ -175,8 +176,8 @@ pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     levels
 }
 
-/// Gives tiering levels filters that name one of the runs of a container, most of them so narrow that many keys have
-/// one fingerprint.
+/// Gives tiering levels filters that name one of the runs of a container. Most are so narrow that many keys have the
+/// same fingerprint.
 fn name_runs(levels: &mut [LevelSpec], rng: &mut StdRng) {
     for level in levels {
         let Growth::Tiering { .. } = level.growth else { continue };
@@ -205,7 +206,7 @@ fn static_filter(rng: &mut StdRng) -> Filter {
     Filter::Static { bits: rng.random_range(1..16) }
 }
 
-/// Levels below a youngest one, so small that a few hundred items reach the last.
+/// Levels below a youngest one, so small that a few hundred items reach the last one.
 pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec> {
     let tiering =
         |rng: &mut StdRng| Growth::Tiering { runs_max: rng.random_range(2..5), share: Growth::ANY_SHARE };
@@ -220,7 +221,7 @@ pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec
         levels[0] = bucketed(levels[0].growth, false, rng);
     }
     if rng.random_range(0..4) == 0 {
-        // LSM-trie's way: nothing but buckets, and runs up to many at the end.
+        // As in LSM-trie: only buckets, and possibly many runs in the last level.
         let growth = Growth::Tiering { runs_max: rng.random_range(2..40), share: Growth::ANY_SHARE };
         let between = rng.random_range(0..3);
         levels[0] = bucketed(levels[0].growth, false, rng);

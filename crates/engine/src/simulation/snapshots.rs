@@ -1,4 +1,4 @@
-//! Snapshots and checkpoints in the simulation: each must hold what the model held when it was taken.
+//! Snapshots and checkpoints in the simulation: each must contain what the model contained when it was taken.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use super::reads::read_all;
 use super::session::Session;
 use crate::{Db, Error, Snapshot};
 
-/// Snapshots held at a time.
+/// Maximum number of snapshots held at a time.
 const SNAPSHOTS_MAX: usize = 3;
 
 impl Session<'_> {
-    /// Takes a snapshot, in place of a random one when there are enough.
+    /// Takes a snapshot, which replaces a random one if there are enough.
     pub(super) fn take_snapshot(&mut self, db: &Db) -> Result<(), Stop> {
         if self.snapshots.len() >= SNAPSHOTS_MAX {
             let dropped = self.random_snapshot();
@@ -61,7 +61,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes a checkpoint, pulls its plug, and opens it.
+    /// Makes a checkpoint, cuts its power, and opens it.
     pub(super) fn checkpoint(&mut self, db: &Db) -> Result<(), Stop> {
         let copy = SimulatedStorage::new(self.rng.random());
         let made = db.checkpoint_into(Arc::new(copy.clone()));
@@ -88,7 +88,7 @@ impl Session<'_> {
 
 fn read_snapshot(snapshot: &Snapshot) -> Result<Contents, Error> {
     let mut found = Contents::new();
-    // Not in the order of their numbers: one that was dropped comes back behind the others.
+    // Not in the order of their numbers: a keyspace that was dropped and created again comes after the others.
     for name in snapshot.keyspace_names() {
         let number = name.strip_prefix("keyspace-").and_then(|number| number.parse().ok());
         let number = number.expect("a name of the simulation");

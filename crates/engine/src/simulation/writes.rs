@@ -1,4 +1,4 @@
-//! Writes in the simulation: the model has each of them whether it is acknowledged or not.
+//! Writes in the simulation: the model contains each of them, whether acknowledged or not.
 
 use std::io::Read;
 
@@ -13,14 +13,14 @@ use crate::blob::StoredKey;
 use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 
 impl Session<'_> {
-    /// Notes that a write was acknowledged.
+    /// Records that a write was acknowledged.
     fn acknowledged(&mut self) {
         if self.durability == Durability::Sync {
             self.model.set_durable();
         }
     }
 
-    /// Performs one step of a user: the model has it whether it is acknowledged or not.
+    /// Performs one step of a user. The model contains it, whether acknowledged or not.
     pub(super) fn write(
         &mut self,
         step: Step,
@@ -44,7 +44,7 @@ impl Session<'_> {
         self.write(step, "inserting", || keyspaces[name.0].insert_with(&name.1, &value.bytes, metadata))
     }
 
-    /// Inserts from a stream, which one time in four ends early.
+    /// Inserts from a stream, which ends early one time in four.
     pub(super) fn insert_stream(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let (name, value) = (self.name(), self.value());
         let keyspace = &keyspaces[name.0];
@@ -131,7 +131,7 @@ impl Session<'_> {
         self.write(Step::Write(writes), "committing a batch", || batch.commit())
     }
 
-    /// Derives values of other keys from some, and removes the targets of those that are absent.
+    /// Computes values of some keys from those of others, and removes the targets of absent ones.
     pub(super) fn transaction(&mut self, db: &Db, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let pairs: Vec<_> = (0..self.rng.random_range(1..4)).map(|_| (self.name(), self.name())).collect();
         let mut writes: Vec<(Name, Option<Value>)> = Vec::new();
@@ -157,8 +157,8 @@ impl Session<'_> {
         })
     }
 
-    /// Ingests items, few or many beside those that are there. They become visible in the order of the leading bits of
-    /// their hashes, those of equal ones in the order in which they came or at once.
+    /// Ingests items, few or many in relation to those present. They become visible in the order of the leading bits of
+    /// their hashes; with equal bits in the order in which they arrived, or at once.
     pub(super) fn ingest(&mut self, keyspaces: &[Keyspace]) -> Result<(), Stop> {
         let number = self.rng.random_range(0..keyspaces.len());
         let keyspace = &keyspaces[number];
@@ -188,7 +188,7 @@ impl Session<'_> {
         }
     }
 
-    /// Empties a keyspace, or drops it and makes another of its name.
+    /// Empties a keyspace, or drops it and creates another with its name.
     pub(super) fn clear(&mut self, db: &Db, keyspaces: &mut [Keyspace]) -> Result<(), Stop> {
         let number = self.rng.random_range(0..keyspaces.len());
         let (keyspace, options) = (&mut keyspaces[number], self.shape.options(number));
@@ -208,7 +208,7 @@ impl Session<'_> {
     }
 }
 
-/// A value that tells what it was made from.
+/// A value that identifies the value from which it was made.
 fn derived(bytes: &[u8]) -> [u8; 8] {
     checksum64(bytes, 0).to_le_bytes()
 }

@@ -1,16 +1,16 @@
-//! [`Allowed`]: what a session may find, by what those before it were told.
+//! [`Allowed`]: what a session may find, given the answers in the sessions before it.
 
 use super::super::{Failure, fail};
 use super::check::{self, Ends};
 use super::history::{History, State};
 use super::world::Shape;
 
-/// What may be under each key.
+/// The possible values of each key.
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub ends: Vec<Ends>,
     pub has_crashed: bool,
-    /// For what was not synced at once.
+    /// The history of writes that were not synced at once.
     pub persisted: Option<(History, Vec<State>, (u64, &'static str))>,
 }
 
@@ -24,7 +24,7 @@ impl Allowed {
         Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
     }
 
-    /// Checks what was found, which is all that is allowed from then on.
+    /// Checks the values found, which are the only ones allowed from then on.
     pub fn settle(&mut self, shape: &Shape, found: Vec<State>) -> Result<(), Failure> {
         for (place, state) in found.iter().enumerate() {
             let (keyspace, number) = (place / shape.keys, place % shape.keys);

@@ -1,4 +1,4 @@
-//! Races planted in the engine, each of which the threaded simulation finds.
+//! Races planted in the engine, each of which the threaded simulation detects.
 
 use super::super::{Failure, fail};
 use crate::options::PlantedBugs;

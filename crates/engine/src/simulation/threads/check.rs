@@ -1,9 +1,10 @@
-//! Whether some order explains what the clients of a key were told, and what was there after a crash.
+//! Checks whether some order of operations explains the answers to the clients of a key, and its value after a crash.
 //!
-//! Linearizability as Wing and Gong have it ("Testing and verifying concurrent objects", 1993), decided step by step in
-//! the order of events (Lowe, "Testing for linearizability", 2017, §4): a *configuration* is a state and the set of
-//! operations under way that have taken effect; at each return only those remain in which the operation has, with the
-//! answer that was given. What never returned may take effect at any later moment or never.
+//! Linearizability as defined by Wing and Gong ("Testing and verifying concurrent objects", 1993), decided step by step
+//! in the order of events (Lowe, "Testing for linearizability", 2017, §4): a *configuration* is a state and the set of
+//! operations in progress that have taken effect. At each return only those configurations remain in which the
+//! operation has taken effect, with the answer that was given. An operation that never returned may take effect at any
+//! later moment, or never.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,31 +12,32 @@ use std::fmt::Write as _;
 
 use super::history::{Answer, Effect, NEVER, Operation, State};
 
-/// Operations of one key under way at once.
+/// Maximum number of operations of one key in progress at once.
 const OPEN_MAX: usize = 64;
-/// Configurations of one key at once: more means that the clients leave too much open, a fault of the simulation.
+/// Maximum number of configurations of one key at once. More means that the clients leave too much open, a fault of the
+/// simulation.
 const CONFIGURATIONS_MAX: usize = 1_000_000;
-/// Operations that a report shows.
+/// Number of operations shown in a report.
 const SHOWN: usize = 24;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Configuration {
     state: State,
-    /// Places of operations under way that have taken effect.
+    /// Positions of operations in progress that have taken effect.
     done: u64,
-    /// States since the last that must survive a crash, that one included, the present one not, in their order. Empty
-    /// where the order tells nothing.
+    /// States from the last one that must survive a crash, that one included, to the present one, which is not
+    /// included, in their order. Empty if the order tells nothing.
     past: Vec<State>,
 }
 
-/// Configurations, each with the earlier states that a crash may bring back where their order tells nothing. These
-/// decide nothing on the way, so configurations that differ in nothing else are one.
+/// Configurations, each with the earlier states that a crash may restore if their order tells nothing. These do not
+/// influence later steps, so configurations that differ only in them are merged.
 type Configurations = BTreeMap<Configuration, BTreeSet<State>>;
 
-/// What there may be at the end.
+/// The possible states at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ends {
-    /// Where nothing was lost.
+    /// If nothing was lost.
     pub present: BTreeSet<State>,
     /// After a crash.
     pub after_crash: BTreeSet<State>,
@@ -44,20 +46,20 @@ pub(super) struct Ends {
 /// Why a history could not be decided.
 #[derive(Debug, PartialEq, Eq)]
 enum Trouble {
-    /// No order explains the answers: a description.
+    /// No order explains the answers; with a description.
     Wrong(String),
     /// More than [`CONFIGURATIONS_MAX`] configurations.
     TooMany,
 }
 
-/// The states that the operations may end in, from this one.
+/// The states in which the operations may end, starting from `first`.
 ///
-/// With `keeps_order`, operations that are durable tell which earlier states can't come back; otherwise all states may.
-/// Where too many orders are possible for that, all states may, too: then answers are checked as strictly as ever, and
-/// what a crash may bring back less.
+/// With `keeps_order`, durable operations tell which earlier states cannot be restored by a crash; otherwise all states
+/// may be. All states may also be restored if too many orders are possible for that. Answers are then checked as
+/// strictly as otherwise, and states after a crash less strictly.
 ///
 /// # Errors
-/// A description, when no order explains the answers.
+/// A description if no order explains the answers.
 pub(super) fn check(first: State, operations: &[Operation], keeps_order: bool) -> Result<Ends, String> {
     let checked = match check_within(first, operations, keeps_order, CONFIGURATIONS_MAX) {
         Err(Trouble::TooMany) if keeps_order => check_within(first, operations, false, CONFIGURATIONS_MAX),
@@ -118,7 +120,7 @@ fn check_within(
     Ok(Ends { present, after_crash })
 }
 
-/// All configurations that operations under way lead to.
+/// All configurations to which operations in progress lead.
 fn expand(
     configurations: Configurations,
     open: &[Option<usize>; OPEN_MAX],
@@ -169,7 +171,7 @@ fn expand(
     Ok(all)
 }
 
-/// The state after an operation, if its answer agrees with the one before.
+/// The state after an operation, if its answer agrees with the state before.
 fn apply(operation: &Operation, before: State) -> Option<State> {
     let after = match operation.effect {
         Effect::Read => before,
@@ -195,7 +197,7 @@ fn apply(operation: &Operation, before: State) -> Option<State> {
     agrees.then_some(after)
 }
 
-/// Takes note of a return: earlier states can't come back where the answer promises that.
+/// Processes a return: if the answer promises it, earlier states cannot be restored.
 fn settle(
     mut configuration: Configuration,
     bit: u64,
@@ -204,12 +206,12 @@ fn settle(
 ) -> Configuration {
     let has_happened = configuration.done & bit != 0;
     configuration.done &= !bit;
-    // Reads don't wait for what they see to be durable.
+    // Reads do not wait until what they see is durable.
     let promises = operation.durable && operation.effect != Effect::Read;
     if !keeps_order || !promises || !has_happened || operation.answer == Answer::Unknown {
         return configuration;
     }
-    // What the answer tells is the state after the operation; it may be behind others by now.
+    // The answer tells the state after the operation, which others may have followed by now.
     let told = match (operation.effect, operation.answer) {
         (Effect::Set(state), _) => state,
         (_, Answer::Sum(sum)) => Some(sum),
@@ -225,8 +227,8 @@ fn settle(
     configuration
 }
 
-/// Whether `found` can be there after a crash though all before `persisted` is durable: it is not where a later write
-/// had returned by then that had begun after the one of `found` returned.
+/// Whether `found` is impossible after a crash, given that everything before `persisted` is durable: a later write had
+/// returned by then that had begun after the write of `found` returned.
 pub(super) fn is_older_than_persisted(
     found: State,
     first: State,
@@ -244,7 +246,7 @@ pub(super) fn is_older_than_persisted(
     let written = match (writers.peek().is_some(), found == first) {
         (true, false) => writers.map(|operation| operation.ret).max(),
         (false, true) => Some(0),
-        // Absent more than once, or the sum of a counter.
+        // Absent several times, or the sum of a counter.
         _ => None,
     };
     let Some(written) = written.filter(|&ret| ret != NEVER) else { return false };
@@ -260,7 +262,7 @@ fn describe(first: State, operations: &[Operation], failed: usize, time: u64) ->
     format!("no order explains what {what} was told (from {first:?}){shown}")
 }
 
-/// The last operations that began by `time`, in the order in which they ended, a line each.
+/// The last operations that began by `time`, in the order in which they ended, one per line.
 pub(super) fn list(operations: &[Operation], time: u64, marked: Option<usize>) -> String {
     let mut shown: Vec<(usize, &Operation)> =
         operations.iter().enumerate().filter(|(_, operation)| operation.call <= time).collect();
@@ -335,7 +337,7 @@ mod tests {
         assert_eq!(ends.present, BTreeSet::from([None, Some(1)]));
         assert!(check(None, &[lost, saw(1, 2, Some(1)), saw(3, 4, Some(1))], true).is_ok());
         assert!(check(None, &[lost, saw(1, 2, Some(1)), saw(3, 4, None)], true).is_err());
-        // What ended without an answer does not happen later.
+        // An operation that ended without an answer does not happen later.
         let refused = operation(0, 1, Effect::Set(Some(1)), Answer::Unknown);
         assert!(check(None, &[refused, saw(2, 3, None), saw(4, 5, Some(1))], true).is_err());
     }

@@ -1,4 +1,4 @@
-//! One client: operations by chance, each noted with what its caller was told.
+//! One client: random operations, each recorded with its answer.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::value::{COUNTER, EXPIRING, parse, value};
 use super::world::{KINDS, Stop, World};
 use crate::{Durability, Error, Keyspace, Metadata};
 
-/// What an operation does to a key, by keyspace and number.
+/// The effect of an operation on a key, given by keyspace and number.
 pub(super) type Touch = (usize, usize, Effect);
 
 pub(super) struct Client<'w, 'a> {
@@ -28,7 +28,7 @@ impl<'w, 'a> Client<'w, 'a> {
         Self { world, number, rng: StdRng::seed_from_u64(seed), keyspaces }
     }
 
-    /// Performs operations until it has done its share, everything ends, or something is found.
+    /// Performs operations until the client has done its share, the session ends, or there is a finding.
     pub fn run(&mut self) -> u64 {
         for done in 0..self.world.shape.operations {
             if self.world.has_finding.load(Ordering::Relaxed) {
@@ -80,18 +80,18 @@ impl<'w, 'a> Client<'w, 'a> {
         }
     }
 
-    /// A keyspace and a key of it, often one of few.
+    /// A keyspace and one of its keys, often one of a few.
     pub(super) fn place(&mut self) -> (usize, usize) {
         let keyspace = self.rng.random_range(0..self.keyspaces.len());
         (keyspace, self.number_in())
     }
 
-    /// The number of a key that has no purpose of its own.
+    /// The number of a key without a special purpose.
     fn number_in(&mut self) -> usize {
         self.rng.random_range(EXPIRING + 1..self.world.shape.keys)
     }
 
-    /// Another number instead, now and then: that of the counter or of the key that expires.
+    /// Sometimes another number: that of the counter or of the key that expires.
     fn sometimes_special(&mut self, number: usize) -> usize {
         match self.rng.random_range(0..8) {
             0 | 1 => COUNTER,
@@ -104,7 +104,8 @@ impl<'w, 'a> Client<'w, 'a> {
         self.world.shape.key(keyspace, number)
     }
 
-    /// Performs an operation and notes what it came to; `None` when its keyspace had been dropped or the disk was full.
+    /// Performs an operation and records its result. Returns `None` if its keyspace had been dropped or the disk was
+    /// full.
     pub(super) fn perform<R>(
         &mut self,
         what: &'static str,
@@ -147,7 +148,7 @@ impl<'w, 'a> Client<'w, 'a> {
         }
     }
 
-    /// Notes what a read of something of one moment found.
+    /// Records the result of a read that saw the state of one moment.
     pub(super) fn note_read(
         &self,
         what: &'static str,
@@ -247,7 +248,7 @@ impl<'w, 'a> Client<'w, 'a> {
         Ok(())
     }
 
-    /// Makes everything before it durable.
+    /// Performs an operation that makes everything before it durable.
     fn persisting(
         &mut self,
         doing: &'static str,
@@ -300,7 +301,7 @@ impl<'w, 'a> Client<'w, 'a> {
     }
 }
 
-/// What a read says about its key.
+/// The answer that a read gives about its key.
 pub(super) fn saw(found: Option<&[u8]>) -> Result<Answer, Stop> {
     match parse(found) {
         Ok(state) => Ok(Answer::Saw(state)),

@@ -4,22 +4,22 @@ use alluvium_io::SimulatedStorage;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// Bytes at the end of a table that no other has.
+/// Bytes at the end of a table that are unique to it.
 const END_BYTES: usize = 64;
 
-/// What reads the bit may fail, and nothing may become of it that is wrong or lost: when it is right again, everything
-/// must be.
+/// Operations that read the bit may fail, but must not return or lose anything wrongly. Once the bit is correct again,
+/// all data must be.
 #[derive(Debug)]
 pub(super) struct Damage {
     table: String,
     offset: usize,
     bit: u32,
-    /// What the file holds since.
+    /// The content of the file since then.
     bytes: Vec<u8>,
 }
 
 impl Damage {
-    /// Inverts a bit of some table; `None` if there is none.
+    /// Inverts a bit of some table. Returns `None` if there is none.
     pub fn random(storage: &SimulatedStorage, rng: &mut StdRng) -> Option<Self> {
         let contents = storage.contents().into_iter();
         let mut tables: Vec<_> =
@@ -34,8 +34,8 @@ impl Damage {
         Some(Self { table, offset, bit, bytes })
     }
 
-    /// Inverts the bit again, unless the file is gone. Another one may have its name: numbers of files that no manifest
-    /// names are given again after a crash. The same one may have holes by now, but its end is the same.
+    /// Inverts the bit again, unless the file no longer exists. Another file may have its name: after a crash numbers
+    /// of files that no manifest names are used again. The same file may have holes by now, but its end is unchanged.
     pub fn mend(self, storage: &SimulatedStorage) {
         let Self { table, offset, bit, bytes } = self;
         let is_same = storage.contents().get(&table).is_some_and(|found| {

@@ -1,12 +1,12 @@
-//! [`History`]: what the clients of one session did to each key, and when.
+//! [`History`]: the operations of one session's clients on each key, and their times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is under a key: a number that no two writes share, or the sum of a counter.
+/// The value of a key: a number that is unique to a write, or the sum of a counter.
 pub(super) type State = Option<i64>;
 
-/// What an operation does to a key.
+/// The effect of an operation on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Read,
@@ -15,41 +15,41 @@ pub(super) enum Effect {
     Swap { expected: State, new: State },
 }
 
-/// What its caller was told.
+/// The answer to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Nothing: it may have happened or not.
+    /// None: the operation may have happened or not.
     Unknown,
-    /// That it happened.
+    /// The operation happened.
     Done,
-    /// What was there before.
+    /// The value before the operation.
     Saw(State),
-    /// That this was not there.
+    /// The key did not have this value.
     Missed(State),
-    /// Whether something was there.
+    /// Whether the key had a value.
     Present(bool),
-    /// What is there now.
+    /// The value after the operation.
     Sum(i64),
     Swapped(bool),
-    /// That it did not happen; such operations are not recorded.
+    /// The operation did not happen. Such operations are not recorded.
     Refused,
 }
 
-/// An operation on one key. Those on several keys are one for each.
+/// An operation on one key. An operation on several keys is recorded as one per key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation {
     pub call: u64,
-    /// [`NEVER`] where a crash or a failure came before.
+    /// [`NEVER`] if a crash or a failure came before the end.
     pub ret: u64,
     pub effect: Effect,
     pub answer: Answer,
-    /// Whether the answer promises that the effect, and what it follows from, survives a crash.
+    /// Whether the answer promises that the effect, and everything that it depends on, survives a crash.
     pub durable: bool,
     pub client: usize,
     pub what: &'static str,
 }
 
-/// The end of what did not end.
+/// The end of an operation that did not end.
 pub(super) const NEVER: u64 = u64::MAX;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(super) struct History {
     ticks: AtomicU64,
     /// By key.
     keys: Vec<Mutex<Vec<Operation>>>,
-    /// Begin of each operation that made everything before it durable.
+    /// The beginning of each operation that made everything before it durable.
     persisted: Mutex<Vec<(u64, &'static str)>>,
 }
 
@@ -67,7 +67,7 @@ impl History {
         Self { ticks: AtomicU64::new(0), keys, persisted: Mutex::default() }
     }
 
-    /// A moment after all before.
+    /// A moment after all previous ones.
     pub fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::Relaxed)
     }
@@ -76,15 +76,15 @@ impl History {
         self.keys[key].lock().unwrap_or_else(PoisonError::into_inner).push(operation);
     }
 
-    /// Notes that the value of this number may expire: it may go at any moment from now on, or stay, but it goes once.
-    /// Neither it nor what it hides comes back.
+    /// Records that the value of this number may expire: it may disappear at any moment from now on, or stay, but it
+    /// disappears only once. Neither it nor what it hides reappears.
     pub fn may_expire(&self, key: usize, number: i64, client: usize) {
         let effect = Effect::Swap { expected: Some(number), new: None };
         let (call, ret, answer) = (self.tick(), NEVER, Answer::Unknown);
         self.record(key, Operation { call, ret, effect, answer, durable: false, client, what: "expiry" });
     }
 
-    /// Notes that everything that had returned by `call` is durable.
+    /// Records that everything that had returned by `call` is durable.
     pub fn persisted(&self, call: u64, what: &'static str) {
         self.persisted.lock().unwrap_or_else(PoisonError::into_inner).push((call, what));
     }
@@ -94,7 +94,7 @@ impl History {
         self.keys[key].lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When the last operation began that made everything before it durable, and what it was.
+    /// The beginning and the name of the last operation that made everything before it durable.
     pub fn last_persisted(&self) -> Option<(u64, &'static str)> {
         self.persisted.lock().unwrap_or_else(PoisonError::into_inner).iter().max().copied()
     }

@@ -1,11 +1,10 @@
 //! Seeded simulation of several clients and all background threads at once: production code under the scheduler of
 //! [`alluvium_io::sync::simulation`], over a storage that crashes, tears and fails.
 //!
-//! Each client notes what it did and what it was told. When a session is over, some order of each key's operations
-//! must explain all answers (`check`), and what is there after the next opening must be an end of such an order:
-//! nothing is lost that was acknowledged as durable, nothing is back that was gone. What is written together must be
-//! seen together.
-//! A seed replays exactly, schedule included.
+//! Each client records its operations and their answers. After a session, some order of each key's operations must
+//! explain all answers (`check`), and the state after the next opening must be an end of such an order: nothing that
+//! was acknowledged as durable is lost, nothing that was removed is back. Values that are written together must be seen
+//! together. A seed replays exactly, including the schedule.
 
 mod allowed;
 mod bugs;
@@ -40,15 +39,15 @@ use history::{History, State};
 use open::open;
 use world::{Shape, Stop, World, name, states};
 
-/// The number of a client that there is not.
+/// The number of a client that does not exist.
 const NEVER_A_CLIENT: usize = usize::MAX;
-/// Steps after which an execution counts as one without end.
+/// Number of steps after which an execution counts as endless.
 const STEPS_MAX: u64 = 3_000_000;
 
-/// What a threaded simulation went through.
+/// Counts of a threaded simulation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadsSummary {
-    /// As of the simulation of one thread.
+    /// The same counts as for the simulation of one thread.
     pub summary: Summary,
     /// Steps of the scheduler.
     pub steps: u64,
@@ -66,7 +65,7 @@ pub fn run(seed: u64, options: &Options) -> Result<ThreadsSummary, Failure> {
     Ok(ThreadsSummary { summary, steps: outcome.steps, trace: outcome.trace })
 }
 
-/// A database from its creation on, over some sessions.
+/// A database from its creation on, over several sessions.
 fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
     let mut rng = StdRng::seed_from_u64(seed ^ 0x006c_6966_6500);
     let shape = Shape::random(&mut rng);
@@ -75,7 +74,7 @@ fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
     let next_number = AtomicI64::new(0);
     let mut latest_ms = 0;
     let mut summary = Summary::default();
-    // What each key may hold at the next opening; one state after a look at it.
+    // The possible values of each key at the next opening; exactly one after its value was read.
     let mut allowed = Allowed::first(shape.places());
     for session in 0..rng.random_range(1..4) {
         let mut session = Session {
@@ -123,12 +122,13 @@ struct Session<'a> {
     summary: &'a mut Summary,
     has_faults: bool,
     damage: Option<Damage>,
-    /// The latest time on the wall clock so far: what had expired by then must not be back in a later session.
+    /// The latest time on the wall clock so far. Values that had expired by then must not reappear in a later session.
     latest_ms: &'a mut u64,
 }
 
 impl Session<'_> {
-    /// Opens the database, checks what is there, lets clients at it, checks their histories, and ends it somehow.
+    /// Opens the database, checks its content, runs the clients, checks their histories, and ends it in one of several
+    /// ways.
     fn run(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
         self.keep_time();
         if self.has_faults && self.rng.random_range(0..5) == 0 {
@@ -249,7 +249,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether no fault explains the error.
+    /// Whether the error cannot be explained by a fault.
     fn is_finding(&self, error: &Error) -> bool {
         self.damage.is_none() && super::disks::is_wrong(error)
     }
@@ -292,7 +292,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Opens without faults, and checks everything, before a compaction and after.
+    /// Opens without faults and checks everything, before and after a compaction.
     fn final_check(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
         let describe = |error: Error| Failure { reason: format!("at the last opening: {error}") };
         self.keep_time();
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn planted_races_are_found() {
-        // Those that few seeds find; `cargo xtask simulate --planted-bug all` has the others.
+        // Bugs that few seeds find; `cargo xtask simulate --planted-bug all` runs the others.
         for bug in
             ["clear-without-epoch", "ingest-without-barrier", "update-without-witness", "reader-without-pin"]
         {

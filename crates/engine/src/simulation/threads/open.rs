@@ -8,7 +8,7 @@ use super::world::Shape;
 use crate::options::PlantedBugs;
 use crate::{Db, Environment, Error};
 
-/// Opens what the storage holds, with background threads or without.
+/// Opens the database in the storage, with or without background threads.
 pub(super) fn open(
     shape: &Shape,
     storage: &SimulatedStorage,

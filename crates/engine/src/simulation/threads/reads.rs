@@ -1,4 +1,4 @@
-//! Reads of much at once: iteration, snapshots and checkpoints.
+//! Reads of many items at once: iteration, snapshots and checkpoints.
 
 use std::sync::Arc;
 
@@ -53,11 +53,11 @@ impl Client<'_, '_> {
         }
     }
 
-    /// Takes a snapshot and reads it: all keys are those of one moment while it was taken.
+    /// Takes a snapshot and reads it. All values must be those of one moment while it was taken.
     pub(super) fn snapshot(&mut self) -> Result<(), Stop> {
         let touches = self.all_reads();
         let world = self.world;
-        // The moment is that of taking it; what is in it is read afterwards.
+        // The moment is that of taking it; its content is read afterwards.
         let begin = world.history.tick();
         let snapshot = world.db.snapshot().map_err(|error| world.stop(&error, "taking a snapshot"))?;
         let end = world.history.tick();
@@ -92,7 +92,7 @@ impl Client<'_, '_> {
         Ok(found)
     }
 
-    /// Whether keys that are always written together are equal in what is of one moment.
+    /// Checks that keys which are always written together have equal values in a state of one moment.
     fn check_twins(&self, what: &str, found: &[State]) -> Result<(), Stop> {
         let shape = self.world.shape;
         for keyspace in 0..shape.keyspaces.len() {
@@ -108,7 +108,7 @@ impl Client<'_, '_> {
         Ok(())
     }
 
-    /// Makes a checkpoint, pulls its plug, opens it, and reads it.
+    /// Makes a checkpoint, cuts its power, opens it, and reads it.
     pub(super) fn checkpoint(&mut self) -> Result<(), Stop> {
         let world = self.world;
         let copy = SimulatedStorage::new(self.rng.random());
@@ -137,7 +137,7 @@ impl Client<'_, '_> {
             return Err(Failure { reason: format!("verify finds in a checkpoint: {problems:?}") }.into());
         }
         for (place, (keyspace, number, _)) in self.all_reads().into_iter().enumerate() {
-            // What expires has done so or not as of the opening of the checkpoint.
+            // Whether a value has expired depends on when the checkpoint was opened.
             if number != EXPIRING {
                 self.note_read("checkpoint", (keyspace, number), (begin, end), found[place]);
             }

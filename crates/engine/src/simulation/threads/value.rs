@@ -1,22 +1,22 @@
-//! Keys and values of the threaded simulation: a value tells which write it is of.
+//! Keys and values of the threaded simulation. A value identifies the write that made it.
 
 use alluvium_base::checksum::checksum64;
 
 use super::history::State;
 
-/// Keys of a keyspace by what they are for: two that are written together, one that counts, one that expires, others.
+/// Keys of a keyspace by purpose: two that are written together, one that counts, one that expires, others.
 pub(super) const TWINS: [usize; 2] = [0, 1];
 pub(super) const COUNTER: usize = 2;
-/// The key whose values may expire; only what does not look at a value before it writes changes it.
+/// The key whose values may expire. Only writes that do not depend on the present value change it.
 pub(super) const EXPIRING: usize = 3;
 
 /// Prefixes of a semi-sorted keyspace.
 pub(super) const PREFIXES: usize = 2;
 
-/// The lengths that values have, by the last digit of their number.
+/// The lengths of values, by the last digit of their number.
 const LENGTHS: [usize; 6] = [8, 60, 60, 300, 900, 2600];
 
-/// Numbers of writes from here on; what is below is a counter's.
+/// First number of a write; lower numbers are those of a counter.
 pub(super) const FIRST_NUMBER: i64 = 1 << 32;
 
 /// The prefix of the key of this number.
@@ -32,7 +32,7 @@ pub(super) fn key(number: usize, has_prefix: bool) -> Vec<u8> {
     }
 }
 
-/// The number of the key.
+/// The number of a key.
 pub(super) fn number_of(key: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(key).ok()?;
     text.rsplit(['/', '-']).next()?.parse().ok()
@@ -56,7 +56,7 @@ pub(super) fn value(number: i64) -> Vec<u8> {
 /// The number of a value.
 ///
 /// # Errors
-/// A description, when these bytes are no value that was ever written.
+/// A description if these bytes are not a value that was ever written.
 pub(super) fn parse(bytes: Option<&[u8]>) -> Result<State, String> {
     let Some(bytes) = bytes else { return Ok(None) };
     let number = bytes.first_chunk().map(|first| i64::from_le_bytes(*first));

@@ -1,4 +1,4 @@
-//! What the clients of a session share.
+//! State shared by the clients of a session.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,20 +19,20 @@ use alluvium_base::PrefixRule;
 /// Kinds of operations of clients.
 pub(super) const KINDS: usize = 25;
 
-/// Operations of each kind that never return, in one session.
+/// Maximum number of operations of each kind that never return, in one session.
 const UNANSWERED_MAX: u32 = 8;
 
-/// How often clients do each kind of operation.
+/// Weights of the kinds of operation of clients.
 const WEIGHTS: [u32; KINDS] =
     [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 6, 4];
 
-/// Those that change one whole keyspace.
+/// Kinds that change one whole keyspace.
 const PARTING: std::ops::Range<usize> = 9..13;
 
-/// What stays the same over the life of one simulated database.
+/// Properties that are constant over the life of one simulated database.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// Plans of hashed keyspaces, the first to begin with, and of semi-sorted ones.
+    /// Plans of hashed keyspaces, the initial one first; then those of semi-sorted ones.
     pub plans: Vec<Plan>,
     pub semi_sorted_plans: Vec<Plan>,
     /// Whether each keyspace is semi-sorted.
@@ -46,7 +46,7 @@ pub(super) struct Shape {
     pub table_sizes: (u64, u64),
     pub segment_bytes: u64,
     pub weights: [u32; KINDS],
-    /// Whether keyspaces are cleared, dropped or filled one at a time, so that twins in two of them differ.
+    /// Whether keyspaces are cleared, dropped or filled one at a time, so that twins in two keyspaces would differ.
     pub twins_part: bool,
 }
 
@@ -119,26 +119,26 @@ impl Shape {
         key(number, self.keyspaces[keyspace])
     }
 
-    /// Where the history has a key.
+    /// The position of a key in the history.
     pub fn place(&self, keyspace: usize, number: usize) -> usize {
         keyspace * self.keys + number
     }
 
-    /// All keys.
+    /// Number of keys of all keyspaces.
     pub fn places(&self) -> usize {
         self.keyspaces.len() * self.keys
     }
 
-    /// The keyspace of the second twin of one in `keyspace`.
+    /// The keyspace of the second twin of a key in `keyspace`.
     pub fn twin_of(&self, keyspace: usize) -> usize {
         if self.twins_part { keyspace } else { (keyspace + 1) % self.keyspaces.len() }
     }
 }
 
-/// Why a client ends, or what came between.
+/// Why a client ends or is interrupted.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The storage crashed or an injected fault came through.
+    /// The storage crashed or an injected fault was returned.
     Expected,
     Finding(Failure),
 }
@@ -157,14 +157,14 @@ pub(super) struct World<'a> {
     pub storage: SimulatedStorage,
     pub clock: SimulatedClock,
     pub history: History,
-    /// Whether faults were injected that errors may come of.
+    /// Whether faults were injected that may cause errors.
     pub has_faults: bool,
-    /// Whether a table was damaged, so that corruption is no finding.
+    /// Whether a table was damaged, so that corruption is not a finding.
     pub has_damage: bool,
-    /// Values that may expire, and errors that the disk was full.
+    /// Number of values that may expire, and of errors because the disk was full.
     pub expiring: AtomicU32,
     pub times_full: AtomicU32,
-    /// The latest time on the wall clock that anybody saw, in milliseconds since 1970.
+    /// The latest time on the wall clock that any client saw, in milliseconds since 1970.
     pub latest_ms: AtomicU64,
     /// The number of the next write, over all sessions.
     pub next_number: &'a AtomicI64,
@@ -182,7 +182,7 @@ impl World<'_> {
         self.db.keyspace_with(&name(number), &self.shape.options(number))
     }
 
-    /// What an error means that is not part of an operation's answers.
+    /// The consequence of an error that is not one of an operation's answers.
     pub fn stop(&self, error: &Error, doing: &str) -> Stop {
         let is_expected = self.has_faults && (self.has_damage || !is_wrong(error));
         if self.storage.is_crashed() || is_expected {
@@ -191,8 +191,8 @@ impl World<'_> {
         Stop::Finding(Failure { reason: format!("{doing}: {error}") })
     }
 
-    /// Makes room where the disk was full, so that the client goes on; `false` for other errors, and for too many: the
-    /// checker has a bound of operations without an answer.
+    /// Makes room if the disk was full, so that the client can continue. Returns `false` for other errors, and if there
+    /// were too many: the checker has a bound on operations without an answer.
     pub fn makes_room(&self, error: &Error) -> bool {
         let is_full =
             self.has_faults && matches!(error, Error::DiskFull { .. }) && !self.storage.is_crashed();
@@ -204,19 +204,19 @@ impl World<'_> {
         true
     }
 
-    /// Whether the checker bears another value that may expire.
+    /// Whether the checker has room for another value that may expire.
     pub fn takes_expiry(&self) -> bool {
         self.expiring.fetch_add(1, Ordering::Relaxed) < UNANSWERED_MAX
     }
 
-    /// The time on the wall clock, and notes it.
+    /// Returns the time on the wall clock, and records it.
     pub fn note_time(&self) -> Duration {
         let now = self.clock.unix();
         self.latest_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
         now
     }
 
-    /// Notes the first finding, and lets all clients end.
+    /// Records the first finding, and makes all clients end.
     pub fn report(&self, failure: Failure) {
         self.finding.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
         self.has_finding.store(true, Ordering::Relaxed);
@@ -228,7 +228,7 @@ pub(super) fn name(number: usize) -> String {
     format!("keyspace-{number}")
 }
 
-/// The states of a keyspace's keys by what an iteration of it gave.
+/// The states of a keyspace's keys according to an iteration of it.
 pub(super) fn states(
     keys: usize,
     items: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Writes of clients that depend on what is there, or that concern several keys.
+//! Writes of clients that depend on present values, or that change several keys.
 
 use rand::RngExt;
 
@@ -10,7 +10,7 @@ use super::world::{Stop, name};
 use crate::{Condition, Error, Update};
 
 impl Client<'_, '_> {
-    /// Twins, with the same value, and sometimes other keys.
+    /// Writes the twins, with the same value, and sometimes other keys.
     pub(super) fn batch(&mut self) -> Result<(), Stop> {
         let ((keyspace, number), new) = (self.place(), self.world.number());
         let state = (self.rng.random_range(0..5) > 0).then_some(new);
@@ -68,7 +68,7 @@ impl Client<'_, '_> {
         Ok(())
     }
 
-    /// Reads a value, and replaces it if it is still there.
+    /// Reads a value, and replaces it if it is unchanged.
     pub(super) fn swap(&mut self) -> Result<(), Stop> {
         let ((keyspace, number), new) = (self.place(), self.world.number());
         let key = self.key(keyspace, number);
@@ -126,7 +126,7 @@ impl Client<'_, '_> {
         }
     }
 
-    /// Writes one key if another one, or the same, is as it was.
+    /// Writes one key if another key, or the same one, is unchanged.
     pub(super) fn conditional_batch(&mut self) -> Result<(), Stop> {
         let ((keyspace, guarded), (other, written), new) = (self.place(), self.place(), self.world.number());
         let key = self.key(keyspace, guarded);
@@ -154,7 +154,7 @@ impl Client<'_, '_> {
             }
         };
         if is_same && !is_presence {
-            // One key: the condition and the write are of one moment.
+            // One key: the condition and the write are at one moment.
             let touch = (keyspace, guarded, Effect::Swap { expected: state, new: Some(new) });
             self.perform("conditional batch", &[touch], call, |&done, _| Ok(Answer::Swapped(done)))?;
             return Ok(());
@@ -173,7 +173,7 @@ impl Client<'_, '_> {
         Ok(())
     }
 
-    /// All keys of a keyspace that satisfy `is_meant`, as absent from now on.
+    /// All keys of a keyspace that satisfy `is_meant`, with the effect of becoming absent.
     fn emptied(&self, keyspace: usize, is_meant: impl Fn(usize) -> bool) -> Vec<Touch> {
         let numbers = (0..self.world.shape.keys).filter(|&number| is_meant(number));
         numbers.map(|number| (keyspace, number, Effect::Set(None))).collect()
@@ -190,7 +190,7 @@ impl Client<'_, '_> {
         Ok(())
     }
 
-    /// Drops a keyspace and makes another of its name.
+    /// Drops a keyspace and creates another with its name.
     pub(super) fn drop_keyspace(&mut self) -> Result<(), Stop> {
         let keyspace = self.rng.random_range(0..self.keyspaces.len());
         let touches = self.emptied(keyspace, |_| true);
@@ -212,7 +212,7 @@ impl Client<'_, '_> {
         Ok(())
     }
 
-    /// Ingests some keys, twins excepted.
+    /// Ingests some keys, except twins.
     pub(super) fn ingest(&mut self) -> Result<(), Stop> {
         let keyspace = self.rng.random_range(0..self.keyspaces.len());
         let mut touches: Vec<Touch> = Vec::new();
@@ -237,7 +237,7 @@ impl Client<'_, '_> {
         let call = world.history.tick();
         let is_done =
             self.perform("ingest", &touches, |_| ingest.finish(), |_, _| Ok(Answer::Done))?.is_some();
-        // One without items does nothing.
+        // An ingest without items does nothing.
         if is_done && !touches.is_empty() {
             world.history.persisted(call, "ingest");
         }
