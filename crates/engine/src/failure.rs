@@ -1,5 +1,5 @@
-//! [`FailureClass`]: the consequence of a failed operation for the database ([decision
-//! 0048](../../../docs/decisions/0048-errors-by-class.md)).
+//! [`FailureClass`]: the consequence of a failed operation for the database
+//! ([decision 0048](../../../docs/decisions/0048-errors-by-class.md)).
 
 use std::io::ErrorKind;
 

@@ -279,7 +279,7 @@ impl BlobFile {
         self.known_sound.lock().expect("no panic while held").clear();
     }
 
-    /// Records that the record whose body is at this offset was read and found sound.
+    /// Remembers that the record whose body is at this offset was read and found sound.
     pub fn note_sound(&self, body: u64) {
         self.known_sound.lock().expect("no panic while held").insert(body);
     }

@@ -1,9 +1,9 @@
 //! Counts references, that is, how many bytes of each blob file are live.
 //!
 //! Every reference to a record counts: from an entry of a log's index, an item of a hash section, an item of a sorted
-//! table. During a merge an item is in two places and counts twice; after the merge, once again. A crash in between
-//! changes nothing: counts belong to places, and the manifest changes both in one record. Items hidden by younger ones
-//! count until a merge drops them, so a count of zero means that nothing refers to the file.
+//! table. During a merge an item is in two of them and counts twice; after the merge, once again. A crash in between
+//! changes nothing: each count belongs to a log index or a table, and the manifest changes both in one record. Items
+//! hidden by younger ones count until a merge drops them, so a count of zero means that nothing refers to the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -15,12 +15,12 @@ impl BlobFile {
         self.live.load(Ordering::Acquire).max(0) as u64
     }
 
-    /// Records that a younger item hides a reference to `bytes`.
+    /// Remembers that a younger item hides a reference to `bytes`.
     pub fn hide(&self, bytes: u64) {
         self.hidden.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Records that hidden references to `bytes` were removed, as far as they were known.
+    /// Remembers that hidden references to `bytes` were removed, as far as they were known.
     pub fn unhide(&self, bytes: u64) {
         let less = |hidden: u64| Some(hidden.saturating_sub(bytes));
         let _ = self.hidden.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

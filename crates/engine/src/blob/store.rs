@@ -45,7 +45,7 @@ pub(crate) struct Blobs {
     bytes_written_before: AtomicU64,
     /// Reads on behalf of users.
     pub reads: AtomicU64,
-    /// Bytes that were copied to empty files.
+    /// Bytes of records that were copied so that their files could be emptied.
     pub bytes_relocated: AtomicU64,
 }
 
@@ -112,7 +112,7 @@ impl Blobs {
         Reference::all_of(item).iter().for_each(|reference| self.forget(reference));
     }
 
-    /// Records that a younger item hides a reference.
+    /// Remembers that a younger item hides a reference.
     pub fn hide(&self, reference: &Reference) {
         if let Some(file) = self.files.load().get(&reference.file) {
             file.hide(reference.stored_bytes());

@@ -2,8 +2,8 @@
 //!
 //! Items are ordered by the hashes of their prefixes, which are unrelated to the prefixes' order. SlimDB's answer
 //! (§3.3) is a secondary index of all prefixes, which each insertion would have to search. Here every table has the
-//! names of its own prefixes, in order: a listing merges those of all tables, and writes search nothing ([decision
-//! 0027](../../../../docs/decisions/0027-tables-name-their-prefixes.md)).
+//! names of its own prefixes, in order: a listing merges those of all tables, and writes search nothing
+//! ([decision 0027](../../../../docs/decisions/0027-tables-name-their-prefixes.md)).
 
 use alluvium_base::{KeyHash, KeyHasher};
 
