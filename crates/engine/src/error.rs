@@ -56,7 +56,7 @@ pub enum Error {
         /// Maximum bytes of a batch.
         max: usize,
     },
-    /// The parts of the plan don't fit together, or the engine can't execute it. Correct the plan.
+    /// The parts of the plan do not fit together, or the engine cannot execute it. Correct the plan.
     Plan(PlanError),
     /// Another process, or another handle in this one, has the database open. Close it there first.
     Locked {
@@ -259,7 +259,7 @@ impl fmt::Display for Error {
                 write!(out, "key of {len} bytes: it has no prefix, which in this keyspace is {rule}")
             }
             Self::KeyspaceOrder { name, found } => {
-                write!(out, "keyspace {name:?} exists in another order: {found:?}")
+                write!(out, "keyspace {name:?} exists with a different order: {found:?}")
             }
             Self::PrefixFunction { keyspace, function } => write!(
                 out,
@@ -274,18 +274,18 @@ impl fmt::Display for Error {
             Self::Failed { reason } => {
                 write!(
                     out,
-                    "the database takes no writes since an earlier failure ({reason}); fix it and reopen"
+                    "the database refuses writes since an earlier failure ({reason}); fix it and reopen"
                 )
             }
             Self::DiskFull { reason } => {
                 write!(
                     out,
-                    "the disk is full ({reason}); remove items or make room otherwise, and write again then"
+                    "the disk is full ({reason}); remove items or make room otherwise, then write again"
                 )
             }
             Self::Stalled { reason } => write!(
                 out,
-                "the log is full, and what makes room in it fails and is tried again ({reason}); write again later"
+                "the log is full, and the work that makes room in it fails and is retried ({reason}); write again later"
             ),
             Self::ReadOnly => write!(out, "the database is open for reading only; open it for writing"),
             Self::DiskQuota { used, max } => write!(
@@ -304,7 +304,7 @@ impl fmt::Display for Error {
             Self::NotANumber { len } => {
                 write!(out, "a value of {len} bytes can't be incremented: a number has 8, lowest first")
             }
-            Self::NumberOverflow { value, by } => write!(out, "{value} and {by} make no number of 64 bits"),
+            Self::NumberOverflow { value, by } => write!(out, "{value} plus {by} does not fit in 64 bits"),
             Self::Backup { reason } => write!(out, "backup: {reason}"),
             Self::Closed => write!(out, "the database was closed"),
         }

@@ -165,7 +165,7 @@ impl YoungDirectory {
         }
         if let Some(number) = state.young_tables().next() {
             return refuse(format!(
-                "{} lies in the directory of young levels, and the one given is {}",
+                "{} is in the directory of young levels, and the one given is {}",
                 table_file_name(number),
                 if found.is_some() { "another database's" } else { "of no database" },
             ));
@@ -247,7 +247,7 @@ pub(crate) fn do_without(storage: &dyn Storage, state: &mut DatabaseState) -> Re
     let present: BTreeSet<u64> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
     if let Some(number) = state.young_tables().find(|number| !present.contains(number)) {
         let name = table_file_name(number);
-        return refuse(format!("{name} lies in the directory of young levels, and none was given"));
+        return refuse(format!("{name} is in the directory of young levels, and none was given"));
     }
     state.young_directory = None;
     state.young_tables.clear();

@@ -7,7 +7,7 @@
 //! records, back to back; a record:
 //!   0   8  checksum of bytes 8..24, seed: file seed XOR offset of the record
 //!   8   4  keyspace    12  4  key length    16  4  value length    20  1  1 when the body is aligned    21  3  zero
-//!  body, at once behind the header; of an aligned record at the next multiple of 4096, and the next record likewise
+//!  body, directly after the header; in an aligned record at the next multiple of 4096, and the next record likewise
 //!   chunks of 64 KiB, the last one shorter: checksum 8 (seed: file seed XOR offset of the chunk), then content
 //! ```
 //!

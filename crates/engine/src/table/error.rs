@@ -48,7 +48,7 @@ pub(crate) enum Error {
         /// Maximum bytes of an encoded item.
         encoded_bytes_max: usize,
     },
-    /// The section would have more pages or slots than a `u32` can count: split it.
+    /// The section would have more pages or slots than a `u32` can number: split it.
     SectionTooLarge {
         /// Pages already in the section.
         pages: u64,

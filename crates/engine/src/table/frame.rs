@@ -139,7 +139,7 @@ impl Trailer {
             _ => {
                 let found =
                     format!("offset {} and length {}", trailer.directory_offset, trailer.directory_len);
-                Err(Corruption::new(name, offset, "a directory in front of the trailer", found).into())
+                Err(Corruption::new(name, offset, "a directory before the trailer", found).into())
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Hashes of a hashed keyspace are uniform. In a semi-sorted one a single prefix may have most of the items. Sixteen
 //! hashes, known without a read, therefore tell how much of a section is in a part of its range: merges use them to cut
-//! tables, and to estimate which part of a table that lies over several containers counts.
+//! tables, and to estimate which part of a table above several containers counts.
 
 use alluvium_base::HashRange;
 

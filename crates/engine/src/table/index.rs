@@ -125,7 +125,7 @@ impl SectionIndex {
                 SectionFilter::Cluster(ClusterFilter::decode(cluster, entry.range.high_halves(), filter)?)
             }
             (true, _) if !cluster.is_empty() => {
-                let found = format!("{} bytes behind it", cluster.len());
+                let found = format!("{} bytes after it", cluster.len());
                 return Err(Corruption::new("index", 0, "a bucket directory alone", found));
             }
             (true, []) => SectionFilter::Dropped { slots: 0 },

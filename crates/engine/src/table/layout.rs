@@ -5,11 +5,13 @@
 pub(crate) enum Layout {
     /// In the order of the slots of the section's hash filter (SILT's HashStore).
     Hash = 1,
-    /// By key hash, ties by key (SILT's SortedStore).
+    /// By key hash, then by key (SILT's SortedStore).
     Sorted = 2,
-    /// In the bucket that the hash says, or where that bucket says (LSM-trie's HTable); groups of buckets by key hash.
+    /// In the bucket of the hash, or in one to which that bucket has migrated the item (LSM-trie's HTable). Groups of
+    /// buckets are in the order of key hashes.
     Bucketed = 3,
-    /// No section's own: pages behind those of a section, with the names of its prefixes, by their bytes.
+    /// Not the layout of a section: pages after those of a section, with the names of its prefixes in the order of
+    /// their bytes.
     Names = 4,
 }
 
@@ -24,7 +26,7 @@ impl Layout {
         }
     }
 
-    /// Whether a scan gives the items by key hash.
+    /// Whether a scan returns the items in the order of key hashes.
     pub fn is_ordered(self) -> bool {
         self != Self::Hash
     }

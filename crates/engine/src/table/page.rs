@@ -122,7 +122,7 @@ impl<'a> Page<'a> {
         }
         if goes_on && (items == 0 || used < PAGE_BYTES || uniform_len != 0) {
             return Err(fault(
-                "a full page whose last item goes on".to_owned(),
+                "a full page whose last item continues".to_owned(),
                 format!("{used} used bytes"),
             ));
         }
@@ -256,7 +256,7 @@ impl<'a> Page<'a> {
     #[cold]
     fn no_item(&self, position: usize) -> Corruption {
         let offset = self.items_start() + position;
-        Corruption::new("page", offset as u64, "an item", "bytes that are none")
+        Corruption::new("page", offset as u64, "an item", "other bytes")
     }
 
     /// Decodes every whole item. The last must end where the used bytes do, unless another one begins after it.

@@ -111,7 +111,7 @@ impl PageBuilder {
         let used = (items_start + body_len).min(PAGE_BYTES);
         let goes_on = items_start + body_len > PAGE_BYTES;
         assert!(out.len() == PAGE_BYTES && items_start <= used, "a page of {used} bytes");
-        assert!(!goes_on || items == self.tags.len(), "only the last item goes on");
+        assert!(!goes_on || items == self.tags.len(), "only the last item continues");
         let (mut flags, mut len) = (0, if goes_on { 0 } else { self.uniform_len });
         if goes_on {
             flags |= GOES_ON;

@@ -191,7 +191,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// The item, if the tag is that of its key in this keyspace.
+    /// The item, if the tag belongs to its key in this keyspace.
     fn own<'a>(&self, tag: u8, item: EncodedItem<'a>) -> Option<SalvagedItem<'a>> {
         let Self { keyspace, layout, hasher } = *self;
         let hash = hasher.hash(item.item.key);
@@ -199,46 +199,46 @@ impl Owner {
     }
 }
 
-/// The items of a page, if it has any and every tag is that of its item's key.
+/// The items of a page, if it has any and every tag belongs to its item's key.
 fn items_of<'a>(page: &Page<'a>, owner: Owner) -> Option<Vec<SalvagedItem<'a>>> {
     let items = page.encoded_items().ok()?;
     let salvaged: Option<Vec<_>> = items.into_iter().map(|(tag, item)| owner.own(tag, item)).collect();
-    // A bucket may have nothing.
+    // A bucket may be empty.
     let may_be_empty = !page.carried().is_empty() || owner.layout == Layout::Bucketed;
     salvaged.filter(|items| !items.is_empty() || may_be_empty)
 }
 
-/// An item that goes on in the page behind its own: what has been seen of it.
+/// The known part of an item that continues in the next page.
 struct Begun {
     owner: Owner,
     tag: u8,
     bytes: Vec<u8>,
-    /// The page where it goes on.
+    /// The page in which it continues.
     next_page: u64,
 }
 
 impl Begun {
-    /// The one at the end of the page numbered `number`.
+    /// The item at the end of the page with the number `number`.
     fn on(number: u64, page: &Page<'_>, owner: Owner) -> Option<Self> {
         let (tag, bytes) = page.begun().ok()??;
         Some(Self { owner, tag, bytes: bytes.to_vec(), next_page: number + 1 })
     }
 
-    /// The whole of it, if the page numbered `number` has the rest.
+    /// The whole item, if the page with the number `number` has the rest.
     fn joined(mut self, number: u64, page: &Page<'_>) -> Option<Self> {
         self.bytes.extend_from_slice(page.carried());
         (self.next_page == number && self.item().is_some()).then_some(self)
     }
 
-    /// The item, once it is whole.
+    /// The item, once it is complete.
     fn item(&self) -> Option<SalvagedItem<'_>> {
         let item = EncodedItem::decode(&self.bytes).filter(|item| item.bytes.len() == self.bytes.len())?;
         self.owner.own(self.tag, item)
     }
 }
 
-/// Calls `visit` with the number and the bytes of each of `count` pages from `first` on; `None` for those that can't be
-/// read.
+/// Calls `visit` with the number and the bytes of each of `count` pages from `first` on, or `None` for pages that
+/// cannot be read.
 fn for_each_page(file: &dyn File, first: u64, count: u64, mut visit: impl FnMut(u64, Option<&[u8]>)) {
     let mut buffer = AlignedBuffer::new();
     let end = first.saturating_add(count);
@@ -251,7 +251,7 @@ fn for_each_page(file: &dyn File, first: u64, count: u64, mut visit: impl FnMut(
                 buffer.chunks_exact(PAGE_BYTES).take(pages).zip(number..).for_each(|(bytes, number)| {
                     visit(number, Some(bytes));
                 });
-                // What lies behind the end of a file that was cut.
+                // Pages after the end of a truncated file.
                 (number + pages as u64..number + wanted).for_each(|number| visit(number, None));
             }
             // One bad sector fails the whole read: find the pages around it.
@@ -267,7 +267,7 @@ fn for_each_page(file: &dyn File, first: u64, count: u64, mut visit: impl FnMut(
     }
 }
 
-/// Whole pages read into `buffer` from page `number` on; `None` when that fails again and again.
+/// Reads pages into `buffer` from page `number` on. Returns the number of whole pages, or `None` if all retries fail.
 fn read_pages(file: &dyn File, buffer: &mut [u8], number: u64) -> Option<usize> {
     let offset = number.checked_mul(PAGE_BYTES as u64)?;
     (0..=READ_RETRIES).find_map(|_| file.read_at(buffer, offset).ok()).map(|read| read / PAGE_BYTES)

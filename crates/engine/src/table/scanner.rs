@@ -200,7 +200,7 @@ impl SectionScanner {
         let (bytes, start) =
             if is_joined { (&self.joined[..], 0) } else { (&self.buffer[..self.items_end], self.position) };
         let Some((item, len)) = bytes.get(start..).and_then(Item::decode) else {
-            return Err(fault(start, "an item", "bytes that are none"));
+            return Err(fault(start, "an item", "other bytes"));
         };
         let hash = scope.section.hasher().hash_next(item.key, &mut scope.last_prefix);
         let range = scope.section.range();
@@ -315,7 +315,7 @@ impl SectionScanner {
             let is_begun = !self.joined.is_empty();
             if is_begun == page.carried_range().is_empty() && (is_begun || page_number == 0) {
                 let found = format!("{} bytes", page.carried_range().len());
-                let expected = "the rest of the item in front, if that goes on";
+                let expected = "the rest of the previous item, if that continues";
                 let corruption = Corruption::new("page", 0, expected, found);
                 return Err(section.within_page(page_number, corruption).into());
             }
@@ -352,7 +352,7 @@ impl SectionScanner {
             // If only a part of the section is scanned, an item that ends after it is not wanted.
             if pages_end == section.page_count() {
                 let corruption =
-                    Corruption::new("page", 0, "a next page in which the last item goes on", "none");
+                    Corruption::new("page", 0, "a next page in which the last item continues", "none");
                 return Err(section.within_page(pages_end - 1, corruption).into());
             }
             self.joined.clear();

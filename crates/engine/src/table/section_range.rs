@@ -178,7 +178,7 @@ fn first_hash_from(section: &Section, page: u32, buffer: &mut AlignedBuffer) -> 
         let Some((item, _)) = Item::decode(&buffer[start..page.used_bytes()]) else {
             let offset = section.page_offset(number) + start as u64;
             let name = section.file().name();
-            return Err(Corruption::new(name, offset, "an item", "bytes that are none").into());
+            return Err(Corruption::new(name, offset, "an item", "other bytes").into());
         };
         return Ok(Some(section.hasher().hash(item.key)));
     }

@@ -170,7 +170,7 @@ impl<'a> SectionCheck<'a> {
         }
         if self.begun.is_some() {
             let offset = self.section.page_offset(page_count - 1);
-            let expected = "a next page in which the last item goes on";
+            let expected = "a next page in which the last item continues";
             let found = "the end of the section";
             report.corruptions.push(Corruption::new(self.section.file().name(), offset, expected, found));
         }
@@ -226,11 +226,11 @@ impl<'a> SectionCheck<'a> {
         }
         if let Some(at) = bytes[page.used_bytes()..].iter().position(|&byte| byte != 0) {
             let offset = (page.used_bytes() + at) as u64;
-            return Err(place(Corruption::new("page", offset, "zeros behind the items", "other bytes")));
+            return Err(place(Corruption::new("page", offset, "zeros after the items", "other bytes")));
         }
         if begins.is_some() && !self.section.entry().items_go_on {
             let expected = "whole items, as the directory says";
-            return Err(place(Corruption::new("page", 0, expected, "one that goes on in the next page")));
+            return Err(place(Corruption::new("page", 0, expected, "one that continues in the next page")));
         }
         self.totals.used_bytes += page.used_bytes() as u64;
         let misplaced = |(expected, found): (String, String)| {

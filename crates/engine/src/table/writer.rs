@@ -160,7 +160,7 @@ impl TableWriter {
     /// Appends an item to a section of hash layout. Slots ascend; a key is written once.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`]: the section can't be finished without the item of an occupied slot.
+    /// [`Error::ItemTooLarge`]: the section cannot be finished without the item of an occupied slot.
     ///
     /// # Panics
     /// If no section of hash layout is open. In debug builds also if slots do not ascend or the hash is out of range.

@@ -259,7 +259,7 @@ pub(super) fn is_older_than_persisted(
 fn describe(first: State, operations: &[Operation], failed: usize, time: u64) -> String {
     let what = operations[failed].what;
     let shown = list(operations, time, Some(failed));
-    format!("no order explains what {what} was told (from {first:?}){shown}")
+    format!("no order explains the answer to {what} (from {first:?}){shown}")
 }
 
 /// The last operations that began by `time`, in the order in which they ended, one per line.

@@ -62,7 +62,7 @@ pub(super) fn parse(bytes: Option<&[u8]>) -> Result<State, String> {
     let number = bytes.first_chunk().map(|first| i64::from_le_bytes(*first));
     match number {
         Some(number) if value(number) == bytes => Ok(Some(number)),
-        _ => Err(format!("{} bytes that nobody wrote: {:?}", bytes.len(), &bytes[..bytes.len().min(12)])),
+        _ => Err(format!("{} bytes never written: {:?}", bytes.len(), &bytes[..bytes.len().min(12)])),
     }
 }
 

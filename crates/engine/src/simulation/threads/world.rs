@@ -238,7 +238,7 @@ pub(super) fn states(
         let shown = String::from_utf8_lossy(&key).into_owned();
         let number = number_of(&key).filter(|&number| number < keys);
         let Some(number) = number else {
-            return Err(Failure { reason: format!("iteration found a key that nobody wrote: {shown}") });
+            return Err(Failure { reason: format!("iteration found a key that was never written: {shown}") });
         };
         let state =
             parse(Some(&value)).map_err(|reason| Failure { reason: format!("key {shown} has {reason}") })?;

@@ -74,7 +74,7 @@ fn listed(table: &Table, start: &[u8], ranges: Vec<HashRange>) -> Result<Vec<Lis
     Ok(names)
 }
 
-/// So many items of each prefix, with values of up to so many bytes.
+/// A number of items of each prefix, with values of up to a number of bytes.
 fn items_of(prefixes: &[(u32, usize)]) -> Vec<OwnedItem> {
     let items = prefixes.iter().zip(0..).flat_map(|(&(count, value_len), prefix)| {
         (0..count).map(move |suffix| {
