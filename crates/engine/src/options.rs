@@ -21,9 +21,9 @@ pub enum Durability {
     /// Acknowledged when it is in memory. A crash of the process or the machine loses the writes since the last
     /// [`Db::persist`] or freeze of the log. Fastest.
     Buffered,
-    /// Acknowledged when it is in memory, and synced in the background at this interval: a crash loses the writes of
-    /// approximately that long. Sensible are 1 ms to 1 s. The minimum is 1 ms, the maximum a day; others are rounded to
-    /// these.
+    /// Acknowledged when it is in memory, and synced in the background at this interval: a crash loses at most the
+    /// writes of approximately that long. Sensible are 1 ms to 1 s. Shorter intervals count as 1 ms, longer ones than a
+    /// day as a day.
     Interval(Duration),
     /// Acknowledged when it is on the device. Writers that wait at the same time share one sync. The default.
     Sync,
@@ -338,9 +338,9 @@ impl Builder {
     ///
     /// The directory must be given at each opening, also for reading only; both directories are locked. A change of
     /// `levels` moves no tables: existing ones are read where they are, and merges write to the directory that now
-    /// applies. With `levels` 0, [`Db::compact`] empties the second directory, after which the database opens without
-    /// it. If the second directory is lost, all tables in it are lost. Checkpoints and backups are complete databases
-    /// of one directory each. [`Builder::disk_bytes_max`] limits the sum of both directories.
+    /// applies. With `levels` 0 merges therefore empty the second directory, completely after [`Db::compact`]; then the
+    /// database opens without it. If the second directory is lost, all tables in it are lost. Checkpoints and backups
+    /// are complete databases of one directory each. [`Builder::disk_bytes_max`] limits the sum of both directories.
     ///
     /// # Errors
     /// Opening returns [`crate::Error::YoungDirectory`] if the directory belongs to another database or contains other
@@ -372,8 +372,8 @@ impl Builder {
     /// at least 16, at most 65,536. The other half is for the log, the manifest, files being written, io_uring (one per
     /// thread that reads many pages at once) and the program itself.
     ///
-    /// An operation that gets no descriptor returns [`crate::Error::Io`] for that file and can be repeated. Has no
-    /// effect with an [`Environment`].
+    /// An operation that gets no descriptor returns [`crate::Error::Io`] for that file and can be repeated. With an
+    /// [`Environment`] this setting affects only a second directory given by its path.
     #[must_use]
     pub fn open_files_max(mut self, files: usize) -> Self {
         self.settings.open_files_max = Some(files.max(1));

@@ -186,7 +186,7 @@ impl Repair {
     }
 }
 
-/// Whether a manifest of a newer version really is one, rather than one whose version bytes are damaged.
+/// Whether a manifest that names a newer version really has it, or its version bytes are damaged.
 fn newer_format_is_meant(bytes: &[u8]) -> bool {
     let (checked, stored) = bytes.split_at(16);
     stored

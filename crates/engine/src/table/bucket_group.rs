@@ -23,7 +23,7 @@ const FILL: f64 = 0.97;
 /// Share of the buckets whose migrations are kept in memory: those with the most migrations. The paper has a fifth
 /// (1792 of 8192), and a second read for one present key in two hundred. With items of up to 200 bytes two buckets in
 /// five have migrations, so this share includes all of them, for a third of a bit per item; filters would take four
-/// times as much to save a tenth of these reads.
+/// times as many bits to save a tenth of these reads.
 const REMEMBERED_SHARE: f64 = 0.5;
 /// Numbers of home pages tried for a group, from the minimum on. Each home page more costs a page, as does each spare
 /// page.
